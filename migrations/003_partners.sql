@@ -139,6 +139,35 @@ RETURN coalesce((
   SELECT (each->>'rate')::numeric FROM jsonb_array_elements(policy.dated_cut_rates) WITH ORDINALITY AS e (each, nth)
   WHERE each->>'from' COLLATE "C" <= to_char(day, 'YYYY-MM-DD') ORDER BY nth DESC LIMIT 1), policy.partner_cut_rate);
 
+-- The terms on which reversals of a policy's sales are recorded without a person. They apply to sales accepted from a day
+-- on, in the partner's time zone; NULL: from the beginning. A change records all terms of the policy again, and those of
+-- the latest event count. Terms of NULL end the terms before them.
+CREATE TABLE cancellation_terms (
+  cancellation_terms_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  partner_id text COLLATE "C" NOT NULL,
+  policy_id text COLLATE "C" NOT NULL,
+  from_day date,
+  -- The days after the acceptance on which all that is left may be reversed.
+  window_days integer CONSTRAINT cancellation_window_range CHECK (window_days BETWEEN 0 AND 3660),
+  -- What may be reversed after the window: nothing, the share of the days of cover that are left, or all.
+  after_window text CONSTRAINT cancellation_after_window_known CHECK (after_window IN ('none', 'pro_rata', 'full')),
+  cut text CONSTRAINT cancellation_cut_known CHECK (cut IN ('in_proportion', 'kept_by_partner')),
+  -- Nothing may be reversed from the first day of cover on.
+  before_cover_only boolean,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  FOREIGN KEY (partner_id, policy_id) REFERENCES policies,
+  CONSTRAINT cancellation_terms_once_for_a_day UNIQUE NULLS NOT DISTINCT (partner_id, policy_id, event_id, from_day),
+  CONSTRAINT cancellation_terms_complete CHECK (num_nonnulls(window_days, after_window, cut, before_cover_only) IN (0, 4))
+);
+CALL make_fact('cancellation_terms');
+
+CREATE VIEW present_cancellation_terms AS
+SELECT t.* FROM cancellation_terms t
+WHERE t.event_id = (SELECT max(l.event_id) FROM cancellation_terms l
+                    WHERE l.partner_id = t.partner_id AND l.policy_id = t.policy_id);
+CALL grant_to_app('SELECT', 'present_cancellation_terms');
+
 -- Ledger rows refer to a policy without a foreign key (refuse_unknown_policy in 004_ledger.sql), so policies must never
 -- be deleted.
 CREATE FUNCTION refuse_lost_policy() RETURNS trigger LANGUAGE plpgsql AS $$

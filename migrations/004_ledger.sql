@@ -182,6 +182,8 @@ CREATE UNIQUE INDEX ledger_rows_known_once
 -- The rows that follow the acceptance of a quote: acceptances of requotes, and reversals. These rows are few, so the
 -- index is small.
 CREATE INDEX ledger_rows_of_quote ON ledger_rows (partner_id, quote_id) WHERE kind <> 'quote_accepted';
+-- The reversals of a partner and month, for ceilings and lists.
+CREATE INDEX ledger_rows_reversals ON ledger_rows (partner_id, posted_month) WHERE kind = 'reversal';
 -- Finds the rows of an order. An import without references adds nothing to this index.
 CREATE INDEX ledger_rows_of_order ON ledger_rows (partner_id, order_reference) WHERE order_reference IS NOT NULL;
 -- Finds the quote if the transfer of a connected account states only an enrollment.
@@ -382,9 +384,10 @@ CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'running_lines');
 CREATE FUNCTION bare_id(own_id text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN lower(CASE WHEN own_id < '1' COLLATE "C" THEN ltrim(own_id, '0') ELSE own_id END);
 
--- Rows of imports that are not in the ledger, because they may repeat a row. A person decides. The sign says why:
--- rows with the same second and amounts also have the same enrollment, the same order or the same quote; or rows with
--- the same day and amounts have the same id but for its case, zeros or exponent. A row of a held sale is also held.
+-- Rows that are not in the ledger until a person decides. The sign says why. Rows of imports may repeat a row: rows with
+-- the same second and amounts also have the same enrollment, the same order or the same quote; or rows with the same day
+-- and amounts have the same id but for its case, zeros or exponent. Reversals of imports and of the API are not covered
+-- by the terms (src/ledger/cancellation.ts). Rows of a held sale, and rows after a held reversal, are held with it.
 CREATE TABLE held_rows (
   held_row_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text COLLATE "C" NOT NULL,
@@ -402,15 +405,16 @@ CREATE TABLE held_rows (
   order_reference text COLLATE "C",
   cover_from date,
   cover_to date,
-  sign text NOT NULL CONSTRAINT held_row_sign_known
-    CHECK (sign IN ('same_enrollment', 'same_order', 'same_quote', 'same_id', 'held_sale')),
+  sign text NOT NULL CONSTRAINT held_row_sign_known CHECK (sign IN (
+    'same_enrollment', 'same_order', 'same_quote', 'same_id', 'held_sale', 'held_reversal',
+    'too_late', 'more_than_left', 'other_split', 'cover_began', 'cover_unknown', 'ceiling')),
   -- The own id of the row that this row may repeat.
   repeats text COLLATE "C",
   recorded_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events,
   FOREIGN KEY (partner_id, policy_id) REFERENCES policies,
   CONSTRAINT held_row_balance CHECK (spot_price = partner_cut + invoice_amount),
-  CONSTRAINT held_row_repeats_a_row CHECK ((repeats IS NULL) = (sign = 'held_sale'))
+  CONSTRAINT held_row_repeats_a_row CHECK ((repeats IS NOT NULL) = (sign LIKE 'same%'))
 );
 CREATE UNIQUE INDEX held_rows_known_once ON held_rows (partner_id, kind, coalesce(reversal_id, requote_id, quote_id));
 CALL make_fact('held_rows');
@@ -428,6 +432,51 @@ CREATE TABLE held_row_decisions (
   event_id bigint NOT NULL REFERENCES audit_events
 );
 CALL make_fact('held_row_decisions');
+
+-- The rule or the person that allowed a reversal. Each reversal has its ground before it is recorded
+-- (refuse_reversal_without_ground).
+CREATE TABLE reversal_grounds (
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  reversal_id text COLLATE "C" NOT NULL,
+  quote_id text COLLATE "C" NOT NULL,
+  -- window, pro_rata and full: the policy's terms. proportion and remainder: the rule without terms. person: the decision
+  -- about a held row. processor: the processor had already reversed our share.
+  ground text NOT NULL CONSTRAINT reversal_ground_known
+    CHECK (ground IN ('window', 'pro_rata', 'full', 'proportion', 'remainder', 'person', 'processor')),
+  cancellation_terms_id bigint REFERENCES cancellation_terms,
+  held_row_id bigint REFERENCES held_rows,
+  -- The day of the acceptance and the day by which the reversal was judged, in the partner's time zone.
+  sold_on date,
+  judged_on date,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  PRIMARY KEY (partner_id, reversal_id),
+  CONSTRAINT reversal_ground_of_terms
+    CHECK ((cancellation_terms_id IS NOT NULL) = (ground IN ('window', 'pro_rata', 'full'))),
+  CONSTRAINT reversal_ground_of_person CHECK (ground <> 'person' OR held_row_id IS NOT NULL),
+  CONSTRAINT reversal_ground_has_days CHECK (
+    num_nonnulls(sold_on, judged_on) = CASE WHEN ground IN ('person', 'processor') THEN 0 ELSE 2 END)
+);
+CALL make_fact('reversal_grounds');
+
+-- This trigger replaces a foreign key, which would look up each row.
+CREATE FUNCTION refuse_reversal_without_ground() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  stranger text;
+BEGIN
+  SELECT a.reversal_id INTO stranger FROM added a
+  WHERE a.kind = 'reversal' AND NOT EXISTS (
+    SELECT FROM reversal_grounds g WHERE g.partner_id = a.partner_id AND g.reversal_id = a.reversal_id AND g.quote_id = a.quote_id)
+  LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'no rule and no person allowed the reversal %', stranger
+      USING ERRCODE = 'foreign_key_violation', TABLE = 'ledger_rows', CONSTRAINT = 'ledger_rows_reversal_has_ground';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER ledger_rows_reversal_has_ground AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_reversal_without_ground();
 
 CREATE VIEW undecided_rows AS
 SELECT h.* FROM held_rows h WHERE NOT EXISTS (SELECT FROM held_row_decisions d WHERE d.held_row_id = h.held_row_id);

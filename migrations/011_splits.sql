@@ -361,6 +361,13 @@ SELECT r.*,
 FROM rest r;
 CALL grant_to_app('SELECT', 'unexplained_balance_transactions');
 
+-- What the processor has taken back of our shares of a quote, by reversals and disputes; above zero, or zero.
+CREATE FUNCTION shares_taken_back(of_partner text, of_quote text) RETURNS numeric STABLE LANGUAGE sql
+RETURN (SELECT coalesce(greatest(-sum(r.amount), 0), 0)
+        FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+        WHERE r.partner_id = of_partner COLLATE "C" AND r.quote_id = of_quote COLLATE "C"
+          AND m.kind IN ('reversal', 'dispute'));
+
 -- The ledger reversal that was recorded for a reversed transfer.
 CREATE TABLE reversal_evidence (
   share_allocation_id bigint PRIMARY KEY REFERENCES share_allocations,

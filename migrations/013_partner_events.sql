@@ -7,7 +7,7 @@
 CREATE FUNCTION row_event_type(kind text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN CASE kind WHEN 'quote_accepted' THEN 'quote.accepted'
                  WHEN 'requote_accepted' THEN 'requote.accepted'
-                 ELSE 'quote.reversed' END;
+                 ELSE 'reversal.recorded' END;
 
 -- The facts that are published to partners, with their content. Internal matters are excluded: holds, write-offs, bank
 -- charges, the reasons for all of these, suggestions, and unapplied cash.
@@ -61,6 +61,13 @@ SELECT b.log_no, f.partner_id, 'credit.refund_returned', b.recorded_at,
          'refunded_on', f.refunded_on)
 FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
 JOIN documents n ON n.document_id = f.document_id
+UNION ALL
+SELECT r.log_no, h.partner_id, 'reversal.rejected', r.recorded_at,
+       jsonb_build_object('reversal_id', h.reversal_id, 'request_id', h.held_row_id, 'quote_id', h.quote_id,
+         'requote_id', h.requote_id, 'currency', h.currency, 'spotPrice', h.spot_price::text,
+         'partnerCut', h.partner_cut::text, 'invoiceAmount', h.invoice_amount::text, 'reason', r.reason)
+FROM held_row_decisions r JOIN held_rows h USING (held_row_id)
+WHERE r.decision = 'discarded' AND h.kind = 'reversal' AND h.sign NOT LIKE 'same%'
 UNION ALL
 SELECT t.log_no, d.partner_id, 'dispute.opened', t.recorded_at,
        jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text)

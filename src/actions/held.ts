@@ -1,13 +1,24 @@
 import type { Transaction } from '../database/transaction.ts';
+import { typedAmount } from '../errors/amounts.ts';
+import { refuse } from '../errors/refusals.ts';
+import { fieldName } from '../field-names.ts';
 import { type DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
 import { type HeldRow, readHeldRows, readWithRelated } from '../ledger/held.sql.ts';
-import { type Decided, discardRows, releaseRows, separateRows } from '../ledger/held.ts';
+import {
+  type Decided,
+  discardRows,
+  type GrantedAmounts,
+  grantReversal,
+  refuseReversal,
+  releaseRows,
+  separateRows,
+} from '../ledger/held.ts';
 import { Amount } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';
 import { plural } from '../text.ts';
 import { defineAction, type Facts } from './action.ts';
 import { amountsIn } from './documents.ts';
-import { reason, several, text, whole } from './fields.ts';
+import { amount, line, reason, several, text, whole } from './fields.ts';
 
 const heldRowIds = () =>
   several(whole('Held rows', 'The numbers of held rows. Requotes and reversals follow their sale.'));
@@ -22,17 +33,23 @@ const partnersOf = async (tx: Transaction, ids: readonly number[]): Promise<stri
   return [...new Set(rows.length === new Set(ids).size ? known : [...known, NOBODY])];
 };
 
-const factsOf = async (tx: Transaction, ids: readonly number[]): Promise<Facts> =>
-  Object.fromEntries(
-    (await readHeldRows(tx, { ids: await readWithRelated(tx, ids) })).map((row) => [
+const factsOf = async (
+  tx: Transaction,
+  ids: readonly number[],
+  { alone = false, granted = [] }: { alone?: boolean; granted?: readonly HeldRow[] } = {},
+): Promise<Facts> => {
+  const amounts = new Map(granted.map((row) => [row.held_row_id, row.invoice_amount]));
+  return Object.fromEntries(
+    (await readHeldRows(tx, { ids: alone ? ids : await readWithRelated(tx, ids) })).map((row) => [
       nameOf(row),
       {
         row: `${row.partner_id} ${row.own_id}`,
         status: row.decision ?? 'held',
-        amount: Amount.of(row.invoice_amount, row.currency),
+        amount: Amount.of(amounts.get(row.held_row_id) ?? row.invoice_amount, row.currency),
       },
     ]),
   );
+};
 
 /** The JSON of a held row, in lists and results. */
 export const heldRowJson = ({ partner_name: _, own_id: __, ...row }: HeldRow) => {
@@ -83,6 +100,68 @@ export const rowsDiscard = defineAction({
   amounts: ({ before }) => amountsIn(before, Object.keys(before), 'amount'),
   report: (tx, _context, { result }) => resultOf(tx, result, 'discarded'),
 });
+
+const HELD_REVERSAL = () => whole('Held row', 'The number of the held reversal.');
+
+export const reversalGrant = defineAction({
+  name: 'reversal.grant',
+  title: 'Grant a reversal that the terms do not cover',
+  command: { arguments: { row: '<row>' } },
+  role: 'finance',
+  input: {
+    row: HELD_REVERSAL(),
+    invoiceAmount: amount('Our share', 'Our share that goes back, if not as requested. Needs the cut, too.').optional(),
+    partnerCut: amount("Partner's cut", 'The cut that goes back with it.').optional(),
+    reason: reason(),
+  },
+  subject: ({ row }) => String(row),
+  partners: (tx, { row }) => partnersOf(tx, [row]),
+  async perform(tx, context, { row, invoiceAmount, partnerCut, reason }) {
+    const [held] = await readHeldRows(tx, { ids: [row] });
+    const amounts = held && grantedAmounts(held.currency, { invoiceAmount, partnerCut });
+    return grantReversal(tx, context, { id: row, amounts, reason });
+  },
+  facts: (tx, { row }, granted) => factsOf(tx, [row], { granted: granted?.rows ?? [] }),
+  amounts: (_seen, _input, { rows }) => sharesOf(rows),
+  report: (tx, _context, { result }) => resultOf(tx, result, 'recorded'),
+});
+
+export const reversalRefuse = defineAction({
+  name: 'reversal.refuse',
+  title: 'Refuse a reversal that the terms do not cover',
+  command: { arguments: { row: '<row>' } },
+  role: 'finance',
+  input: { row: HELD_REVERSAL(), reason: line('Reason', 'The reason. It is recorded, and the partner is told.') },
+  subject: ({ row }) => String(row),
+  partners: (tx, { row }) => partnersOf(tx, [row]),
+  perform: (tx, context, { row, reason }) => refuseReversal(tx, context, { id: row, reason }),
+  facts: (tx, { row }) => factsOf(tx, [row], { alone: true }),
+  amounts: (_seen, _input, { rows }) => sharesOf(rows),
+  report: (tx, _context, { result }) => resultOf(tx, result, 'refused'),
+});
+
+/** Our shares of reversals, above zero, by currency. */
+const sharesOf = (rows: readonly HeldRow[]): Amount[] =>
+  rows
+    .filter(({ kind }) => kind === 'reversal')
+    .map(({ invoice_amount, currency }) => Amount.of(invoice_amount, currency).negated());
+
+/** The amounts of the options, which are given together or not at all. Refusal: argument_invalid. */
+function grantedAmounts(
+  currency: string,
+  { invoiceAmount, partnerCut }: { invoiceAmount: string | undefined; partnerCut: string | undefined },
+): GrantedAmounts | undefined {
+  if (invoiceAmount === undefined && partnerCut === undefined) return undefined;
+  if (invoiceAmount === undefined || partnerCut === undefined) {
+    const missing = invoiceAmount === undefined ? 'invoiceAmount' : 'partnerCut';
+    const reason = 'is needed with the other amount';
+    throw refuse('argument_invalid', { argument: fieldName(missing), value: '', reason });
+  }
+  return {
+    invoiceAmount: typedAmount(invoiceAmount, currency, fieldName('invoiceAmount')),
+    partnerCut: typedAmount(partnerCut, currency, fieldName('partnerCut')),
+  };
+}
 
 export const rowsSeparate = defineAction({
   name: 'rows.separate',

@@ -63,6 +63,8 @@ export const LOADING = {
   'ledger.import': () => import('./rows.ts').then((actions) => actions.ledgerImport),
   'rows.release': () => import('./held.ts').then((actions) => actions.rowsRelease),
   'rows.discard': () => import('./held.ts').then((actions) => actions.rowsDiscard),
+  'reversal.grant': () => import('./held.ts').then((actions) => actions.reversalGrant),
+  'reversal.refuse': () => import('./held.ts').then((actions) => actions.reversalRefuse),
   'rows.separate': () => import('./held.ts').then((actions) => actions.rowsSeparate),
   'opening.import': () => import('./opening.ts').then((actions) => actions.openingImport),
   'opening.reverse': () => import('./opening.ts').then((actions) => actions.openingReverse),

@@ -43,13 +43,24 @@ export const ledgerImport = defineAction({
     for (const { name, bytes } of files) refuseTooMany(name, countLines(bytes));
   },
   partners: async () => 'all',
-  perform(tx, { environment, actor }, { files, format, skipInvalid = false, acceptDiffering = false, ...given }) {
+  perform(
+    tx,
+    { environment, actor, settings },
+    { files, format, skipInvalid = false, acceptDiffering = false, ...given },
+  ) {
     const sources = withTotals(files).map(({ file: { name, bytes }, totals }) => ({
       ...{ name, format: format ?? rowFormatOf(name), text: bytes.toString('utf8') },
       ...(totals && { totals: readTotalsFile(totals.name, totals.bytes.toString('utf8')) }),
     }));
     const control = controlGiven(given);
-    return importRows(tx, sources, { skipInvalid, acceptDiffering, ...control, now: environment.now(), actor });
+    return importRows(tx, sources, {
+      skipInvalid,
+      acceptDiffering,
+      ...control,
+      now: environment.now(),
+      actor,
+      ceilings: settings.reversals,
+    });
   },
   committed: () => failpoint('import.committed'),
   facts: async (_tx, _input, report): Promise<Facts> =>

@@ -42,6 +42,10 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       actionCommand(loadAction('rows.separate')),
     ],
   ],
+  reversal: [
+    'Grant or refuse reversals that the cancellation terms do not cover',
+    () => [actionCommand(loadAction('reversal.grant')), actionCommand(loadAction('reversal.refuse'))],
+  ],
   feed: [
     "State the totals of partners' months, compare them, and accept what is in doubt",
     () => [

@@ -61,26 +61,42 @@ const smallDifferenceSchema = z
       if (reason !== undefined) context.addIssue({ code: 'custom', path: [currency], message: reason });
     }
   });
+const amountsByCurrency = z
+  .record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string())
+  .default({})
+  .superRefine((amounts, context) => {
+    for (const [currency, amount] of Object.entries(amounts)) {
+      const problem = amountProblem(amount, minorDigits(currency) ?? 0);
+      const reason = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);
+      if (reason !== undefined) context.addIssue({ code: 'custom', path: [currency], message: reason });
+    }
+  });
+
 /**
  * A close holds an invoice above an amount in its currency, or above a multiple of the partner's largest earlier
  * invoice.
  */
-const holdsSchema = z
-  .strictObject({
-    above: z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string()).default({}),
-    times: z
-      .string()
-      .regex(/^[1-9]\d{0,5}(\.\d{1,4})?$/, 'must be a decimal from 1, such as "3" or "2.5"')
-      .nullable()
-      .default(null),
-  })
-  .superRefine(({ above }, context) => {
-    for (const [currency, amount] of Object.entries(above)) {
-      const problem = amountProblem(amount, minorDigits(currency) ?? 0);
-      const reason = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);
-      if (reason !== undefined) context.addIssue({ code: 'custom', path: ['above', currency], message: reason });
-    }
-  });
+const holdsSchema = z.strictObject({
+  above: amountsByCurrency,
+  times: z
+    .string()
+    .regex(/^[1-9]\d{0,5}(\.\d{1,4})?$/, 'must be a decimal from 1, such as "3" or "2.5"')
+    .nullable()
+    .default(null),
+});
+
+/**
+ * The ceilings of the reversals of a partner and posting month that are recorded without a person: our share of them in
+ * a currency, and its part of our share of the month's sales.
+ */
+const reversalsSchema = z.strictObject({
+  above: amountsByCurrency,
+  share: z
+    .string()
+    .regex(/^0\.\d{1,4}$|^1$/, 'must be a part of the month\'s sales, such as "0.25"')
+    .nullable()
+    .default(null),
+});
 
 /** An IPv4 or IPv6 address or network: `203.0.113.7` or `203.0.113.0/24`. */
 const network = z.union(
@@ -194,6 +210,8 @@ export const settingsSchema = z
     small_difference: smallDifferenceSchema.default({}),
     /** Which invoices a close holds for review by finance (default: none). */
     holds: holdsSchema.prefault({}),
+    /** Above which sums a partner's reversals of a month wait for a person (default: none). */
+    reversals: reversalsSchema.prefault({}),
     /** Names in bank lines that identify payouts of the processor. */
     payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
     /** Partners for which a month may close without rows. `true`: no feed is expected from any partner. */

@@ -95,7 +95,7 @@ export const QUOTES = {
     422,
     (f) =>
       `A reversal cannot exceed what is left of quote ${f.quote_id}: ${f.reason}. ` +
-      'The quote.reversed events of the quote show what was already reversed; reverse no more than the rest.',
+      'The reversal.recorded events of the quote show what was already reversed; reverse no more than the rest.',
   ),
   recorded_otherwise: defineAnswer<{ id: string }>(
     409,

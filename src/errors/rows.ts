@@ -10,6 +10,16 @@ export const ROWS = {
   held_row_decided: refused<{ held_row_id: number; decision: string }>((f) =>
     says(`Held row ${f.held_row_id} is already ${f.decision}, and a decision is final.`, SEE.held),
   ),
+  held_row_is_reversal: refused<{ held_row_id: number }>((f) =>
+    says(
+      `Held row ${f.held_row_id} is a reversal. Nothing was recorded.`,
+      toDo('Grant it', 'reversal.grant', { row: String(f.held_row_id) }, 'if our share goes back'),
+      toDo('Refuse it', 'reversal.refuse', { row: String(f.held_row_id) }, 'if it does not'),
+    ),
+  ),
+  held_row_no_reversal: refused<{ held_row_id: number }>((f) =>
+    says(`Held row ${f.held_row_id} is no reversal.`, SEE.held),
+  ),
   held_row_invalid: refused<{ held_row_id: number; reason: string }>((f) =>
     says(
       `Nothing was recorded: held row ${f.held_row_id} cannot be recorded now: ${f.reason}.`,

@@ -6,6 +6,8 @@ import { documentJson } from '../documents/document.ts';
 import { type DocumentRow, readDocuments, readEInvoice, readPdf } from '../documents/documents.sql.ts';
 import { refuse } from '../errors/refusals.ts';
 import { ExactNumber, writeExactJson } from '../json.ts';
+import { OUTSIDE_TERMS } from '../ledger/cancellation.ts';
+import { reasonToHold } from '../ledger/import.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { type EventFilter, type EventType, type PartnerEvent, readPartnerEvents } from '../partner-events/event.ts';
@@ -25,9 +27,9 @@ import {
 } from '../quotes/accept.ts';
 import { makeQuote, makeRequote, orderOf, quoteOf, requoteOf } from '../quotes/quote.ts';
 import type { Caller, QuoteState, RequoteState } from '../quotes/quotes.sql.ts';
-import { reverseQuote } from '../quotes/reverse.ts';
+import { type AnsweredReversal, previewReversal, reverseQuote } from '../quotes/reverse.ts';
 import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
-import { answerOnce, type CallOf, Content, pageOf, route, serve } from './call.ts';
+import { answerOnce, type CallOf, Content, OtherResult, pageOf, route, serve } from './call.ts';
 import { listEvents } from './event-operations.ts';
 import type { Operation } from './operation.ts';
 import * as operations from './operations.ts';
@@ -70,18 +72,24 @@ function addQuotes(app: FastifyInstance, shared: Shared): void {
   });
   serve(app, shared, operations.reverseQuote, async (tx, { params, body, ...asked }) => {
     const { reversal_id: reversalId, requote_id: requoteId, spotPrice, partnerCut, invoiceAmount } = body;
-    const amounts =
-      spotPrice === undefined || partnerCut === undefined || invoiceAmount === undefined
-        ? undefined
-        : { spotPrice, partnerCut, invoiceAmount };
+    const amounts = amountsOf({ spotPrice, partnerCut, invoiceAmount });
     const wanted = { quoteId: params.quote_id, reversalId, requoteId, amounts, order: orderOf(body) };
-    const row = await reverseQuote(tx, wanted, asked);
-    const { currency, spot_price, partner_cut, invoice_amount, reversal_id, quote_id, requote_id, enrollment_id } = row;
-    const sums = { spotPrice: spot_price, partnerCut: partner_cut, invoiceAmount: invoice_amount };
+    const answered = await reverseQuote(tx, wanted, { ...asked, ceilings: shared.settings.reversals });
+    return answered.ground === null ? new OtherResult(reversalAnswer(answered)) : reversalAnswer(answered);
+  });
+  serve(app, shared, operations.previewReversal, async (tx, { params, query, ...asked }) => {
+    const { requote_id: requoteId, spotPrice, partnerCut, invoiceAmount } = query;
+    const amounts = amountsOf({ spotPrice, partnerCut, invoiceAmount });
+    const wanted = { quoteId: params.quote_id, requoteId, amounts };
+    const foreseen = await previewReversal(tx, wanted, { ...asked, ceilings: shared.settings.reversals });
+    const { left, ground, outside, terms } = foreseen;
+    const { currency, enrollment_id } = left;
+    const sums = { spotPrice: left.spot_price, partnerCut: left.partner_cut, invoiceAmount: left.invoice_amount };
     return {
-      ...{ reversal_id, quote_id, requote_id, enrollment_id, currency, accepted_at: instant(row.accepted_at) },
-      ...prices(sums, currency),
-      ...orderOf(row),
+      ...{ quote_id: params.quote_id, requote_id: requoteId ?? null, enrollment_id, currency },
+      ...prices(foreseen.amounts, currency),
+      ...{ outcome: ground === null ? 'requested' : 'recorded', allowed_by: ground },
+      ...{ reason: outside === null ? null : OUTSIDE_TERMS[outside], terms, left: prices(sums, currency) },
     };
   });
 }
@@ -254,6 +262,28 @@ function requoteAnswer(requote: RequoteState, quote: QuoteState, now: DateTime):
     status: requote.accepted_at === null ? open : 'accepted',
     enrollment_id: requote.enrollment_id,
     accepted_at: requote.accepted_at === null ? null : instant(requote.accepted_at),
+  };
+}
+
+/** The amounts of a reversal, which are given together or not at all. */
+function amountsOf({ spotPrice, partnerCut, invoiceAmount }: { readonly [Name in keyof Sums]: string | undefined }) {
+  return spotPrice === undefined || partnerCut === undefined || invoiceAmount === undefined
+    ? undefined
+    : { spotPrice, partnerCut, invoiceAmount };
+}
+
+function reversalAnswer({ row, ground, request }: AnsweredReversal): object {
+  const { currency, spot_price, partner_cut, invoice_amount, reversal_id, quote_id, requote_id, enrollment_id } = row;
+  const sums = { spotPrice: spot_price, partnerCut: partner_cut, invoiceAmount: invoice_amount };
+  const isRejected = ground === null && request?.decision === 'discarded';
+  const reason = request === undefined || ground !== null ? null : reasonToHold(request.sign, request.repeats);
+  return {
+    ...{ reversal_id, quote_id, requote_id, enrollment_id, currency, accepted_at: instant(row.accepted_at) },
+    ...prices(sums, currency),
+    ...orderOf(row),
+    status: ground !== null ? 'recorded' : isRejected ? 'rejected' : 'requested',
+    ...{ request_id: request?.held_row_id ?? null, allowed_by: ground },
+    reason: isRejected ? request.decision_reason : reason,
   };
 }
 

@@ -41,8 +41,8 @@ export class Content {
   }
 }
 
-/** An earlier result, which has status 200 even if the operation's own status is 201. */
-export class EarlierResult {
+/** A result with the operation's other status. */
+export class OtherResult {
   readonly result: unknown;
 
   constructor(result: unknown) {
@@ -84,7 +84,9 @@ export function serve<Params extends z.ZodType, Body extends z.ZodType | undefin
     return answerOnce(shared, operation, { ...call, key }, async (tx) => {
       const result = await work(tx, call, prepared);
       if (result instanceof Content) return result;
-      if (result instanceof EarlierResult) return { status: 200, text: writeExactJson(result.result) };
+      if (result instanceof OtherResult) {
+        return { status: operation.otherwise?.status ?? operation.status, text: writeExactJson(result.result) };
+      }
       return { status: operation.status, text: writeExactJson(result) };
     });
   });

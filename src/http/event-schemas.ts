@@ -47,7 +47,24 @@ const dispute = named('DisputedInvoice', z.object(ofInvoice));
 const DATA = {
   'quote.accepted': named('AcceptedQuote', acceptance.omit({ split: true }).extend(ofRow)),
   'requote.accepted': named('AcceptedRequote', requoteAcceptance.omit({ split: true }).extend(ofRow)),
-  'quote.reversed': named('ReversedQuote', reversalAnswer.extend(ofRow)),
+  'reversal.recorded': named(
+    'RecordedReversal',
+    reversalAnswer.omit({ status: true, request_id: true, reason: true }).extend(ofRow),
+  ),
+  'reversal.rejected': named(
+    'RejectedReversal',
+    z.object({
+      reversal_id: text,
+      request_id: z.int(),
+      quote_id: text,
+      requote_id: text.nullable(),
+      currency,
+      spotPrice: amountText('The price that you asked to reverse'),
+      partnerCut: amountText('Your cut of it'),
+      invoiceAmount: amountText('Our share of it'),
+      reason: text,
+    }),
+  ),
   'invoice.issued': issued,
   'credit_note.issued': issued,
   'statement.issued': issued,

@@ -5,7 +5,7 @@ import { readStatements } from '../close/stated.sql.ts';
 import { feedJson, stateFeed } from '../close/stated.ts';
 import type { Month } from '../month.ts';
 import { thisProcess } from '../people/audit-events.ts';
-import { EarlierResult, pageOf, serve } from './call.ts';
+import { OtherResult, pageOf, serve } from './call.ts';
 import { none, operation } from './operation.ts';
 import { feedAnswer, month, pageLimit, statedTotals, wholeNumber } from './schemas.ts';
 import type { Shared } from './shared.ts';
@@ -39,7 +39,7 @@ export const stateTotals = operation({
     complete: z.boolean().default(true).meta({ description: 'False: more rows will come' }),
   }),
   status: 201,
-  again: 'The same totals were stated last: the statement as it compares now',
+  otherwise: { status: 200, description: 'The same totals were stated last: the statement as it compares now' },
   answer: feedAnswer,
   example: EXAMPLE,
   refusals: ['month_not_begun', 'ledger_busy'],
@@ -72,7 +72,7 @@ export function addFeeds(app: FastifyInstance, shared: Shared): void {
     const { month, count: entries, totals, complete } = body;
     const given = { partnerId, clientId, month: month as Month, stated: { entries, totals }, complete };
     const { feed, fresh } = await stateFeed(tx, acting, given);
-    return fresh ? feedJson(feed) : new EarlierResult(feedJson(feed));
+    return fresh ? feedJson(feed) : new OtherResult(feedJson(feed));
   });
   serve(app, shared, listFeeds, async (tx, { query, caller: { partnerId } }) => {
     const { month, cursor, limit } = query;

@@ -162,9 +162,9 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', partner
         ...headers(...successHeaders(answer, method)),
         content: answerContent(answer, example),
       },
-      ...(operation.again !== undefined && {
-        '200': {
-          description: operation.again,
+      ...(operation.otherwise !== undefined && {
+        [String(operation.otherwise.status)]: {
+          description: operation.otherwise.description,
           ...headers(...successHeaders(answer, method)),
           content: answerContent(answer, example),
         },

@@ -27,8 +27,8 @@ export interface Operation<
   /** Other query parameters are refused. */
   readonly query: Query;
   readonly status: 200 | 201;
-  /** Describes when an earlier result is returned with its own status. */
-  readonly again?: string;
+  /** Another status of the same response, and when it is returned. */
+  readonly otherwise?: { readonly status: 200 | 202; readonly description: string };
   readonly answer: AnswerKind;
   readonly example: unknown;
   readonly refusals: readonly CallRefusalCode[];

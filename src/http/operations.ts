@@ -22,6 +22,7 @@ import {
   requoteAcceptance,
   requoteAnswer,
   reversalAnswer,
+  reversalPreview,
 } from './schemas.ts';
 import { readFile, sendFile } from './settlement-files.ts';
 
@@ -259,6 +260,23 @@ export const acceptRequote = operation({
   ],
 });
 
+const ofReversal = {
+  requote_id: identifier.optional().meta({ description: 'The requote to reverse, if any' }),
+  spotPrice: decimal.optional(),
+  partnerCut: decimal.optional(),
+  invoiceAmount: decimal.optional(),
+};
+const AMOUNTS_PROBLEM = {
+  path: ['spotPrice'],
+  message: 'requires partnerCut and invoiceAmount; otherwise omit all three',
+};
+const hasAllAmounts = ({
+  spotPrice,
+  partnerCut,
+  invoiceAmount,
+}: { [Name in keyof typeof PRICES]?: string | undefined }) =>
+  [spotPrice, partnerCut, invoiceAmount].filter((each) => each === undefined).length % 3 === 0;
+
 export const reverseQuote = operation({
   id: 'reverseQuote',
   action: 'makes',
@@ -266,29 +284,25 @@ export const reverseQuote = operation({
   path: '/api/v1/quote/{quote_id}/reverse',
   summary: 'Reverse an accepted quote',
   description:
-    'Records a refund or cancellation and lowers your invoice. Without amounts it reverses all that is left of the ' +
-    'quote and its requotes, or of the requote in `requote_id`; with amounts, give all three, at or below zero, ' +
-    'as in a ledger row. `reversal_id` is your own id for the refund: repeating it returns the same response ' +
-    'and records nothing.',
+    'Records a refund or cancellation and lowers your invoice, if the cancellation terms of the policy cover it. ' +
+    'Without terms, for 30 days after acceptance, a reversal may take your cut and our share in proportion, or all ' +
+    'that is left. Anything else is a request: it is not recorded, and the event reversal.recorded or ' +
+    'reversal.rejected tells you the decision. Without amounts it reverses what the terms give for the quote and its ' +
+    'requotes, or for the requote in `requote_id`: without terms, all that is left. With amounts, give all three, at ' +
+    'or below zero, as in a ledger row. `reversal_id` is your own id for the refund: repeating it returns the same ' +
+    'reversal with its present status and records nothing.',
   origin: 'own',
   partnerHeader: 'required',
   params: ofQuote,
   body: z
-    .strictObject({
-      reversal_id: identifier,
-      requote_id: identifier.optional().meta({ description: 'The requote to reverse, if any' }),
-      spotPrice: decimal.optional(),
-      partnerCut: decimal.optional(),
-      invoiceAmount: decimal.optional(),
-      ...ofOrder,
-    })
+    .strictObject({ reversal_id: identifier, ...ofReversal, ...ofOrder })
     .refine(coverIsInOrder, COVER_PROBLEM)
-    .refine(
-      ({ spotPrice, partnerCut, invoiceAmount }) =>
-        [spotPrice, partnerCut, invoiceAmount].filter((each) => each === undefined).length % 3 === 0,
-      { path: ['spotPrice'], message: 'requires partnerCut and invoiceAmount; otherwise omit all three' },
-    ),
+    .refine(hasAllAmounts, AMOUNTS_PROBLEM),
   status: 201,
+  otherwise: {
+    status: 202,
+    description: 'The cancellation terms do not cover the reversal: it is a request, which our finance team decides',
+  },
   answer: reversalAnswer,
   example: {
     reversal_id: 'refund-1182',
@@ -301,10 +315,38 @@ export const reverseQuote = operation({
     partnerCut: new ExactNumber('-6.38'),
     invoiceAmount: new ExactNumber('-14.87'),
     ...NO_ORDER,
+    ...{ status: 'recorded', request_id: null, allowed_by: 'remainder', reason: null },
   },
   refusals: [
     ...(['quote_unknown', 'quote_not_accepted', 'reversal_reused', 'reversal_exceeds', 'ledger_busy'] as const),
   ],
+});
+
+export const previewReversal = operation({
+  id: 'previewReversal',
+  action: 'reads',
+  methods: ['GET'],
+  path: '/api/v1/quote/{quote_id}/reverse/preview',
+  summary: 'Foresee a reversal',
+  description:
+    'Returns what a reversal of the quote would be now, with the same amounts or without: recorded or requested, by ' +
+    'which rule, and what is left. Nothing is recorded.',
+  origin: 'own',
+  partnerHeader: 'required',
+  params: ofQuote,
+  body: undefined,
+  query: z.strictObject(ofReversal).refine(hasAllAmounts, AMOUNTS_PROBLEM),
+  status: 200,
+  answer: reversalPreview,
+  example: {
+    ...{ quote_id: QUOTE_ID, requote_id: null, enrollment_id: ENROLLMENT_ID, currency: 'USD' },
+    spotPrice: new ExactNumber('-21.25'),
+    partnerCut: new ExactNumber('-6.38'),
+    invoiceAmount: new ExactNumber('-14.87'),
+    ...{ outcome: 'recorded', allowed_by: 'window', reason: null, terms: '14 days, then nothing' },
+    left: PRICES,
+  },
+  refusals: ['quote_unknown', 'quote_not_accepted', 'reversal_exceeds', 'request_invalid'],
 });
 
 export const listPolicies = operation({
@@ -452,6 +494,7 @@ export const OPERATIONS: readonly Operation[] = [
   readRequote,
   acceptRequote,
   reverseQuote,
+  previewReversal,
   listInvoices,
   readInvoice,
   readInvoicePdf,

@@ -85,7 +85,7 @@ const Takes = ({ what, code }: { what: string; code: string | undefined }) =>
   ) : null;
 
 const Call = ({ operation }: { operation: Operation }) => {
-  const { id, methods, path, origin, body, file, status, again, query, answer, example, refusals } = operation;
+  const { id, methods, path, origin, body, file, status, otherwise, query, answer, example, refusals } = operation;
   return (
     <section aria-labelledby={id}>
       <h2 id={id}>{`${methods.join(' or ')} ${path}`}</h2>
@@ -103,7 +103,7 @@ const Call = ({ operation }: { operation: Operation }) => {
       <Takes what="Parameters:" code={fieldsOf(query)} />
       <p>
         Answers {status}
-        {again && ` (200: ${again})`}
+        {otherwise && ` (${otherwise.status}: ${otherwise.description})`}
         {typeof answer === 'string' ? (
           <>
             {' '}

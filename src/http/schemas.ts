@@ -5,6 +5,7 @@ import { EMAIL_STATUSES } from '../documents/documents.sql.ts';
 import { ROW_KINDS } from '../documents/snapshot.ts';
 import { CALL_REFUSAL_CODES, type CallRefusalCode } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';
+import { GROUNDS, type Ground } from '../ledger/cancellation.ts';
 import { totalsSchema } from '../ledger/control.ts';
 import { isCoverDay, ORDER_REFERENCE } from '../ledger/row.ts';
 import { isMonth } from '../month.ts';
@@ -209,7 +210,32 @@ export const reversalAnswer = named(
     partnerCut: amount('What you return of your cut, zero or negative'),
     invoiceAmount: amount('What we return, zero or negative; it lowers your invoice'),
     ...orderAnswer,
+    status: z.enum(['recorded', 'requested', 'rejected']).meta({
+      description: 'A request is not recorded: our finance team decides, and an event of yours tells the decision',
+    }),
+    request_id: z.int().nullable().meta({ description: 'The number of the request, if there was one' }),
+    allowed_by: z
+      .enum(Object.keys(GROUNDS) as [Ground, ...Ground[]])
+      .nullable()
+      .meta({ description: 'The rule or the person that allowed it; null while it is not recorded' }),
+    reason: z.string().nullable().meta({ description: 'Why it was requested, or why it was rejected' }),
   }),
+);
+
+export const reversalPreview = named(
+  'ReversalPreview',
+  reversalAnswer
+    .omit({ reversal_id: true, accepted_at: true, status: true, request_id: true, order_reference: true })
+    .omit({ cover_from: true, cover_to: true })
+    .extend({
+      outcome: z.enum(['recorded', 'requested']).meta({ description: 'What the same reversal would be now' }),
+      terms: z.string().nullable().meta({ description: "The policy's terms for this sale; null if it has none" }),
+      left: z.object({
+        spotPrice: amount('What is left of the price'),
+        partnerCut: amount('What is left of your cut'),
+        invoiceAmount: amount('What is left of our share'),
+      }),
+    }),
 );
 
 const text = z.string();

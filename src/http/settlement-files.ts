@@ -15,7 +15,7 @@ import {
   sendSettlementFile,
   sentFile,
 } from '../splits/settlement-files.ts';
-import { EarlierResult, serve } from './call.ts';
+import { OtherResult, serve } from './call.ts';
 import { none, operation } from './operation.ts';
 import { settlementFileAnswer } from './schemas.ts';
 import type { Shared } from './shared.ts';
@@ -54,7 +54,7 @@ export const sendFile = operation({
   body: z.string(),
   file: { type: 'text/csv', bytes: FILE_BYTES },
   status: 201,
-  again: 'The same file was sent before: its current result',
+  otherwise: { status: 200, description: 'The same file was sent before: its current result' },
   refusals: ['partner_not_connected', 'settlement_invalid', 'ledger_busy'],
 });
 
@@ -82,7 +82,7 @@ export function addSettlementFiles(app: FastifyInstance, shared: Shared): void {
     sendFile,
     async (tx, { body, caller }, reading: SettlementReading | undefined) => {
       const { file, fresh } = await sendSettlementFile(tx, acting, body, caller, reading);
-      return fresh ? answer(file) : new EarlierResult(answer(file));
+      return fresh ? answer(file) : new OtherResult(answer(file));
     },
     ({ body, caller }) => readSentFile(shared.database, acting, sentFile(body), caller.partnerId),
   );

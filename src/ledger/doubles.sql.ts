@@ -8,6 +8,7 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
+import { OUTSIDE_TERMS } from './cancellation.ts';
 import { GOOD, OWN_ID_FIELD, sameContent } from './rows.sql.ts';
 
 export const SIGNS = {
@@ -16,6 +17,8 @@ export const SIGNS = {
   same_quote: 'the same quote, second and amounts',
   same_id: 'the same id but for its case, zeros or exponent, and the same day and amounts',
   held_sale: 'a row of a sale that is not recorded',
+  held_reversal: 'after a reversal that is not recorded',
+  ...OUTSIDE_TERMS,
 } as const;
 export type Sign = keyof typeof SIGNS;
 
@@ -86,15 +89,9 @@ const near = (from: 'first_at' | 'day_from', to: 'last_at' | 'day_to') => `
 
 /**
  * Finds the good staged rows that may repeat another good staged row, or a row of the ledger, and keeps them in
- * `doubles`. `spreadsheet`: some own ids are long numbers, which a spreadsheet writes with an exponent.
+ * `doubles` (stage.ts). `spreadsheet`: some own ids are long numbers, which a spreadsheet writes with an exponent.
  */
 export async function findDoubles(tx: Transaction, { spreadsheet }: { spreadsheet: boolean }): Promise<void> {
-  await execute(
-    tx,
-    `CREATE TEMPORARY TABLE doubles (
-       seq bigint PRIMARY KEY, sign text NOT NULL, repeats text COLLATE "C" NOT NULL, repeats_seq bigint)
-     ON COMMIT DROP`,
-  );
   await execute(
     tx,
     `CREATE TEMPORARY TABLE spans ON COMMIT DROP AS

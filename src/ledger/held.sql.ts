@@ -1,6 +1,7 @@
 /** Rows of imports that are held, and the decisions about them. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
+import { OUTSIDE_TERMS } from './cancellation.ts';
 import type { Sign } from './doubles.sql.ts';
 import { GOOD, OWN_ID_FIELD, sameContent } from './rows.sql.ts';
 
@@ -15,7 +16,8 @@ export async function findHeldBefore(tx: Transaction): Promise<void> {
      SELECT s.seq, ${OWN_ID_FIELD},
             CASE WHEN NOT (${sameContent('s', 'h')}) THEN 'conflict' WHEN d.decision IS NULL THEN 'held'
                  ELSE 'duplicate' END,
-            format('%s %s was held with other content', s.kind, s.own_id)
+            CASE WHEN NOT (${sameContent('s', 'h')}) THEN format('%s %s was held with other content', s.kind, s.own_id)
+            END
      FROM held_rows h
      JOIN staged s ON s.partner_id = h.partner_id AND s.kind = h.kind AND s.own_id = own_id(h)
      LEFT JOIN held_row_decisions d USING (held_row_id)
@@ -41,6 +43,25 @@ export async function holdRelated(tx: Transaction): Promise<void> {
        AND ((s.partner_id, 'quote_accepted', s.quote_id) IN (SELECT partner_id, kind, own_id FROM held)
             OR s.kind = 'reversal'
                AND (s.partner_id, 'requote_accepted', s.requote_id) IN (SELECT partner_id, kind, own_id FROM held))`,
+  );
+}
+
+/** Holds requotes and reversals that come after a held reversal of their quote, in this import or before. */
+export async function holdAfterReversals(tx: Transaction): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO findings (seq, field, code, reason)
+     WITH outside AS MATERIALIZED (
+       SELECT r.partner_id, r.quote_id, r.accepted_at, r.seq FROM findings f JOIN related r USING (seq)
+       WHERE f.code = 'held' AND f.reason IS NOT NULL AND r.kind = 'reversal'
+       UNION ALL
+       SELECT partner_id, quote_id, accepted_at, 0 FROM undecided_rows WHERE sign = ANY (:signs::text[])
+     )
+     SELECT s.seq, ${OWN_ID_FIELD}, 'held', 'held_reversal' FROM related s
+     WHERE s.kind <> 'quote_accepted' AND ${GOOD} AND EXISTS (
+       SELECT FROM outside o WHERE o.partner_id = s.partner_id AND o.quote_id = s.quote_id
+         AND (o.accepted_at, o.seq) < (s.accepted_at, s.seq))`,
+    { signs: Object.keys(OUTSIDE_TERMS) },
   );
 }
 
@@ -78,9 +99,9 @@ export async function insertHeldRows(
     `INSERT INTO held_rows (${CONTENT}, sign, repeats, recorded_at, event_id)
      SELECT s.kind, s.partner_id, s.quote_id, s.requote_id, s.reversal_id, s.enrollment_id, s.policy_id, s.currency,
             s.accepted_at, trim_scale(s.spot_price), trim_scale(s.partner_cut), trim_scale(s.invoice_amount),
-            s.order_reference, s.cover_from, s.cover_to, coalesce(d.sign, 'held_sale'), d.repeats,
+            s.order_reference, s.cover_from, s.cover_to, coalesce(d.sign, f.reason, 'held_sale'), d.repeats,
             :recordedAt::timestamptz, :eventId::bigint
-     FROM ${NEWLY_HELD} ORDER BY s.seq`,
+     FROM ${NEWLY_HELD} ORDER BY f.reason IS NOT DISTINCT FROM 'held_reversal', s.seq`,
     { recordedAt, eventId },
   );
 }
@@ -98,7 +119,7 @@ export interface HeldInFile {
 export function readHeldInFile(tx: Transaction, limit: number): Promise<HeldInFile[]> {
   return query(
     tx,
-    `SELECT s.file, s.line, f.field, coalesce(h.sign, d.sign, 'held_sale') AS sign,
+    `SELECT s.file, s.line, f.field, coalesce(h.sign, d.sign, f.reason, 'held_sale') AS sign,
             CASE WHEN h.held_row_id IS NULL THEN d.repeats ELSE h.repeats END AS repeats, h.held_row_id
      FROM findings f JOIN staged s USING (seq) LEFT JOIN doubles d USING (seq)
      LEFT JOIN held_rows h ON h.partner_id = s.partner_id AND h.kind = s.kind AND own_id(h) = s.own_id
@@ -131,11 +152,16 @@ export interface HeldRow {
   readonly recorded_at: string;
   readonly source: string;
   readonly decision: 'recorded' | 'discarded' | null;
+  readonly decision_reason: string | null;
+  /** Whether the call stated the amounts, if the row was requested by the API. */
+  readonly stated: boolean;
 }
 
 interface HeldQuestion {
   readonly ids?: readonly number[];
   readonly partner?: string | null;
+  /** The id of a reversal. */
+  readonly reversal?: string | null;
   readonly scope?: Scope;
   readonly undecided?: boolean;
   readonly after?: string | null;
@@ -144,39 +170,75 @@ interface HeldQuestion {
 
 /** Reads held rows in the order in which they were held. */
 export function readHeldRows(tx: Transaction, question: HeldQuestion): Promise<HeldRow[]> {
-  const { ids = null, partner = null, scope = null, undecided = false, after = null, limit = null } = question;
+  const {
+    ids = null,
+    partner = null,
+    reversal = null,
+    scope = null,
+    undecided = false,
+    after = null,
+    limit = null,
+  } = question;
   return query(
     tx,
     `SELECT h.held_row_id, h.kind, h.partner_id, p.name AS partner_name, own_id(h) AS own_id, h.quote_id, h.requote_id,
             h.reversal_id, h.enrollment_id, h.policy_id, h.currency, h.accepted_at, h.spot_price, h.partner_cut,
             h.invoice_amount, h.order_reference, h.cover_from, h.cover_to, h.sign, h.repeats, h.recorded_at,
-            e.subject AS source, d.decision
+            e.subject AS source, d.decision, d.reason AS decision_reason,
+            NOT jsonb_exists(e.details, 'all_that_is_given') AS stated
      FROM held_rows h JOIN partners p USING (partner_id) JOIN audit_events e USING (event_id)
      LEFT JOIN held_row_decisions d USING (held_row_id)
      WHERE (:ids::bigint[] IS NULL OR h.held_row_id = ANY (:ids::bigint[]))
        AND (:partner::text IS NULL OR h.partner_id = :partner)
+       AND (:reversal::text IS NULL OR h.kind = 'reversal' AND own_id(h) = :reversal)
        AND (:scope::text[] IS NULL OR h.partner_id = ANY (:scope::text[]))
        AND (NOT :undecided::boolean OR d.decision IS NULL)
        AND (:after::bigint IS NULL OR h.held_row_id > :after::bigint)
      ORDER BY h.held_row_id LIMIT :limit`,
-    { ids, partner, scope, undecided, after, limit },
+    { ids, partner, reversal, scope, undecided, after, limit },
   );
 }
 
-/** These held rows, and the undecided rows that are held only because their sale is among them. */
+/** These held rows, and the undecided rows that are held only because their sale or reversal is among them. */
 export async function readWithRelated(tx: Transaction, ids: readonly number[]): Promise<number[]> {
   const rows = await query<{ held_row_id: number }>(
     tx,
     `WITH RECURSIVE named AS (
-       SELECT h.held_row_id, h.partner_id, h.kind, own_id(h) AS own_id FROM held_rows h
+       SELECT h.held_row_id, h.partner_id, h.kind, own_id(h) AS own_id, h.quote_id, h.accepted_at FROM held_rows h
        WHERE h.held_row_id = ANY (:ids::bigint[])
        UNION
-       SELECT r.held_row_id, r.partner_id, r.kind, coalesce(r.reversal_id, r.requote_id)::identifier
-       FROM undecided_rows r JOIN named n ON n.partner_id = r.partner_id AND r.sign = 'held_sale'
-         AND n.own_id = CASE n.kind WHEN 'quote_accepted' THEN r.quote_id WHEN 'requote_accepted' THEN r.requote_id END
+       SELECT r.held_row_id, r.partner_id, r.kind, coalesce(r.reversal_id, r.requote_id)::identifier, r.quote_id,
+              r.accepted_at
+       FROM undecided_rows r JOIN named n ON n.partner_id = r.partner_id
+         AND CASE r.sign WHEN 'held_sale' THEN
+               n.own_id = CASE n.kind WHEN 'quote_accepted' THEN r.quote_id
+                                      WHEN 'requote_accepted' THEN r.requote_id END
+             WHEN 'held_reversal' THEN
+               n.kind = 'reversal' AND n.quote_id = r.quote_id AND n.accepted_at <= r.accepted_at END
      )
      SELECT held_row_id FROM named ORDER BY held_row_id`,
     { ids },
+  );
+  return rows.map(({ held_row_id }) => held_row_id);
+}
+
+/**
+ * The undecided reversals whose share the processor has taken back, with those of the same quote before them and with
+ * all that the ledger has.
+ */
+export async function readTakenBack(tx: Transaction): Promise<number[]> {
+  const rows = await query<{ held_row_id: number }>(
+    tx,
+    `SELECT h.held_row_id FROM (
+       SELECT held_row_id, partner_id, quote_id,
+              -sum(invoice_amount) OVER (PARTITION BY partner_id, quote_id ORDER BY held_row_id) AS asked
+       FROM undecided_rows WHERE sign = ANY (:signs::text[])) AS h
+     CROSS JOIN LATERAL (
+       SELECT coalesce(-sum(e.invoice_amount), 0) AS reversed FROM ledger_rows e
+       WHERE e.partner_id = h.partner_id AND e.quote_id = h.quote_id AND e.kind = 'reversal') AS l
+     WHERE shares_taken_back(h.partner_id, h.quote_id) >= greatest(l.reversed + h.asked, 0.0001)
+     ORDER BY h.held_row_id`,
+    { signs: Object.keys(OUTSIDE_TERMS) },
   );
   return rows.map(({ held_row_id }) => held_row_id);
 }

@@ -1,16 +1,22 @@
 /**
- * Decides held rows: they are sales of their own and are recorded, or they repeat a sale and are discarded. Requotes and
- * reversals that are held with their sale follow its decision. Refusals: held_row_unknown, held_row_decided,
- * held_row_invalid.
+ * Decides held rows. Rows that may repeat a sale are sales of their own and are recorded, or they repeat a sale and are
+ * discarded. Requotes and reversals that are held with their sale follow its decision. Reversals are granted, possibly
+ * with other amounts, or refused. Rows after a granted reversal are recorded with it; after a refused one, they stay held.
+ * Refusals: held_row_unknown, held_row_decided, held_row_invalid, held_row_is_reversal, held_row_no_reversal.
  */
 import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import type { Amount } from '../money.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { plural } from '../text.ts';
 import { type DoubledRow, forgetDoubledRows, readDoubledRows } from './doubles.sql.ts';
 import { type HeldRow, insertDecisions, readHeldRows, readWithRelated } from './held.sql.ts';
 import { importRows } from './import.ts';
+
+/** Whether a held row is a reversal that is granted or refused. A reversal of a held sale follows its sale. */
+export const isRequest = ({ kind, sign }: Pick<HeldRow, 'kind' | 'sign'>): boolean =>
+  kind === 'reversal' && sign !== 'held_sale';
 
 export interface Decided {
   readonly rows: readonly HeldRow[];
@@ -24,18 +30,60 @@ interface Decision {
 }
 
 /** Records held rows as rows of their own. */
-export async function releaseRows(
+export async function releaseRows(tx: Transaction, context: ActorContext, { ids, reason }: Decision): Promise<Decided> {
+  await lockImporters(tx);
+  const rows = await rowsToDecide(tx, ids, { reversals: false });
+  return record(tx, context, rows, { action: 'rows.release', reason });
+}
+
+/** Our share and the cut that a granted reversal takes, above zero. */
+export interface GrantedAmounts {
+  readonly invoiceAmount: Amount;
+  readonly partnerCut: Amount;
+}
+
+/** Records a held reversal, with other amounts if they are given. */
+export async function grantReversal(
   tx: Transaction,
-  { environment, actor }: ActorContext,
-  { ids, reason }: Decision,
+  context: ActorContext,
+  { id, amounts, reason }: { id: number; amounts: GrantedAmounts | undefined; reason: string },
 ): Promise<Decided> {
   await lockImporters(tx);
-  const rows = await rowsToDecide(tx, ids);
+  const rows = (await rowsToDecide(tx, [id], { reversals: true })).map((row) =>
+    amounts === undefined || row.held_row_id !== id
+      ? row
+      : {
+          ...row,
+          spot_price: amounts.invoiceAmount.plus(amounts.partnerCut).negated().toString(),
+          partner_cut: amounts.partnerCut.negated().toString(),
+          invoice_amount: amounts.invoiceAmount.negated().toString(),
+        },
+  );
+  return record(tx, context, rows, { action: 'reversal.grant', reason });
+}
+
+/** Records held reversals whose share the processor has taken back, and what is held after them. */
+export async function recordTakenBack(
+  tx: Transaction,
+  context: ActorContext,
+  ids: readonly number[],
+): Promise<Decided> {
+  const rows = await rowsToDecide(tx, ids, { reversals: true });
+  const reason = 'the processor has taken our share back';
+  return record(tx, context, rows, { action: 'processor.reverse', reason, allowedBy: 'processor' });
+}
+
+async function record(
+  tx: Transaction,
+  { environment, actor, settings }: ActorContext,
+  rows: readonly HeldRow[],
+  { action, reason, allowedBy = 'person' }: { action: string; reason: string; allowedBy?: 'person' | 'processor' },
+): Promise<Decided> {
   const text = rows.map((row) => `${JSON.stringify(rowOf(row))}\n`).join('');
   const now = environment.now();
   const report = await importRows(tx, [{ name: 'held rows', format: 'ndjson', text }], {
-    ...{ skipInvalid: false, acceptDiffering: true, now, actor },
-    action: { action: 'rows.release', subject: subjectOf(rows), details: { reason } },
+    ...{ skipInvalid: false, acceptDiffering: true, now, actor, ceilings: settings.reversals, allowedBy },
+    action: { action, subject: subjectOf(rows), details: { reason } },
   });
   const [error] = report.errors;
   const wrong = error?.reason ?? (report.duplicates > 0 ? 'the ledger has a row with this id' : undefined);
@@ -48,15 +96,32 @@ export async function releaseRows(
 }
 
 /** Discards held rows, because they repeat a sale. */
-export async function discardRows(
+export async function discardRows(tx: Transaction, context: ActorContext, { ids, reason }: Decision): Promise<Decided> {
+  await lockImporters(tx);
+  const rows = await rowsToDecide(tx, ids, { reversals: false });
+  return discard(tx, context, rows, { action: 'rows.discard', reason });
+}
+
+/** Refuses a held reversal. Rows that are held after it stay held. */
+export async function refuseReversal(
   tx: Transaction,
-  { environment, actor }: ActorContext,
-  { ids, reason }: Decision,
+  context: ActorContext,
+  { id, reason }: { id: number; reason: string },
 ): Promise<Decided> {
   await lockImporters(tx);
-  const rows = await rowsToDecide(tx, ids);
+  const rows = await rowsToDecide(tx, [id], { reversals: true });
+  const own = rows.filter(({ held_row_id }) => held_row_id === id);
+  return discard(tx, context, own, { action: 'reversal.refuse', reason });
+}
+
+async function discard(
+  tx: Transaction,
+  { environment, actor }: ActorContext,
+  rows: readonly HeldRow[],
+  { action, reason }: { action: string; reason: string },
+): Promise<Decided> {
   const now = environment.now().toISO();
-  const event = { action: 'rows.discard', subject: subjectOf(rows), details: { reason, discarded: rows.length }, now };
+  const event = { action, subject: subjectOf(rows), details: { reason, discarded: rows.length }, now };
   await decide(tx, rows, { decision: 'discarded', reason, now, eventId: await recordEvent(tx, actor, event) });
   return { rows, late: 0 };
 }
@@ -88,12 +153,20 @@ const decide = (
 const subjectOf = ([first, ...more]: readonly HeldRow[]): string =>
   `${first?.partner_id} ${first?.own_id}${more.length === 0 ? '' : ` and ${plural(more.length, 'more row')}`}`;
 
-async function rowsToDecide(tx: Transaction, ids: readonly number[]): Promise<HeldRow[]> {
+/** `reversals`: whether the rows must be reversals, or must not be. */
+async function rowsToDecide(
+  tx: Transaction,
+  ids: readonly number[],
+  { reversals }: { reversals: boolean },
+): Promise<HeldRow[]> {
   const rows = await readHeldRows(tx, { ids: await readWithRelated(tx, ids) });
   for (const held_row_id of ids) {
     const row = rows.find((each) => each.held_row_id === held_row_id);
     if (row === undefined) throw refuse('held_row_unknown', { held_row_id });
     if (row.decision !== null) throw refuse('held_row_decided', { held_row_id, decision: row.decision });
+    if (isRequest(row) !== reversals) {
+      throw refuse(reversals ? 'held_row_no_reversal' : 'held_row_is_reversal', { held_row_id });
+    }
   }
   return rows;
 }

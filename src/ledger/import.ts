@@ -13,10 +13,13 @@ import { failpoint } from '../failpoint.ts';
 import { type Actor, type AuditEvent, recordEvent } from '../people/audit-events.ts';
 import { type Control, type ControlResult, compareControls, type StatedControl } from './control.ts';
 import { findDoubles, findRepeatedRows, SIGNS, type Sign, surveyAlike } from './doubles.sql.ts';
+import { insertGrounds } from './grounds.sql.ts';
+import { type Ceilings, judgeReversals } from './grounds.ts';
 import {
   countNewlyHeld,
   findHeldBefore,
   type HeldInFile,
+  holdAfterReversals,
   holdDoubles,
   holdRelated,
   insertHeldRows,
@@ -51,7 +54,7 @@ const REPORTED_ERRORS = 1000;
 export interface ImportReport {
   readonly accepted: number;
   readonly duplicates: number;
-  /** Rows that may repeat a sale and wait for a decision, including those that an earlier import held. */
+  /** Rows that wait for a decision, including those that an earlier import held. */
   readonly held: number;
   readonly rejected: number;
   readonly errors: readonly { file: string; line: number; field: string; code: string; reason: string }[];
@@ -86,11 +89,16 @@ interface ImportOptions {
   readonly control?: Control;
   readonly now: DateTime<true>;
   readonly actor: Actor;
+  readonly ceilings: Ceilings;
+  /** What allows the reversals. If absent, the rules judge them (grounds.ts). */
+  readonly allowedBy?: 'person' | 'processor';
   /**
    * The action that the rows come from. If absent, the action is an import of these files, with their names and hashes.
-   * Only the rows of an import are held.
+   * Only an import holds rows that may repeat a sale.
    */
   readonly action?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
+  /** The action if the row is held. */
+  readonly request?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
   readonly onProgress?: (bytes: number) => void;
 }
 
@@ -135,22 +143,24 @@ export async function importRows(
     monthsAround(time_zone, utc_month),
   );
   const names = files.map(({ name }) => name);
-  const action = options.action ?? {
-    action: 'ledger.import',
-    subject: names.map((name) => basename(name)).join(' '),
-    details: {
-      ...{ files: names, sha256, duplicates, rejected, skip_invalid: options.skipInvalid },
-      ...(newlyHeld > 0 && { held: newlyHeld }),
-      ...(options.acceptDiffering && { accept_differing: true }),
-      ...(differing_cuts.length > 0 && { differing_cuts }),
-      ...(stated.length > 0 && { control: stated }),
-    },
-  };
+  const action = (newlyHeld > 0 ? options.request : undefined) ??
+    options.action ?? {
+      action: 'ledger.import',
+      subject: names.map((name) => basename(name)).join(' '),
+      details: {
+        ...{ files: names, sha256, duplicates, rejected, skip_invalid: options.skipInvalid },
+        ...(newlyHeld > 0 && { held: newlyHeld }),
+        ...(options.acceptDiffering && { accept_differing: true }),
+        ...(differing_cuts.length > 0 && { differing_cuts }),
+        ...(stated.length > 0 && { control: stated }),
+      },
+    };
   const now = options.now.toISO();
   const totals = await sumGoodRows(tx);
   const details = { ...action.details, accepted: good, totals };
   await lockLedgerShared(tx);
   const event_id = await recordEvent(tx, options.actor, { ...action, details, now });
+  await insertGrounds(tx, { allowedBy: options.allowedBy, recordedAt: now, eventId: event_id });
   const recorded = await insertEntries(tx, distinct(zoneMonths), { recordedAt: now, eventId: event_id });
   failpoint('import.recorded');
   if (!isDeepStrictEqual(recorded.totals, totals)) {
@@ -224,7 +234,7 @@ async function stageFiles(
 async function judge(
   tx: Transaction,
   { spreadsheet }: StagedCounts,
-  { skipInvalid, acceptDiffering = false, action }: ImportOptions,
+  { skipInvalid, acceptDiffering = false, action, allowedBy, now, ceilings }: ImportOptions,
 ): Promise<void> {
   const holds = action === undefined;
   await surveyStaged(tx);
@@ -248,6 +258,9 @@ async function judge(
   const overdrawn = await overdrawnQuotes(tx, { inFileOrder: skipInvalid });
   if (overdrawn.length > 0) await recordOverdrawn(tx, reversalsTooMany(overdrawn, { inFileOrder: skipInvalid }));
   if (holds) await holdDoubles(tx, { reversals: true });
+  if (allowedBy !== undefined) return;
+  await judgeReversals(tx, now, ceilings);
+  if (holds) await holdAfterReversals(tx);
 }
 
 /**

@@ -204,7 +204,7 @@ function orderProblem({ order_reference, cover_from, cover_to }: RowTexts): RowP
 }
 
 /** Converts a plain decimal to an integer of minor units. `digits` is the currency's number of minor digits. */
-function inMinorUnits(text: string, digits: number): bigint {
+export function inMinorUnits(text: string, digits: number): bigint {
   const point = text.indexOf('.');
   if (point === -1) return BigInt(text + '0'.repeat(digits));
   return BigInt(text.slice(0, point) + text.slice(point + 1, point + 1 + digits).padEnd(digits, '0'));

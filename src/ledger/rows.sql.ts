@@ -29,8 +29,7 @@ export async function surveyStaged(tx: Transaction): Promise<void> {
     tx,
     `CREATE TEMPORARY TABLE related ON COMMIT DROP AS
      SELECT seq, kind, partner_id, quote_id, requote_id, own_id, policy_id, currency, accepted_at, spot_price,
-            partner_cut,
-            invoice_amount, code
+            partner_cut, invoice_amount, cover_from, cover_to, code
      FROM staged
      WHERE (partner_id, quote_id) IN (SELECT partner_id, quote_id FROM staged WHERE kind <> 'quote_accepted')`,
   );

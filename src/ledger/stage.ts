@@ -32,6 +32,12 @@ export async function createStaging(tx: Transaction): Promise<void> {
     `CREATE TEMPORARY TABLE findings (seq bigint PRIMARY KEY, field text, code text NOT NULL, reason text)
      ON COMMIT DROP`,
   );
+  await execute(
+    tx,
+    `CREATE TEMPORARY TABLE doubles (
+       seq bigint PRIMARY KEY, sign text NOT NULL, repeats text COLLATE "C" NOT NULL, repeats_seq bigint)
+     ON COMMIT DROP`,
+  );
 }
 
 const COLUMNS = `seq, file, line, kind, partner_id, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,

@@ -21,6 +21,10 @@ const FORMS = `
     accepted_at:time spot_price:amount partner_cut:amount invoice_amount:amount order_reference? cover_from?:day
     cover_to?:day sign repeats? recorded_at:time event_id:int
   held_row_decisions held_row_id:int decision reason recorded_at:time event_id:int
+  cancellation_terms cancellation_terms_id:int partner_id policy_id from_day?:day window_days?:int after_window? cut?
+    before_cover_only?:flag recorded_at:time event_id:int
+  reversal_grounds partner_id reversal_id quote_id ground cancellation_terms_id?:int held_row_id?:int sold_on?:day
+    judged_on?:day recorded_at:time event_id:int
   audit_events event_id:int occurred_at:time action subject details:map claimed_by?:personal os_user host via
     user_id?:int
   erasures commitment reason recorded_at:time event_id:int

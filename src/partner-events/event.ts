@@ -19,7 +19,8 @@ import {
 export const EVENT_TYPES = [
   'quote.accepted',
   'requote.accepted',
-  'quote.reversed',
+  'reversal.recorded',
+  'reversal.rejected',
   'invoice.issued',
   'credit_note.issued',
   'statement.issued',
@@ -108,7 +109,9 @@ function rowData(row: LedgerEventRow): object {
     ...{ quote_id, policy_id, enrollment_id, currency, accepted_at: instant(row.accepted_at), month, posted_month },
     ...{ order_reference, cover_from, cover_to },
   };
-  if (reversal_id !== null) return { reversal_id, requote_id, ...about, spotPrice, partnerCut, invoiceAmount };
+  if (reversal_id !== null) {
+    return { reversal_id, requote_id, ...about, spotPrice, partnerCut, invoiceAmount, allowed_by: row.ground };
+  }
   if (requote_id === null) return { ...about, spotPrice, partnerCut, invoiceAmount };
   return {
     ...{ requote_id, ...about },
@@ -120,7 +123,14 @@ function rowData(row: LedgerEventRow): object {
   };
 }
 
-const AMOUNTS: ReadonlySet<string> = new Set(['amount', 'invoiceAmount', 'credit_applied', 'amount_due']);
+const AMOUNTS: ReadonlySet<string> = new Set([
+  'amount',
+  'spotPrice',
+  'partnerCut',
+  'invoiceAmount',
+  'credit_applied',
+  'amount_due',
+]);
 
 /** The data of a fact's event. As in documents, amounts are texts with exactly the currency's digits. */
 function factData({ data }: FactRow): object {

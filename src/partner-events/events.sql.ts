@@ -43,6 +43,7 @@ export interface LedgerEventRow {
   readonly cover_from: string | null;
   readonly cover_to: string | null;
   readonly recorded_at: string;
+  readonly ground: string | null;
 }
 
 /** The ledger rows of events. A row is found by its whole key, because the id alone has no index. */
@@ -54,9 +55,10 @@ export const readEventRows = (
     tx,
     `SELECT r.entry_id, r.quote_id, r.requote_id, r.reversal_id, r.enrollment_id, r.policy_id, r.currency,
             r.accepted_at, r.month, r.posted_month, r.spot_price, r.partner_cut, r.invoice_amount, r.order_reference,
-            r.cover_from, r.cover_to, r.recorded_at
+            r.cover_from, r.cover_to, r.recorded_at, g.ground
      FROM unnest(:months::text[], :ids::bigint[]) AS k (posted_month, entry_id)
-     JOIN ledger_rows r ON r.partner_id = :partnerId AND r.posted_month = k.posted_month AND r.entry_id = k.entry_id`,
+     JOIN ledger_rows r ON r.partner_id = :partnerId AND r.posted_month = k.posted_month AND r.entry_id = k.entry_id
+     LEFT JOIN reversal_grounds g ON g.partner_id = r.partner_id AND g.reversal_id = r.reversal_id`,
     keys,
   );
 

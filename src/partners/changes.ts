@@ -5,6 +5,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { type ChangeEvent, readChangeEvents } from '../people/audit-events.sql.ts';
 import { type Actor, recordEvents } from '../people/audit-events.ts';
 import { applyChanges, changesBetween, type FieldChange, fieldsOf, type Value } from '../people/field-changes.ts';
+import { cancellationText } from './cancellation.ts';
 import { cutRateText } from './cut-rate.ts';
 import {
   ALWAYS,
@@ -35,11 +36,11 @@ export function partnerChanges(before: readonly PartnerView[], after: readonly P
     .filter(({ changes }) => changes.length > 0);
 }
 
-/** Names policies by their ids: `policies.parking.partner_cut_rate`. Dated rates are one text. */
+/** Names policies by their ids: `policies.parking.partner_cut_rate`. Dated rates and terms are one text. */
 function partnerFields({ partner_id: _, policies, ...partner }: PartnerView) {
-  const own = policies.map(({ policy_id, partner_cut_rate: rates, ...policy }) => [
+  const own = policies.map(({ policy_id, partner_cut_rate: rates, cancellation, ...policy }) => [
     policy_id,
-    { ...policy, partner_cut_rate: cutRateText(rates) },
+    { ...policy, partner_cut_rate: cutRateText(rates), cancellation: cancellationText(cancellation) },
   ]);
   return fieldsOf({ ...partner, policies: Object.fromEntries(own) });
 }

@@ -8,6 +8,7 @@ import { amountProblem, isCurrency, isZero, minorDigits } from '../money.ts';
 import { isDate, isMonth, isTimeZone, type Month } from '../month.ts';
 import { readerOf } from '../reading/aside.ts';
 import { PROBLEMS_TOLD, readUntilTold, refuseTooMany } from '../reading/limits.ts';
+import { AFTER_WINDOW, type CancellationTerms, CUTS } from './cancellation.ts';
 
 export const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
@@ -41,6 +42,47 @@ const datedRates = z
     });
   });
 
+const windowDays = z
+  .string()
+  .regex(/^\d{1,4}$/, 'must be a whole number of days from 0 to 3660')
+  .transform(Number)
+  .refine((value) => value <= 3660, 'must be a whole number of days from 0 to 3660');
+const cancellationTerms = z
+  .strictObject({
+    from: z.string().refine(isDate, 'must be a date such as 2026-08-10').nullable().default(null),
+    window_days: windowDays.nullable(),
+    after_window: z.enum(AFTER_WINDOW).optional(),
+    cut: z.enum(CUTS).optional(),
+    before_cover_only: z.boolean().optional(),
+  })
+  .superRefine(({ window_days, from: _, ...rest }, context) => {
+    if (window_days !== null || Object.values(rest).every((each) => each === undefined)) return;
+    context.addIssue({ code: 'custom', path: ['window_days'], message: 'is missing: without it there are no terms' });
+  })
+  .transform(
+    ({ from, window_days, after_window, cut, before_cover_only }): CancellationTerms =>
+      window_days === null
+        ? { from, window_days, after_window: null, cut: null, before_cover_only: null }
+        : {
+            ...{ from, window_days, after_window: after_window ?? 'none', cut: cut ?? 'in_proportion' },
+            before_cover_only: before_cover_only ?? false,
+          },
+  );
+const cancellation = z
+  .union([z.array(cancellationTerms).min(1, 'must have terms'), cancellationTerms.transform((terms) => [terms])])
+  .superRefine((terms, context) => {
+    terms.forEach(({ from }, index) => {
+      const before = terms[index - 1]?.from ?? null;
+      const message =
+        index === 0 || (from !== null && (before === null || from > before))
+          ? undefined
+          : from === null
+            ? 'is missing: only the first terms may have no day'
+            : `must be after ${before}, because terms are in the order of their days`;
+      if (message !== undefined) context.addIssue({ code: 'custom', path: [index, 'from'], message });
+    });
+  });
+
 const policySchema = z.strictObject({
   policy_id: identifier,
   name: line(300).min(1, 'must not be empty'),
@@ -50,6 +92,8 @@ const policySchema = z.strictObject({
   price: z.strictObject({ rate: decimal, minimum: decimal }).optional(),
   /** The highest total price of a quote with its requotes, in the partner's currency; null for no limit. */
   largest_price: decimal.nullable().default(null),
+  /** The terms on which reversals are recorded without a person; null: those of every policy (cancellation.ts). */
+  cancellation: cancellation.nullable().default(null),
 });
 
 const currency = z.string().refine(isCurrency, 'must be an ISO 4217 currency such as USD');

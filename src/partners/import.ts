@@ -19,6 +19,7 @@ import {
   type AccountUse,
   ALWAYS,
   type Arrangement,
+  changedTerms,
   latestArrangements,
   latestMonthsWithRows,
   readAccountSources,
@@ -26,6 +27,7 @@ import {
   readPartners,
   readUseOfAccounts,
   recordArrangements,
+  recordTerms,
   upsertPartners,
   upsertPolicies,
 } from './partners.sql.ts';
@@ -63,6 +65,8 @@ export async function importPartners(
   const changed = new Set(written.map((row) => row.partner_id));
   for (const id of await upsertPolicies(tx, partners, now)) changed.add(id);
   for (const id of await importArrangements(tx, partners)) changed.add(id);
+  const terms = changedTerms(before, partners);
+  for (const { partner_id } of terms) changed.add(partner_id);
   failpoint('partners.written');
   const imported = {
     created: created.size,
@@ -72,6 +76,7 @@ export async function importPartners(
   if (changed.size === 0) return { ...imported, changes: [] };
   const details = { file, sha256, ...imported };
   const importEvent = await recordEvent(tx, actor, { action: 'partner.import', subject: basename(file), details, now });
+  await recordTerms(tx, terms, { now, eventId: importEvent });
   const changes = partnerChanges(before, await readPartners(tx));
   await recordPartnerChanges(tx, actor, changes, { importEvent, now });
   return { ...imported, changes };

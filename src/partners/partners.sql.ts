@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Settings } from '../config/settings.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { FieldChange } from '../people/field-changes.ts';
+import { type CancellationTerms, mergedTerms } from './cancellation.ts';
 import type { PartnerRecord, PolicyRecord } from './file.ts';
 
 export interface Arrangement {
@@ -131,6 +133,49 @@ export async function upsertPolicies(
   return [...new Set(changed.map((row) => row.partner_id))];
 }
 
+/** The policies whose cancellation terms differ from the stored ones, with all of their terms. */
+export function changedTerms(before: readonly PartnerView[], partners: readonly PartnerRecord[]): PolicyTerms[] {
+  const stored = new Map(
+    before.flatMap(({ partner_id, policies }) =>
+      policies.map(({ policy_id, cancellation }) => [`${partner_id} ${policy_id}`, cancellation]),
+    ),
+  );
+  return partners.flatMap(({ partner_id, policies }) =>
+    policies.flatMap(({ policy_id, cancellation }) => {
+      const old = stored.get(`${partner_id} ${policy_id}`) ?? null;
+      const terms = mergedTerms(old, cancellation);
+      if (isDeepStrictEqual(terms, old ?? [])) return [];
+      // Terms that end are a fact, too.
+      return [{ partner_id, policy_id, terms: terms.length === 0 ? [NO_TERMS] : terms }];
+    }),
+  );
+}
+interface PolicyTerms {
+  readonly partner_id: string;
+  readonly policy_id: string;
+  readonly terms: readonly CancellationTerms[];
+}
+const NO_TERMS = { from: null, window_days: null, after_window: null, cut: null, before_cover_only: null };
+
+export async function recordTerms(
+  tx: Transaction,
+  changed: readonly PolicyTerms[],
+  { now, eventId }: { now: string; eventId: number },
+): Promise<void> {
+  const rows = changed.flatMap(({ terms, ...policy }) => terms.map((each) => ({ ...policy, ...each })));
+  await execute(
+    tx,
+    `INSERT INTO cancellation_terms (
+       partner_id, policy_id, from_day, window_days, after_window, cut, before_cover_only, recorded_at, event_id)
+     SELECT partner_id, policy_id, "from", window_days, after_window, cut, before_cover_only, :now::timestamptz,
+            :eventId::bigint
+     FROM json_to_recordset(:rows::json) AS t (
+       partner_id text, policy_id text, "from" date, window_days integer, after_window text, cut text,
+       before_cover_only boolean)`,
+    { rows: JSON.stringify(rows), now, eventId },
+  );
+}
+
 /** The rate without a day, null if there is none, and the rates with days. */
 function cutRates(rates: PolicyRecord['partner_cut_rate']) {
   if (typeof rates === 'string') return { partner_cut_rate: rates, dated_cut_rates: [] };
@@ -257,7 +302,15 @@ export function readPartners(tx: Transaction, ids?: string | readonly string[]):
                        ELSE jsonb_build_object('rate', o.partner_cut_rate::text) || o.dated_cut_rates END,
                        'price', CASE WHEN o.price_rate IS NOT NULL THEN
                          json_build_object('rate', o.price_rate::text, 'minimum', o.price_minimum::text) END,
-                       'largest_price', o.largest_price::text)
+                       'largest_price', o.largest_price::text,
+                       'cancellation', (
+                         SELECT json_agg(json_build_object(
+                                  'from', c.from_day, 'window_days', c.window_days, 'after_window', c.after_window,
+                                  'cut', c.cut, 'before_cover_only', c.before_cover_only)
+                                ORDER BY c.from_day NULLS FIRST)
+                                FILTER (WHERE num_nonnulls(c.from_day, c.window_days) > 0)
+                         FROM present_cancellation_terms c
+                         WHERE c.partner_id = o.partner_id AND c.policy_id = o.policy_id))
                      ORDER BY o.policy_id)
               FROM policies o WHERE o.partner_id = p.partner_id), '[]') AS policies
      FROM partners p

@@ -1,4 +1,5 @@
 import { constraintOf, execute, prepared, query, type Transaction } from '../database/transaction.ts';
+import type { Ground } from '../ledger/cancellation.ts';
 import { type Acceptance, addAcceptances, type OrderFacts } from '../ledger/rows.sql.ts';
 import type { ZoneMonth } from '../ledger/zone-months.ts';
 import { clientLives } from '../partners/clients.sql.ts';
@@ -328,6 +329,9 @@ export interface ReversalRow extends OrderFacts {
   readonly spot_price: string;
   readonly partner_cut: string;
   readonly invoice_amount: string;
+  readonly ground: Ground;
+  /** Whether the request stated the amounts. */
+  readonly stated: boolean;
 }
 
 export async function readReversal(
@@ -336,9 +340,12 @@ export async function readReversal(
 ): Promise<ReversalRow | undefined> {
   const rows = await query<Omit<ReversalRow, 'reversal_id'>>(
     tx,
-    `SELECT quote_id, requote_id, enrollment_id, currency, accepted_at, spot_price, partner_cut,
-            invoice_amount, order_reference, cover_from, cover_to
-     FROM ledger_rows e WHERE e.partner_id = :partnerId AND e.kind = 'reversal' AND own_id(e) = :reversalId`,
+    `SELECT e.quote_id, e.requote_id, e.enrollment_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut,
+            e.invoice_amount, e.order_reference, e.cover_from, e.cover_to, g.ground,
+            NOT jsonb_exists(a.details, 'all_that_is_given') AS stated
+     FROM ledger_rows e JOIN reversal_grounds g USING (partner_id, reversal_id)
+     JOIN audit_events a ON a.event_id = e.event_id
+     WHERE e.partner_id = :partnerId AND e.kind = 'reversal' AND own_id(e) = :reversalId`,
     facts,
   );
   return rows[0] && { ...rows[0], reversal_id: facts.reversalId };
@@ -351,10 +358,11 @@ export async function readReversal(
 export async function readLeftOfQuote(
   tx: Transaction,
   facts: { partnerId: string; quoteId: string; requoteId: string | null },
-): Promise<(Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums> & { policy_id: string }) | undefined> {
-  const rows = await query<Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums> & { policy_id: string }>(
+): Promise<LeftOfQuote | undefined> {
+  const rows = await query<LeftOfQuote>(
     tx,
-    `SELECT e.policy_id, e.currency, e.enrollment_id, e.spot_price + l.spot_price AS spot_price,
+    `SELECT e.policy_id, (SELECT p.time_zone FROM partners p WHERE p.partner_id = e.partner_id) AS time_zone,
+            (SELECT month_after(max(month)) FROM closed_months) AS open_month, e.currency, e.enrollment_id, e.spot_price + l.spot_price AS spot_price,
             e.partner_cut + l.partner_cut AS partner_cut, e.invoice_amount + l.invoice_amount AS invoice_amount
      FROM ledger_rows e
      CROSS JOIN LATERAL (
@@ -369,6 +377,12 @@ export async function readLeftOfQuote(
     facts,
   );
   return rows[0];
+}
+export interface LeftOfQuote extends Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums> {
+  readonly policy_id: string;
+  readonly time_zone: string;
+  /** The earliest open month; null before the first close. */
+  readonly open_month: string | null;
 }
 type Sums = 'spot_price' | 'partner_cut' | 'invoice_amount';
 

@@ -1,19 +1,25 @@
 /**
  * Records a partner's reversals: refunds or cancellations of a quote, in whole or in part. The rules of imported ledger
- * rows apply (contract.md, Amounts). The partner assigns the reversal's id, so a repeated request is safe. Refusals:
- * quote_unknown, quote_not_accepted, reversal_reused, reversal_exceeds, request_invalid.
+ * rows apply (contract.md, Amounts). A reversal outside the cancellation terms becomes a request, which is a held row. The
+ * partner assigns the reversal's id, so a repeated call is safe. Refusals: quote_unknown, quote_not_accepted,
+ * reversal_reused, reversal_exceeds, request_invalid.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import { type Ground, type Outside, offered, type QuoteRow } from '../ledger/cancellation.ts';
+import { readQuoteRows, readTermsOf } from '../ledger/grounds.sql.ts';
+import { type Ceilings, judgeRows, termsOfQuote } from '../ledger/grounds.ts';
+import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
 import { importRows } from '../ledger/import.ts';
 import type { OrderFacts } from '../ledger/rows.sql.ts';
-import { Amount, isZero } from '../money.ts';
+import { Amount, isZero, minorDigits } from '../money.ts';
+import { cancellationText, termsOn } from '../partners/cancellation.ts';
 import { thisProcess } from '../people/audit-events.ts';
 import type { PartnerCall } from './quote.ts';
 import { orderOf, quoteOf } from './quote.ts';
-import { type ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
+import { type LeftOfQuote, type ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
 
 /** The amounts are decimals at or below zero. */
 interface ReversalAmounts {
@@ -22,80 +28,180 @@ interface ReversalAmounts {
   readonly invoiceAmount: string;
 }
 
-interface WantedReversal {
+interface AskedReversal {
   readonly quoteId: string;
-  readonly reversalId: string;
   /** The reversed requote; undefined for the whole quote. */
   readonly requoteId: string | undefined;
-  /** If undefined, the whole remainder of the quote is reversed. */
+  /** If undefined, what the terms give is reversed, or all that is left if they give nothing. */
   readonly amounts: ReversalAmounts | undefined;
+}
+
+interface WantedReversal extends AskedReversal {
+  readonly reversalId: string;
   readonly order: OrderFacts;
 }
 
-export async function reverseQuote(tx: Transaction, wanted: WantedReversal, asked: PartnerCall): Promise<ReversalRow> {
-  const { caller, now } = asked;
+export interface ReversalCall extends PartnerCall {
+  readonly ceilings: Ceilings;
+}
+
+/** A recorded reversal, or a request for one, which a person has not granted. */
+export interface AnsweredReversal {
+  readonly row: Omit<ReversalRow, 'ground' | 'stated'>;
+  readonly ground: Ground | null;
+  readonly request: HeldRow | undefined;
+}
+
+export async function reverseQuote(
+  tx: Transaction,
+  wanted: WantedReversal,
+  asked: ReversalCall,
+): Promise<AnsweredReversal> {
+  const { caller, now, ceilings } = asked;
   const { partnerId, clientId } = caller;
   const { quoteId, reversalId, requoteId, order } = wanted;
   // The locks exclude other reversals, and acceptances of requotes, between this read and the insertion of the new row.
   // An import needs no such lock, because its rows state their amounts.
   await lockImporters(tx);
   await lockLedgerWhole(tx);
-  const known = await readReversal(tx, { partnerId, reversalId });
+  const known = await readAnswered(tx, { partnerId, reversalId });
   const left = await readLeftOfQuote(tx, { partnerId, quoteId, requoteId: requoteId ?? null });
-  const nothingLeft = left === undefined || [left.spot_price, left.partner_cut, left.invoice_amount].every(isZero);
-  if (known !== undefined) return sameReversal(known, wanted, { nothingLeft });
+  if (known !== undefined) return sameReversal(known, wanted, { nothingLeft: left === undefined || isNothing(left) });
+  const { amounts } = await foresee(tx, wanted, asked, left);
+  const row = {
+    ...{ kind: 'reversal', partner_id: partnerId, quote_id: quoteId, requote_id: requoteId, reversal_id: reversalId },
+    ...{ enrollment_id: left?.enrollment_id ?? undefined, policy_id: left?.policy_id, currency: left?.currency },
+    ...{ accepted_at: now.toUTC().toISO(), ...amounts, ...order },
+  };
+  const file = { name: 'the reversal', format: 'ndjson', text: JSON.stringify(row) } as const;
+  const details = {
+    ...{ reversal_id: reversalId, client_id: clientId },
+    ...(wanted.amounts === undefined && { all_that_is_given: true }),
+  };
+  const { errors, event_id } = await importRows(tx, [file], {
+    ...{ skipInvalid: false, now, actor: thisProcess('http'), ceilings },
+    action: { action: 'quote.reverse', subject: quoteId, details },
+    request: { action: 'reversal.request', subject: quoteId, details },
+  });
+  const [error] = errors;
+  if (error?.code === 'quote_exceeded') throw refuse('reversal_exceeds', { quote_id: quoteId, reason: error.reason });
+  if (error !== undefined) throw invalid(error.field, error.reason);
+  const answered = event_id === null ? undefined : await readAnswered(tx, { partnerId, reversalId });
+  if (answered === undefined) throw new Error(`reversal ${reversalId} was neither recorded nor refused`);
+  return answered.answer;
+}
+
+/** What a reversal would be now. The amounts are at or below zero. */
+export interface ForeseenReversal {
+  readonly left: LeftOfQuote;
+  readonly amounts: ReversalAmounts;
+  readonly ground: Ground | null;
+  readonly outside: Outside | null;
+  /** The terms of the sale in words; null without terms. */
+  readonly terms: string | null;
+}
+
+/** Judges a reversal without recording anything. Refusals: those of `reverseQuote`. */
+export async function previewReversal(
+  tx: Transaction,
+  wanted: AskedReversal,
+  asked: ReversalCall,
+): Promise<ForeseenReversal> {
+  const { quoteId, requoteId } = wanted;
+  const { partnerId } = asked.caller;
+  const left = await readLeftOfQuote(tx, { partnerId, quoteId, requoteId: requoteId ?? null });
+  return foresee(tx, wanted, asked, left);
+}
+
+async function foresee(
+  tx: Transaction,
+  { quoteId, requoteId, amounts: stated }: AskedReversal,
+  asked: ReversalCall,
+  left: LeftOfQuote | undefined,
+): Promise<ForeseenReversal> {
+  const { caller, now, ceilings } = asked;
+  const { partnerId } = caller;
   if (left === undefined) {
     const { quote_id } = await quoteOf(tx, quoteId, asked);
     if (requoteId === undefined) throw refuse('quote_not_accepted', { quote_id });
     throw invalid('requote_id', `is not an accepted requote of ${quote_id}`);
   }
-  const { policy_id, currency, enrollment_id, spot_price, partner_cut, invoice_amount } = left;
-  const negated = (amount: string) => Amount.of(amount, currency).negated().toString();
-  const amounts = wanted.amounts ?? {
-    spotPrice: negated(spot_price),
-    partnerCut: negated(partner_cut),
-    invoiceAmount: negated(invoice_amount),
-  };
-  if (wanted.amounts === undefined && nothingLeft) {
+  if (stated === undefined && isNothing(left)) {
     throw refuse('reversal_exceeds', { quote_id: quoteId, reason: 'nothing is left of it' });
   }
-  if (Object.values(amounts).every(isZero)) throw invalid('spotPrice', 'is zero: a reversal must reduce an amount');
-  const row = {
-    ...{ kind: 'reversal', partner_id: partnerId, quote_id: quoteId, requote_id: requoteId, reversal_id: reversalId },
-    ...{ enrollment_id: enrollment_id ?? undefined, policy_id, currency, accepted_at: now.toUTC().toISO(), ...amounts },
-    ...order,
+  if (stated !== undefined && Object.values(stated).every(isZero)) {
+    throw invalid('spotPrice', 'is zero: a reversal must reduce an amount');
+  }
+  const rows = await readQuoteRows(tx, { partnerId, quoteId, now: now.toISO() });
+  const terms = await readTermsOf(tx, rows);
+  const ofQuote = termsOfQuote(rows, terms);
+  const { currency } = left;
+  const day = now.setZone(left.time_zone).toFormat('yyyy-MM-dd');
+  const requote_id = requoteId ?? null;
+  const amounts = stated ?? decimals(offered({ requote_id, judged_on: day }, rows, ofQuote), currency);
+  const reversal: QuoteRow = {
+    ...(rows[0] as QuoteRow),
+    ...{ seq: 0, kind: 'reversal', requote_id, day, judged_on: day, ground: null },
+    posted_month: [day.slice(0, 7), left.open_month ?? ''].sort()[1] as string,
+    ...{ spot_price: amounts.spotPrice, partner_cut: amounts.partnerCut, invoice_amount: amounts.invoiceAmount },
   };
-  const file = { name: 'the reversal', format: 'ndjson', text: JSON.stringify(row) } as const;
-  const details = { reversal_id: reversalId, client_id: clientId };
-  const action = { action: 'quote.reverse', subject: quoteId, details };
-  const { accepted, errors } = await importRows(tx, [file], {
-    skipInvalid: false,
-    now,
-    actor: thisProcess('http'),
-    action,
-  });
-  const [error] = errors;
-  if (error?.code === 'quote_exceeded') throw refuse('reversal_exceeds', { quote_id: quoteId, reason: error.reason });
-  if (error !== undefined) throw invalid(error.field, error.reason);
-  if (accepted !== 1) throw new Error(`reversal ${reversalId} was neither recorded nor refused`);
-  return (await readReversal(tx, { partnerId, reversalId })) as ReversalRow;
+  const [verdict] = await judgeRows(tx, [...rows, reversal], ceilings);
+  const sold = rows.find((row) => row.kind !== 'reversal' && (requote_id === null || row.requote_id === requote_id));
+  const ofSale = sold && termsOn(ofQuote, sold.day);
+  return {
+    ...{ left, amounts, ground: verdict?.ground ?? null, outside: verdict?.outside ?? null },
+    terms: ofSale === undefined ? null : cancellationText([{ ...ofSale, from: null }]),
+  };
+}
+
+const isNothing = (left: LeftOfQuote): boolean =>
+  [left.spot_price, left.partner_cut, left.invoice_amount].every(isZero);
+
+function decimals({ cut, share }: { cut: bigint; share: bigint }, currency: string): ReversalAmounts {
+  const digits = minorDigits(currency) as number;
+  const of = (minor: bigint) => {
+    const text = String(minor).padStart(digits + 1, '0');
+    const point = text.length - digits;
+    return `${minor > 0n ? '-' : ''}${text.slice(0, point)}${digits === 0 ? '' : `.${text.slice(point)}`}`;
+  };
+  return { spotPrice: of(cut + share), partnerCut: of(cut), invoiceAmount: of(share) };
 }
 
 const invalid = (path: string, reason: string) => refuse('request_invalid', { problems: [{ path, reason }] });
 
+interface Known {
+  /** What was recorded, or what was requested and is not recorded. */
+  readonly answer: AnsweredReversal;
+  /** What the partner asked for. A person may have granted other amounts. */
+  readonly asked: Omit<ReversalRow, 'ground' | 'stated'>;
+  readonly stated: boolean;
+}
+
+async function readAnswered(
+  tx: Transaction,
+  { partnerId, reversalId }: { partnerId: string; reversalId: string },
+): Promise<Known | undefined> {
+  const row = await readReversal(tx, { partnerId, reversalId });
+  const [request] = await readHeldRows(tx, { partner: partnerId, reversal: reversalId });
+  const asked = request === undefined ? row : { ...request, reversal_id: reversalId };
+  if (asked === undefined) return undefined;
+  const stated = request === undefined ? (row?.stated ?? true) : request.stated;
+  return { asked, stated, answer: { row: row ?? asked, ground: row?.ground ?? null, request } };
+}
+
 /**
- * The recorded reversal, if its content equals that of the request. A request without amounts matches a recorded
- * reversal after which nothing was left of the quote.
+ * The answer to a known reversal, if its content equals that of the call. A call without amounts equals a reversal whose
+ * call had none, or after which nothing was left of the quote.
  */
 function sameReversal(
-  known: ReversalRow,
+  { asked: known, stated, answer }: Known,
   { quoteId, reversalId, requoteId, amounts, order }: WantedReversal,
   { nothingLeft }: { nothingLeft: boolean },
-): ReversalRow {
+): AnsweredReversal {
   const same = (text: string | undefined, amount: string) =>
     text === undefined || Amount.of(text, known.currency).equals(Amount.of(amount, known.currency));
   const repeated =
-    (amounts !== undefined || nothingLeft) &&
+    (amounts !== undefined || !stated || nothingLeft) &&
     known.quote_id === quoteId &&
     known.requote_id === (requoteId ?? null) &&
     isDeepStrictEqual(orderOf(known), order) &&
@@ -103,5 +209,5 @@ function sameReversal(
     same(amounts?.partnerCut, known.partner_cut) &&
     same(amounts?.invoiceAmount, known.invoice_amount);
   if (!repeated) throw refuse('reversal_reused', { reversal_id: reversalId, quote_id: known.quote_id });
-  return known;
+  return answer;
 }

@@ -22,6 +22,7 @@ import { PROCESSOR } from '../processors/processors.ts';
 import { insertReading, readAccountOwners, readCursor, WATCHED_DAYS } from './accounts.sql.ts';
 import { allocateShares, beginRecording, type ImportReport, recordBalanceTransactions } from './import.ts';
 import { insertPayoutContents, readPayoutsWithoutContents } from './payouts.sql.ts';
+import { recordRequestedReversals } from './requested.ts';
 
 export const OVERLAP_HOURS = 72;
 
@@ -97,6 +98,7 @@ export async function readAccount(
   }
   await keep(true);
   const paidOut = await readContents(database, acting, access);
+  await database.transaction((tx) => recordRequestedReversals(tx, acting));
   sum.read += paidOut.recorded;
   sum.recorded += paidOut.recorded;
   sum.matched += paidOut.matched;

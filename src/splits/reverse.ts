@@ -20,6 +20,7 @@ import { IDENTIFIER } from '../partners/file.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { lockProcessor } from './accounts.sql.ts';
 import { findBalanceTransaction } from './match.ts';
+import { recordRequestedReversals } from './requested.ts';
 import { insertReversalEvidence, type ReversedTransfer, readReversedTransfers } from './reverse.sql.ts';
 
 interface RecordedReversal {
@@ -53,6 +54,8 @@ export async function recordReversals(tx: Transaction, acting: IssueContext, mon
   await lockProcessor(tx);
   // The lock waits for imports by the partner, because they may contain the reversals.
   await lockImporters(tx);
+  // What a partner has asked for is recorded under its own id.
+  await recordRequestedReversals(tx, acting);
   return record(tx, acting, await readReversedTransfers(tx, { month }), { subject: month });
 }
 
@@ -87,7 +90,7 @@ interface Row extends RecordedReversal {
 
 async function record(
   tx: Transaction,
-  { environment, actor }: IssueContext,
+  { environment, actor, settings }: IssueContext,
   reversedTransfers: readonly ReversedTransfer[],
   { subject, byFinance = false }: { subject: string; byFinance?: boolean },
 ): Promise<ReversalReport> {
@@ -105,6 +108,8 @@ async function record(
     now,
     actor,
     action,
+    ceilings: settings.reversals,
+    allowedBy: 'processor',
   });
   failpoint('processor.reversed');
   const eventId = report.event_id ?? (await recordEvent(tx, actor, { ...action, now: now.toISO() }));

@@ -14,6 +14,8 @@
 -- FORM ledger_receipts event_id:int posted_month partner_id currency entries:int spot_price:amount partner_cut:amount invoice_amount:amount
 -- FORM held_rows held_row_id:int kind partner_id quote_id requote_id? reversal_id? enrollment_id? policy_id currency accepted_at:time spot_price:amount partner_cut:amount invoice_amount:amount order_reference? cover_from?:day cover_to?:day sign repeats? recorded_at:time event_id:int
 -- FORM held_row_decisions held_row_id:int decision reason recorded_at:time event_id:int
+-- FORM cancellation_terms cancellation_terms_id:int partner_id policy_id from_day?:day window_days?:int after_window? cut? before_cover_only?:flag recorded_at:time event_id:int
+-- FORM reversal_grounds partner_id reversal_id quote_id ground cancellation_terms_id?:int held_row_id?:int sold_on?:day judged_on?:day recorded_at:time event_id:int
 -- FORM audit_events event_id:int occurred_at:time action subject details:map claimed_by?:personal os_user host via user_id?:int
 -- FORM erasures commitment reason recorded_at:time event_id:int
 -- FORM users user_id:int kind login:personal name:personal follows?:int recorded_at:time event_id:int
@@ -162,7 +164,8 @@ WHERE kind <> 'quote_accepted'
    OR log_no IN (SELECT entry_id FROM share_allocations UNION SELECT entry_id FROM reversal_evidence
                  UNION SELECT entry_id FROM quote_acceptances UNION SELECT entry_id FROM requote_acceptances)
    OR quote_id IN (SELECT quote_id FROM missing_shares UNION SELECT quote_id FROM held_rows
-                   UNION SELECT repeats FROM held_rows WHERE kind = 'quote_accepted');
+                   UNION SELECT repeats FROM held_rows WHERE kind = 'quote_accepted'
+                   UNION SELECT quote_id FROM reversal_grounds);
 CREATE INDEX named_rows_by_number ON named_rows (log_no);
 CREATE INDEX named_rows_by_quote ON named_rows (partner_id, quote_id);
 -- Rows that a held row may repeat or follow.
@@ -174,6 +177,40 @@ UNION ALL
 SELECT log_no, 1, kind, partner_id, coalesce(reversal_id, requote_id, quote_id), quote_id, policy_id, currency, spot_price,
        partner_cut, accepted_at, enrollment_id, order_reference
 FROM held_rows;
+
+-- Reversals with their grounds, and their sales: the requote that they name, or the quote.
+CREATE TABLE grounded AS
+SELECT r.log_no, r.event_id, r.partner_id, r.reversal_id, r.quote_id, r.requote_id, r.policy_id, r.currency, r.accepted_at,
+       r.spot_price, r.partner_cut, r.invoice_amount, g.log_no AS ground_no, g.ground, g.cancellation_terms_id,
+       g.sold_on, g.judged_on, g.recorded_at, s.accepted_at AS sold_at, coalesce(s.cover_from, q.cover_from) AS cover_from,
+       CASE WHEN s.cover_from IS NULL THEN q.cover_to ELSE s.cover_to END AS cover_to
+FROM reversal_grounds g
+JOIN named_rows r ON r.partner_id = g.partner_id AND r.quote_id = g.quote_id AND r.kind = 'reversal'
+  AND r.reversal_id = g.reversal_id
+LEFT JOIN named_rows q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id AND q.kind = 'quote_accepted'
+LEFT JOIN named_rows s ON s.partner_id = r.partner_id AND s.quote_id = r.quote_id
+  AND s.kind = CASE WHEN r.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+  AND s.requote_id IS NOT DISTINCT FROM r.requote_id;
+CREATE INDEX grounded_by_quote ON grounded (partner_id, quote_id);
+-- What was sold before each reversal by a rule, less what a person or a processor let go; and what rules had let go with it.
+CREATE TABLE ground_sums AS
+SELECT r.log_no, sum(CASE x.by_rule WHEN 0 THEN x.spot_price ELSE 0 END) AS base_spot,
+       sum(CASE x.by_rule WHEN 0 THEN x.partner_cut ELSE 0 END) AS base_cut,
+       sum(CASE x.by_rule WHEN 0 THEN x.invoice_amount ELSE 0 END) AS base_share,
+       -sum(CASE x.by_rule WHEN 1 THEN x.spot_price ELSE 0 END) AS taken_spot,
+       -sum(CASE x.by_rule WHEN 1 THEN x.partner_cut ELSE 0 END) AS taken_cut,
+       -sum(CASE x.by_rule WHEN 1 THEN x.invoice_amount ELSE 0 END) AS taken_share
+FROM grounded r
+JOIN (SELECT n.log_no, n.event_id, n.partner_id, n.quote_id, n.requote_id, n.kind, n.accepted_at, n.spot_price,
+             n.partner_cut, n.invoice_amount,
+             CASE WHEN n.kind = 'reversal' AND g.ground NOT IN ('person', 'processor') THEN 1 ELSE 0 END AS by_rule
+      FROM named_rows n LEFT JOIN grounded g ON g.log_no = n.log_no) x
+  ON x.partner_id = r.partner_id AND x.quote_id = r.quote_id AND (r.requote_id IS NULL OR x.requote_id = r.requote_id)
+WHERE r.ground NOT IN ('person', 'processor')
+  AND CASE WHEN x.kind <> 'reversal' THEN (x.log_no < r.log_no OR x.event_id = r.event_id) AND x.accepted_at <= r.accepted_at
+           WHEN x.event_id <> r.event_id THEN x.log_no < r.log_no
+           ELSE x.accepted_at < r.accepted_at OR x.accepted_at = r.accepted_at AND x.log_no <= r.log_no END
+GROUP BY r.log_no;
 
 -- Sums of the rows: by event; by line of a document, and by partner, with the month that bills them.
 CREATE TABLE first_close AS SELECT min(month) AS month FROM closed_months;
@@ -635,6 +672,8 @@ UNION ALL SELECT 'share_payments', log_no, event_id FROM share_payments
 UNION ALL SELECT 'payout_contents', log_no, event_id FROM payout_contents
 UNION ALL SELECT 'account_payouts', log_no, event_id FROM account_payouts
 UNION ALL SELECT 'api_clients', log_no, event_id FROM api_clients
+UNION ALL SELECT 'cancellation_terms', log_no, event_id FROM cancellation_terms
+UNION ALL SELECT 'reversal_grounds', log_no, event_id FROM reversal_grounds
 UNION ALL SELECT 'client_revocations', log_no, event_id FROM client_revocations
 UNION ALL SELECT 'client_secrets', log_no, event_id FROM client_secrets
 UNION ALL SELECT 'gl_exports', log_no, event_id FROM gl_exports
@@ -666,6 +705,8 @@ UNION ALL SELECT 'invoice_disputes', log_no, event_id, recorded_at FROM invoice_
 UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at FROM invoice_dispute_closings
 UNION ALL SELECT 'feed_decisions', log_no, event_id, recorded_at FROM feed_decisions
 UNION ALL SELECT 'book_closes', log_no, event_id, closed_at FROM book_closes
+UNION ALL SELECT 'cancellation_terms', log_no, event_id, recorded_at FROM cancellation_terms
+UNION ALL SELECT 'reversal_grounds', log_no, event_id, recorded_at FROM reversal_grounds
 UNION ALL SELECT 'held_rows', log_no, event_id, recorded_at FROM held_rows
 UNION ALL SELECT 'held_row_decisions', log_no, event_id, recorded_at FROM held_row_decisions
 UNION ALL SELECT 'bank_files', log_no, event_id, recorded_at FROM bank_files
@@ -755,7 +796,9 @@ WITH always(kind, action) AS (VALUES
   ('payment_unapplications', 'payment.unapply'), ('payment_reversals', 'payment.reverse'),
   ('payment_assignments', 'payment.assign'), ('credit_applications', 'credit.apply'),
   ('credit_releases', 'credit.unapply'), ('log_keys', 'signing_key.change'),
-  ('held_row_decisions', 'rows.release'), ('held_row_decisions', 'rows.discard'), ('ledger_rows', 'rows.release')),
+  ('held_row_decisions', 'rows.release'), ('held_row_decisions', 'rows.discard'), ('ledger_rows', 'rows.release'),
+  ('held_row_decisions', 'reversal.grant'), ('held_row_decisions', 'reversal.refuse'), ('ledger_rows', 'reversal.grant'),
+  ('reversal_grounds', 'reversal.grant'), ('reversal_grounds', 'quote.reverse'), ('held_rows', 'reversal.request')),
 sometimes(kind, action) AS (VALUES
   ('voids', 'invoice.rerun'), ('voids', 'opening.reverse'), ('pauses', 'database.restore'),
   ('user_identities', 'user.provision'), ('user_identities', 'user.claims'), ('skipped_numbers', 'ledger.resume'),
@@ -768,7 +811,9 @@ sometimes(kind, action) AS (VALUES
   ('credit_applications', 'payment.record'), ('credit_applications', 'payment.events'),
   ('credit_applications', 'shares.pay'), ('credit_releases', 'invoice.void'), ('credit_releases', 'invoice.rerun'),
   ('credit_releases', 'opening.reverse'), ('ledger_rows', 'ledger.import'), ('held_rows', 'ledger.import'), ('ledger_rows', 'quote.accept'),
-  ('ledger_rows', 'requote.accept'), ('ledger_rows', 'quote.reverse'), ('ledger_rows', 'processor.reverse')),
+  ('ledger_rows', 'requote.accept'), ('ledger_rows', 'quote.reverse'), ('ledger_rows', 'processor.reverse'),
+  ('reversal_grounds', 'ledger.import'), ('reversal_grounds', 'rows.release'), ('reversal_grounds', 'processor.reverse'),
+  ('held_row_decisions', 'processor.reverse'), ('cancellation_terms', 'partner.import')),
 money_kind(kind) AS (VALUES ('payments'), ('payment_sources'), ('payment_assignments'), ('payment_applications'), ('payment_suggestions'),
   ('small_differences'), ('payment_reversals'), ('payment_reinstatements'), ('payment_unapplications'), ('payouts'),
   ('payout_settlements'), ('bank_line_outcomes'), ('disputes'), ('dispute_outcomes'), ('processor_event_outcomes'),
@@ -921,6 +966,7 @@ FROM row_events r LEFT JOIN audit_events e ON e.event_id = r.event_id
 WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded <> e.occurred_at
    OR CASE e.action WHEN 'ledger.import' THEN 1 = 0
                     WHEN 'rows.release' THEN 1 = 0
+                    WHEN 'reversal.grant' THEN 1 = 0
                     WHEN 'quote.accept' THEN r.entries <> 1 OR r.kind <> 'quote_accepted' OR r.quote_id <> e.subject
                     WHEN 'requote.accept' THEN r.entries <> 1 OR r.kind <> 'requote_accepted' OR r.quote_id <> e.subject
                     WHEN 'quote.reverse' THEN r.entries <> 1 OR r.kind <> 'reversal' OR r.quote_id <> e.subject
@@ -933,7 +979,7 @@ SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject
 FROM audit_events e LEFT JOIN row_events r ON r.event_id = e.event_id
 LEFT JOIN (SELECT DISTINCT event_id FROM details WHERE substr(path, 1, 6) = 'totals') t ON t.event_id = e.event_id
 WHERE (e.action IN ('quote.accept', 'requote.accept') AND r.event_id IS NULL)
-   OR (e.action IN ('ledger.import', 'rows.release', 'quote.reverse') AND t.event_id IS NULL);
+   OR (e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'quote.reverse') AND t.event_id IS NULL);
 
 -- import_totals: An import's rows are as many, with the same sums of each currency, as its event states.
 -- whole
@@ -971,25 +1017,29 @@ FROM ledger_receipts GROUP BY event_id, partner_id, posted_month, currency HAVIN
 SELECT 'event ' || CAST(d.event_id AS TEXT), d.value, coalesce(r.entries, 0)
 FROM details d LEFT JOIN (SELECT event_id, sum(entries) AS entries FROM row_events GROUP BY event_id) r
   ON r.event_id = d.event_id
-WHERE d.action IN ('ledger.import', 'rows.release') AND d.path = 'accepted'
+WHERE d.action IN ('ledger.import', 'rows.release', 'reversal.grant') AND d.path = 'accepted'
   AND d.value <> CAST(coalesce(r.entries, 0) AS TEXT)
 UNION ALL
 SELECT 'held or decided by event ' || CAST(e.event_id AS TEXT), d.value, coalesce(h.rows, 0)
 FROM audit_events e
 LEFT JOIN details d ON d.event_id = e.event_id
-  AND d.path = CASE e.action WHEN 'ledger.import' THEN 'held' WHEN 'rows.release' THEN 'accepted' ELSE 'discarded' END
+  AND d.path = CASE e.action WHEN 'ledger.import' THEN 'held' WHEN 'rows.release' THEN 'accepted'
+                            WHEN 'reversal.grant' THEN 'accepted' ELSE 'discarded' END
 LEFT JOIN (SELECT event_id, count(*) AS rows FROM held_rows GROUP BY event_id
            UNION ALL SELECT event_id, count(*) FROM held_row_decisions GROUP BY event_id) h ON h.event_id = e.event_id
-WHERE e.action IN ('ledger.import', 'rows.release', 'rows.discard')
+WHERE e.action IN ('ledger.import', 'rows.release', 'rows.discard', 'reversal.grant', 'reversal.refuse')
   AND coalesce(d.value, '0') <> CAST(coalesce(h.rows, 0) AS TEXT);
 
--- held_row: A held row repeats one row that was in the ledger or held before, or belongs to a held sale; it adds up and is held once.
+-- held_row: A held row repeats a row known before, follows a held sale or reversal, or is a reversal of a known sale; it adds up and is held once.
 -- whole
 -- columns at partner kind sign currency spot_price:amount
 SELECT 'held row ' || CAST(h.held_row_id AS TEXT), h.partner_id, h.kind, h.sign, h.currency, h.spot_price
 FROM held_rows h LEFT JOIN sales_known k ON k.partner_id = h.partner_id AND k.log_no < h.log_no AND CASE h.sign
     WHEN 'held_sale' THEN k.held = 1 AND (k.kind = 'quote_accepted' AND k.own_id = h.quote_id
       OR k.kind = 'requote_accepted' AND k.own_id = h.requote_id AND h.kind = 'reversal')
+    WHEN 'held_reversal' THEN k.held = 1 AND k.kind = 'reversal' AND k.quote_id = h.quote_id AND h.kind <> 'quote_accepted'
+    ELSE CASE WHEN h.sign IN ('too_late', 'more_than_left', 'other_split', 'cover_began', 'cover_unknown', 'ceiling')
+      THEN k.held = 0 AND k.kind = 'quote_accepted' AND k.own_id = h.quote_id AND h.kind = 'reversal'
     ELSE k.kind = h.kind AND k.own_id = h.repeats AND k.own_id <> coalesce(h.reversal_id, h.requote_id, h.quote_id)
       AND k.currency = h.currency AND k.spot_price = h.spot_price AND k.partner_cut = h.partner_cut
       AND CASE h.sign WHEN 'same_enrollment' THEN k.enrollment_id = h.enrollment_id
@@ -998,13 +1048,14 @@ FROM held_rows h LEFT JOIN sales_known k ON k.partner_id = h.partner_id AND k.lo
                       WHEN 'same_quote' THEN k.quote_id = h.quote_id AND h.kind <> 'quote_accepted'
                       ELSE h.sign = 'same_id' END
       AND (h.sign = 'same_id' OR k.policy_id = h.policy_id AND substr(k.accepted_at, 1, 19) = substr(h.accepted_at, 1, 19)) END
+    END
 WHERE k.own_id IS NULL OR h.spot_price <> h.partner_cut + h.invoice_amount
 UNION ALL
 SELECT 'held row ' || CAST(min(held_row_id) AS TEXT) || ', held ' || CAST(count(*) AS TEXT) || ' times', partner_id, kind,
        NULL, NULL, NULL
 FROM held_rows GROUP BY partner_id, kind, coalesce(reversal_id, requote_id, quote_id) HAVING count(*) > 1;
 
--- held_row_decided: A held row is decided at most once, and is in the ledger exactly if its decision recorded it as it was.
+-- held_row_decided: A held row is decided at most once, and is in the ledger exactly if its decision recorded it: as it was, or a reversal with the amounts granted.
 -- whole
 -- columns at decision action partner row_kind
 SELECT 'decision on held row ' || CAST(d.held_row_id AS TEXT), d.decision, e.action, h.partner_id, h.kind
@@ -1013,11 +1064,13 @@ LEFT JOIN audit_events e ON e.event_id = d.event_id
 LEFT JOIN named_rows r ON r.event_id = d.event_id AND r.partner_id = h.partner_id AND r.kind = h.kind AND r.quote_id = h.quote_id
   AND r.requote_id IS NOT DISTINCT FROM h.requote_id AND r.reversal_id IS NOT DISTINCT FROM h.reversal_id
   AND r.enrollment_id IS NOT DISTINCT FROM h.enrollment_id AND r.policy_id = h.policy_id AND r.currency = h.currency
-  AND r.accepted_at = h.accepted_at AND r.spot_price = h.spot_price AND r.partner_cut = h.partner_cut
+  AND r.accepted_at = h.accepted_at
+  AND (r.spot_price = h.spot_price AND r.partner_cut = h.partner_cut OR e.action = 'reversal.grant' AND h.kind = 'reversal')
   AND r.order_reference IS NOT DISTINCT FROM h.order_reference AND r.cover_from IS NOT DISTINCT FROM h.cover_from
   AND r.cover_to IS NOT DISTINCT FROM h.cover_to
-WHERE h.log_no IS NULL OR e.action <> CASE d.decision WHEN 'recorded' THEN 'rows.release' WHEN 'discarded' THEN 'rows.discard'
-                                                      ELSE '' END
+WHERE h.log_no IS NULL
+   OR CASE d.decision WHEN 'recorded' THEN e.action NOT IN ('rows.release', 'reversal.grant', 'processor.reverse')
+                      WHEN 'discarded' THEN e.action NOT IN ('rows.discard', 'reversal.refuse') ELSE 1 = 1 END
    OR (d.decision = 'recorded' AND r.log_no IS NULL)
 UNION ALL
 SELECT 'held row ' || CAST(h.held_row_id AS TEXT), d.decision, e.action, h.partner_id, h.kind
@@ -1025,10 +1078,114 @@ FROM held_rows h LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id
 JOIN named_rows r ON r.partner_id = h.partner_id AND r.kind = h.kind AND r.quote_id = h.quote_id
   AND coalesce(r.reversal_id, r.requote_id, r.quote_id) = coalesce(h.reversal_id, h.requote_id, h.quote_id)
 JOIN audit_events e ON e.event_id = r.event_id
-WHERE e.action IN ('ledger.import', 'rows.release') AND (d.decision IS NULL OR d.decision <> 'recorded')
+WHERE e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'quote.reverse', 'processor.reverse')
+  AND (d.decision IS NULL OR d.decision <> 'recorded')
 UNION ALL
 SELECT 'held row ' || CAST(held_row_id AS TEXT) || ', decided ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL
 FROM held_row_decisions GROUP BY held_row_id HAVING count(*) > 1;
+
+-- reversal_ground: A reversal has one ground, which its event recorded just before it; a ground has its reversal.
+-- columns at partner ground
+SELECT 'reversal ' || coalesce(r.reversal_id, g.reversal_id), coalesce(r.partner_id, g.partner_id), g.ground
+FROM (SELECT * FROM named_rows WHERE kind = 'reversal') r
+FULL JOIN reversal_grounds g ON g.partner_id = r.partner_id AND g.reversal_id = r.reversal_id AND g.quote_id = r.quote_id
+WHERE g.log_no IS NULL OR r.log_no IS NULL OR g.log_no > r.log_no OR g.event_id <> r.event_id
+   OR g.ground NOT IN ('window', 'pro_rata', 'full', 'proportion', 'remainder', 'person', 'processor')
+UNION ALL
+SELECT 'reversal ' || reversal_id || ', allowed ' || CAST(count(*) AS TEXT) || ' times', partner_id, NULL
+FROM reversal_grounds GROUP BY partner_id, reversal_id HAVING count(*) > 1;
+
+-- ground_of_person: A person allowed a reversal by a decision on its held row; a rule allowed only what a partner or an import sent.
+-- whole
+-- columns at partner ground action
+SELECT 'reversal ' || g.reversal_id, g.partner_id, g.ground, e.action
+FROM reversal_grounds g LEFT JOIN audit_events e ON e.event_id = g.event_id
+LEFT JOIN held_rows h ON h.held_row_id = g.held_row_id AND h.partner_id = g.partner_id AND h.reversal_id = g.reversal_id
+LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id AND d.event_id = g.event_id
+WHERE CASE g.ground WHEN 'person' THEN d.log_no IS NULL OR e.action NOT IN ('rows.release', 'reversal.grant')
+                    WHEN 'processor' THEN e.action NOT IN ('ledger.import', 'quote.reverse', 'processor.reverse')
+                    ELSE e.action NOT IN ('ledger.import', 'quote.reverse') OR g.held_row_id IS NOT NULL END
+   OR (g.held_row_id IS NOT NULL AND h.log_no IS NULL);
+
+-- ground_of_terms: A reversal was judged by the cancellation terms of its policy on the day of the sale, or there were none.
+-- whole
+-- columns at partner policy sold_on:day judged_by:int in_force:int
+SELECT 'reversal ' || g.reversal_id, g.partner_id, g.policy_id, g.sold_on, g.cancellation_terms_id, t.cancellation_terms_id
+FROM grounded g
+LEFT JOIN cancellation_terms t ON t.partner_id = g.partner_id AND t.policy_id = g.policy_id AND t.log_no < g.ground_no
+  AND coalesce(t.from_day <= g.sold_on, 1 = 1) AND NOT EXISTS (
+    SELECT 1 FROM cancellation_terms l
+    WHERE l.partner_id = t.partner_id AND l.policy_id = t.policy_id AND l.log_no < g.ground_no
+      AND (l.event_id > t.event_id
+           OR l.event_id = t.event_id AND l.from_day <= g.sold_on AND coalesce(l.from_day > t.from_day, 1 = 1)))
+WHERE g.sold_on IS NOT NULL
+  AND CASE WHEN t.window_days IS NOT NULL THEN t.cancellation_terms_id END IS DISTINCT FROM g.cancellation_terms_id;
+
+-- ground_in_time: A rule allowed a reversal in its time: the days of the sale and of the judgment, the window and the cover.
+-- whole
+-- columns at partner ground sold_at sold_on:day accepted_at judged_on:day window_days:int cover_from:day
+SELECT 'reversal ' || g.reversal_id, g.partner_id, g.ground, g.sold_at, g.sold_on, g.accepted_at, g.judged_on, t.window_days,
+       g.cover_from
+FROM grounded g LEFT JOIN cancellation_terms t ON t.cancellation_terms_id = g.cancellation_terms_id
+LEFT JOIN days s ON s.day = substr(g.sold_at, 1, 10) LEFT JOIN days a ON a.day = substr(g.accepted_at, 1, 10)
+LEFT JOIN days r ON r.day = substr(g.recorded_at, 1, 10)
+WHERE g.sold_on IS NOT NULL
+  AND (coalesce(abs(g.sold_on - s.n) > 1, 1 = 1)
+    OR coalesce(abs(g.judged_on - CASE WHEN a.n < r.n - 31 THEN r.n - 31 ELSE a.n END) > 1, 1 = 1)
+    OR CASE g.ground WHEN 'window' THEN coalesce(g.judged_on - g.sold_on > t.window_days, 1 = 1)
+                     WHEN 'proportion' THEN g.judged_on - g.sold_on > 30
+                     WHEN 'remainder' THEN g.judged_on - g.sold_on > 30
+                     ELSE coalesce(g.judged_on - g.sold_on <= t.window_days OR t.after_window <> g.ground, 1 = 1) END
+    OR (t.before_cover_only = 1 AND coalesce(g.judged_on >= g.cover_from, 1 = 1)));
+
+-- ground_amounts: What rules let go of a sale is no more than the terms give, in the split of the sale (up to 2,000,000,000 minor units).
+-- whole
+-- columns at partner ground currency base_spot:amount base_cut:amount base_share:amount taken_spot:amount taken_cut:amount
+-- columns taken_share:amount
+SELECT 'reversal ' || g.reversal_id, g.partner_id, g.ground, g.currency, m.base_spot, m.base_cut, m.base_share, m.taken_spot,
+       m.taken_cut, m.taken_share
+FROM grounded g JOIN ground_sums m ON m.log_no = g.log_no
+LEFT JOIN cancellation_terms t ON t.cancellation_terms_id = g.cancellation_terms_id
+WHERE m.taken_spot > m.base_spot OR m.taken_cut > m.base_cut OR m.taken_share > m.base_share
+   OR (t.cut = 'kept_by_partner' AND g.partner_cut <> 0)
+   OR (g.ground = 'remainder' AND (m.taken_spot <> m.base_spot OR m.taken_cut <> m.base_cut))
+   OR (m.base_spot < 2000000000 AND coalesce(t.cut, '') <> 'kept_by_partner'
+       AND (g.ground = 'pro_rata' OR m.taken_spot <> m.base_spot OR m.taken_cut <> m.base_cut)
+       AND abs(m.taken_cut * m.base_spot - m.taken_spot * m.base_cut) > m.base_spot)
+   OR (m.base_spot < 2000000000 AND g.ground = 'pro_rata' AND coalesce(
+       2 * (g.cover_to - g.cover_from + 1) * (m.taken_share - CASE t.cut WHEN 'in_proportion' THEN 1 ELSE 0 END)
+       > 2 * m.base_share * CASE WHEN g.judged_on < g.cover_from THEN g.cover_to - g.cover_from + 1
+                                 WHEN g.judged_on > g.cover_to THEN 0 ELSE g.cover_to - g.judged_on END
+         + g.cover_to - g.cover_from + 1, 1 = 1));
+
+-- ground_of_processor: A reversal that the processor allowed takes, with all reversals of its quote before it, no more than the processor took back.
+-- whole
+-- columns at partner quote currency taken_back:amount reversed:amount
+SELECT 'reversal ' || g.reversal_id, g.partner_id, g.quote_id, g.currency, coalesce(b.amount, 0), -sum(n.invoice_amount)
+FROM grounded g
+JOIN named_rows n ON n.partner_id = g.partner_id AND n.quote_id = g.quote_id AND n.kind = 'reversal' AND n.log_no <= g.log_no
+LEFT JOIN (SELECT g.log_no, -sum(s.amount) AS amount FROM grounded g
+           JOIN share_allocations s ON s.partner_id = g.partner_id AND s.quote_id = g.quote_id AND s.log_no < g.ground_no
+           JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id
+           WHERE g.ground = 'processor' AND b.kind IN ('reversal', 'dispute') GROUP BY g.log_no) b ON b.log_no = g.log_no
+WHERE g.ground = 'processor'
+GROUP BY g.log_no, g.reversal_id, g.partner_id, g.quote_id, g.currency, b.amount
+HAVING -sum(n.invoice_amount) > coalesce(b.amount, 0);
+
+-- cancellation_terms: The terms of a policy are complete, are known values, and are recorded once for a day by an import of partners.
+-- columns at partner policy from_day:day window_days:int after_window cut
+SELECT 'terms ' || CAST(cancellation_terms_id AS TEXT), partner_id, policy_id, from_day, window_days, after_window, cut
+FROM cancellation_terms
+WHERE (window_days IS NULL) <> (after_window IS NULL) OR (window_days IS NULL) <> (cut IS NULL)
+   OR (window_days IS NULL) <> (before_cover_only IS NULL) OR window_days < 0 OR window_days > 3660
+   OR after_window NOT IN ('none', 'pro_rata', 'full') OR cut NOT IN ('in_proportion', 'kept_by_partner')
+UNION ALL
+SELECT 'policy ' || policy_id || ', ' || CAST(count(*) AS TEXT) || ' times', partner_id, policy_id, from_day, NULL, NULL, NULL
+FROM cancellation_terms GROUP BY partner_id, policy_id, event_id, from_day HAVING count(*) > 1
+UNION ALL
+SELECT 'terms ' || CAST(cancellation_terms_id AS TEXT) || ', ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL,
+       NULL, NULL
+FROM cancellation_terms GROUP BY cancellation_terms_id HAVING count(*) > 1;
 
 -- row_time_zone: A row has the time zone that its partner had when it was recorded.
 -- whole

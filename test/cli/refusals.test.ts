@@ -74,6 +74,12 @@ const heldSale = (): Promise<string> => {
   sales += 1;
   return heldOf({ ...soldTwice(), quote_id: `once-${sales}` }, soldTwice());
 };
+const heldReversal = (): Promise<string> => {
+  sales += 1;
+  const sold = quote({ quote_id: `skew-${sales}`, enrollment_id: `e-skew-${sales}` });
+  const share = { spotPrice: -7, partnerCut: 0, invoiceAmount: -7 };
+  return heldOf(sold, { ...sold, kind: 'reversal', reversal_id: `skew-${sales}`, ...share });
+};
 
 const recorded = (reference: string, ...whose: string[]): Promise<Ran> => recordedWith({ reference, whose });
 
@@ -939,6 +945,18 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
       const back = { kind: 'reversal', reversal_id: 'back', spotPrice: -10, partnerCut: -3, invoiceAmount: -7 };
       return inWorld(['ledger', 'release', await heldOf({ ...soldTwice(), ...back }), '--reason', 'two seats']);
     },
+  },
+  held_row_is_reversal: {
+    when: 'a held reversal is released like a sale',
+    exit: 3,
+    says: /is a reversal\. Nothing was recorded.*reversal grant.*reversal refuse/s,
+    run: async () => inWorld(['ledger', 'release', await heldReversal(), '--reason', 'two']),
+  },
+  held_row_no_reversal: {
+    when: 'a held sale is granted like a reversal',
+    exit: 3,
+    says: /is no reversal.*ledger held/s,
+    run: async () => inWorld(['reversal', 'grant', await heldSale(), '--reason', 'two seats']),
   },
   partners_invalid: {
     when: 'a partner has no time zone that exists',

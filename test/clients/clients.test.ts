@@ -68,7 +68,7 @@ async function walk(client: Client): Promise<void> {
   await running.reckon(now, 'close');
   closed = true;
   await running.serveAt(now);
-  const events = ['quote.accepted', 'requote.accepted', 'quote.reversed'];
+  const events = ['quote.accepted', 'requote.accepted', 'reversal.recorded'];
   expect(await client('p-1', 'documents', sold['quote_id'] as string)).toEqual({ bills: [number], events });
   const ofRouted = await client('p-csv', 'documents', settled['quote_id'] as string);
   expect(ofRouted).toMatchObject({ bills: [expect.stringMatching(/^ST/)], events: ['quote.accepted'] });

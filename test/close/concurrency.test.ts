@@ -38,7 +38,12 @@ function importFile(rows: readonly object[], beforeCommit: () => Promise<void> =
   files += 1;
   const name = world.file(`rows-${files}.ndjson`, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
   return others.transaction(async (tx) => {
-    const options = { skipInvalid: false, now: world.environment.now(), actor: world.actor };
+    const options = {
+      skipInvalid: false,
+      now: world.environment.now(),
+      actor: world.actor,
+      ceilings: world.settings.reversals,
+    };
     const report = await importRows(tx, [{ name, format: 'ndjson' }], options);
     await beforeCommit();
     return report;

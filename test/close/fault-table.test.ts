@@ -51,7 +51,12 @@ beforeAll(async () => {
 }, 900_000);
 afterAll(() => world.end());
 
-const options = () => ({ skipInvalid: false, now: world.environment.now(), actor: world.actor });
+const options = () => ({
+  skipInvalid: false,
+  now: world.environment.now(),
+  actor: world.actor,
+  ceilings: world.settings.reversals,
+});
 
 /** Imports files of rows as one delivery, with what the sender states of it. */
 async function deliver(tx: Transaction, files: readonly Row[][], control?: Control): Promise<ImportReport> {

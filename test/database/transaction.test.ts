@@ -209,7 +209,13 @@ describe('commands that lose a deadlock take effect once', () => {
     const name = world.file('rows.ndjson', [quote(), quote()].map((row) => `${JSON.stringify(row)}\n`).join(''));
     let bytes = 0;
     const onProgress = (more: number) => (bytes += more);
-    const options = { skipInvalid: false, now: world.environment.now(), actor: world.actor, onProgress };
+    const options = {
+      skipInvalid: false,
+      now: world.environment.now(),
+      actor: world.actor,
+      ceilings: world.settings.reversals,
+      onProgress,
+    };
     const importing = () => database.transaction((tx) => importRows(tx, [{ name, format: 'ndjson' }], options));
     expect(await sacrificed('ledger_rows', 3, importing)).toMatchObject({ accepted: 2, duplicates: 0 });
     expect(await world.sql(`SELECT count(*)::int FROM ledger_rows`)).toEqual([{ count: 2 }]);

@@ -77,7 +77,12 @@ test('an import that reverses a quote while a requote of it is accepted is as on
     }),
   });
   const importing = (tx: Transaction, id: string) =>
-    importRows(tx, [reversalOf(id)], { skipInvalid: false, now: world.environment.now(), actor: world.actor });
+    importRows(tx, [reversalOf(id)], {
+      skipInvalid: false,
+      now: world.environment.now(),
+      actor: world.actor,
+      ceilings: world.settings.reversals,
+    });
   const raised = async () => {
     const quote = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' });
     const id = quote.body['quote_id'] as string;

@@ -288,6 +288,7 @@ describe('files as other programs write them', () => {
         skipInvalid: false,
         now: world.environment.now(),
         actor: world.actor,
+        ceilings: world.settings.reversals,
       });
       const entries = await query(tx, `SELECT quote_id, spot_price, partner_cut, invoice_amount FROM ledger_rows`);
       return { accepted: report.accepted, errors: report.errors, entries };
@@ -302,7 +303,12 @@ describe('files as other programs write them', () => {
     const text = ndjson(row(none), row({ ...none, quote_id: 'foreign-2', spotPrice: 0 })).replace('"-0.00"', '-0.00');
     const undone = world.database.preview(async (tx) => {
       const name = world.file('zero.ndjson', text);
-      const given = { skipInvalid: false, now: world.environment.now(), actor: world.actor };
+      const given = {
+        skipInvalid: false,
+        now: world.environment.now(),
+        actor: world.actor,
+        ceilings: world.settings.reversals,
+      };
       expect(await importRows(tx, [{ name, format: 'ndjson' }], given)).toMatchObject({ accepted: 2, errors: [] });
       return query(tx, `SELECT DISTINCT spot_price + 0 AS spot, partner_cut AS cut FROM ledger_rows`);
     });

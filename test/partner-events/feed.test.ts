@@ -94,7 +94,7 @@ describe('a partner reads', () => {
   test('what happened, from the first event, each at its position', async () => {
     const events = await eventsOf(caller);
     expect(typesOf(events)).toEqual([
-      ...['quote.accepted', 'quote.accepted', 'requote.accepted', 'quote.reversed', 'quote.accepted'],
+      ...['quote.accepted', 'quote.accepted', 'requote.accepted', 'reversal.recorded', 'quote.accepted'],
       ...['invoice.issued', 'document.sent', 'payment.applied', 'payment.unapplied'],
       ...['credit_note.issued', 'credit.applied', 'credit.unapplied', 'credit.refunded', 'credit.refund_returned'],
       ...['dispute.opened', 'dispute.closed', 'document.voided', 'invoice.issued', 'credit.applied'],

@@ -39,7 +39,12 @@ test('each month is explained by the next, and one missing share and one reverse
       text: dataOf(rows),
     };
     await world.database.transaction((tx) =>
-      importRows(tx, [file], { skipInvalid: false, now: world.environment.now(), actor: world.actor }),
+      importRows(tx, [file], {
+        skipInvalid: false,
+        now: world.environment.now(),
+        actor: world.actor,
+        ceilings: world.settings.reversals,
+      }),
     );
     const settled = { name: `${month}-settlement.csv`, text: dataOf(`${month}-settlement.csv`) };
     await world.database.transaction((tx) => importSettlement(tx, world, settled, 'p-copperleaf'));

@@ -129,6 +129,7 @@ test("a reversal waits for the partner's own import of it, and is not recorded a
       skipInvalid: false,
       now: world.environment.now(),
       actor: world.actor,
+      ceilings: world.settings.reversals,
     });
     ours = reverse();
     await untilLockAwaited(world);

@@ -256,7 +256,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
           ...{ skipInvalid: given.skipInvalid ?? false, rejects: given.rejects },
           acceptDiffering: given.acceptDiffering ?? false,
           ...(given.control && { control: given.control }),
-          ...{ now: place.now, actor: world.actor },
+          ...{ now: place.now, actor: world.actor, ceilings: world.settings.reversals },
         }),
       );
     },

@@ -2,6 +2,7 @@ import { refuse } from '../../errors/refusals.ts';
 import { fieldName } from '../../field-names.ts';
 import { type ImportReport, importBalanceTransactions, importSettlement, isLive } from '../../splits/import.ts';
 import { balanceTransactionFile } from '../../splits/read-balance-transactions.ts';
+import { recordRequestedReversals } from '../../splits/requested.ts';
 import { readSentFile } from '../../splits/settlement-files.ts';
 import { plural } from '../../text.ts';
 import { type ActionContext, defineAction, type Facts } from '../action.ts';
@@ -33,6 +34,9 @@ export const processorImport = defineAction({
     return partnerId === undefined
       ? importBalanceTransactions(tx, context, given, account as string, await readTransactions(context, file))
       : importSettlement(tx, context, { ...given, reading: await readSettlement(context, file, partnerId) }, partnerId);
+  },
+  async committed(context) {
+    await context.database.transaction((tx) => recordRequestedReversals(tx, context));
   },
   facts: async (_tx, { file }, report): Promise<Facts> =>
     report === undefined ? {} : { [file.name]: { recorded: String(report.recorded), matched: String(report.matched) } },

@@ -51,7 +51,7 @@ async function importFiles(
   const control = controlGiven(options);
   const report = await withContext(
     async (context) => {
-      const { environment, database, actor } = context;
+      const { environment, database, actor, settings } = context;
       const progress = output.progress('Reading', bytes, ' bytes');
       const { rejects } = options;
       const work = options.dryRun ? database.preview : database.transaction;
@@ -61,6 +61,7 @@ async function importFiles(
           await admit(tx, context, ledgerImport, { files: [] });
           return importRows(tx, files, {
             ...{ skipInvalid, acceptDiffering, rejects, ...control, now: environment.now(), actor },
+            ceilings: settings.reversals,
             onProgress: progress.advance,
           });
         });

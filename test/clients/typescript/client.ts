@@ -158,7 +158,7 @@ function quoteOf(event: components['schemas']['Event']): string | undefined {
     case 'requote.accepted':
       assert(event.data.incrementalSpotPrice > 0);
       return event.data.quote_id;
-    case 'quote.reversed':
+    case 'reversal.recorded':
       assert(event.data.invoiceAmount < 0);
       return event.data.quote_id;
     default:

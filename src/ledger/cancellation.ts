@@ -1,0 +1,250 @@
+/**
+ * Decides which reversals are recorded without a person. A reversal is judged by the cancellation terms of its policy on
+ * the day of the sale. Without terms, for 30 days, it may take the cut and our share in proportion, or all that is left.
+ * Reversals are judged in the order of their times, each with those before it, so that parts cannot add up to more than
+ * one of them may take. All functions are pure. Amounts are counted in minor units of their currency.
+ */
+import { minorDigits } from '../money.ts';
+import { daysBetween } from '../month.ts';
+import { type CancellationTerms, DAYS_WITHOUT_TERMS, termsOn } from '../partners/cancellation.ts';
+import { inMinorUnits } from './row.ts';
+
+/** Why a reversal waits for a person. */
+export const OUTSIDE_TERMS = {
+  too_late: 'later than the policy allows',
+  more_than_left: 'more than the policy gives back now',
+  other_split: 'a split of cut and share other than the sale',
+  cover_began: 'after cover began',
+  cover_unknown: 'of a sale whose days of cover are unknown',
+  ceiling: "above the ceiling of the partner's reversals of the month",
+} as const;
+export type Outside = keyof typeof OUTSIDE_TERMS;
+
+/** The rules that record a reversal, and the others that allow one. */
+export const GROUNDS = {
+  window: 'within the window of the terms',
+  pro_rata: 'pro rata by the days of cover',
+  full: 'by the terms after their window',
+  proportion: 'in proportion, within 30 days',
+  remainder: 'all that was left, within 30 days',
+  person: 'granted by a person',
+  processor: 'already reversed by the processor',
+} as const;
+export type Ground = keyof typeof GROUNDS;
+
+/** A row of a quote, in the ledger or new (`seq`). `judged_on` of a reversal is the day by which it is judged. */
+export interface QuoteRow {
+  readonly seq: number | null;
+  readonly kind: 'quote_accepted' | 'requote_accepted' | 'reversal';
+  readonly partner_id: string;
+  readonly quote_id: string;
+  readonly requote_id: string | null;
+  readonly policy_id: string;
+  readonly currency: string;
+  /** The local day. */
+  readonly day: string;
+  readonly judged_on: string;
+  readonly posted_month: string;
+  readonly spot_price: string;
+  readonly partner_cut: string;
+  readonly invoice_amount: string;
+  readonly cover_from: string | null;
+  readonly cover_to: string | null;
+  readonly ground: Ground | null;
+  /** What the processor has taken back of the quote's shares, at least zero. */
+  readonly taken_back: string;
+}
+
+export interface StoredTerms extends CancellationTerms {
+  readonly cancellation_terms_id: number;
+}
+
+export interface Verdict {
+  readonly seq: number;
+  /** Null if the reversal waits for a person. */
+  readonly ground: Exclude<Ground, 'person'> | null;
+  readonly outside: Outside | null;
+  readonly cancellation_terms_id: number | null;
+  readonly sold_on: string | null;
+  readonly judged_on: string;
+}
+
+interface Sums {
+  readonly spot: bigint;
+  readonly cut: bigint;
+  readonly share: bigint;
+}
+
+const NOTHING: Sums = { spot: 0n, cut: 0n, share: 0n };
+const sumsOf = ({ currency, spot_price, partner_cut, invoice_amount }: QuoteRow): Sums => {
+  const of = (amount: string) => inMinorUnits(amount, minorDigits(currency) as number);
+  return { spot: of(spot_price), cut: of(partner_cut), share: of(invoice_amount) };
+};
+const plus = (one: Sums, other: Sums): Sums => ({
+  spot: one.spot + other.spot,
+  cut: one.cut + other.cut,
+  share: one.share + other.share,
+});
+const sumOf = (rows: readonly QuoteRow[]): Sums => rows.map(sumsOf).reduce(plus, NOTHING);
+const negated = ({ spot, cut, share }: Sums): Sums => ({ spot: -spot, cut: -cut, share: -share });
+const isWithin = (one: Sums, most: Sums): boolean =>
+  one.spot <= most.spot && one.cut <= most.cut && one.share <= most.share;
+const isSame = (one: Sums, other: Sums): boolean => isWithin(one, other) && isWithin(other, one);
+
+/**
+ * Judges the new reversals among all rows of one quote, which are in the order of their times. `isAboveCeiling` counts
+ * our share of a reversal that the rules allow, above zero, and returns whether it waits.
+ */
+export function judgeQuote(
+  rows: readonly QuoteRow[],
+  terms: readonly StoredTerms[],
+  isAboveCeiling: (row: QuoteRow, share: bigint) => boolean = () => false,
+): Verdict[] {
+  const judged = new Map<QuoteRow, Verdict>();
+  for (const [index, row] of rows.entries()) {
+    if (row.kind !== 'reversal' || row.seq === null) continue;
+    const verdict = judge(row, saleOf(row, rows.slice(0, index), rows, judged), terms);
+    const ceiling = verdict.ground !== null && isAboveCeiling(row, -sumsOf(row).share);
+    const held = ceiling ? outside(row, verdict.sold_on, 'ceiling') : verdict;
+    judged.set(row, held.ground === null && isTakenBack(row, rows, judged) ? byProcessor(held) : held);
+  }
+  return [...judged.values()];
+}
+
+/** Whether the processor has taken back our share of this reversal and of all reversals of the quote before it. */
+function isTakenBack(row: QuoteRow, rows: readonly QuoteRow[], judged: ReadonlyMap<QuoteRow, Verdict>): boolean {
+  const recorded = rows.filter((each) => each.kind === 'reversal' && groundOf(each, judged) !== null);
+  const back = inMinorUnits(row.taken_back, minorDigits(row.currency) as number);
+  return back > 0n && back >= -sumOf([...recorded, row]).share;
+}
+
+const groundOf = (row: QuoteRow, judged: ReadonlyMap<QuoteRow, Verdict>): Ground | null =>
+  row.ground ?? judged.get(row)?.ground ?? null;
+
+const byProcessor = ({ seq, judged_on }: Verdict): Verdict => ({
+  ...{ seq, ground: 'processor', outside: null, cancellation_terms_id: null, sold_on: null, judged_on },
+});
+
+const outside = ({ seq, judged_on }: QuoteRow, sold_on: string | null, why: Outside): Verdict => ({
+  ...{ seq: seq as number, ground: null, outside: why, cancellation_terms_id: null, sold_on, judged_on },
+});
+
+/** What a reversal takes back: a requote that it names, or the quote with its requotes. */
+interface Sale {
+  readonly day: string | null;
+  readonly cover_from: string | null;
+  readonly cover_to: string | null;
+  /** What was sold, less what a person or a processor allowed to be reversed. */
+  readonly base: Sums;
+  /** What rules have allowed to be reversed, above zero. */
+  readonly taken: Sums;
+}
+
+function saleOf(
+  reversal: Pick<QuoteRow, 'requote_id'>,
+  before: readonly QuoteRow[],
+  all: readonly QuoteRow[],
+  judged: ReadonlyMap<QuoteRow, Verdict>,
+): Sale {
+  const { requote_id } = reversal;
+  const sold = before.filter(
+    (row) => row.kind !== 'reversal' && (requote_id === null || row.requote_id === requote_id),
+  );
+  const reversals = all.filter(
+    (row) => row.kind === 'reversal' && (requote_id === null || row.requote_id === requote_id),
+  );
+  const grounds = reversals.map((row) => ({ row, ground: groundOf(row, judged) }));
+  const byRule = grounds.filter(({ ground }) => isRule(ground)).map(({ row }) => row);
+  const otherwise = grounds.filter(({ ground }) => ground !== null && !isRule(ground)).map(({ row }) => row);
+  const quote = before.find(({ kind }) => kind === 'quote_accepted');
+  const covered = [sold[0], quote].find((row) => row !== undefined && row.cover_from !== null);
+  return {
+    day: sold[0]?.day ?? null,
+    cover_from: covered?.cover_from ?? null,
+    cover_to: covered?.cover_to ?? null,
+    base: plus(sumOf(sold), sumOf(otherwise)),
+    taken: negated(sumOf(byRule)),
+  };
+}
+
+const isRule = (ground: Ground | null): boolean => ground !== null && ground !== 'person' && ground !== 'processor';
+
+function judge(row: QuoteRow, sale: Sale, policyTerms: readonly StoredTerms[]): Verdict {
+  const terms = sale.day === null ? undefined : termsOn(policyTerms, sale.day);
+  const given = givenBack(sale, terms, row.judged_on);
+  const allowed = typeof given === 'string' ? given : allowedBy(row, sale, terms, given);
+  if (isOutside(allowed)) return outside(row, sale.day, allowed);
+  return {
+    ...{ seq: row.seq as number, ground: allowed, outside: null },
+    cancellation_terms_id: terms?.cancellation_terms_id ?? null,
+    ...{ sold_on: sale.day, judged_on: row.judged_on },
+  };
+}
+
+const isOutside = (verdict: string): verdict is Outside => verdict in OUTSIDE_TERMS;
+
+interface Given {
+  readonly ground: 'window' | 'pro_rata' | 'full' | 'proportion';
+  /** The most that all reversals by rules may take. */
+  readonly most: Sums;
+}
+
+/** What the terms, or the rule without terms, give back of a sale on a day. */
+function givenBack(sale: Sale, terms: CancellationTerms | undefined, on: string): Given | Outside {
+  const { day, base, cover_from, cover_to } = sale;
+  if (day === null) return 'more_than_left';
+  const passed = daysBetween(day, on);
+  if (terms === undefined) return passed <= DAYS_WITHOUT_TERMS ? { ground: 'proportion', most: base } : 'too_late';
+  if (terms.before_cover_only && cover_from === null) return 'cover_unknown';
+  if (terms.before_cover_only && cover_from !== null && on >= cover_from) return 'cover_began';
+  if (passed <= (terms.window_days as number)) return { ground: 'window', most: base };
+  if (terms.after_window === 'full') return { ground: 'full', most: base };
+  if (terms.after_window === 'none') return 'too_late';
+  if (cover_from === null || cover_to === null) return 'cover_unknown';
+  const days = daysBetween(cover_from, cover_to) + 1;
+  const left = Math.min(days, Math.max(0, daysBetween(on, cover_to)));
+  const share = partOf(base.share, left, days);
+  const cut = partOf(base.cut, left, days);
+  return { ground: 'pro_rata', most: { spot: share + cut, cut, share } };
+}
+
+/** A part of an amount by days, rounded half up. */
+const partOf = (amount: bigint, days: number, of: number): bigint =>
+  (2n * amount * BigInt(days) + BigInt(of)) / (2n * BigInt(of));
+
+/** The ground of a reversal that takes no more than is given, in the split of the sale or of the terms. */
+function allowedBy(
+  row: QuoteRow,
+  { base, taken }: Sale,
+  terms: CancellationTerms | undefined,
+  { ground, most }: Given,
+): Given['ground'] | 'remainder' | Outside {
+  const own = negated(sumsOf(row));
+  const all = plus(taken, own);
+  // Rounding may put one minor unit of a part on the other side.
+  const slack = ground === 'pro_rata' && terms?.cut === 'in_proportion' ? 1n : 0n;
+  if (all.share > most.share + slack || !isWithin(all, base)) return 'more_than_left';
+  if (terms?.cut === 'kept_by_partner') return own.cut === 0n ? ground : 'other_split';
+  if (ground !== 'pro_rata' && isSame(all, base)) return ground === 'proportion' ? 'remainder' : ground;
+  const skew = all.cut * base.spot - all.spot * base.cut;
+  return (skew < 0n ? -skew : skew) <= base.spot ? ground : 'other_split';
+}
+
+/**
+ * The amounts of a reversal that states none, above zero in minor units: what the terms give now, or all that is left if
+ * they give nothing.
+ */
+export function offered(
+  { requote_id, judged_on }: Pick<QuoteRow, 'requote_id' | 'judged_on'>,
+  rows: readonly QuoteRow[],
+  policyTerms: readonly StoredTerms[],
+): { readonly cut: bigint; readonly share: bigint } {
+  const sale = saleOf({ requote_id }, rows, rows, new Map());
+  const terms = sale.day === null ? undefined : termsOn(policyTerms, sale.day);
+  const given = givenBack(sale, terms, judged_on);
+  const rest = (most: Sums) => plus(most, negated(sale.taken));
+  if (typeof given === 'string') return rest(sale.base);
+  const { cut, share } = rest(given.most);
+  if (share <= 0n) return rest(sale.base);
+  return { share, cut: terms?.cut === 'kept_by_partner' || cut < 0n ? 0n : cut };
+}

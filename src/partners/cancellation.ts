@@ -1,0 +1,60 @@
+/**
+ * The terms on which reversals of a policy's sales are recorded without a person (docs/partners.md). They apply to sales
+ * accepted from a day on in the partner's time zone. All functions are pure.
+ */
+import { plural } from '../text.ts';
+
+/** The days of the window, inclusive, of a policy without terms. */
+export const DAYS_WITHOUT_TERMS = 30;
+
+export const AFTER_WINDOW = ['none', 'pro_rata', 'full'] as const;
+export const CUTS = ['in_proportion', 'kept_by_partner'] as const;
+
+/** Without `window_days`, the earlier terms end on the day `from`, and there are none. */
+export interface CancellationTerms {
+  /** `YYYY-MM-DD`; null: from the beginning. */
+  readonly from: string | null;
+  /** The days after the acceptance on which all that is left may be reversed. */
+  readonly window_days: number | null;
+  /** What may be reversed after the window: nothing, the share of the days of cover that are left, or all. */
+  readonly after_window: (typeof AFTER_WINDOW)[number] | null;
+  readonly cut: (typeof CUTS)[number] | null;
+  /** Nothing may be reversed from the first day of cover on. */
+  readonly before_cover_only: boolean | null;
+}
+
+/** Returns the terms of sales accepted on a day; undefined if the policy has none then. */
+export function termsOn<Terms extends Pick<CancellationTerms, 'from' | 'window_days'>>(
+  terms: readonly Terms[],
+  day: string,
+): Terms | undefined {
+  const found = terms.findLast(({ from }) => from === null || from <= day);
+  return found?.window_days === null ? undefined : found;
+}
+
+/** The terms after an import. Sales before the first day of a file keep the terms that they had. */
+export function mergedTerms(
+  stored: readonly CancellationTerms[] | null,
+  file: readonly CancellationTerms[] | null,
+): readonly CancellationTerms[] {
+  const first = file?.[0]?.from ?? null;
+  const kept = first === null ? [] : (stored ?? []).filter(({ from }) => from === null || from < first);
+  const all = [...kept, ...(file ?? [])];
+  return all[0]?.window_days === null ? all.slice(1) : all;
+}
+
+/** Returns `14 days; then pro rata by cover; cut kept by partner; none from 2026-08-10`. */
+export function cancellationText(terms: readonly CancellationTerms[] | null): string | null {
+  if (terms === null || terms.length === 0) return null;
+  return terms.map((each) => termsText(each) + (each.from === null ? '' : ` from ${each.from}`)).join('; ');
+}
+
+function termsText({ window_days, after_window, cut, before_cover_only }: CancellationTerms): string {
+  if (window_days === null) return 'none';
+  const then = { none: 'nothing', pro_rata: 'pro rata by cover', full: 'all' }[after_window ?? 'none'];
+  return [
+    `${plural(window_days, 'day')}, then ${then}`,
+    ...(cut === 'kept_by_partner' ? ['cut kept by partner'] : []),
+    ...(before_cover_only ? ['before cover only'] : []),
+  ].join(', ');
+}
