@@ -43,7 +43,16 @@ const ON_JULY_15 = '2026-07-15T12:00:05Z';
 /** Made by the setup. */
 const made = {
   ...{ client: '', creditNote: '', placed: '', statement: 0, pending: 0, returned: '', unapplied: 0, applied: 0 },
-  ...{ held: 0, linked: 0, payout: 0, exception: '', matched: '', pulled: '', stray: share(300, ON_JULY_15) },
+  ...{
+    held: 0,
+    requested: 0,
+    linked: 0,
+    payout: 0,
+    exception: '',
+    matched: '',
+    pulled: '',
+    stray: share(300, ON_JULY_15),
+  },
 };
 const WALLET = stripePayment({ invoice: inv(10), amount: 150000, key: 'WALLET', on: '2026-10-05' });
 const HEAD = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
@@ -94,6 +103,9 @@ beforeAll(async () => {
   const sale = quote({ accepted_at: '2026-10-10T12:00:00Z' });
   const { held_rows: held } = await books.rows([sale, { ...sale, quote_id: 'again' }]);
   made.held = held[0]?.held_row_id ?? 0;
+  const skewed = { ...sale, kind: 'reversal', reversal_id: 'skewed', spotPrice: -7, partnerCut: 0, invoiceAmount: -7 };
+  const { held_rows: requested } = await books.rows([skewed], { holds: true });
+  made.requested = requested[0]?.held_row_id ?? 0;
   await books.sql(
     `INSERT INTO doubled_rows SELECT posted_month, partner_id, entry_id, 'first' FROM ledger_rows WHERE quote_id = $1`,
     [sale['quote_id']],
@@ -203,6 +215,8 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'payment.close_exception': () => ({ exception: made.exception, ...why }),
   'rows.release': () => ({ rows: [made.held], ...why }),
   'rows.discard': () => ({ rows: [made.held], ...why }),
+  'reversal.grant': () => ({ row: made.requested, ...why }),
+  'reversal.refuse': () => ({ row: made.requested, ...why }),
   'rows.separate': () => ({ partner: 'p-1', ...why }),
   'credit.apply': () => ({ creditNote: made.creditNote, number: inv(1) }),
   'credit.unapply': () => ({ creditNote: made.placed, number: inv(1) }),

@@ -76,7 +76,7 @@ test.each(CASES.map((each, index) => [each.name, each, index] as const))('%s', a
     const rows = files.map(({ via: _, want: __, share_lost_without_person: ___, ...row }) => ({
       ...{ ...row, kind: 'reversal', partner_id: id, ...policy },
     }));
-    const { errors, held, accepted } = await world.rows(rows);
+    const { errors, held, accepted } = await world.rows(rows, { holds: true });
     world.settings = before;
     expect({ errors, all: held + accepted }).toEqual({ errors: [], all: files.length });
   }

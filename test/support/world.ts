@@ -24,12 +24,14 @@ import { deliverPending } from '../../src/delivery/deliver.ts';
 import type { Delivery } from '../../src/delivery/document.ts';
 import { type DocumentJson, documentJson } from '../../src/documents/document.ts';
 import { readDocuments } from '../../src/documents/documents.sql.ts';
+import { OUTSIDE_TERMS } from '../../src/ledger/cancellation.ts';
 import type { Control } from '../../src/ledger/control.ts';
+import { grantReversal } from '../../src/ledger/held.ts';
 import { type ImportReport, importRows } from '../../src/ledger/import.ts';
 import type { Month } from '../../src/month.ts';
 import { parsePartners } from '../../src/partners/file.ts';
 import { importPartners, type PartnerImport } from '../../src/partners/import.ts';
-import type { Actor } from '../../src/people/audit-events.ts';
+import type { Actor, ActorContext } from '../../src/people/audit-events.ts';
 import { emptyTables } from '../close/start-over.ts';
 import { CATALOG } from './catalog.ts';
 import { makeDatabase } from './databases.ts';
@@ -81,6 +83,8 @@ export interface RowOptions {
   readonly rejects?: string;
   readonly control?: Control;
   readonly preview?: boolean;
+  /** Reversals outside the cancellation terms wait. Otherwise a person grants them at once. */
+  readonly holds?: boolean;
 }
 
 export interface WorldOptions {
@@ -248,10 +252,10 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
       const path = world.file('rows.ndjson', rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
       return world.importFiles([path], given);
     },
-    importFiles(names, given = {}) {
+    async importFiles(names, given = {}) {
       const files = names.map((each) => ({ name: each, format: each.endsWith('.csv') ? 'csv' : 'ndjson' }) as const);
       const work = given.preview ? database.preview : database.transaction;
-      return work((tx) =>
+      const report = await work((tx) =>
         importRows(tx, files, {
           ...{ skipInvalid: given.skipInvalid ?? false, rejects: given.rejects },
           acceptDiffering: given.acceptDiffering ?? false,
@@ -259,6 +263,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
           ...{ now: place.now, actor: world.actor, ceilings: world.settings.reversals },
         }),
       );
+      return given.preview || given.holds ? report : granted(database, world, report);
     },
     close: (month, given = {}) =>
       closeMonths(database, world, { ...given, month: month as Month, firstMonth: given.firstMonth as Month }),
@@ -371,4 +376,19 @@ export function realSettings(settings: Settings): Settings {
     .replaceAll('protection.example', 'fathom.example')
     .replaceAll('http://127.0.0.1:8080', 'https://billing.fathom.example');
   return JSON.parse(text) as Settings;
+}
+
+/** Grants the reversals that an import held, and reports all of its rows. */
+async function granted(database: Database, context: ActorContext, report: ImportReport): Promise<ImportReport> {
+  const asked = report.held_rows.filter(({ code }) => code in OUTSIDE_TERMS);
+  let [rows, late] = [0, 0];
+  for (const { held_row_id } of asked) {
+    const amounts = { amounts: undefined, reason: 'as the partner asked' };
+    const decided = await database.transaction((tx) =>
+      grantReversal(tx, context, { id: held_row_id as number, ...amounts }),
+    );
+    rows += decided.rows.length;
+    late += decided.late;
+  }
+  return { ...report, accepted: report.accepted + rows, held: report.held - rows, late: report.late + late };
 }
