@@ -3423,7 +3423,7 @@ FROM details a JOIN audit_events e ON e.event_id = a.event_id
 JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
 WHERE a.path = 'approval.request' GROUP BY a.value HAVING sum(CASE WHEN r.action = e.action THEN 1 ELSE 0 END) = 0;
 
--- act_needed_approval: An act that the settings gave to two people for more than an hour states its approval, the amounts compared, or that no one else could approve.
+-- act_needed_approval: An act that the settings gave to two people for more than an hour states its approval, the amounts compared, that no one else could approve, or that a close or rerun put the document on hold.
 -- whole
 -- columns at action event_names user:int
 SELECT DISTINCT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
@@ -3434,7 +3434,8 @@ FROM audit_events e JOIN (
 JOIN settings_changes z ON z.log_no = r.log_no AND substr(e.occurred_at, 1, 16) > z.until
 WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r.until_no > e.log_no)
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id AND (substr(d.path, 1, 8) = 'compared'
-                    OR substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'));
+                    OR substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'
+                    OR (e.action = 'invoice.hold' AND d.path = 'by')));
 
 -- amounts_compared: The limit that an act was compared with is that of the settings, and its amount is within it.
 -- whole

@@ -260,6 +260,17 @@ test('verify finds an action that should have asked for approval and did not', a
   expect(await forged(`details - 'compared'`, 'act_needed_approval')).toContain('Found: action payment.record, ');
 });
 
+test('a close puts unusual documents on hold without a second person, where a hold by hand needs one', async () => {
+  const approvals: Settings['approvals'] = { 'invoice.hold': { always: true } };
+  world.settings = { ...world.settings, approvals, holds: { above: { USD: '1.00' }, times: null } };
+  await recordSettingsChanges(world.database, world);
+  world.at('2026-09-02T10:00:00Z');
+  await world.rows([quote({ accepted_at: '2026-08-10T10:00:00Z' })]);
+  await runAction(await as(world, MARA, approvals), monthClose, { month: '2026-08' as Month }, { deliver: false });
+  expect(await world.sql(`SELECT FROM current_holds`)).toHaveLength(1);
+  expect([...(await differences('act_needed_approval')), ...(await differences('actions_approved'))]).toEqual([]);
+});
+
 describe('a run over several months', () => {
   const CLOSE: Settings['approvals'] = { 'month.close': { always: true } };
   beforeEach(async () => {
