@@ -972,12 +972,13 @@ $$;
 CREATE VIEW open_documents AS SELECT document_id FROM open_items('infinity');
 CALL grant_to_app('SELECT', 'open_documents');
 
--- The credit notes with a balance, which can be applied when an invoice is issued.
-CREATE VIEW open_credit AS
+-- The credit notes with a balance and without a hold, which can be applied when an invoice is issued.
+CREATE VIEW applicable_credit AS
 SELECT d.document_id, d.number, d.purpose, d.partner_id, d.currency, b.balance
 FROM documents d JOIN document_balances b USING (document_id)
-WHERE d.document = 'credit_note' AND b.status = 'open';
-CALL grant_to_app('SELECT', 'open_credit');
+WHERE d.document = 'credit_note' AND b.status = 'open'
+  AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id);
+CALL grant_to_app('SELECT', 'applicable_credit');
 
 -- The effects of payments and refunds on a document, for its history.
 CREATE VIEW payment_history AS
@@ -1286,6 +1287,31 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applicati
   FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id', 'invoice');
 CREATE CONSTRAINT TRIGGER credit_note_not_overdrawn AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED
   FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('credit_note_id', 'credit_note');
+
+-- The credit of a credit note is neither applied nor refunded between a hold and its release. The order of the log
+-- decides. A transaction that records a hold, an application or a refund waits here for the others.
+CREATE FUNCTION refuse_use_of_held_credit() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  note bigint := (to_jsonb(NEW)->>TG_ARGV[0])::bigint;
+BEGIN
+  PERFORM pg_advisory_xact_lock(7310, 51);
+  IF EXISTS (
+    SELECT FROM holds h LEFT JOIN hold_releases r USING (hold_id)
+    JOIN (SELECT log_no FROM credit_applications WHERE credit_note_id = note
+          UNION ALL SELECT log_no FROM credit_refunds WHERE document_id = note) AS used ON used.log_no > h.log_no
+    WHERE h.document_id = note AND (r.log_no IS NULL OR r.log_no > used.log_no)) THEN
+    RAISE EXCEPTION 'credit of document % is used while the document is on hold', note
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'held_credit_not_used';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE CONSTRAINT TRIGGER held_credit_not_used AFTER INSERT ON credit_applications DEFERRABLE
+  FOR EACH ROW EXECUTE FUNCTION refuse_use_of_held_credit('credit_note_id');
+CREATE CONSTRAINT TRIGGER held_credit_not_used AFTER INSERT ON credit_refunds DEFERRABLE
+  FOR EACH ROW EXECUTE FUNCTION refuse_use_of_held_credit('document_id');
+CREATE CONSTRAINT TRIGGER held_credit_not_used AFTER INSERT ON holds DEFERRABLE
+  FOR EACH ROW EXECUTE FUNCTION refuse_use_of_held_credit('document_id');
 
 -- The dunning levels that a document has reached, in days after its due date, each with its e-mail.
 CREATE TABLE reminders (

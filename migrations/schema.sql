@@ -1,4 +1,4 @@
--- Facts: SHA-256 0f4ae8911346705c92d5d20085f121cde4c5642b0575b2ac8a8a600541946321, without the role reckoner_app 23c5e8fecff0e0ccb8c271819802b1d723612bb99b34383c680e264c2d836a08
+-- Facts: SHA-256 ce0a02319148226a47a76091bc1ca9128ef299291158fb9e26d2dff74c289787, without the role reckoner_app e20473e2fc1a7a9fe76391319fdf4917bd76bbc24021056d3bf99077231a05fb
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -969,44 +969,6 @@ CREATE FUNCTION cut_rate_on(policy policies, day date)
 RETURN COALESCE((SELECT ((e.each ->> 'rate'))::numeric AS "numeric" FROM jsonb_array_elements((cut_rate_on.policy).dated_cut_rates) WITH ORDINALITY e(each, nth) WHERE ((e.each ->> ('from' COLLATE "C")) <= to_char((cut_rate_on.day)::timestamp with time zone, 'YYYY-MM-DD')) ORDER BY e.nth DESC LIMIT 1), (policy).partner_cut_rate);
 GRANT EXECUTE ON FUNCTION cut_rate_on TO reckoner_app;
 
-CREATE TABLE cancellation_terms (
-  cancellation_terms_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
-  partner_id text COLLATE "C" NOT NULL,
-  policy_id text COLLATE "C" NOT NULL,
-  from_day date,
-  window_days integer,
-  after_window text,
-  cut text,
-  before_cover_only boolean,
-  recorded_at timestamp with time zone NOT NULL,
-  event_id bigint NOT NULL,
-  log_no bigint NOT NULL,
-  CONSTRAINT cancellation_terms_pkey PRIMARY KEY (cancellation_terms_id),
-  CONSTRAINT cancellation_terms_once_for_a_day UNIQUE NULLS NOT DISTINCT (partner_id, policy_id, event_id, from_day),
-  CONSTRAINT cancellation_window_range CHECK (window_days >= 0 AND window_days <= 3660),
-  CONSTRAINT cancellation_after_window_known CHECK (after_window = ANY (ARRAY['none', 'pro_rata', 'full'])),
-  CONSTRAINT cancellation_cut_known CHECK (cut = ANY (ARRAY['in_proportion', 'kept_by_partner'])),
-  CONSTRAINT cancellation_terms_complete CHECK (num_nonnulls(window_days, after_window, cut, before_cover_only) = ANY (ARRAY[0, 4])),
-  CONSTRAINT cancellation_terms_fact_positive CHECK (log_no > 0),
-  CONSTRAINT cancellation_terms_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
-  CONSTRAINT cancellation_terms_partner_id_policy_id_fkey FOREIGN KEY (partner_id, policy_id) REFERENCES policies(partner_id, policy_id)
-);
-CREATE UNIQUE INDEX cancellation_terms_fact ON cancellation_terms USING btree (log_no);
-CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON cancellation_terms FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
-CREATE TRIGGER fact_number BEFORE INSERT ON cancellation_terms FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
-CREATE TRIGGER facts_in_order BEFORE INSERT ON cancellation_terms FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
-GRANT INSERT, SELECT ON cancellation_terms TO reckoner_app;
-GRANT SELECT ON SEQUENCE cancellation_terms_cancellation_terms_id_seq TO reckoner_app;
-
-CREATE VIEW present_cancellation_terms AS
- SELECT cancellation_terms_id, partner_id, policy_id, from_day, window_days, after_window, cut, before_cover_only,
-    recorded_at, event_id, log_no
-   FROM cancellation_terms t
-  WHERE event_id = (( SELECT max(l.event_id) AS max
-           FROM cancellation_terms l
-          WHERE l.partner_id = t.partner_id AND l.policy_id = t.policy_id));
-GRANT SELECT ON present_cancellation_terms TO reckoner_app;
-
 CREATE FUNCTION refuse_lost_policy()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1366,7 +1328,6 @@ END),
 );
 CREATE UNIQUE INDEX ledger_rows_known_once ON ledger_rows USING btree (partner_id, kind, COALESCE(reversal_id, requote_id, quote_id));
 CREATE INDEX ledger_rows_of_quote ON ledger_rows USING btree (partner_id, quote_id) WHERE kind <> 'quote_accepted';
-CREATE INDEX ledger_rows_reversals ON ledger_rows USING btree (partner_id, posted_month) WHERE kind = 'reversal';
 CREATE INDEX ledger_rows_of_order ON ledger_rows USING btree (partner_id, order_reference) WHERE order_reference IS NOT NULL;
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows USING btree (partner_id, enrollment_id) WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
 CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows USING btree (partner_id, accepted_at) WHERE arrangement = 'connected_account';
@@ -1378,7 +1339,6 @@ CREATE TRIGGER ledger_rows_event_known AFTER INSERT ON ledger_rows REFERENCING N
 CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
 CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month(); -- enabled: A
 CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy(); -- enabled: A
-CREATE TRIGGER ledger_rows_reversal_has_ground AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_reversal_without_ground(); -- enabled: A
 GRANT INSERT, SELECT ON ledger_rows TO reckoner_app;
 GRANT SELECT, USAGE ON SEQUENCE log_numbers TO reckoner_app;
 
@@ -1614,9 +1574,9 @@ CREATE TABLE held_rows (
   event_id bigint NOT NULL,
   log_no bigint NOT NULL,
   CONSTRAINT held_rows_pkey PRIMARY KEY (held_row_id),
-  CONSTRAINT held_row_sign_known CHECK (sign = ANY (ARRAY['same_enrollment', 'same_order', 'same_quote', 'same_id', 'held_sale', 'held_reversal', 'too_late', 'more_than_left', 'other_split', 'cover_began', 'cover_unknown', 'ceiling'])),
+  CONSTRAINT held_row_sign_known CHECK (sign = ANY (ARRAY['same_enrollment', 'same_order', 'same_quote', 'same_id', 'held_sale'])),
   CONSTRAINT held_row_balance CHECK (spot_price = (partner_cut + invoice_amount)),
-  CONSTRAINT held_row_repeats_a_row CHECK ((repeats IS NOT NULL) = (sign ~~ 'same%')),
+  CONSTRAINT held_row_repeats_a_row CHECK ((repeats IS NULL) = (sign = 'held_sale')),
   CONSTRAINT held_rows_fact_positive CHECK (log_no > 0),
   CONSTRAINT held_rows_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT held_rows_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
@@ -1658,58 +1618,6 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON held_row_decis
 CREATE TRIGGER fact_number BEFORE INSERT ON held_row_decisions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON held_row_decisions FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
 GRANT INSERT, SELECT ON held_row_decisions TO reckoner_app;
-
-CREATE TABLE reversal_grounds (
-  partner_id text COLLATE "C" NOT NULL,
-  reversal_id text COLLATE "C" NOT NULL,
-  quote_id text COLLATE "C" NOT NULL,
-  ground text NOT NULL,
-  cancellation_terms_id bigint,
-  held_row_id bigint,
-  sold_on date,
-  judged_on date,
-  recorded_at timestamp with time zone NOT NULL,
-  event_id bigint NOT NULL,
-  log_no bigint NOT NULL,
-  CONSTRAINT reversal_grounds_pkey PRIMARY KEY (partner_id, reversal_id),
-  CONSTRAINT reversal_ground_known CHECK (ground = ANY (ARRAY['window', 'pro_rata', 'full', 'proportion', 'remainder', 'person', 'processor'])),
-  CONSTRAINT reversal_ground_of_terms CHECK ((cancellation_terms_id IS NOT NULL) = (ground = ANY (ARRAY['window', 'pro_rata', 'full']))),
-  CONSTRAINT reversal_ground_of_person CHECK (ground <> 'person' OR held_row_id IS NOT NULL),
-  CONSTRAINT reversal_ground_has_days CHECK (num_nonnulls(sold_on, judged_on) =
-CASE
-    WHEN ground = ANY (ARRAY['person', 'processor']) THEN 0
-    ELSE 2
-END),
-  CONSTRAINT reversal_grounds_fact_positive CHECK (log_no > 0),
-  CONSTRAINT reversal_grounds_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
-  CONSTRAINT reversal_grounds_cancellation_terms_id_fkey FOREIGN KEY (cancellation_terms_id) REFERENCES cancellation_terms(cancellation_terms_id),
-  CONSTRAINT reversal_grounds_held_row_id_fkey FOREIGN KEY (held_row_id) REFERENCES held_rows(held_row_id),
-  CONSTRAINT reversal_grounds_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
-);
-CREATE UNIQUE INDEX reversal_grounds_fact ON reversal_grounds USING btree (log_no);
-CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON reversal_grounds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
-CREATE TRIGGER fact_number BEFORE INSERT ON reversal_grounds FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
-CREATE TRIGGER facts_in_order BEFORE INSERT ON reversal_grounds FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
-GRANT INSERT, SELECT ON reversal_grounds TO reckoner_app;
-
-CREATE FUNCTION refuse_reversal_without_ground()
- RETURNS trigger
- LANGUAGE plpgsql
-AS $function$
-DECLARE
-  stranger text;
-BEGIN
-  SELECT a.reversal_id INTO stranger FROM added a
-  WHERE a.kind = 'reversal' AND NOT EXISTS (
-    SELECT FROM reversal_grounds g WHERE g.partner_id = a.partner_id AND g.reversal_id = a.reversal_id AND g.quote_id = a.quote_id)
-  LIMIT 1;
-  IF FOUND THEN
-    RAISE EXCEPTION 'no rule and no person allowed the reversal %', stranger
-      USING ERRCODE = 'foreign_key_violation', TABLE = 'ledger_rows', CONSTRAINT = 'ledger_rows_reversal_has_ground';
-  END IF;
-  RETURN NULL;
-END
-$function$;
 
 CREATE VIEW undecided_rows AS
  SELECT held_row_id, kind, partner_id, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
@@ -2598,6 +2506,7 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applicati
 CREATE TRIGGER entry_books_open AFTER INSERT ON credit_applications REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON credit_applications FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_applications FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+CREATE CONSTRAINT TRIGGER held_credit_not_used AFTER INSERT ON credit_applications DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW EXECUTE FUNCTION refuse_use_of_held_credit('credit_note_id'); -- enabled: A
 GRANT INSERT, SELECT ON credit_applications TO reckoner_app;
 GRANT SELECT ON SEQUENCE credit_applications_credit_application_id_seq TO reckoner_app;
 
@@ -2727,6 +2636,7 @@ CREATE UNIQUE INDEX holds_fact ON holds USING btree (log_no);
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON holds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON holds FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON holds FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order'); -- enabled: A
+CREATE CONSTRAINT TRIGGER held_credit_not_used AFTER INSERT ON holds DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW EXECUTE FUNCTION refuse_use_of_held_credit('document_id'); -- enabled: A
 GRANT INSERT, SELECT ON holds TO reckoner_app;
 GRANT SELECT ON SEQUENCE holds_hold_id_seq TO reckoner_app;
 
@@ -4213,6 +4123,7 @@ CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_refunds D
 CREATE TRIGGER entry_books_open AFTER INSERT ON credit_refunds REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books(); -- enabled: A
 CREATE TRIGGER fact_number BEFORE INSERT ON credit_refunds FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON credit_refunds FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+CREATE CONSTRAINT TRIGGER held_credit_not_used AFTER INSERT ON credit_refunds DEFERRABLE INITIALLY IMMEDIATE FOR EACH ROW EXECUTE FUNCTION refuse_use_of_held_credit('document_id'); -- enabled: A
 CREATE TRIGGER personal_texts_kept BEFORE INSERT ON credit_refunds FOR EACH ROW EXECUTE FUNCTION keep_texts('reference'); -- enabled: A
 GRANT INSERT, SELECT ON credit_refunds TO reckoner_app;
 GRANT SELECT ON SEQUENCE credit_refunds_credit_refund_id_seq TO reckoner_app;
@@ -4859,12 +4770,14 @@ CREATE VIEW open_documents AS
    FROM open_items('infinity'::date) open_items(document_id, balance);
 GRANT SELECT ON open_documents TO reckoner_app;
 
-CREATE VIEW open_credit AS
+CREATE VIEW applicable_credit AS
  SELECT d.document_id, d.number, d.purpose, d.partner_id, d.currency, b.balance
    FROM documents d
      JOIN document_balances b USING (document_id)
-  WHERE d.document = 'credit_note' AND b.status = 'open';
-GRANT SELECT ON open_credit TO reckoner_app;
+  WHERE d.document = 'credit_note' AND b.status = 'open' AND NOT (EXISTS ( SELECT
+           FROM current_holds h
+          WHERE h.document_id = d.document_id));
+GRANT SELECT ON applicable_credit TO reckoner_app;
 
 CREATE VIEW payment_history AS
  SELECT a.document_id, a.recorded_at AS at, 'paid' AS action,
@@ -5217,6 +5130,26 @@ BEGIN
   IF kind <> TG_ARGV[1] THEN
     RAISE EXCEPTION 'document % is a % and takes no %', settled, kind, TG_TABLE_NAME
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_kind_takes_it';
+  END IF;
+  RETURN NULL;
+END
+$function$;
+
+CREATE FUNCTION refuse_use_of_held_credit()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  note bigint := (to_jsonb(NEW)->>TG_ARGV[0])::bigint;
+BEGIN
+  PERFORM pg_advisory_xact_lock(7310, 51);
+  IF EXISTS (
+    SELECT FROM holds h LEFT JOIN hold_releases r USING (hold_id)
+    JOIN (SELECT log_no FROM credit_applications WHERE credit_note_id = note
+          UNION ALL SELECT log_no FROM credit_refunds WHERE document_id = note) AS used ON used.log_no > h.log_no
+    WHERE h.document_id = note AND (r.log_no IS NULL OR r.log_no > used.log_no)) THEN
+    RAISE EXCEPTION 'credit of document % is used while the document is on hold', note
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'held_credit_not_used';
   END IF;
   RETURN NULL;
 END
@@ -5641,13 +5574,6 @@ CREATE VIEW unexplained_balance_transactions AS
         END AS ended
    FROM rest r;
 GRANT SELECT ON unexplained_balance_transactions TO reckoner_app;
-
-CREATE FUNCTION shares_taken_back(of_partner text, of_quote text)
- RETURNS numeric
- LANGUAGE sql
- STABLE
-RETURN (SELECT COALESCE(GREATEST((- sum(r.amount)), (0)::numeric), (0)::numeric) AS "coalesce" FROM (share_allocations r JOIN balance_transactions m USING (balance_transaction_id)) WHERE ((r.partner_id = (shares_taken_back.of_partner COLLATE "C")) AND (r.quote_id = (shares_taken_back.of_quote COLLATE "C")) AND (m.kind = ANY (ARRAY['reversal', 'dispute']))));
-GRANT EXECUTE ON FUNCTION shares_taken_back TO reckoner_app;
 
 CREATE TABLE reversal_evidence (
   share_allocation_id bigint NOT NULL,
@@ -6255,7 +6181,7 @@ CREATE FUNCTION row_event_type(kind text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN CASE kind WHEN 'quote_accepted' THEN 'quote.accepted' WHEN 'requote_accepted' THEN 'requote.accepted' ELSE 'reversal.recorded' END;
+RETURN CASE kind WHEN 'quote_accepted' THEN 'quote.accepted' WHEN 'requote_accepted' THEN 'requote.accepted' ELSE 'quote.reversed' END;
 GRANT EXECUTE ON FUNCTION row_event_type TO reckoner_app;
 
 CREATE VIEW partner_event_facts AS
@@ -6323,12 +6249,6 @@ UNION ALL
    FROM credit_refund_returns b
      JOIN credit_refunds f USING (credit_refund_id)
      JOIN documents n ON n.document_id = f.document_id
-UNION ALL
- SELECT r.log_no, h.partner_id, 'reversal.rejected' AS type, r.recorded_at,
-    jsonb_build_object('reversal_id', h.reversal_id, 'request_id', h.held_row_id, 'quote_id', h.quote_id, 'requote_id', h.requote_id, 'currency', h.currency, 'spotPrice', h.spot_price::text, 'partnerCut', h.partner_cut::text, 'invoiceAmount', h.invoice_amount::text, 'reason', r.reason) AS data
-   FROM held_row_decisions r
-     JOIN held_rows h USING (held_row_id)
-  WHERE r.decision = 'discarded' AND h.kind = 'reversal' AND h.sign !~~ 'same%'
 UNION ALL
  SELECT t.log_no, d.partner_id, 'dispute.opened' AS type, t.recorded_at,
     jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text) AS data

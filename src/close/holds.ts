@@ -1,7 +1,7 @@
 /**
- * Holds documents of a close: invoices whose totals are unusual by the setting `holds`, and the documents of partners
- * whose number or last day of sales is unusual (`feeds.ts`). A held document is issued and due as usual, but its e-mail
- * waits until finance releases it (`src/documents/hold.ts`).
+ * Holds documents of a close: invoices and credit notes whose totals are unusual by the setting `holds`, and the
+ * documents of partners whose number or last day of sales is unusual (`feeds.ts`). A held document is issued as usual,
+ * but its e-mail and its open credit wait until finance releases it (`src/documents/hold.ts`).
  */
 import type { Transaction } from '../database/transaction.ts';
 import { holdDocument } from '../documents/hold.ts';
@@ -9,7 +9,7 @@ import type { IssueContext } from '../documents/issue/context.ts';
 import type { IssueBatch } from '../documents/issue/issue.sql.ts';
 import { Amount } from '../money.ts';
 import type { Doubt } from './feeds.ts';
-import { type OddInvoice, readIssuedNumbers, readOddInvoices } from './months.sql.ts';
+import { type OddDocument, readIssuedNumbers, readOddDocuments } from './months.sql.ts';
 
 export async function holdDocuments(
   tx: Transaction,
@@ -18,7 +18,7 @@ export async function holdDocuments(
   doubts: readonly Doubt[],
 ): Promise<void> {
   const reasons = new Map<string, string[]>();
-  for (const [number, reason] of [...(await oddInvoices(tx, context, batch)), ...(await doubted(tx, doubts))]) {
+  for (const [number, reason] of [...(await oddDocuments(tx, context, batch)), ...(await doubted(tx, doubts))]) {
     reasons.set(number, [...(reasons.get(number) ?? []), reason]);
   }
   for (const [number, each] of reasons) {
@@ -28,10 +28,10 @@ export async function holdDocuments(
 
 type Held = readonly [number: string, reason: string];
 
-async function oddInvoices(tx: Transaction, context: IssueContext, { month }: IssueBatch): Promise<Held[]> {
+async function oddDocuments(tx: Transaction, context: IssueContext, { month }: IssueBatch): Promise<Held[]> {
   const { above, times } = context.settings.holds;
   if (times === null && Object.keys(above).length === 0) return [];
-  const odd = await readOddInvoices(tx, { month, above, times });
+  const odd = await readOddDocuments(tx, { month, above, times });
   return odd.map((each) => [each.number, reasonOf(each, context)]);
 }
 
@@ -49,7 +49,7 @@ async function doubted(tx: Transaction, doubts: readonly Doubt[]): Promise<Held[
   });
 }
 
-function reasonOf(odd: OddInvoice, { settings: { holds } }: IssueContext): string {
+function reasonOf(odd: OddDocument, { settings: { holds } }: IssueContext): string {
   const { currency, largest } = odd;
   const people = (amount: string) => Amount.of(amount, currency).forPeople();
   return odd.is_above

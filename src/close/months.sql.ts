@@ -198,7 +198,7 @@ export const readIssuedNumbers = (
     { partnerIds },
   );
 
-export interface OddInvoice {
+export interface OddDocument {
   readonly number: string;
   readonly currency: string;
   readonly gross: string;
@@ -208,14 +208,15 @@ export interface OddInvoice {
 }
 
 /**
- * The newly issued documents to hold, in number order. If a partner has no earlier invoices, only the limit on the
- * amount applies. Each earlier invoice counts at its amount less its credit notes. Void, held and zero invoices are
- * ignored.
+ * The newly issued invoices and credit notes to hold, in number order. Both are compared with the partner's largest
+ * invoice: earlier credit notes are too few and too different to tell what is usual. If a partner has no earlier
+ * invoices, only the limit on the amount applies. Each earlier invoice counts at its amount less its credit notes.
+ * Void, held and zero invoices are ignored.
  */
-export function readOddInvoices(
+export function readOddDocuments(
   tx: Transaction,
   rules: { month: string; above: Readonly<Record<string, string>>; times: string | null },
-): Promise<OddInvoice[]> {
+): Promise<OddDocument[]> {
   return query(
     tx,
     `SELECT d.number, d.currency, d.gross, b.largest, coalesce(d.gross > a.amount, false) AS is_above
@@ -230,7 +231,7 @@ export function readOddInvoices(
          AND o.month < :month
          AND o.month >= to_char(to_date(:month, 'YYYY-MM') - interval '12 months', 'YYYY-MM') COLLATE "C"
          AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = o.document_id)) AS b
-     WHERE d.document = 'invoice'
+     WHERE d.document IN ('invoice', 'credit_note')
        AND (d.gross > a.amount OR d.gross > :times::numeric * b.largest)
      ORDER BY d.document_id`,
     { ...rules, above: JSON.stringify(rules.above) },

@@ -73,8 +73,8 @@ const amountsByCurrency = z
   });
 
 /**
- * A close holds an invoice above an amount in its currency, or above a multiple of the partner's largest earlier
- * invoice.
+ * A close holds an invoice or credit note above an amount in its currency, or above a multiple of the partner's largest
+ * earlier invoice.
  */
 const holdsSchema = z.strictObject({
   above: amountsByCurrency,
@@ -208,7 +208,7 @@ export const settingsSchema = z
     payment_link: paymentLinkSchema.default({ provider: 'page' }),
     bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
     small_difference: smallDifferenceSchema.default({}),
-    /** Which invoices a close holds for review by finance (default: none). */
+    /** Which invoices and credit notes a close holds for review by finance (default: none). */
     holds: holdsSchema.prefault({}),
     /** Above which sums a partner's reversals of a month wait for a person (default: none). */
     reversals: reversalsSchema.prefault({}),

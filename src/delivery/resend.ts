@@ -5,7 +5,7 @@
  */
 
 import type { Transaction } from '../database/transaction.ts';
-import { documentToCorrect } from '../documents/correctable.ts';
+import { documentToCorrect, refuseHeld } from '../documents/correctable.ts';
 import { queueResends } from '../documents/emails.sql.ts';
 import { type IssueContext, mailDomain } from '../documents/issue/context.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -20,12 +20,13 @@ export async function resendDocument(
   { number, to }: { number: string; to?: string | undefined },
 ): Promise<number> {
   if (to !== undefined) refuseRecipient({ environment, settings }, to);
-  const { document_id: documentId, held_at: since, hold_reason, purpose } = await documentToCorrect(tx, number);
-  if (purpose === 'opening') {
+  const document = await documentToCorrect(tx, number);
+  const { document_id: documentId } = document;
+  if (document.purpose === 'opening') {
     const instead = 'Its partner received it from that system. Reminders and account statements list it.';
     throw refuse('carried_over', { number, action: 'sent', instead, remedies: [] });
   }
-  if (since !== null) throw refuse('document_on_hold', { number, since, reason: hold_reason ?? '' });
+  refuseHeld(document);
   const latest = await readDocumentEmail(tx, documentId);
   if (latest !== undefined && ['queued', 'sending', 'held'].includes(latest.status)) {
     throw refuse('document_email_unfinished', { number, status: latest.status, reason: latest.reason ?? '' });

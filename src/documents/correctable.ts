@@ -1,6 +1,6 @@
 /**
  * Checks whether a document may be corrected. Refusals: document_unknown, document_void, not_an_invoice,
- * payment_applied, credit_used, document_written_off.
+ * document_on_hold, payment_applied, credit_used, document_written_off.
  */
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -30,6 +30,11 @@ export async function invoiceToCorrect(
   const { document } = invoice;
   if (document !== 'invoice') throw refuse('not_an_invoice', { number, document, action });
   return invoice;
+}
+
+/** Refuses what waits until a document is released, such as the use of a credit note's credit. */
+export function refuseHeld({ number, held_at, hold_reason }: Pick<DocumentRow, 'number' | 'held_at' | 'hold_reason'>) {
+  if (held_at !== null) throw refuse('document_on_hold', { number, since: held_at, reason: hold_reason ?? '' });
 }
 
 /** The reason why an invoice has no balance left. An invoice's status is `paid` even if a part was written off. */

@@ -1,12 +1,13 @@
 /**
- * Puts a document on hold: its unsent e-mail and its reminders wait until the document is released. The balance of the
- * document stays due. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
+ * Puts a document on hold: its unsent e-mail and its reminders wait until the document is released. An invoice stays
+ * due, and payments and credit may be applied to it. The open credit of a credit note stays owed, but cannot be applied
+ * or refunded. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
  */
 
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
-import { documentToCorrect } from './correctable.ts';
+import { documentToCorrect, refuseHeld } from './correctable.ts';
 import { insertHold, insertRelease } from './corrections.sql.ts';
 
 export const whyHeld = (since: string, reason: string): string =>
@@ -17,12 +18,12 @@ export async function holdDocument(
   { environment, actor }: ActorContext,
   { number, reason, by }: { number: string; reason: string; by?: 'close' },
 ): Promise<void> {
-  const { document_id: documentId, held_at: since, hold_reason } = await documentToCorrect(tx, number);
-  if (since !== null) throw refuse('document_on_hold', { number, since, reason: hold_reason ?? '' });
+  const document = await documentToCorrect(tx, number);
+  refuseHeld(document);
   const now = environment.now().toISO();
   const details = { reason, ...(by && { by }) };
   const eventId = await recordEvent(tx, actor, { action: 'invoice.hold', subject: number, details, now });
-  await insertHold(tx, { documentId, reason, why: whyHeld(now, reason), now, eventId });
+  await insertHold(tx, { documentId: document.document_id, reason, why: whyHeld(now, reason), now, eventId });
 }
 
 export async function releaseDocument(

@@ -1,6 +1,6 @@
 /**
  * Applies a credit note to open invoices of its partner in its currency, and unapplies it. Refusals: document_unknown,
- * document_void, credit_not_applicable, credit_amount_too_large, credit_not_applied, credit_covers_invoice,
+ * document_on_hold, credit_not_applicable, credit_amount_too_large, credit_not_applied, credit_covers_invoice,
  * amount_invalid, clock_behind.
  */
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -10,7 +10,7 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount, isZero } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
-import { howSettled } from './correctable.ts';
+import { howSettled, refuseHeld } from './correctable.ts';
 import { type DocumentRow, readDocuments } from './documents.sql.ts';
 import { dateOfAction, type IssueContext } from './issue/context.ts';
 import { insertCreditApplications, insertCreditReleases, readCreditOn } from './placed-credit.sql.ts';
@@ -41,6 +41,7 @@ export async function applyCredit(
   const invoice = await readDocument(tx, number);
   const reason = whyNotPlaceable(note, invoice);
   if (reason !== undefined) throw refuse('credit_not_applicable', { credit_note: creditNote, number, reason });
+  refuseHeld(note);
   const { currency, partner_id } = invoice;
   const amount = amountToPlace(note, invoice, text);
   const { today, ...action } = await beginAction(tx, context, 'credit.apply', { creditNote, number, amount });

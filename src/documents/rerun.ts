@@ -1,8 +1,8 @@
 /**
  * Reruns documents: recomputes them from the ledger and the partners' current details. A void document without a
- * replacement is issued again. A live document that would differ is voided and replaced. Refusals: document_unknown,
- * document_void, not_of_the_ledger, payment_applied, credit_used, document_written_off, document_on_hold,
- * month_not_closed, partner_unknown, settings_incomplete, clock_behind, tax_rule_missing.
+ * replacement is issued again. A live document that would differ is voided and replaced. Refusals:
+ * document_unknown, document_void, not_of_the_ledger, payment_applied, credit_used, document_written_off,
+ * document_on_hold, month_not_closed, partner_unknown, settings_incomplete, clock_behind, tax_rule_missing.
  */
 import { instructionsFor } from '../config/instructions.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -15,7 +15,7 @@ import type { Month } from '../month.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { type Remedy, toDo } from '../remedy.ts';
-import { refuseSettled } from './correctable.ts';
+import { refuseHeld, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
 import { type DocumentRow, readDocuments } from './documents.sql.ts';
 import { beginIssue, type IssueContext } from './issue/context.ts';
@@ -214,8 +214,8 @@ const reasonFor = (differences: readonly string[]): string =>
 
 function refuseReplacing(candidate: RerunCandidate): void {
   refuseSettled(candidate, 'run again');
-  const { number, currency, held_at, hold_reason, disputed_on, disputed } = candidate;
-  if (held_at !== null) throw refuse('document_on_hold', { number, since: held_at, reason: hold_reason ?? '' });
+  refuseHeld(candidate);
+  const { number, currency, disputed_on, disputed } = candidate;
   // The dispute would end with the invoice, and the replacement would be dunned.
   if (disputed_on !== null) {
     const amount = Amount.of(disputed ?? '0', currency).forPeople();

@@ -1,12 +1,12 @@
 /**
  * Manual cash application: applies a payment to invoices, or undoes an application. Refusals: payment_unknown,
  * document_unknown, payment_not_applicable, payment_amount_too_large, payment_nothing_applied, bank_fee_not_applicable,
- * credit_not_applicable, argument_invalid.
+ * credit_not_applicable, document_on_hold, argument_invalid.
  */
 
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { howSettled } from '../documents/correctable.ts';
+import { howSettled, refuseHeld } from '../documents/correctable.ts';
 import { whyNotPlaceable } from '../documents/place-credit.ts';
 import { insertCreditApplications } from '../documents/placed-credit.sql.ts';
 import { positiveAmount } from '../errors/amounts.ts';
@@ -100,6 +100,7 @@ async function applyCredits(
       refuse('credit_not_applicable', { credit_note: number, number: invoice.number, reason });
     const reason = whyNotPlaceable(note, invoice);
     if (reason !== undefined) throw refuseBecause(reason);
+    refuseHeld(note);
     const amount = smaller(Amount.of(note.balance, note.currency), balance.minus(paid));
     if (!amount.isPositive()) throw refuseBecause('the payment leaves nothing for the credit to pay');
     await insertCreditApplications(tx, { now, eventId }, [

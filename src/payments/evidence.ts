@@ -102,6 +102,8 @@ export interface OpenCredit {
   readonly partner_id: string;
   readonly currency: string;
   readonly balance: Amount;
+  /** When the credit note was put on hold; null if it is not on hold. Held credit is only suggested. */
+  readonly held_at: string | null;
 }
 
 export interface PlacedCredit {

@@ -171,7 +171,8 @@ function applyByReference(
 
 /**
  * Applies a payment together with credit that its remittance names, if the documents exceed the payment. The match is
- * certain only if payment and credit equal the documents exactly. Undefined if no credit is named.
+ * certain only if payment and credit equal the documents exactly, and no credit is on hold. Undefined if no credit is
+ * named.
  */
 function applyLessCredit(
   { amount, references }: Receipt,
@@ -192,7 +193,8 @@ function applyLessCredit(
   const less = credits.map((each) => each.number);
   const net = netOf(documents, credits, currency);
   const remittance = lessCredit(documents, credits);
-  if (net.equals(amount)) {
+  const held = credits.filter(({ held_at }) => held_at !== null).map((each) => each.number);
+  if (net.equals(amount) && held.length === 0) {
     const { placed, left } = placeCredit(documents, credits);
     const applied = open.flatMap((named): Application[] => {
       const part = left.get(named.document.document_id) as Amount;
@@ -207,8 +209,10 @@ function applyLessCredit(
     });
     return { partner_id, applied, credit: placed, suggested: [], why: `pays ${remittance}` };
   }
-  if (items.isSmallDifference(short, gross)) return undefined;
-  const why = `${remittance} is ${net.forPeople()}, and ${amount.forPeople()} arrived`;
+  if (held.length === 0 && items.isSmallDifference(short, gross)) return undefined;
+  const why = net.equals(amount)
+    ? `pays ${remittance}; ${held.join(' and ')} must be released first`
+    : `${remittance} is ${net.forPeople()}, and ${amount.forPeople()} arrived`;
   const suggested = distribute(amount, open).map(({ named, part }): Suggestion => {
     const found = { ...referenceEvidence(named, payer, 'under'), less, why: `${why}; to accept it, apply both` };
     const evidence: Evidence = { ...found, rule: 'suggestion' };

@@ -13,14 +13,17 @@ export interface PayableRow {
   readonly issued_on: string;
   readonly due_on: string | null;
   readonly replaced_by: string | null;
+  readonly held_at: string | null;
+  readonly hold_reason: string | null;
 }
 
 const PAYABLE = `SELECT d.document_id, d.number, d.document, d.partner_id, d.currency, b.status, b.balance,
             (SELECT coalesce(sum(w.amount), 0) FROM live_write_offs w
              WHERE w.document_id = d.document_id) AS written_off,
             d.issued_on, d.due_on,
-            successor.number AS replaced_by
+            successor.number AS replaced_by, h.held_at, h.reason AS hold_reason
      FROM documents d JOIN document_balances b USING (document_id)
+     LEFT JOIN current_holds h ON h.document_id = d.document_id
      LEFT JOIN documents successor ON successor.replaces = d.document_id`;
 
 export async function readPayable(tx: Transaction, number: string): Promise<PayableRow | undefined> {

@@ -1,9 +1,10 @@
 /**
  * Refunds open credit of a credit note, in whole or in part, and records that the bank returned a refund. Refusals:
- * document_unknown, credit_not_refundable, credit_amount_too_large, refund_repeated, amount_invalid, date_in_future,
- * date_too_early.
+ * document_unknown, credit_not_refundable, document_on_hold, credit_amount_too_large, refund_repeated, amount_invalid,
+ * date_in_future, date_too_early.
  */
 import type { Transaction } from '../database/transaction.ts';
+import { refuseHeld } from '../documents/correctable.ts';
 import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
@@ -45,6 +46,7 @@ export async function refundCredit(tx: Transaction, caller: Caller, request: Ref
   const on = dayOfAction(caller, request.on, { earliest: note.issued_on, what: `${number} was issued` });
   const { document_id: documentId, partner_id, currency, status } = note;
   if (status !== 'open') throw notRefundable(number, status === 'void' ? 'it is void' : 'its credit is used up');
+  refuseHeld(note);
   const amount = (await amountToRefund(tx, note, request)).toString();
   const context = await openPaymentContext(tx, caller, {
     action: 'credit.refund',

@@ -113,7 +113,7 @@ const OWED = `owed AS (
        AND (:partnerId::text IS NULL OR d.partner_id IN ${FAMILY})
      )`;
 
-/** The money that covers debts: open credit, and unapplied cash that is not suggested for an invoice. */
+/** The money that covers debts: credit that is not on hold, and unapplied cash that is not suggested for an invoice. */
 const MONEY = `cash AS (
        SELECT partner_id, currency, sum(amount) AS amount
        FROM (SELECT b.partner_id, b.currency,
@@ -127,7 +127,8 @@ const MONEY = `cash AS (
        SELECT partner_id, currency, coalesce(c.amount, 0) AS cash,
               coalesce(c.amount, 0) + coalesce(n.amount, 0) AS amount
        FROM cash c FULL JOIN (
-         SELECT partner_id, currency, sum(balance) AS amount FROM open_credit GROUP BY partner_id, currency) AS n
+         SELECT partner_id, currency, sum(balance) AS amount FROM applicable_credit
+         GROUP BY partner_id, currency) AS n
          USING (partner_id, currency)
      )`;
 
@@ -245,11 +246,14 @@ export interface OpenCredit {
   readonly amount: string;
 }
 
-/** Possible duplicates are left out, because they may not be real money. */
+/**
+ * Credit notes on hold are left out, because their partner has not received them. Possible duplicates are left out,
+ * because they may not be real money.
+ */
 export function readOpenCredits(tx: Transaction, partnerId: string): Promise<OpenCredit[]> {
   return query(
     tx,
-    `SELECT currency, number, balance AS amount FROM open_credit WHERE partner_id = :partnerId
+    `SELECT currency, number, balance AS amount FROM applicable_credit WHERE partner_id = :partnerId
      UNION ALL
      SELECT currency, NULL, sum(unapplied) FROM payment_balances
      WHERE partner_id = :partnerId AND unapplied > 0 AND payment_id NOT IN (SELECT payment_id FROM possible_duplicates)

@@ -21,7 +21,9 @@ export function namedCredit(
 
 /** Writes a text such as `INV-2026-000011 less CN-2026-000001 (611.30 USD)`. */
 export function lessCredit(documents: readonly Payable[], credits: readonly OpenCredit[]): string {
-  const deducted = credits.map((each) => `${each.number} (${each.balance.forPeople()})`);
+  const deducted = credits.map(
+    ({ number, balance, held_at }) => `${number} (${balance.forPeople()}${held_at === null ? '' : ', on hold'})`,
+  );
   return `${documents.map((each) => each.number).join(', ')} less ${deducted.join(', ')}`;
 }
 

@@ -1688,6 +1688,18 @@ SELECT 'document ' || CAST(document_id AS TEXT) || ', held ' || CAST(count(*) AS
 FROM holds
 GROUP BY document_id, coalesce(follows, 0) HAVING count(*) > 1;
 
+-- held_credit: No credit of a credit note is applied or refunded between its hold and the release of that hold.
+-- whole
+-- columns at document currency used:amount held_at used_at released_at
+SELECT u.what || CAST(u.id AS TEXT), d.number, u.currency, u.amount, h.held_at, u.recorded_at, r.released_at
+FROM (SELECT 'credit application ' AS what, credit_application_id AS id, credit_note_id AS document_id, currency, amount,
+             recorded_at, log_no FROM credit_applications
+      UNION ALL SELECT 'refund ', credit_refund_id, document_id, currency, amount, recorded_at, log_no FROM credit_refunds) u
+JOIN holds h ON h.document_id = u.document_id AND h.log_no < u.log_no
+LEFT JOIN hold_releases r ON r.hold_id = h.hold_id AND r.document_id = h.document_id
+LEFT JOIN documents d ON d.document_id = u.document_id
+WHERE r.log_no IS NULL OR r.log_no > u.log_no;
+
 -- invoice_dispute: A dispute is about an issued invoice and at most its amount; the invoice's next dispute follows the end of this one.
 -- whole
 -- columns at document currency disputed:amount document_currency document_amount:amount@document_currency
@@ -1925,7 +1937,7 @@ FROM papers d LEFT JOIN credit_applications a ON a.invoice_id = d.document_id AN
 WHERE d.document <> 'credit_note' GROUP BY d.number, d.currency, d.credit_applied
 HAVING coalesce(sum(a.amount), 0) <> d.credit_applied;
 
--- credit_at_close: While the settings apply all open credit at the close, an invoice is issued with none of it left, or with nothing to pay.
+-- credit_at_close: While the settings apply all open credit at the close, an invoice is issued with none of it left that is not on hold, or with nothing to pay.
 -- whole
 -- columns at currency to_pay:amount credit_note credit_left:amount
 SELECT d.number, d.currency, d.gross - d.credit_applied, n.number, sum(m.amount)
@@ -1936,7 +1948,9 @@ JOIN fields s ON s.subject = 'settings' AND s.field = 'credit_at_close' AND s.va
 JOIN papers n ON n.document = 'credit_note' AND n.partner_id = d.partner_id AND n.currency = d.currency
   AND n.arrangement = d.arrangement AND n.log_no < d.event_no AND (n.void_no IS NULL OR n.void_no > d.log_no)
 JOIN document_moves m ON m.document_id = n.document_id AND (m.log_no < d.next_no OR d.next_no IS NULL)
-WHERE d.gross > d.credit_applied
+WHERE d.gross > d.credit_applied AND NOT EXISTS (
+  SELECT 1 FROM holds h LEFT JOIN hold_releases r ON r.hold_id = h.hold_id
+  WHERE h.document_id = n.document_id AND h.log_no < d.event_no AND (r.log_no IS NULL OR r.log_no > d.event_no))
 GROUP BY d.number, d.currency, d.gross, d.credit_applied, n.number HAVING sum(m.amount) > 0;
 
 -- credit_released: Credit is released once, after it was applied; by a void, only that of the invoice that it voids.

@@ -24,11 +24,11 @@ const USED = `
 
 const VOID = 'EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id)';
 
-/** Partners of whom no correction has opened credit out of its turn. */
+/** Partners of whom no correction has opened credit, and no hold has kept it, out of its turn. */
 const UNCORRECTED = `
   SELECT partner_id, currency FROM documents EXCEPT
   SELECT d.partner_id, d.currency FROM documents d
-  WHERE d.purpose = 'adjustment' OR ${VOID} OR EXISTS (
+  WHERE d.purpose = 'adjustment' OR ${VOID} OR EXISTS (SELECT FROM holds h WHERE h.document_id = d.document_id) OR EXISTS (
     SELECT FROM credit_applications a LEFT JOIN credit_releases r USING (credit_application_id)
     WHERE a.credit_note_id = d.document_id AND (NOT a.at_issue OR r.credit_application_id IS NOT NULL))`;
 
@@ -128,6 +128,12 @@ const CHECKS: Readonly<Record<string, string>> = {
         AND n.document_id < i.document_id AND b.balance > 0) AS good
     FROM documents i JOIN (${UNCORRECTED}) AS u USING (partner_id, currency)
     WHERE i.document = 'invoice' AND i.gross > i.credit_applied`,
+  'no credit was used between the hold of its credit note and the release': `
+    SELECT NOT EXISTS (
+      SELECT FROM holds h LEFT JOIN hold_releases r USING (hold_id)
+      WHERE h.document_id = u.document_id AND u.log_no BETWEEN h.log_no AND coalesce(r.log_no, u.log_no)) AS good
+    FROM (SELECT credit_note_id AS document_id, log_no FROM credit_applications
+          UNION ALL SELECT document_id, log_no FROM credit_refunds) AS u`,
   'a credit note is used only when older ones are used up': `
     SELECT NOT EXISTS (
       SELECT FROM documents older JOIN document_balances b USING (document_id)

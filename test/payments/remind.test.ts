@@ -187,6 +187,23 @@ test('what open credit and unapplied cash cover, from the earliest due date on, 
   expect(await remind('2026-10-15')).toEqual([`p-1 45 ${INV_1},INV-2026-000002`]);
 });
 
+test('credit on hold covers no invoice, and a reminder does not name it', async () => {
+  await invoiceJuly('p-1');
+  world.at('2026-09-01T16:00:00Z');
+  const action = correctionsOf(world);
+  const note = await action.credit(INV_1, '7.00');
+  await action.unapply(note, INV_1);
+  await action.hold(note);
+  // The levels count from the day on which the credit was taken back.
+  expect(await remind('2026-09-08')).toEqual([`p-1 7 ${INV_1}`]);
+  const [mail] = await mails();
+  expect(mail?.subject).toContain('USD 7.00');
+  expect(mail?.text).not.toContain(note);
+  await action.release(note);
+  day('2026-09-22');
+  expect((await plan()).skipped).toMatchObject([{ number: INV_1, reason: 'covered_by_credit' }]);
+});
+
 test('the tone follows the dunning level: a notice, a reminder, an urgent and a final one, each with the invoice attached', async () => {
   await invoiceJuly('p-1');
   for (const date of ['2026-08-24', '2026-09-07', '2026-09-21', '2026-10-15']) await remind(date);

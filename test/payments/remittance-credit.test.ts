@@ -42,12 +42,13 @@ describe('matching less credit', () => {
     due_on: `2026-10-${String(sequence).padStart(2, '0')}`,
     replaced_by: null,
   });
-  const note = (sequence: number, balance: string, partner_id = 'p-1') => ({
+  const note = (sequence: number, balance: string, partner_id = 'p-1', held_at: string | null = null) => ({
     document_id: 100 + sequence,
     number: `CN-2026-${String(sequence).padStart(6, '0')}`,
     partner_id,
     currency: 'USD',
     balance: usd(balance),
+    held_at,
   });
   const items = (
     invoices: readonly ReturnType<typeof payable>[],
@@ -113,6 +114,21 @@ describe('matching less credit', () => {
       "another partner's credit note is not deducted",
       ...(['70', 'INV-2026-000001 LESS CN-2026-000001', [note(1, '30', 'p-2')], {}] as const),
       { applied: ['1:70.00'], credit: [], suggested: [] },
+    ],
+    [
+      'credit on hold is only suggested, also where the amount is exact',
+      ...(['70', 'INV-2026-000001 LESS CN-2026-000001', [note(1, '30', 'p-1', '2026-10-01T00:00:00Z')], {}] as const),
+      { applied: [], credit: [], suggested: ['1:70.00'] },
+    ],
+    [
+      'nor is it written to bank charges',
+      ...([
+        '98',
+        'INV-2026-000001 LESS CN-2026-000001',
+        [note(1, '2', 'p-1', '2026-10-01T00:00:00Z')],
+        { USD: '5' },
+      ] as const),
+      { applied: [], credit: [], suggested: ['1:98.00'] },
     ],
     [
       'credit that is used up is not deducted',
@@ -195,5 +211,21 @@ describe('importing', () => {
     await books.verified();
     const again = await line('50.00', `${inv(1)} LESS ${note}`);
     expect(again.new_lines).toMatchObject([{ applied: [], credit: [] }]);
+  });
+
+  test('credit on hold is not placed by an import; after its release, the suggestion is accepted', async () => {
+    await action.hold(note, 'the insurer asks');
+    const { new_lines } = await line('1050.00', `${inv(1)} LESS ${note}`);
+    const [{ payment_id, applied, credit, suggested, needs_review }] = new_lines as [(typeof new_lines)[number]];
+    expect({ applied, credit, needs_review }).toEqual({ applied: [], credit: [], needs_review: true });
+    expect(suggested[0]?.why).toBe(
+      `pays ${inv(1)} less ${note} (200.00 USD, on hold); ${note} must be released first; to accept it, apply both`,
+    );
+    const accept = () => books.apply(payment_id as number, inv(1), undefined, [note]);
+    expect(await refusalOf(accept())).toBe('document_on_hold');
+    await action.release(note);
+    await accept();
+    expect(await books.balance(inv(1))).toMatchObject({ credited: '200.00', status: 'paid' });
+    await books.verified();
   });
 });

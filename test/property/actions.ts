@@ -433,7 +433,7 @@ export const ACTIONS: readonly Action[] = [
     name: 'credit placed on an invoice',
     weight: 3,
     rare: true,
-    refusals: ['credit_not_applicable'],
+    refusals: ['credit_not_applicable', 'document_on_hold'],
     run: upon(
       async (tx, history, { number: creditNote, partner_id, currency, balance }) => {
         const invoices = (await history.world.documents()).filter(
@@ -538,7 +538,7 @@ export const ACTIONS: readonly Action[] = [
     name: 'credit paid out',
     weight: 1,
     rare: true,
-    refusals: ['credit_not_refundable', 'refund_repeated'],
+    refusals: ['credit_not_refundable', 'refund_repeated', 'document_on_hold'],
     run: upon(
       (tx, history, { number, balance }) => {
         const half = Math.floor(Number(balance) / 2);

@@ -68,12 +68,13 @@ function rareActionsOn(row: DocumentRow): RareAction[] {
     ...{ action, name, partner, input },
   });
   const isOpen = status === 'open';
+  const isUsable = isOpen && row.held_at === null;
   const reverse = row.purpose === 'opening' ? [rare('opening.reverse', 'Reverse', { numbers: number })] : [];
   if (document === 'credit_note') {
     return [
       ...reverse,
-      ...(isOpen ? [rare('credit.apply', 'Apply to an invoice', { creditNote: number })] : []),
-      ...(isOpen ? [rare('credit.refund', 'Record a refund')] : []),
+      ...(isUsable ? [rare('credit.apply', 'Apply to an invoice', { creditNote: number })] : []),
+      ...(isUsable ? [rare('credit.refund', 'Record a refund')] : []),
       rare('credit.unapply', 'Unapply from an invoice', { creditNote: number }),
       rare('credit.refund_returned', 'A refund came back'),
     ];

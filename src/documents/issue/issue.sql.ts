@@ -73,7 +73,7 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
      ), credit AS (
        SELECT draft.partner_id, draft.currency, draft.arrangement, sum(usable.amount) AS amount
        FROM pg_temp.drafts draft
-       JOIN open_credit note ON note.partner_id = draft.partner_id AND note.currency = draft.currency
+       JOIN applicable_credit note ON note.partner_id = draft.partner_id AND note.currency = draft.currency
        CROSS JOIN LATERAL (${usableCredit('note', 'draft.replaces')}) AS usable
        WHERE draft.document = 'invoice'
        GROUP BY draft.partner_id, draft.currency, draft.arrangement
@@ -152,7 +152,7 @@ export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promi
               sum(usable.amount) OVER in_turn - usable.amount AS used_before
        FROM pg_temp.issued_documents
        JOIN documents invoice USING (document_id)
-       JOIN open_credit note ON note.partner_id = invoice.partner_id AND note.currency = invoice.currency
+       JOIN applicable_credit note ON note.partner_id = invoice.partner_id AND note.currency = invoice.currency
        CROSS JOIN LATERAL (${usableCredit('note', 'invoice.replaces')}) AS usable
        WHERE invoice.credit_applied > 0 AND usable.amount > 0
        WINDOW in_turn AS (PARTITION BY invoice.document_id ORDER BY NOT EXISTS (

@@ -253,3 +253,16 @@ def stated_approvals(lines):
     event = lines.all('audit_events', action='month.close', details=lambda text: 'approval_rules:[]' in text)[-1]
     details = lines.get(event, 'details').replace('approval_rules:[]', 'approval_rules.0=payment.record')
     return changed(event, lines.change(event, details=details))
+
+
+@forgery('history')
+def held_credit(lines):
+    """a hold of a credit note, with its event, before its credit was applied"""
+    applied = lines.all('credit_applications')[-1]
+    event = lines.find('audit_events', event_id=lines.get(applied, 'event_id'))
+    note = lines.find('documents', document_id=lines.get(applied, 'credit_note_id'))
+    asked = at(lines.change(event, event_id='900000', action='invoice.hold', subject=lines.get(note, 'number'),
+                            details='reason=odd', user_id=NULL), event.number - 1)
+    hold = lines.change(lines.find('holds'), hold_id='900000', document_id=lines.get(note, 'document_id'), follows=NULL,
+                        reason='odd', held_at=lines.get(event, 'occurred_at'), event_id='900000')
+    return [], [asked, at(hold, applied.number - 1)]
