@@ -282,7 +282,7 @@ export interface HeldDocument {
   readonly reason: string;
 }
 
-/** Reads the documents that have been on hold the longest, and the count of all documents on hold. */
+/** Reads the live documents that have been on hold the longest, and the count of all live documents on hold. */
 export async function readHeldDocuments(
   tx: Transaction,
   limit: number,
@@ -290,7 +290,7 @@ export async function readHeldDocuments(
   const held = await query<HeldDocument & { held_count: number }>(
     tx,
     `SELECT d.number, d.partner_id, d.partner_name, h.held_at, h.reason, count(*) OVER () AS held_count
-     FROM current_holds h JOIN documents d USING (document_id) ORDER BY h.held_at, d.document_id LIMIT :limit`,
+     FROM current_holds h JOIN live_documents d USING (document_id) ORDER BY h.held_at, d.document_id LIMIT :limit`,
     { limit },
   );
   return { held, heldCount: held[0]?.held_count ?? 0 };

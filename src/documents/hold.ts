@@ -16,7 +16,7 @@ export const whyHeld = (since: string, reason: string): string =>
 export async function holdDocument(
   tx: Transaction,
   { environment, actor }: ActorContext,
-  { number, reason, by }: { number: string; reason: string; by?: 'close' },
+  { number, reason, by }: { number: string; reason: string; by?: 'close' | 'rerun' },
 ): Promise<void> {
   const document = await documentToCorrect(tx, number);
   refuseHeld(document);

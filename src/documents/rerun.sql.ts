@@ -14,6 +14,8 @@ export interface RerunCandidate {
   readonly written_off: string;
   readonly held_at: string | null;
   readonly hold_reason: string | null;
+  /** Whether the close put the document on hold. */
+  readonly held_by_close: boolean;
   /** The open dispute of the invoice, or null. */
   readonly disputed_on: string | null;
   readonly disputed: string | null;
@@ -90,7 +92,8 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
      SELECT d.document_id, d.number, d.document, d.currency, v.document_id IS NOT NULL AS void, b.amount_paid,
             b.credited,
             (SELECT coalesce(sum(amount), 0) FROM live_write_offs o WHERE o.document_id = d.document_id) AS written_off,
-            h.held_at, h.reason AS hold_reason, t.disputed_on, t.amount AS disputed,
+            h.held_at, h.reason AS hold_reason, e.details->>'by' IS NOT DISTINCT FROM 'close' AS held_by_close,
+            t.disputed_on, t.amount AS disputed,
             array_remove(ARRAY[
               CASE WHEN f.lines IS DISTINCT FROM r.lines THEN 'the ledger''s sums' END,
               CASE WHEN x.taxes IS DISTINCT FROM m.taxes THEN 'the tax' END,
@@ -124,6 +127,7 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
      LEFT JOIN document_pdfs w ON w.document_id = d.document_id
      LEFT JOIN instruction_versions i ON i.instruction_version_id = w.instruction_version_id
      LEFT JOIN current_holds h ON h.document_id = d.document_id
+     LEFT JOIN audit_events e ON e.event_id = h.event_id
      LEFT JOIN open_invoice_disputes t ON t.document_id = d.document_id
      ORDER BY d.series, d.sequence`,
     { ...question, partnerId: null, instructions: JSON.stringify(question.instructions) },

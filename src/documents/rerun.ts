@@ -1,6 +1,6 @@
 /**
  * Reruns documents: recomputes them from the ledger and the partners' current details. A void document without a
- * replacement is issued again. A live document that would differ is voided and replaced. Refusals:
+ * replacement is issued again, and keeps its hold. A live document that would differ is voided and replaced. Refusals:
  * document_unknown, document_void, not_of_the_ledger, payment_applied, credit_used, document_written_off,
  * document_on_hold, month_not_closed, partner_unknown, settings_incomplete, clock_behind, tax_rule_missing.
  */
@@ -18,6 +18,7 @@ import { type Remedy, toDo } from '../remedy.ts';
 import { refuseHeld, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
 import { type DocumentRow, readDocuments } from './documents.sql.ts';
+import { holdDocument } from './hold.ts';
 import { beginIssue, type IssueContext } from './issue/context.ts';
 import { keepReplacements, readDraftCurrencies } from './issue/drafts.sql.ts';
 import { draftMonth } from './issue/drafts.ts';
@@ -182,6 +183,12 @@ async function rerun(
     successors = new Map((await readReplacements(tx, again)).map((each) => [each.number, each.replaced_by]));
   }
   const successorOf = (number: string) => successors.get(number) as string;
+  // Only a release ends a hold, so a void does not.
+  for (const { number, held_at, hold_reason, held_by_close } of gaps) {
+    if (held_at === null) continue;
+    const by = held_by_close ? 'close' : 'rerun';
+    await holdDocument(tx, context, { number: successorOf(number), reason: hold_reason ?? '', by });
+  }
   failpoint('rerun.issued');
   return {
     month,

@@ -5,6 +5,7 @@ import { render } from 'preact-render-to-string';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Settings } from '../../src/config/settings.ts';
 import { invoiceScreen, readInvoice } from '../../src/console/screens/invoice.tsx';
+import { readHeldDocuments } from '../../src/documents/documents.sql.ts';
 import { applyPayment } from '../../src/payments/apply.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
@@ -43,7 +44,7 @@ beforeEach(async () => {
 });
 
 const [INV_1, INV_2, INV_3] = ['INV-2026-000001', 'INV-2026-000002', 'INV-2026-000003'];
-const CN_1 = 'CN-2026-000001';
+const [CN_1, CN_2] = ['CN-2026-000001', 'CN-2026-000002'];
 const REASON = '700.00 USD is above 50.00 USD (holds.above)';
 
 function withHolds(holds: Partial<Settings['holds']>): void {
@@ -198,6 +199,29 @@ test('a replacement does not take the credit of its void invoice back while that
   await action.rerun(INV_3);
   expect(await document(world, 'INV-2026-000004')).toMatchObject({ credit_applied: '0.00', balance: '90.00' });
   expect(await document(world, CN_1)).toMatchObject({ balance: '40.00', status: 'open' });
+  await expectVerified(world);
+});
+
+test('a void does not end a hold: the replacement has it until it is released', async () => {
+  await withHeldCredit();
+  await action.voided(CN_1);
+  await action.rerun(CN_1);
+  expect(await document(world, CN_2)).toMatchObject({ replaces: CN_1, balance: '40.00', email: { status: 'held' } });
+  expect(await refusalOf(action.apply(CN_2, INV_2))).toMatchObject({ ...HELD, facts: { ...HELD.facts, number: CN_2 } });
+  const { findings } = await world.database.reading((tx) => readStatus(tx, world));
+  expect(findings.filter(({ kind }) => kind === 'holds')).toMatchObject([
+    { title: CN_2, urgent: expect.stringContaining('was held by the close') },
+  ]);
+  const { held } = await world.database.reading((tx) => readHeldDocuments(tx, 9));
+  expect(held.map(({ number }) => number)).toEqual([CN_2]);
+  await action.release(CN_2);
+  await action.voided(CN_2);
+  await action.rerun(CN_2);
+  expect(await document(world, 'CN-2026-000003')).toMatchObject({ email: { status: 'queued' } });
+  await action.hold('CN-2026-000003', '');
+  await action.voided('CN-2026-000003');
+  await action.rerun('CN-2026-000003');
+  expect(await story(world, 'CN-2026-000004')).toContainEqual(['held', 'put on hold']);
   await expectVerified(world);
 });
 

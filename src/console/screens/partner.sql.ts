@@ -32,7 +32,7 @@ export const readUnapplied = (tx: Transaction, partnerId: string): Promise<Unapp
 export const readHeld = (tx: Transaction, partnerId: string): Promise<HeldDocument[]> =>
   query(
     tx,
-    `SELECT d.number, h.held_at, h.reason FROM current_holds h JOIN documents d USING (document_id)
+    `SELECT d.number, h.held_at, h.reason FROM current_holds h JOIN live_documents d USING (document_id)
      WHERE d.partner_id = :partnerId ORDER BY h.held_at`,
     { partnerId },
   );
