@@ -1,4 +1,4 @@
--- Facts: SHA-256 ce0a02319148226a47a76091bc1ca9128ef299291158fb9e26d2dff74c289787, without the role reckoner_app e20473e2fc1a7a9fe76391319fdf4917bd76bbc24021056d3bf99077231a05fb
+-- Facts: SHA-256 a79a13e2c80f35959cc75c20d71d13f6353f75bf35a02273f35bede0dd840481, without the role reckoner_app 4073ed348c5de38077453264ce5b7b7dda80c9fd15f1d463892ff5f53a6dc2a4
 -- The schema that the migrations make. Generated for reading: change a migration, then run npm run db:schema.
 -- The reasons stand in the migrations.
 
@@ -969,6 +969,44 @@ CREATE FUNCTION cut_rate_on(policy policies, day date)
 RETURN COALESCE((SELECT ((e.each ->> 'rate'))::numeric AS "numeric" FROM jsonb_array_elements((cut_rate_on.policy).dated_cut_rates) WITH ORDINALITY e(each, nth) WHERE ((e.each ->> ('from' COLLATE "C")) <= to_char((cut_rate_on.day)::timestamp with time zone, 'YYYY-MM-DD')) ORDER BY e.nth DESC LIMIT 1), (policy).partner_cut_rate);
 GRANT EXECUTE ON FUNCTION cut_rate_on TO reckoner_app;
 
+CREATE TABLE cancellation_terms (
+  cancellation_terms_id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  partner_id text COLLATE "C" NOT NULL,
+  policy_id text COLLATE "C" NOT NULL,
+  from_day date,
+  window_days integer,
+  after_window text,
+  cut text,
+  before_cover_only boolean,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT cancellation_terms_pkey PRIMARY KEY (cancellation_terms_id),
+  CONSTRAINT cancellation_terms_once_for_a_day UNIQUE NULLS NOT DISTINCT (partner_id, policy_id, event_id, from_day),
+  CONSTRAINT cancellation_window_range CHECK (window_days >= 0 AND window_days <= 3660),
+  CONSTRAINT cancellation_after_window_known CHECK (after_window = ANY (ARRAY['none', 'pro_rata', 'full'])),
+  CONSTRAINT cancellation_cut_known CHECK (cut = ANY (ARRAY['in_proportion', 'kept_by_partner'])),
+  CONSTRAINT cancellation_terms_complete CHECK (num_nonnulls(window_days, after_window, cut, before_cover_only) = ANY (ARRAY[0, 4])),
+  CONSTRAINT cancellation_terms_fact_positive CHECK (log_no > 0),
+  CONSTRAINT cancellation_terms_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
+  CONSTRAINT cancellation_terms_partner_id_policy_id_fkey FOREIGN KEY (partner_id, policy_id) REFERENCES policies(partner_id, policy_id)
+);
+CREATE UNIQUE INDEX cancellation_terms_fact ON cancellation_terms USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON cancellation_terms FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON cancellation_terms FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON cancellation_terms FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+GRANT INSERT, SELECT ON cancellation_terms TO reckoner_app;
+GRANT SELECT ON SEQUENCE cancellation_terms_cancellation_terms_id_seq TO reckoner_app;
+
+CREATE VIEW present_cancellation_terms AS
+ SELECT cancellation_terms_id, partner_id, policy_id, from_day, window_days, after_window, cut, before_cover_only,
+    recorded_at, event_id, log_no
+   FROM cancellation_terms t
+  WHERE event_id = (( SELECT max(l.event_id) AS max
+           FROM cancellation_terms l
+          WHERE l.partner_id = t.partner_id AND l.policy_id = t.policy_id));
+GRANT SELECT ON present_cancellation_terms TO reckoner_app;
+
 CREATE FUNCTION refuse_lost_policy()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1328,6 +1366,7 @@ END),
 );
 CREATE UNIQUE INDEX ledger_rows_known_once ON ledger_rows USING btree (partner_id, kind, COALESCE(reversal_id, requote_id, quote_id));
 CREATE INDEX ledger_rows_of_quote ON ledger_rows USING btree (partner_id, quote_id) WHERE kind <> 'quote_accepted';
+CREATE INDEX ledger_rows_reversals ON ledger_rows USING btree (partner_id, posted_month) WHERE kind = 'reversal';
 CREATE INDEX ledger_rows_of_order ON ledger_rows USING btree (partner_id, order_reference) WHERE order_reference IS NOT NULL;
 CREATE INDEX ledger_rows_of_enrollment ON ledger_rows USING btree (partner_id, enrollment_id) WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
 CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows USING btree (partner_id, accepted_at) WHERE arrangement = 'connected_account';
@@ -1339,6 +1378,7 @@ CREATE TRIGGER ledger_rows_event_known AFTER INSERT ON ledger_rows REFERENCING N
 CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
 CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month(); -- enabled: A
 CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy(); -- enabled: A
+CREATE TRIGGER ledger_rows_reversal_has_ground AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION refuse_reversal_without_ground(); -- enabled: A
 GRANT INSERT, SELECT ON ledger_rows TO reckoner_app;
 GRANT SELECT, USAGE ON SEQUENCE log_numbers TO reckoner_app;
 
@@ -1574,9 +1614,9 @@ CREATE TABLE held_rows (
   event_id bigint NOT NULL,
   log_no bigint NOT NULL,
   CONSTRAINT held_rows_pkey PRIMARY KEY (held_row_id),
-  CONSTRAINT held_row_sign_known CHECK (sign = ANY (ARRAY['same_enrollment', 'same_order', 'same_quote', 'same_id', 'held_sale'])),
+  CONSTRAINT held_row_sign_known CHECK (sign = ANY (ARRAY['same_enrollment', 'same_order', 'same_quote', 'same_id', 'held_sale', 'held_reversal', 'too_late', 'more_than_left', 'other_split', 'cover_began', 'cover_unknown', 'ceiling'])),
   CONSTRAINT held_row_balance CHECK (spot_price = (partner_cut + invoice_amount)),
-  CONSTRAINT held_row_repeats_a_row CHECK ((repeats IS NULL) = (sign = 'held_sale')),
+  CONSTRAINT held_row_repeats_a_row CHECK ((repeats IS NOT NULL) = (sign ~~ 'same%')),
   CONSTRAINT held_rows_fact_positive CHECK (log_no > 0),
   CONSTRAINT held_rows_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
   CONSTRAINT held_rows_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id),
@@ -1618,6 +1658,58 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON held_row_decis
 CREATE TRIGGER fact_number BEFORE INSERT ON held_row_decisions FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
 CREATE TRIGGER facts_in_order BEFORE INSERT ON held_row_decisions FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
 GRANT INSERT, SELECT ON held_row_decisions TO reckoner_app;
+
+CREATE TABLE reversal_grounds (
+  partner_id text COLLATE "C" NOT NULL,
+  reversal_id text COLLATE "C" NOT NULL,
+  quote_id text COLLATE "C" NOT NULL,
+  ground text NOT NULL,
+  cancellation_terms_id bigint,
+  held_row_id bigint,
+  sold_on date,
+  judged_on date,
+  recorded_at timestamp with time zone NOT NULL,
+  event_id bigint NOT NULL,
+  log_no bigint NOT NULL,
+  CONSTRAINT reversal_grounds_pkey PRIMARY KEY (partner_id, reversal_id),
+  CONSTRAINT reversal_ground_known CHECK (ground = ANY (ARRAY['window', 'pro_rata', 'full', 'proportion', 'remainder', 'person', 'processor'])),
+  CONSTRAINT reversal_ground_of_terms CHECK ((cancellation_terms_id IS NOT NULL) = (ground = ANY (ARRAY['window', 'pro_rata', 'full']))),
+  CONSTRAINT reversal_ground_of_person CHECK (ground <> 'person' OR held_row_id IS NOT NULL),
+  CONSTRAINT reversal_ground_has_days CHECK (num_nonnulls(sold_on, judged_on) =
+CASE
+    WHEN ground = ANY (ARRAY['person', 'processor']) THEN 0
+    ELSE 2
+END),
+  CONSTRAINT reversal_grounds_fact_positive CHECK (log_no > 0),
+  CONSTRAINT reversal_grounds_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES partners(partner_id),
+  CONSTRAINT reversal_grounds_cancellation_terms_id_fkey FOREIGN KEY (cancellation_terms_id) REFERENCES cancellation_terms(cancellation_terms_id),
+  CONSTRAINT reversal_grounds_held_row_id_fkey FOREIGN KEY (held_row_id) REFERENCES held_rows(held_row_id),
+  CONSTRAINT reversal_grounds_event_id_fkey FOREIGN KEY (event_id) REFERENCES audit_events(event_id)
+);
+CREATE UNIQUE INDEX reversal_grounds_fact ON reversal_grounds USING btree (log_no);
+CREATE TRIGGER append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON reversal_grounds FOR EACH STATEMENT EXECUTE FUNCTION refuse_change(); -- enabled: A
+CREATE TRIGGER fact_number BEFORE INSERT ON reversal_grounds FOR EACH ROW EXECUTE FUNCTION number_fact(); -- enabled: A
+CREATE TRIGGER facts_in_order BEFORE INSERT ON reversal_grounds FOR EACH STATEMENT EXECUTE FUNCTION begin_recording('in_order', 'not_while_paused'); -- enabled: A
+GRANT INSERT, SELECT ON reversal_grounds TO reckoner_app;
+
+CREATE FUNCTION refuse_reversal_without_ground()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+  stranger text;
+BEGIN
+  SELECT a.reversal_id INTO stranger FROM added a
+  WHERE a.kind = 'reversal' AND NOT EXISTS (
+    SELECT FROM reversal_grounds g WHERE g.partner_id = a.partner_id AND g.reversal_id = a.reversal_id AND g.quote_id = a.quote_id)
+  LIMIT 1;
+  IF FOUND THEN
+    RAISE EXCEPTION 'no rule and no person allowed the reversal %', stranger
+      USING ERRCODE = 'foreign_key_violation', TABLE = 'ledger_rows', CONSTRAINT = 'ledger_rows_reversal_has_ground';
+  END IF;
+  RETURN NULL;
+END
+$function$;
 
 CREATE VIEW undecided_rows AS
  SELECT held_row_id, kind, partner_id, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
@@ -5575,6 +5667,13 @@ CREATE VIEW unexplained_balance_transactions AS
    FROM rest r;
 GRANT SELECT ON unexplained_balance_transactions TO reckoner_app;
 
+CREATE FUNCTION shares_taken_back(of_partner text, of_quote text)
+ RETURNS numeric
+ LANGUAGE sql
+ STABLE
+RETURN (SELECT COALESCE(GREATEST((- sum(r.amount)), (0)::numeric), (0)::numeric) AS "coalesce" FROM (share_allocations r JOIN balance_transactions m USING (balance_transaction_id)) WHERE ((r.partner_id = (shares_taken_back.of_partner COLLATE "C")) AND (r.quote_id = (shares_taken_back.of_quote COLLATE "C")) AND (m.kind = ANY (ARRAY['reversal', 'dispute']))));
+GRANT EXECUTE ON FUNCTION shares_taken_back TO reckoner_app;
+
 CREATE TABLE reversal_evidence (
   share_allocation_id bigint NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
@@ -6181,7 +6280,7 @@ CREATE FUNCTION row_event_type(kind text)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE PARALLEL SAFE
-RETURN CASE kind WHEN 'quote_accepted' THEN 'quote.accepted' WHEN 'requote_accepted' THEN 'requote.accepted' ELSE 'quote.reversed' END;
+RETURN CASE kind WHEN 'quote_accepted' THEN 'quote.accepted' WHEN 'requote_accepted' THEN 'requote.accepted' ELSE 'reversal.recorded' END;
 GRANT EXECUTE ON FUNCTION row_event_type TO reckoner_app;
 
 CREATE VIEW partner_event_facts AS
@@ -6249,6 +6348,12 @@ UNION ALL
    FROM credit_refund_returns b
      JOIN credit_refunds f USING (credit_refund_id)
      JOIN documents n ON n.document_id = f.document_id
+UNION ALL
+ SELECT r.log_no, h.partner_id, 'reversal.rejected' AS type, r.recorded_at,
+    jsonb_build_object('reversal_id', h.reversal_id, 'request_id', h.held_row_id, 'quote_id', h.quote_id, 'requote_id', h.requote_id, 'currency', h.currency, 'spotPrice', h.spot_price::text, 'partnerCut', h.partner_cut::text, 'invoiceAmount', h.invoice_amount::text, 'reason', r.reason) AS data
+   FROM held_row_decisions r
+     JOIN held_rows h USING (held_row_id)
+  WHERE r.decision = 'discarded' AND h.kind = 'reversal' AND h.sign !~~ 'same%'
 UNION ALL
  SELECT t.log_no, d.partner_id, 'dispute.opened' AS type, t.recorded_at,
     jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text) AS data
