@@ -8,9 +8,8 @@ import { refuse } from '../errors/refusals.ts';
 import { SCHEMA_FILE } from './schema.ts';
 import type { Queryable } from './session.ts';
 
-const GRANTS: readonly string[] = readFileSync(SCHEMA_FILE, 'utf8')
-  .split('\n')
-  .filter((line) => /^GRANT [A-Z, ]+ ON (SEQUENCE )?\w+ TO reckoner_app;$/.test(line));
+const GRANTS =
+  readFileSync(SCHEMA_FILE, 'utf8').match(/^GRANT [A-Z, ]+ ON (SEQUENCE )?\w+(,\s+\w+)*\s+TO reckoner_app;$/gm) ?? [];
 
 /** Grants the privileges, if the role exists. */
 export async function grantToApp(owner: Queryable): Promise<void> {

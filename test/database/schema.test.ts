@@ -264,9 +264,15 @@ describe('a close and a verify', () => {
 });
 
 test('the role of the app may insert into the ledger, closed months and documents, but not update or delete', async () => {
-  const schema = await dump();
-  for (const table of ['ledger_rows', 'closed_months', 'documents', 'document_lines', 'credit_applications']) {
-    expect(schema).toContain(`\nGRANT INSERT, SELECT ON ${table} TO reckoner_app;\n`);
-  }
-  expect(schema).toContain('\nGRANT INSERT, SELECT ON document_pdfs TO reckoner_app;\n');
+  const tables = [
+    'ledger_rows',
+    'closed_months',
+    'documents',
+    'document_lines',
+    'credit_applications',
+    'document_pdfs',
+  ];
+  const granted = (await dump()).match(/^GRANT INSERT, SELECT ON [^;]+ TO reckoner_app;$/gm);
+  expect(granted).toHaveLength(1);
+  expect(granted?.[0]?.split(/\W+/)).toEqual(expect.arrayContaining(tables));
 });
