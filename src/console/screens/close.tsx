@@ -316,12 +316,12 @@ function Accept({ month, doubt, user, children }: AcceptProps) {
   if (doubt.accepted) return <span class="soft">accepted</span>;
   const { action, input } = acceptFeed(month, doubt);
   return (
-    <>
+    <span>
       {children}{' '}
       <ActionLink user={user} action={action} partner={doubt.partner_id} input={input} tone="plain">
         Accept
       </ActionLink>
-    </>
+    </span>
   );
 }
 
