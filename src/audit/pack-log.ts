@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type Checkpoint, readCheckpoints } from '../log/checkpoints.sql.ts';
+import { CHECKS_SQL } from '../log/forms.ts';
 import { copyLines } from '../log/lines.sql.ts';
 import { noteOf, vkeyOf } from '../log/note.ts';
 import { noteKeyOf, readLatestKey, readSignatureLines, readStamps } from '../log/signatures.sql.ts';
@@ -10,7 +11,6 @@ import { consistencyProof, hashLines, knownNodes, LeafRange } from '../log/tree.
 import type { Month } from '../month.ts';
 import { readFirstRow } from './exports.sql.ts';
 import type { Pack } from './pack.ts';
-import { CHECKS_SQL } from './rules.ts';
 
 /** The leaves of a pack: from one checkpoint (if none is given, from the first leaf) to another checkpoint. */
 export interface LogOfPack {

@@ -1,8 +1,7 @@
 /** The rules of the ledger: templates/export/checks.sql, the same file that verifiers run over a pack. */
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { execute, query, type Transaction } from '../database/transaction.ts';
-import { packageRoot } from '../package.ts';
+import { CHECKS_SQL } from '../log/forms.ts';
 import { attempt, unchecked } from './checks/attempt.ts';
 import type { Difference, Finding } from './checks/query.ts';
 import { columnsIn, expressionOf, type Rule, rowsOf, type View, type ViewColumn } from './columns.sql.ts';
@@ -14,9 +13,6 @@ interface Rules {
   readonly rules: readonly Rule[];
   readonly views: readonly View[];
 }
-
-/** The file that packs contain and that verifiers of the same release use. */
-export const CHECKS_SQL = join(packageRoot, 'templates', 'export', 'checks.sql');
 
 /** Reads the sections of the file. */
 export function readRules(text = readFileSync(CHECKS_SQL, 'utf8')): Rules {

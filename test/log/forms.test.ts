@@ -1,15 +1,30 @@
-/** The forms of facts stand at the head of the rules, where verifiers read them. */
-import { readFileSync, writeFileSync } from 'node:fs';
+/** The forms of facts, which the program and the verifiers read at the head of the rules. */
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { CHECKS_SQL } from '../../src/audit/rules.ts';
-import { formLines } from '../../src/log/forms.ts';
+import { CHECKS_SQL, LOG_FORMS } from '../../src/log/forms.ts';
 
-test('the forms in the rules are those that the program writes', () => {
-  const text = readFileSync(CHECKS_SQL, 'utf8');
-  const begins = text.indexOf('-- FORM ');
-  const ends = text.lastIndexOf('\n-- FORM ');
-  const after = text.indexOf('\n', ends + 1) + 1;
-  const forms = `${formLines().join('\n')}\n`;
-  if (process.env['UPDATE_FORMS']) writeFileSync(CHECKS_SQL, text.slice(0, begins) + forms + text.slice(after));
-  else expect(text.slice(begins, after)).toBe(forms);
+const TYPE = /^(text|int|amount|rate|number|day|time|flag|hex|map|personal)(@[a-z_]+)?$/;
+
+test('each kind of fact has one form, and ledger rows come first', () => {
+  const lines = readFileSync(CHECKS_SQL, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('-- FORM '));
+  const kinds = LOG_FORMS.map(({ kind }) => kind);
+  expect(kinds.length).toBeGreaterThan(90);
+  expect(kinds).toHaveLength(lines.length);
+  expect(new Set(kinds).size).toBe(kinds.length);
+  expect(kinds[0]).toBe('ledger_rows');
+});
+
+test('each column of a form has a name and a type that verifiers can read', () => {
+  for (const { kind, columns } of LOG_FORMS) {
+    expect(
+      columns.map(({ name }) => name).filter((name) => !/^[a-z][a-z0-9_]*$/.test(name)),
+      kind,
+    ).toEqual([]);
+    expect(
+      columns.map(({ type }) => type).filter((type) => !TYPE.test(type)),
+      kind,
+    ).toEqual([]);
+  }
 });
