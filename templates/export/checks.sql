@@ -246,6 +246,13 @@ WHERE f.action IN ('partner.create', 'partner.update', 'settings.change') AND su
   AND substr(f.path, length(f.path) - 5) = '.field';
 CREATE INDEX fields_by ON fields (subject, field);
 
+-- The facts after the month before the pack was closed, until its last month was closed.
+CREATE TABLE span AS
+SELECT coalesce(max(CASE WHEN c.month < k.from_month THEN c.log_no END), 0) AS after_no,
+       CASE WHEN max(c.month) >= max(k.to_month) THEN max(CASE WHEN c.month <= k.to_month THEN c.log_no END)
+            END AS until_no
+FROM pack k LEFT JOIN closed_months c ON 1 = 1;
+
 -- The settings of tax, each until the next change of any of them, and their rules.
 CREATE TABLE tax_settings AS
 SELECT c.log_no, lead(c.log_no) OVER (ORDER BY c.log_no) AS until_no, b.value AS begins, r.log_no AS rules_no, r.stem
@@ -3933,12 +3940,7 @@ ORDER BY w.log_no;
 -- whole
 -- columns log_no:int opening_id:int cut_over_on:day kind number partner_id date:day due_on:day currency
 -- columns original_amount:amount amount:amount status balance:amount
-WITH span AS (
-  SELECT coalesce(max(CASE WHEN c.month < k.from_month THEN c.log_no END), 0) AS after_no,
-         CASE WHEN max(c.month) >= max(k.to_month) THEN max(CASE WHEN c.month <= k.to_month THEN c.log_no END)
-              END AS until_no
-  FROM pack k LEFT JOIN closed_months c ON 1 = 1),
-items AS (
+WITH items AS (
   SELECT d.log_no, d.opening_id, d.entry_on AS cut_over_on,
          CASE d.document WHEN 'invoice' THEN 'invoice' ELSE 'credit' END AS kind, d.number, d.partner_id,
          d.issued_on AS day, d.due_on, d.currency, d.original_amount, d.invoice_amount AS amount,
@@ -4128,12 +4130,7 @@ GROUP BY n.subject, n.field, n.value ORDER BY n.subject, n.field;
 -- VIEW partner-changes: Every changed value of a partner or policy that was recorded before the months closed.
 -- columns event_id:int occurred_at:time partner_id action field part old new import_event_id claimed_by os_user host
 -- columns via
-WITH span AS (
-  SELECT coalesce(max(CASE WHEN c.month < k.from_month THEN c.log_no END), 0) AS after_no,
-         CASE WHEN max(c.month) >= max(k.to_month) THEN max(CASE WHEN c.month <= k.to_month THEN c.log_no END)
-              END AS until_no
-  FROM pack k LEFT JOIN closed_months c ON 1 = 1),
-changed AS (
+WITH changed AS (
   SELECT d.log_no, d.value AS field, substr(d.path, 1, length(d.path) - 6) AS stem FROM details d
   WHERE d.action IN ('partner.create', 'partner.update') AND substr(d.path, 1, 8) = 'changes.'
     AND substr(d.path, length(d.path) - 5) = '.field'),
@@ -4154,22 +4151,12 @@ WHERE p.was IS NOT NULL OR p.becomes IS NOT NULL ORDER BY p.log_no, p.field, p.p
 
 -- VIEW events: What was done before the months closed, by whom and from where.
 -- columns event_id:int occurred_at:time action subject claimed_by os_user host via user_id:int
-WITH span AS (
-  SELECT coalesce(max(CASE WHEN c.month < k.from_month THEN c.log_no END), 0) AS after_no,
-         CASE WHEN max(c.month) >= max(k.to_month) THEN max(CASE WHEN c.month <= k.to_month THEN c.log_no END)
-              END AS until_no
-  FROM pack k LEFT JOIN closed_months c ON 1 = 1)
 SELECT e.event_id, e.occurred_at, e.action, e.subject, e.claimed_by, e.os_user, e.host, e.via, e.user_id
 FROM audit_events e JOIN span s ON e.log_no > s.after_no AND (s.until_no IS NULL OR e.log_no <= s.until_no)
 ORDER BY e.log_no;
 
 -- VIEW event-details: The details of these events, one value in a row.
 -- columns event_id:int path value
-WITH span AS (
-  SELECT coalesce(max(CASE WHEN c.month < k.from_month THEN c.log_no END), 0) AS after_no,
-         CASE WHEN max(c.month) >= max(k.to_month) THEN max(CASE WHEN c.month <= k.to_month THEN c.log_no END)
-              END AS until_no
-  FROM pack k LEFT JOIN closed_months c ON 1 = 1)
 SELECT d.event_id, d.path, d.value
 FROM details d JOIN span s ON d.log_no > s.after_no AND (s.until_no IS NULL OR d.log_no <= s.until_no)
 ORDER BY d.log_no, d.path;
