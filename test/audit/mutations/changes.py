@@ -192,14 +192,17 @@ def at(line, number):
     return type(line)(line.kind, number, line.fields)
 
 
-def with_roots(ledger, change):
-    """The same change by someone who also writes the roots of the partners again."""
+def with_sums(ledger, change):
+    """The same change by someone who also writes the roots of the partners and the receipts of the rows again."""
     gone = {line.number for line in change.removed}
-    removed, added = [], []
+    removed, added = ledger.receipts_after(gone, change.added)
     for line, root in ledger.roots_after(gone, change.added):
         removed.append(line)
         added.append(line.with_fields({ledger.forms[line.kind].names.index('root'): root}))
-    return Change(change.kind, change.column, change.what, [*change.removed, *removed], [*change.added, *added])
+    # A receipt that the change itself added may be written again.
+    kept = [line for line in change.added if line not in removed]
+    removed = [line for line in removed if line not in change.added]
+    return Change(change.kind, change.column, change.what, [*change.removed, *removed], [*kept, *added])
 
 
 # ---- Changes of what events state --------------------------------------------------------------------------------------
@@ -246,7 +249,7 @@ def act_changes(ledger):
             yield Change('acts', action, 'gone', lines, [])
             yield Change('acts', action, 'twice', [], act_again(ledger, lines))
             for what, changed in other_acts(ledger, lines):
-                yield with_roots(ledger, Change('acts', action, what, lines, changed))
+                yield with_sums(ledger, Change('acts', action, what, lines, changed))
 
 
 def act_again(ledger, lines):

@@ -1,5 +1,5 @@
 """Forgeries that change several columns or lines so that they fit each other. Each is made for one rule."""
-from changes import NULL, Change, at, decimal, in_units, moved_day, with_roots
+from changes import NULL, Change, at, decimal, in_units, moved_day, with_sums
 
 FORGERIES = []
 
@@ -13,7 +13,7 @@ def all_forgeries(ledgers):
     for log, make in FORGERIES:
         ledger = ledgers[log]
         removed, added = make(Lines(ledger))
-        yield ledger, with_roots(ledger, Change('several columns', '', make.__doc__, removed, added))
+        yield ledger, with_sums(ledger, Change('several columns', '', make.__doc__, removed, added))
 
 
 class Lines:

@@ -8,6 +8,8 @@ import re
 import sqlite3
 from pathlib import Path
 
+from changes import decimal, in_units
+
 EXPORT = Path(__file__).parents[3] / 'templates/export'
 SPEC = importlib.util.spec_from_file_location('verify', EXPORT / 'verify.py')
 verify = importlib.util.module_from_spec(SPEC)
@@ -76,6 +78,14 @@ class Rules:
 
 def tables_of(sql, known):
     return set(re.findall(r'\w+', re.sub(r"--.*|'[^']*'", '', sql))) & known
+
+
+def receipt(key, sums):
+    """The fields of a receipt of so many rows with these sums, or none without rows."""
+    if sums is None:
+        return ()
+    digits = verify.CURRENCIES.get(key[3], 2)
+    return (*key, str(sums[0]), *(decimal(units, digits) for units in sums[1:]))
 
 
 class Ledger:
@@ -202,6 +212,31 @@ class Ledger:
     def roots_after(self, gone, added):
         """The facts whose root a change makes wrong, each with its new root."""
         return [(line, actual) for line, stated, actual in self.trees_after(gone, added) if actual not in ('', stated)]
+
+    def receipts_after(self, gone, added):
+        """The receipts that a change of rows makes wrong, and those that fit the rows then."""
+        rows, receipts, events = (self.forms[kind] for kind in ('ledger_rows', 'ledger_receipts', 'audit_events'))
+        name_of, action_of = events.names.index('event_id'), events.names.index('action')
+        actions = {line.fields[name_of]: line.fields[action_of] for line in self.without('audit_events', gone, added)}
+        key_of = [rows.names.index(name) for name in receipts.names[:4]]
+        sums_of = [rows.names.index(name) for name in receipts.names[5:]]
+        counted, last = {}, max(line.number for line in [*self.lines, *added])
+        for line in self.without('ledger_rows', gone, added):
+            key = tuple(line.fields[place] for place in key_of)
+            if actions.get(key[0]) not in ('quote.accept', 'requote.accept'):
+                before = counted.get(key, [0] * (1 + len(sums_of)))
+                digits = verify.CURRENCIES.get(key[3], 2)
+                units = (in_units(line.fields[place], digits) for place in sums_of)
+                counted[key] = [sum(each) for each in zip(before, [1, *units])]
+        removed, written = [], []
+        for line in self.without('ledger_receipts', gone, added):
+            fields = receipt(line.fields[:4], counted.pop(line.fields[:4], None))
+            if fields != line.fields:
+                removed.append(line)
+                written += [Line(line.kind, line.number, fields)] if fields else []
+        written += [Line('ledger_receipts', last + 1 + place, receipt(key, sums))
+                    for place, (key, sums) in enumerate(counted.items())]
+        return removed, written
 
     def wrong_keys(self, lines):
         """Whether a key that names a former key was not signed by it."""

@@ -21,7 +21,7 @@ A checkpoint that the auditor holds proves each fact before it, without any rule
 changes a log before anyone else has its checkpoint.
 '''
 TEXTS = {
-    'ledger_rows': 'Each change also writes the roots of `month_partners` again, as a forger would.\n',
+    'ledger_rows': 'Each change also writes the roots of `month_partners` and the receipts again, as a forger would.\n',
     DETAILS: '''Each value that an event of an action states, in the column `details` of `audit_events`: another value, and none.
 ''',
     ACTS: '''An act is an event with the facts that name it. *another amount*, *another partner* and *a day earlier* change the same

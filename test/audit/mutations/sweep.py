@@ -44,8 +44,8 @@ def changes_of(kind, log):
             made = [change for place in range(len(RULES.forms[kind].names))
                     for change in changes.column_changes(ledger, kind, place, REACH)]
             made += changes.line_changes(ledger, kind, REACH)
-            if kind == 'ledger_rows':  # Nobody who can seal the log again leaves the roots as they were.
-                made = [changes.with_roots(ledger, change) for change in made]
+            if kind == 'ledger_rows':  # Nobody who can seal the log again leaves the roots and receipts as they were.
+                made = [changes.with_sums(ledger, change) for change in made]
             yield from ((ledger, change) for change in made)
 
 
