@@ -51,6 +51,8 @@ export interface QuoteRow {
   readonly cover_from: string | null;
   readonly cover_to: string | null;
   readonly ground: Ground | null;
+  /** Null if it is new. */
+  readonly arrangement: string | null;
   /** What the processor has taken back of the quote's shares, at least zero. */
   readonly taken_back: string;
 }
@@ -111,9 +113,16 @@ export function judgeQuote(
   return [...judged.values()];
 }
 
-/** Whether the processor has taken back our share of this reversal and of all reversals of the quote before it. */
+/**
+ * Whether the processor has taken back our share of this reversal and of all reversals of the quote before it. The
+ * processor routes a sale of a connected account alone: the quote may have been invoiced, and its requote routed.
+ */
 function isTakenBack(row: QuoteRow, rows: readonly QuoteRow[], judged: ReadonlyMap<QuoteRow, Verdict>): boolean {
-  const recorded = rows.filter((each) => each.kind === 'reversal' && groundOf(each, judged) !== null);
+  const isRouted = ({ requote_id }: QuoteRow) =>
+    rows.find((sale) => sale.kind !== 'reversal' && sale.requote_id === requote_id)?.arrangement ===
+    'connected_account';
+  if (!isRouted(row)) return false;
+  const recorded = rows.filter((each) => each.kind === 'reversal' && groundOf(each, judged) !== null && isRouted(each));
   const back = inMinorUnits(row.taken_back, minorDigits(row.currency) as number);
   return back > 0n && back >= -sumOf([...recorded, row]).share;
 }
@@ -134,45 +143,48 @@ interface Sale {
   readonly day: string | null;
   readonly cover_from: string | null;
   readonly cover_to: string | null;
-  /** What was sold, less what a person or a processor allowed to be reversed. */
-  readonly base: Sums;
-  /** What rules have allowed to be reversed, above zero. */
-  readonly taken: Sums;
+  readonly sold: Sums;
+  readonly reversals: readonly Reversed[];
+}
+
+interface Reversed {
+  readonly sums: Sums;
+  readonly ground: Ground;
+  /** Whether it names the sale. A reversal of the whole quote takes back a part of each requote. */
+  readonly isOwn: boolean;
 }
 
 function saleOf(
-  reversal: Pick<QuoteRow, 'requote_id'>,
+  { requote_id }: Pick<QuoteRow, 'requote_id'>,
   before: readonly QuoteRow[],
   all: readonly QuoteRow[],
   judged: ReadonlyMap<QuoteRow, Verdict>,
 ): Sale {
-  const { requote_id } = reversal;
-  const sold = before.filter(
-    (row) => row.kind !== 'reversal' && (requote_id === null || row.requote_id === requote_id),
-  );
-  const reversals = all.filter(
-    (row) => row.kind === 'reversal' && (requote_id === null || row.requote_id === requote_id),
-  );
-  const grounds = reversals.map((row) => ({ row, ground: groundOf(row, judged) }));
-  const byRule = grounds.filter(({ ground }) => isRule(ground)).map(({ row }) => row);
-  const otherwise = grounds.filter(({ ground }) => ground !== null && !isRule(ground)).map(({ row }) => row);
+  const isOwn = (row: QuoteRow) => requote_id === null || row.requote_id === requote_id;
+  const sold = before.filter((row) => row.kind !== 'reversal' && isOwn(row));
+  const [first] = sold;
+  const later = first === undefined ? [] : all.slice(all.indexOf(first));
   const quote = before.find(({ kind }) => kind === 'quote_accepted');
-  const covered = [sold[0], quote].find((row) => row !== undefined && row.cover_from !== null);
+  const covered = [first, quote].find((row) => row !== undefined && row.cover_from !== null);
   return {
-    day: sold[0]?.day ?? null,
+    day: first?.day ?? null,
     cover_from: covered?.cover_from ?? null,
     cover_to: covered?.cover_to ?? null,
-    base: plus(sumOf(sold), sumOf(otherwise)),
-    taken: negated(sumOf(byRule)),
+    sold: sumOf(sold),
+    reversals: all.flatMap((row) => {
+      const ground = row.kind === 'reversal' ? groundOf(row, judged) : null;
+      const counts = isOwn(row) || (row.requote_id === null && later.includes(row));
+      return ground === null || !counts ? [] : [{ sums: sumsOf(row), ground, isOwn: isOwn(row) }];
+    }),
   };
 }
 
-const isRule = (ground: Ground | null): boolean => ground !== null && ground !== 'person' && ground !== 'processor';
+const isRule = (ground: Ground): boolean => ground !== 'person' && ground !== 'processor';
 
 function judge(row: QuoteRow, sale: Sale, policyTerms: readonly StoredTerms[]): Verdict {
   const terms = sale.day === null ? undefined : termsOn(policyTerms, sale.day);
   const given = givenBack(sale, terms, row.judged_on);
-  const allowed = typeof given === 'string' ? given : allowedBy(row, sale, terms, given);
+  const allowed = typeof given === 'string' ? given : allowedBy(row, terms, given);
   if (isOutside(allowed)) return outside(row, sale.day, allowed);
   return {
     ...{ seq: row.seq as number, ground: allowed, outside: null },
@@ -185,27 +197,58 @@ const isOutside = (verdict: string): verdict is Outside => verdict in OUTSIDE_TE
 
 interface Given {
   readonly ground: 'window' | 'pro_rata' | 'full' | 'proportion';
-  /** The most that all reversals by rules may take. */
+  /** What was sold, less what was reversed otherwise. */
+  readonly base: Sums;
+  /** What reversals that count together with the new one have taken, above zero. */
+  readonly taken: Sums;
+  /** The most that they and the new one may take. */
   readonly most: Sums;
 }
 
 /** What the terms, or the rule without terms, give back of a sale on a day. */
 function givenBack(sale: Sale, terms: CancellationTerms | undefined, on: string): Given | Outside {
-  const { day, base, cover_from, cover_to } = sale;
-  if (day === null) return 'more_than_left';
-  const passed = daysBetween(day, on);
-  if (terms === undefined) return passed <= DAYS_WITHOUT_TERMS ? { ground: 'proportion', most: base } : 'too_late';
-  if (terms.before_cover_only && cover_from === null) return 'cover_unknown';
-  if (terms.before_cover_only && cover_from !== null && on >= cover_from) return 'cover_began';
-  if (passed <= (terms.window_days as number)) return { ground: 'window', most: base };
-  if (terms.after_window === 'full') return { ground: 'full', most: base };
-  if (terms.after_window === 'none') return 'too_late';
-  if (cover_from === null || cover_to === null) return 'cover_unknown';
+  const ground = groundOn(sale, terms, on);
+  if (isOutside(ground)) return ground;
+  if (ground !== 'pro_rata') {
+    const own = sale.reversals.filter(({ isOwn }) => isOwn);
+    const parts = divide(sale, own, isRule);
+    return { ground, ...parts, most: parts.base };
+  }
+  // The days that are left give a part of what is left of the sale. Of a requote, a reversal of the whole quote has
+  // taken such a part already.
+  const parts = divide(sale, sale.reversals, (each) => each === 'pro_rata');
+  const { cover_from, cover_to } = sale as { cover_from: string; cover_to: string };
   const days = daysBetween(cover_from, cover_to) + 1;
   const left = Math.min(days, Math.max(0, daysBetween(on, cover_to)));
-  const share = partOf(base.share, left, days);
-  const cut = partOf(base.cut, left, days);
-  return { ground: 'pro_rata', most: { spot: share + cut, cut, share } };
+  const share = partOf(parts.base.share, left, days);
+  const cut = partOf(parts.base.cut, left, days);
+  return { ground, ...parts, most: { spot: share + cut, cut, share } };
+}
+
+function divide(
+  { sold }: Sale,
+  reversals: readonly Reversed[],
+  isTaken: (ground: Ground) => boolean,
+): Pick<Given, 'base' | 'taken'> {
+  const sum = (taken: boolean) =>
+    reversals.filter(({ ground }) => isTaken(ground) === taken).reduce((all, { sums }) => plus(all, sums), NOTHING);
+  return { base: plus(sold, sum(false)), taken: negated(sum(true)) };
+}
+
+function groundOn(
+  { day, cover_from, cover_to }: Sale,
+  terms: CancellationTerms | undefined,
+  on: string,
+): Given['ground'] | Outside {
+  if (day === null) return 'more_than_left';
+  const passed = daysBetween(day, on);
+  if (terms === undefined) return passed <= DAYS_WITHOUT_TERMS ? 'proportion' : 'too_late';
+  if (terms.before_cover_only && cover_from === null) return 'cover_unknown';
+  if (terms.before_cover_only && cover_from !== null && on >= cover_from) return 'cover_began';
+  if (passed <= (terms.window_days as number)) return 'window';
+  if (terms.after_window === 'full') return 'full';
+  if (terms.after_window === 'none') return 'too_late';
+  return cover_from === null || cover_to === null ? 'cover_unknown' : 'pro_rata';
 }
 
 /** A part of an amount by days, rounded half up. */
@@ -215,9 +258,8 @@ const partOf = (amount: bigint, days: number, of: number): bigint =>
 /** The ground of a reversal that takes no more than is given, in the split of the sale or of the terms. */
 function allowedBy(
   row: QuoteRow,
-  { base, taken }: Sale,
   terms: CancellationTerms | undefined,
-  { ground, most }: Given,
+  { ground, base, taken, most }: Given,
 ): Given['ground'] | 'remainder' | Outside {
   const own = negated(sumsOf(row));
   const all = plus(taken, own);
@@ -229,6 +271,10 @@ function allowedBy(
   const skew = all.cut * base.spot - all.spot * base.cut;
   return (skew < 0n ? -skew : skew) <= base.spot ? ground : 'other_split';
 }
+
+/** Whether the ledger does not have all that a reversal takes back. */
+export const isMoreThanLeft = (row: QuoteRow, rows: readonly QuoteRow[]): boolean =>
+  !isWithin(negated(sumsOf(row)), sumOf(rows));
 
 /**
  * The amounts of a reversal that states none, above zero in minor units: what the terms give now, or all that is left if
@@ -242,9 +288,20 @@ export function offered(
   const sale = saleOf({ requote_id }, rows, rows, new Map());
   const terms = sale.day === null ? undefined : termsOn(policyTerms, sale.day);
   const given = givenBack(sale, terms, judged_on);
-  const rest = (most: Sums) => plus(most, negated(sale.taken));
-  if (typeof given === 'string') return rest(sale.base);
-  const { cut, share } = rest(given.most);
-  if (share <= 0n) return rest(sale.base);
-  return { share, cut: terms?.cut === 'kept_by_partner' || cut < 0n ? 0n : cut };
+  const whole = sumOf(rows);
+  const own = sale.reversals.filter(({ isOwn }) => isOwn).reduce((left, { sums }) => plus(left, sums), sale.sold);
+  const left = { cut: between(own.cut, whole.cut), share: between(own.share, whole.share) };
+  if (typeof given === 'string') return left;
+  const { cut, share } = plus(given.most, negated(given.taken));
+  if (share <= 0n) return left;
+  return {
+    share: between(share, left.share),
+    cut: terms?.cut === 'kept_by_partner' ? 0n : between(cut, left.cut),
+  };
 }
+
+/** An amount, but at least zero and at most another one. */
+const between = (amount: bigint, most: bigint): bigint => {
+  if (amount > most) return most;
+  return amount < 0n ? 0n : amount;
+};

@@ -15,7 +15,7 @@ const rowsOfQuotes = (added: string) => `
          greatest(r.posted_month, to_char(z.local, 'YYYY-MM') COLLATE "C",
                   month_after(nullif(${LAST_CLOSED}, '')) COLLATE "C") AS posted_month,
          r.spot_price::text, r.partner_cut::text, r.invoice_amount::text, r.cover_from::text, r.cover_to::text, g.ground,
-         CASE WHEN bool_or(r.arrangement = 'connected_account') OVER (PARTITION BY r.partner_id, r.quote_id)
+         r.arrangement, CASE WHEN bool_or(r.arrangement = 'connected_account') OVER (PARTITION BY r.partner_id, r.quote_id)
          THEN shares_taken_back(r.partner_id, r.quote_id)::text ELSE '0' END AS taken_back
   FROM (
     SELECT NULL::bigint AS seq, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.policy_id, e.currency,

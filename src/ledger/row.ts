@@ -144,7 +144,10 @@ function fieldsProblem(row: RowTexts): RowProblem | undefined {
   return undefined;
 }
 
-function amountsProblem(row: RowTexts): RowProblem | undefined {
+/** Checks the amounts by the currency's digits, their signs and their balance. The currency is known. */
+export function amountsProblem(
+  row: Pick<RowTexts, 'kind' | 'currency' | (typeof AMOUNTS)[number]>,
+): RowProblem | undefined {
   const digits = minorDigits(row.currency) as number;
   for (const field of AMOUNTS) {
     const problem = amountProblem(row[field], digits);

@@ -92,12 +92,18 @@ export const sameContent = (one: string, other: string) => `
 
 /**
  * Finds rows that the ledger already has. A row with equal content is a duplicate; with different content, a conflict.
+ * A held reversal may have been granted with other amounts: the row as it was held is a duplicate, too.
  */
 export async function findKnownRows(tx: Transaction): Promise<void> {
   await execute(
     tx,
     `INSERT INTO findings (seq, field, code, reason)
-     SELECT s.seq, ${OWN_ID_FIELD}, CASE WHEN ${sameContent('s', 'e')} THEN 'duplicate' ELSE 'conflict' END,
+     SELECT s.seq, ${OWN_ID_FIELD},
+            CASE WHEN ${sameContent('s', 'e')} THEN 'duplicate'
+                 WHEN s.kind = 'reversal' AND EXISTS (
+                   SELECT FROM held_rows h WHERE h.partner_id = s.partner_id AND h.kind = s.kind AND own_id(h) = s.own_id
+                     AND ${sameContent('s', 'h')}) THEN 'duplicate'
+                 ELSE 'conflict' END,
             format('%s %s is already in the ledger with other content', s.kind, s.own_id)
      FROM staged s
      JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = s.kind
@@ -229,14 +235,15 @@ export function overdrawnQuotes(tx: Transaction, { inFileOrder }: { inFileOrder:
   );
 }
 
+export const OVERDRAWN = "takes an amount of quote %s below zero, with the quote's other rows added up";
+
 export async function recordOverdrawn(tx: Transaction, seqs: readonly number[]): Promise<void> {
   await execute(
     tx,
     `INSERT INTO findings (seq, field, code, reason)
-     SELECT s.seq, 'quote_id', 'quote_exceeded',
-            format('takes an amount of quote %s below zero, with the quote''s other rows added up', s.quote_id)
+     SELECT s.seq, 'quote_id', 'quote_exceeded', format(:reason, s.quote_id)
      FROM staged s WHERE s.seq = ANY (:seqs::bigint[])`,
-    { seqs },
+    { seqs, reason: OVERDRAWN },
   );
 }
 

@@ -8,12 +8,13 @@ import { isDeepStrictEqual } from 'node:util';
 import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type Ground, type Outside, offered, type QuoteRow } from '../ledger/cancellation.ts';
+import { type Ground, isMoreThanLeft, type Outside, offered, type QuoteRow } from '../ledger/cancellation.ts';
 import { readQuoteRows, readTermsOf } from '../ledger/grounds.sql.ts';
 import { type Ceilings, judgeRows, termsOfQuote } from '../ledger/grounds.ts';
 import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
 import { importRows } from '../ledger/import.ts';
-import type { OrderFacts } from '../ledger/rows.sql.ts';
+import { amountsProblem } from '../ledger/row.ts';
+import { type OrderFacts, OVERDRAWN } from '../ledger/rows.sql.ts';
 import { Amount, isZero, minorDigits } from '../money.ts';
 import { cancellationText, termsOn } from '../partners/cancellation.ts';
 import { thisProcess } from '../people/audit-events.ts';
@@ -84,7 +85,6 @@ export async function reverseQuote(
     request: { action: 'reversal.request', subject: quoteId, details },
   });
   const [error] = errors;
-  if (error?.code === 'quote_exceeded') throw refuse('reversal_exceeds', { quote_id: quoteId, reason: error.reason });
   if (error !== undefined) throw invalid(error.field, error.reason);
   const answered = event_id === null ? undefined : await readAnswered(tx, { partnerId, reversalId });
   if (answered === undefined) throw new Error(`reversal ${reversalId} was neither recorded nor refused`);
@@ -132,10 +132,12 @@ async function foresee(
   if (stated !== undefined && Object.values(stated).every(isZero)) {
     throw invalid('spotPrice', 'is zero: a reversal must reduce an amount');
   }
+  const { currency } = left;
+  const problem = stated && amountsProblem({ kind: 'reversal', currency, ...stated });
+  if (problem !== undefined) throw invalid(problem.field, problem.reason);
   const rows = await readQuoteRows(tx, { partnerId, quoteId, now: now.toISO() });
   const terms = await readTermsOf(tx, rows);
   const ofQuote = termsOfQuote(rows, terms);
-  const { currency } = left;
   const day = now.setZone(left.time_zone).toFormat('yyyy-MM-dd');
   const requote_id = requoteId ?? null;
   const amounts = stated ?? decimals(offered({ requote_id, judged_on: day }, rows, ofQuote), currency);
@@ -145,6 +147,9 @@ async function foresee(
     posted_month: [day.slice(0, 7), left.open_month ?? ''].sort()[1] as string,
     ...{ spot_price: amounts.spotPrice, partner_cut: amounts.partnerCut, invoice_amount: amounts.invoiceAmount },
   };
+  if (isMoreThanLeft(reversal, rows)) {
+    throw refuse('reversal_exceeds', { quote_id: quoteId, reason: OVERDRAWN.replace('%s', quoteId) });
+  }
   const [verdict] = await judgeRows(tx, [...rows, reversal], ceilings);
   const sold = rows.find((row) => row.kind !== 'reversal' && (requote_id === null || row.requote_id === requote_id));
   const ofSale = sold && termsOn(ofQuote, sold.day);

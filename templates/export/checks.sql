@@ -181,7 +181,7 @@ FROM held_rows;
 -- Reversals with their grounds, and their sales: the requote that they name, or the quote.
 CREATE TABLE grounded AS
 SELECT r.log_no, r.event_id, r.partner_id, r.reversal_id, r.quote_id, r.requote_id, r.policy_id, r.currency, r.accepted_at,
-       r.spot_price, r.partner_cut, r.invoice_amount, g.log_no AS ground_no, g.ground, g.cancellation_terms_id,
+       r.arrangement, r.spot_price, r.partner_cut, r.invoice_amount, g.log_no AS ground_no, g.ground, g.cancellation_terms_id,
        g.sold_on, g.judged_on, g.recorded_at, s.accepted_at AS sold_at, coalesce(s.cover_from, q.cover_from) AS cover_from,
        CASE WHEN s.cover_from IS NULL THEN q.cover_to ELSE s.cover_to END AS cover_to
 FROM reversal_grounds g
@@ -192,25 +192,25 @@ LEFT JOIN named_rows s ON s.partner_id = r.partner_id AND s.quote_id = r.quote_i
   AND s.kind = CASE WHEN r.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
   AND s.requote_id IS NOT DISTINCT FROM r.requote_id;
 CREATE INDEX grounded_by_quote ON grounded (partner_id, quote_id);
--- What was sold before each reversal by a rule, less what a person or a processor let go; and what rules had let go with it.
+-- What was sold before each reversal by a rule, less what was let go otherwise; and what rules had let go with it. Pro rata is
+-- of what is left after a window, and a reversal of the whole quote takes such a part of each requote.
 CREATE TABLE ground_sums AS
-SELECT r.log_no, sum(CASE x.by_rule WHEN 0 THEN x.spot_price ELSE 0 END) AS base_spot,
-       sum(CASE x.by_rule WHEN 0 THEN x.partner_cut ELSE 0 END) AS base_cut,
-       sum(CASE x.by_rule WHEN 0 THEN x.invoice_amount ELSE 0 END) AS base_share,
-       -sum(CASE x.by_rule WHEN 1 THEN x.spot_price ELSE 0 END) AS taken_spot,
-       -sum(CASE x.by_rule WHEN 1 THEN x.partner_cut ELSE 0 END) AS taken_cut,
-       -sum(CASE x.by_rule WHEN 1 THEN x.invoice_amount ELSE 0 END) AS taken_share
-FROM grounded r
-JOIN (SELECT n.log_no, n.event_id, n.partner_id, n.quote_id, n.requote_id, n.kind, n.accepted_at, n.spot_price,
-             n.partner_cut, n.invoice_amount,
-             CASE WHEN n.kind = 'reversal' AND g.ground NOT IN ('person', 'processor') THEN 1 ELSE 0 END AS by_rule
-      FROM named_rows n LEFT JOIN grounded g ON g.log_no = n.log_no) x
-  ON x.partner_id = r.partner_id AND x.quote_id = r.quote_id AND (r.requote_id IS NULL OR x.requote_id = r.requote_id)
-WHERE r.ground NOT IN ('person', 'processor')
-  AND CASE WHEN x.kind <> 'reversal' THEN (x.log_no < r.log_no OR x.event_id = r.event_id) AND x.accepted_at <= r.accepted_at
-           WHEN x.event_id <> r.event_id THEN x.log_no < r.log_no
-           ELSE x.accepted_at < r.accepted_at OR x.accepted_at = r.accepted_at AND x.log_no <= r.log_no END
-GROUP BY r.log_no;
+SELECT log_no, sum(CASE WHEN taken THEN 0 ELSE spot_price END) AS base_spot,
+       sum(CASE WHEN taken THEN 0 ELSE partner_cut END) AS base_cut, sum(CASE WHEN taken THEN 0 ELSE invoice_amount END) AS base_share,
+       -sum(CASE WHEN taken THEN spot_price ELSE 0 END) AS taken_spot, -sum(CASE WHEN taken THEN partner_cut ELSE 0 END) AS taken_cut,
+       -sum(CASE WHEN taken THEN invoice_amount ELSE 0 END) AS taken_share
+FROM (SELECT r.log_no, x.spot_price, x.partner_cut, x.invoice_amount, x.kind = 'reversal' AND x.ground NOT IN ('person', 'processor')
+        AND (x.ground = 'pro_rata' OR r.ground <> 'pro_rata') AS taken
+      FROM grounded r
+      JOIN (SELECT n.*, coalesce(g.ground, '') AS ground FROM named_rows n LEFT JOIN grounded g ON g.log_no = n.log_no) x
+        ON x.partner_id = r.partner_id AND x.quote_id = r.quote_id
+       AND (r.requote_id IS NULL OR x.requote_id = r.requote_id
+            OR r.ground = 'pro_rata' AND x.kind = 'reversal' AND x.requote_id IS NULL AND x.accepted_at >= r.sold_at)
+      WHERE r.ground NOT IN ('person', 'processor')
+        AND CASE WHEN x.kind <> 'reversal' THEN (x.log_no < r.log_no OR x.event_id = r.event_id) AND x.accepted_at <= r.accepted_at
+                 WHEN x.event_id <> r.event_id THEN x.log_no < r.log_no
+                 ELSE x.accepted_at < r.accepted_at OR x.accepted_at = r.accepted_at AND x.log_no <= r.log_no END) AS parts
+GROUP BY log_no;
 
 -- Sums of the rows: by event; by line of a document, and by partner, with the month that bills them.
 CREATE TABLE first_close AS SELECT min(month) AS month FROM closed_months;
@@ -805,6 +805,7 @@ WITH always(kind, action) AS (VALUES
   ('credit_releases', 'credit.unapply'), ('log_keys', 'signing_key.change'),
   ('held_row_decisions', 'rows.release'), ('held_row_decisions', 'rows.discard'), ('ledger_rows', 'rows.release'),
   ('held_row_decisions', 'reversal.grant'), ('held_row_decisions', 'reversal.refuse'), ('ledger_rows', 'reversal.grant'),
+  ('held_row_decisions', 'reversal.taken_back'), ('ledger_rows', 'reversal.taken_back'), ('reversal_grounds', 'reversal.taken_back'),
   ('reversal_grounds', 'reversal.grant'), ('reversal_grounds', 'quote.reverse'), ('held_rows', 'reversal.request')),
 sometimes(kind, action) AS (VALUES
   ('voids', 'invoice.rerun'), ('voids', 'opening.reverse'), ('pauses', 'database.restore'),
@@ -974,6 +975,7 @@ WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded
    OR CASE e.action WHEN 'ledger.import' THEN 1 = 0
                     WHEN 'rows.release' THEN 1 = 0
                     WHEN 'reversal.grant' THEN 1 = 0
+                    WHEN 'reversal.taken_back' THEN 1 = 0
                     WHEN 'quote.accept' THEN r.entries <> 1 OR r.kind <> 'quote_accepted' OR r.quote_id <> e.subject
                     WHEN 'requote.accept' THEN r.entries <> 1 OR r.kind <> 'requote_accepted' OR r.quote_id <> e.subject
                     WHEN 'quote.reverse' THEN r.entries <> 1 OR r.kind <> 'reversal' OR r.quote_id <> e.subject
@@ -986,7 +988,7 @@ SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject
 FROM audit_events e LEFT JOIN row_events r ON r.event_id = e.event_id
 LEFT JOIN (SELECT DISTINCT event_id FROM details WHERE substr(path, 1, 6) = 'totals') t ON t.event_id = e.event_id
 WHERE (e.action IN ('quote.accept', 'requote.accept') AND r.event_id IS NULL)
-   OR (e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'quote.reverse') AND t.event_id IS NULL);
+   OR (e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back', 'quote.reverse') AND t.event_id IS NULL);
 
 -- import_totals: An import's rows are as many, with the same sums of each currency, as its event states.
 -- whole
@@ -1024,17 +1026,17 @@ FROM ledger_receipts GROUP BY event_id, partner_id, posted_month, currency HAVIN
 SELECT 'event ' || CAST(d.event_id AS TEXT), d.value, coalesce(r.entries, 0)
 FROM details d LEFT JOIN (SELECT event_id, sum(entries) AS entries FROM row_events GROUP BY event_id) r
   ON r.event_id = d.event_id
-WHERE d.action IN ('ledger.import', 'rows.release', 'reversal.grant') AND d.path = 'accepted'
+WHERE d.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back') AND d.path = 'accepted'
   AND d.value <> CAST(coalesce(r.entries, 0) AS TEXT)
 UNION ALL
 SELECT 'held or decided by event ' || CAST(e.event_id AS TEXT), d.value, coalesce(h.rows, 0)
 FROM audit_events e
 LEFT JOIN details d ON d.event_id = e.event_id
-  AND d.path = CASE e.action WHEN 'ledger.import' THEN 'held' WHEN 'rows.release' THEN 'accepted'
-                            WHEN 'reversal.grant' THEN 'accepted' ELSE 'discarded' END
+  AND d.path = CASE WHEN e.action = 'ledger.import' THEN 'held'
+                    WHEN e.action IN ('rows.release', 'reversal.grant', 'reversal.taken_back') THEN 'accepted' ELSE 'discarded' END
 LEFT JOIN (SELECT event_id, count(*) AS rows FROM held_rows GROUP BY event_id
            UNION ALL SELECT event_id, count(*) FROM held_row_decisions GROUP BY event_id) h ON h.event_id = e.event_id
-WHERE e.action IN ('ledger.import', 'rows.release', 'rows.discard', 'reversal.grant', 'reversal.refuse')
+WHERE e.action IN ('ledger.import', 'rows.release', 'rows.discard', 'reversal.grant', 'reversal.refuse', 'reversal.taken_back')
   AND coalesce(d.value, '0') <> CAST(coalesce(h.rows, 0) AS TEXT);
 
 -- held_row: A held row repeats a row known before, follows a held sale or reversal, or is a reversal of a known sale; it adds up and is held once.
@@ -1062,7 +1064,7 @@ SELECT 'held row ' || CAST(min(held_row_id) AS TEXT) || ', held ' || CAST(count(
        NULL, NULL, NULL
 FROM held_rows GROUP BY partner_id, kind, coalesce(reversal_id, requote_id, quote_id) HAVING count(*) > 1;
 
--- held_row_decided: A held row is decided at most once, and is in the ledger exactly if its decision recorded it: as it was, or a reversal with the amounts granted.
+-- held_row_decided: A held row is decided at most once, and is in the ledger exactly if its decision recorded it: as it was, or a reversal with other amounts.
 -- whole
 -- columns at decision action partner row_kind
 SELECT 'decision on held row ' || CAST(d.held_row_id AS TEXT), d.decision, e.action, h.partner_id, h.kind
@@ -1072,11 +1074,11 @@ LEFT JOIN named_rows r ON r.event_id = d.event_id AND r.partner_id = h.partner_i
   AND r.requote_id IS NOT DISTINCT FROM h.requote_id AND r.reversal_id IS NOT DISTINCT FROM h.reversal_id
   AND r.enrollment_id IS NOT DISTINCT FROM h.enrollment_id AND r.policy_id = h.policy_id AND r.currency = h.currency
   AND r.accepted_at = h.accepted_at
-  AND (r.spot_price = h.spot_price AND r.partner_cut = h.partner_cut OR e.action = 'reversal.grant' AND h.kind = 'reversal')
+  AND (r.spot_price = h.spot_price AND r.partner_cut = h.partner_cut OR e.action IN ('reversal.grant', 'processor.reverse') AND h.kind = 'reversal')
   AND r.order_reference IS NOT DISTINCT FROM h.order_reference AND r.cover_from IS NOT DISTINCT FROM h.cover_from
   AND r.cover_to IS NOT DISTINCT FROM h.cover_to
 WHERE h.log_no IS NULL
-   OR CASE d.decision WHEN 'recorded' THEN e.action NOT IN ('rows.release', 'reversal.grant', 'processor.reverse')
+   OR CASE d.decision WHEN 'recorded' THEN e.action NOT IN ('rows.release', 'reversal.grant', 'reversal.taken_back', 'processor.reverse')
                       WHEN 'discarded' THEN e.action NOT IN ('rows.discard', 'reversal.refuse') ELSE 1 = 1 END
    OR (d.decision = 'recorded' AND r.log_no IS NULL)
 UNION ALL
@@ -1085,7 +1087,7 @@ FROM held_rows h LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id
 JOIN named_rows r ON r.partner_id = h.partner_id AND r.kind = h.kind AND r.quote_id = h.quote_id
   AND coalesce(r.reversal_id, r.requote_id, r.quote_id) = coalesce(h.reversal_id, h.requote_id, h.quote_id)
 JOIN audit_events e ON e.event_id = r.event_id
-WHERE e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'quote.reverse', 'processor.reverse')
+WHERE e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back', 'quote.reverse', 'processor.reverse')
   AND (d.decision IS NULL OR d.decision <> 'recorded')
 UNION ALL
 SELECT 'held row ' || CAST(held_row_id AS TEXT) || ', decided ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL
@@ -1110,7 +1112,7 @@ FROM reversal_grounds g LEFT JOIN audit_events e ON e.event_id = g.event_id
 LEFT JOIN held_rows h ON h.held_row_id = g.held_row_id AND h.partner_id = g.partner_id AND h.reversal_id = g.reversal_id
 LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id AND d.event_id = g.event_id
 WHERE CASE g.ground WHEN 'person' THEN d.log_no IS NULL OR e.action NOT IN ('rows.release', 'reversal.grant')
-                    WHEN 'processor' THEN e.action NOT IN ('ledger.import', 'quote.reverse', 'processor.reverse')
+                    WHEN 'processor' THEN e.action NOT IN ('ledger.import', 'quote.reverse', 'reversal.taken_back', 'processor.reverse')
                     ELSE e.action NOT IN ('ledger.import', 'quote.reverse') OR g.held_row_id IS NOT NULL END
    OR (g.held_row_id IS NOT NULL AND h.log_no IS NULL);
 
@@ -1165,19 +1167,24 @@ WHERE m.taken_spot > m.base_spot OR m.taken_cut > m.base_cut OR m.taken_share > 
                                  WHEN g.judged_on > g.cover_to THEN 0 ELSE g.cover_to - g.judged_on END
          + g.cover_to - g.cover_from + 1, 1 = 1));
 
--- ground_of_processor: A reversal that the processor allowed takes, with all reversals of its quote before it, no more than the processor took back.
+-- ground_of_processor: A reversal that the processor allowed is of a routed sale and takes, with those before it, no more than was taken back.
 -- whole
--- columns at partner quote currency taken_back:amount reversed:amount
-SELECT 'reversal ' || g.reversal_id, g.partner_id, g.quote_id, g.currency, coalesce(b.amount, 0), -sum(n.invoice_amount)
+-- columns at partner quote currency arrangement taken_back:amount reversed:amount
+SELECT 'reversal ' || g.reversal_id, g.partner_id, g.quote_id, g.currency, g.arrangement, coalesce(b.amount, 0), -sum(n.invoice_amount)
 FROM grounded g
-JOIN named_rows n ON n.partner_id = g.partner_id AND n.quote_id = g.quote_id AND n.kind = 'reversal' AND n.log_no <= g.log_no
+JOIN named_rows n ON n.partner_id = g.partner_id AND n.quote_id = g.quote_id AND n.kind = 'reversal' AND n.arrangement = g.arrangement
+  AND CASE WHEN n.event_id <> g.event_id THEN n.log_no < g.log_no
+           ELSE n.accepted_at < g.accepted_at OR n.accepted_at = g.accepted_at AND n.log_no <= g.log_no END
+LEFT JOIN grounded x ON x.log_no = n.log_no
+LEFT JOIN reversal_evidence v ON v.entry_id = g.log_no
 LEFT JOIN (SELECT g.log_no, -sum(s.amount) AS amount FROM grounded g
            JOIN share_allocations s ON s.partner_id = g.partner_id AND s.quote_id = g.quote_id AND s.log_no < g.ground_no
            JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id
            WHERE g.ground = 'processor' AND b.kind IN ('reversal', 'dispute') GROUP BY g.log_no) b ON b.log_no = g.log_no
-WHERE g.ground = 'processor'
-GROUP BY g.log_no, g.reversal_id, g.partner_id, g.quote_id, g.currency, b.amount
-HAVING -sum(n.invoice_amount) > coalesce(b.amount, 0);
+-- Finance knows which of the partner's reversals the processor has not made yet.
+WHERE g.ground = 'processor' AND (x.ground = 'processor' OR coalesce(v.price_from, '') <> 'finance')
+GROUP BY g.log_no, g.reversal_id, g.partner_id, g.quote_id, g.currency, g.arrangement, b.amount
+HAVING -sum(n.invoice_amount) > coalesce(b.amount, 0) OR g.arrangement <> 'connected_account';
 
 -- cancellation_terms: The terms of a policy are complete, are known values, and are recorded once for a day by an import of partners.
 -- columns at partner policy from_day:day window_days:int after_window cut
