@@ -33,6 +33,7 @@ import { RECONCILED_MONTHS } from '../splits/account-health.ts';
 import { accessTo, readAccount } from '../splits/poll.ts';
 import { readStatementMonths } from '../splits/reconcile.sql.ts';
 import { needsWork, reconcileMonth } from '../splits/reconcile-month.ts';
+import { recordRequestedReversals } from '../splits/requested.ts';
 import { accountsToRead } from './commands/processor/poll.ts';
 import { type Context, withContext } from './context.ts';
 import { logFailure, logOf, recordRun } from './job-log.ts';
@@ -275,6 +276,8 @@ export function runReconcile(): Promise<number> {
         failed = exitOf(error);
       }
     }
+    // Partners may have sent settlement files, and a reading may have been interrupted after its last transaction.
+    await database.transaction((tx) => recordRequestedReversals(tx, job));
     const months = await database.reading((tx) => readStatementMonths(tx, RECONCILED_MONTHS));
     let open = 0;
     const items: AttentionItem[] = [];

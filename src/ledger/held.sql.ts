@@ -222,26 +222,33 @@ export async function readWithRelated(tx: Transaction, ids: readonly number[]): 
   return rows.map(({ held_row_id }) => held_row_id);
 }
 
-/**
- * The undecided reversals whose share the processor has taken back, with those of the same quote before them and with
- * all that the ledger has.
- */
-export async function readTakenBack(tx: Transaction): Promise<number[]> {
-  const rows = await query<{ held_row_id: number }>(
-    tx,
-    `SELECT h.held_row_id FROM (
-       SELECT held_row_id, partner_id, quote_id,
-              -sum(invoice_amount) OVER (PARTITION BY partner_id, quote_id ORDER BY held_row_id) AS asked
-       FROM undecided_rows WHERE sign = ANY (:signs::text[])) AS h
-     CROSS JOIN LATERAL (
-       SELECT coalesce(-sum(e.invoice_amount), 0) AS reversed FROM ledger_rows e
-       WHERE e.partner_id = h.partner_id AND e.quote_id = h.quote_id AND e.kind = 'reversal') AS l
-     WHERE shares_taken_back(h.partner_id, h.quote_id) >= greatest(l.reversed + h.asked, 0.0001)
-     ORDER BY h.held_row_id`,
-    { signs: Object.keys(OUTSIDE_TERMS) },
-  );
-  return rows.map(({ held_row_id }) => held_row_id);
+export interface RoutedRequest {
+  readonly held_row_id: number;
+  readonly partner_id: string;
+  readonly quote_id: string;
+  /** Our share, above zero. */
+  readonly asked: string;
+  /** What the processor has taken back of the quote beyond its reversals in the ledger, above zero. */
+  readonly beyond_ledger: string;
 }
+
+/** The undecided reversals of routed sales whose share may be among what the processor has taken back. */
+export const readRoutedRequests = (tx: Transaction, limit: number): Promise<RoutedRequest[]> =>
+  query(
+    tx,
+    `SELECT h.held_row_id, h.partner_id, h.quote_id, (-h.invoice_amount)::text AS asked, b.amount::text AS beyond_ledger
+     FROM undecided_rows h
+     JOIN ledger_rows s ON s.partner_id = h.partner_id AND own_id(s) = coalesce(h.requote_id, h.quote_id)
+       AND s.kind = CASE WHEN h.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+     CROSS JOIN LATERAL (
+       SELECT shares_taken_back(h.partner_id, h.quote_id) + coalesce(sum(e.invoice_amount), 0) AS amount
+       FROM ledger_rows e WHERE e.partner_id = h.partner_id AND e.quote_id = h.quote_id AND e.kind = 'reversal'
+         AND e.arrangement = 'connected_account') AS b
+     WHERE h.kind = 'reversal' AND h.sign = ANY (:signs::text[]) AND s.arrangement = 'connected_account'
+       AND h.invoice_amount < 0 AND b.amount >= -h.invoice_amount
+     ORDER BY h.held_row_id LIMIT :limit`,
+    { signs: [...Object.keys(OUTSIDE_TERMS), 'held_reversal'], limit },
+  );
 
 export async function insertDecisions(
   tx: Transaction,

@@ -62,36 +62,70 @@ export async function grantReversal(
   return record(tx, context, rows, { action: 'reversal.grant', reason });
 }
 
-/** Records held reversals whose share the processor has taken back, and what is held after them. */
+export const TAKEN_BACK = 'the processor has taken our share back';
+
+/**
+ * Records held reversals whose share the processor has taken back, and requotes that are held after them. A row that
+ * cannot be recorded stays held. Returns the recorded rows. At most 1,000 rows can be given.
+ */
 export async function recordTakenBack(
   tx: Transaction,
   context: ActorContext,
   ids: readonly number[],
-): Promise<Decided> {
-  const rows = await rowsToDecide(tx, ids, { reversals: true });
-  const reason = 'the processor has taken our share back';
-  return record(tx, context, rows, { action: 'processor.reverse', reason, allowedBy: 'processor' });
+): Promise<readonly HeldRow[]> {
+  const rows = (await rowsToDecide(tx, ids, { reversals: true })).filter(
+    ({ kind, held_row_id }) => kind !== 'reversal' || ids.includes(held_row_id),
+  );
+  const given = {
+    action: 'reversal.taken_back',
+    reason: TAKEN_BACK,
+    allowedBy: 'processor',
+    skipInvalid: true,
+  } as const;
+  const { event_id, errors } = await importHeld(tx, context, rows, given);
+  const bad = new Set(errors.map(({ line }) => line));
+  const recorded = rows.filter((_, index) => !bad.has(index + 1));
+  if (event_id === null) return [];
+  await decideRecorded(tx, context, recorded, { reason: TAKEN_BACK, eventId: event_id });
+  return recorded;
 }
 
-async function record(
+/** Decides that held rows are recorded, which the event has recorded. */
+export const decideRecorded = (
+  tx: Transaction,
+  { environment }: Pick<ActorContext, 'environment'>,
+  rows: readonly Pick<HeldRow, 'held_row_id'>[],
+  { reason, eventId }: { reason: string; eventId: number },
+): Promise<void> => decide(tx, rows, { decision: 'recorded', reason, now: environment.now().toISO(), eventId });
+
+const importHeld = (
   tx: Transaction,
   { environment, actor, settings }: ActorContext,
   rows: readonly HeldRow[],
-  { action, reason, allowedBy = 'person' }: { action: string; reason: string; allowedBy?: 'person' | 'processor' },
-): Promise<Decided> {
-  const text = rows.map((row) => `${JSON.stringify(rowOf(row))}\n`).join('');
-  const now = environment.now();
-  const report = await importRows(tx, [{ name: 'held rows', format: 'ndjson', text }], {
-    ...{ skipInvalid: false, acceptDiffering: true, now, actor, ceilings: settings.reversals, allowedBy },
+  given: { action: string; reason: string; allowedBy: 'person' | 'processor'; skipInvalid: boolean },
+) => {
+  const { action, reason, allowedBy, skipInvalid } = given;
+  const text = rows.map((row) => `${JSON.stringify(heldLine(row))}\n`).join('');
+  return importRows(tx, [{ name: 'held rows', format: 'ndjson', text }], {
+    ...{ skipInvalid, acceptDiffering: true, now: environment.now(), actor, ceilings: settings.reversals, allowedBy },
     action: { action, subject: subjectOf(rows), details: { reason } },
   });
+};
+
+async function record(
+  tx: Transaction,
+  context: ActorContext,
+  rows: readonly HeldRow[],
+  { action, reason }: { action: string; reason: string },
+): Promise<Decided> {
+  const report = await importHeld(tx, context, rows, { action, reason, allowedBy: 'person', skipInvalid: false });
   const [error] = report.errors;
   const wrong = error?.reason ?? (report.duplicates > 0 ? 'the ledger has a row with this id' : undefined);
   if (wrong !== undefined || report.event_id === null) {
     const { held_row_id } = rows[error === undefined ? 0 : error.line - 1] as HeldRow;
     throw refuse('held_row_invalid', { held_row_id, reason: wrong ?? 'nothing to record' });
   }
-  await decide(tx, rows, { decision: 'recorded', reason, now: now.toISO(), eventId: report.event_id });
+  await decideRecorded(tx, context, rows, { reason, eventId: report.event_id });
   return { rows, late: report.late };
 }
 
@@ -146,7 +180,7 @@ export async function separateRows(
 
 const decide = (
   tx: Transaction,
-  rows: readonly HeldRow[],
+  rows: readonly Pick<HeldRow, 'held_row_id'>[],
   decision: Omit<Parameters<typeof insertDecisions>[1], 'ids'>,
 ): Promise<void> => insertDecisions(tx, { ids: rows.map(({ held_row_id }) => held_row_id), ...decision });
 
@@ -172,7 +206,7 @@ async function rowsToDecide(
 }
 
 /** Returns a held row with the fields of an import. */
-const rowOf = (row: HeldRow) => ({
+export const heldLine = (row: HeldRow) => ({
   ...{ kind: row.kind, partner_id: row.partner_id, quote_id: row.quote_id, requote_id: row.requote_id },
   ...{ reversal_id: row.reversal_id, enrollment_id: row.enrollment_id, policy_id: row.policy_id },
   ...{ currency: row.currency, accepted_at: row.accepted_at, spotPrice: row.spot_price, partnerCut: row.partner_cut },

@@ -10,6 +10,8 @@ import type { SourceRecord } from './read.ts';
 import type { RowProblem } from './row.ts';
 
 export async function createStaging(tx: Transaction): Promise<void> {
+  // A transaction may import more than once.
+  await execute(tx, 'DISCARD TEMP');
   // The work memory is enough to join a million rows by hash. A larger import spills to disk.
   await raiseWorkMemory(tx);
   await execute(

@@ -2,16 +2,30 @@
 import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
-import { readTakenBack } from '../ledger/held.sql.ts';
+import { type HeldRow, type RoutedRequest, readRoutedRequests } from '../ledger/held.sql.ts';
 import { recordTakenBack } from '../ledger/held.ts';
+import { inTenThousandths } from '../ledger/row.ts';
 import { lockProcessor } from './accounts.sql.ts';
 
-/** Returns the number of recorded rows. */
-export async function recordRequestedReversals(tx: Transaction, acting: IssueContext): Promise<number> {
+/** The next call records further requests. */
+const MOST_AT_ONCE = 1000;
+
+/** Returns the recorded rows. */
+export async function recordRequestedReversals(tx: Transaction, acting: IssueContext): Promise<readonly HeldRow[]> {
   await lockProcessor(tx);
   await lockImporters(tx);
-  const ids = await readTakenBack(tx);
-  if (ids.length === 0) return 0;
-  const { rows } = await recordTakenBack(tx, acting, ids);
-  return rows.length;
+  const ids = coveredBy(await readRoutedRequests(tx, MOST_AT_ONCE));
+  return ids.length === 0 ? [] : recordTakenBack(tx, acting, ids);
+}
+
+/** The requests, in their order, that what was taken back covers together. */
+function coveredBy(requests: readonly RoutedRequest[]): number[] {
+  const left = new Map<string, bigint>();
+  return requests.flatMap(({ held_row_id, partner_id, quote_id, asked, beyond_ledger }) => {
+    const quote = `${partner_id} ${quote_id}`;
+    const rest = (left.get(quote) ?? inTenThousandths(beyond_ledger)) - inTenThousandths(asked);
+    if (rest < 0n) return [];
+    left.set(quote, rest);
+    return [held_row_id];
+  });
 }

@@ -26,9 +26,14 @@ export interface ReversedTransfer {
   readonly occurred_at: string;
   /** The refunded price in the partner's settlement file. */
   readonly refunded: string | null;
+  /** The partner's id in its settlement file, unless a person has refused a reversal with that id. */
   readonly reversal_id: string | null;
+  /** The undecided held row with that id. */
+  readonly held_row_id: number | null;
   /** The amount by which the quote's reversed transfers exceed its reversals in the ledger, above zero. */
   readonly beyond_ledger: string;
+  /** The same beyond those reversals that were recorded because the processor had reversed. */
+  readonly beyond_processor: string;
   readonly spot_price_left: string;
   readonly partner_cut_left: string;
   readonly invoice_amount_left: string;
@@ -57,10 +62,13 @@ export function readReversedTransfers(
        SELECT p.partner_id, p.quote_id, p.transfers_reversed, sum(e.spot_price) AS spot_price,
          sum(e.partner_cut) AS partner_cut,
               sum(e.invoice_amount) AS invoice_amount,
-              coalesce(-sum(e.invoice_amount) FILTER (WHERE e.kind = 'reversal'), 0) AS reversed
+              coalesce(-sum(e.invoice_amount) FILTER (WHERE e.kind = 'reversal'), 0) AS reversed,
+              coalesce(-sum(e.invoice_amount) FILTER (WHERE g.ground = 'processor'), 0) AS by_processor
        FROM pulled p
        JOIN ledger_rows e ON e.partner_id = p.partner_id AND e.quote_id = p.quote_id
          AND e.arrangement = 'connected_account'
+       LEFT JOIN reversal_grounds g ON e.kind = 'reversal' AND g.partner_id = e.partner_id
+         AND g.reversal_id = e.reversal_id
        GROUP BY p.partner_id, p.quote_id, p.transfers_reversed
      )
      SELECT r.share_allocation_id, m.account, m.id AS balance_transaction,
@@ -68,7 +76,12 @@ export function readReversedTransfers(
               WHERE o.balance_transaction_id = m.balance_transaction_id) AS shares,
             r.partner_id, r.quote_id, coalesce(rq.requote_id, o.requote_id) AS requote_id, o.of_requotes,
               q.enrollment_id, q.policy_id, r.currency, (-r.amount)::text AS amount,
-            m.occurred_at, s.refunded::text, s.reversal_id, (l.transfers_reversed - l.reversed)::text AS beyond_ledger,
+            m.occurred_at, s.refunded::text,
+            CASE WHEN h.held_row_id IS NULL OR d.decision = 'recorded' OR d.decision IS NULL AND h.is_same
+                 THEN s.reversal_id END AS reversal_id,
+            CASE WHEN d.decision IS NULL AND h.is_same THEN h.held_row_id END AS held_row_id,
+            (l.transfers_reversed - l.reversed)::text AS beyond_ledger,
+            (l.transfers_reversed - l.by_processor)::text AS beyond_processor,
             l.spot_price::text AS spot_price_left, l.partner_cut::text AS partner_cut_left,
             l.invoice_amount::text AS invoice_amount_left
      FROM left_of l
@@ -92,6 +105,11 @@ export function readReversedTransfers(
        ORDER BY coalesce(repeated_settlement_line(s.settlement_line_id), s.settlement_line_id) = r.settlement_line_id
                   DESC NULLS LAST,
                 s.payment = m.payment DESC NULLS LAST, s.refunded IS NULL, s.settlement_line_id LIMIT 1) AS s ON true
+     LEFT JOIN LATERAL (
+       SELECT x.held_row_id, x.quote_id = r.quote_id
+                AND x.requote_id IS NOT DISTINCT FROM coalesce(rq.requote_id, o.requote_id) AS is_same
+       FROM held_rows x WHERE x.partner_id = r.partner_id AND x.kind = 'reversal' AND own_id(x) = s.reversal_id) AS h ON true
+     LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id
      WHERE l.transfers_reversed > l.reversed
        AND NOT EXISTS (SELECT FROM reversal_evidence v WHERE v.share_allocation_id = r.share_allocation_id)
        -- A match is always undone as a whole, so earlier matches do not count.

@@ -13,6 +13,8 @@ import { typedAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
+import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
+import { decideRecorded, heldLine, TAKEN_BACK } from '../ledger/held.ts';
 import { importRows } from '../ledger/import.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 import type { Month } from '../month.ts';
@@ -27,7 +29,8 @@ interface RecordedReversal {
   readonly partner_id: string;
   readonly quote_id: string;
   readonly reversal_id: string;
-  readonly balance_transaction: string;
+  /** Null if a request of the partner was recorded, which all transfers of the quote together cover. */
+  readonly balance_transaction: string | null;
   readonly currency: string;
   /** The price is negative, as in the ledger row. */
   readonly spotPrice: string;
@@ -54,10 +57,18 @@ export async function recordReversals(tx: Transaction, acting: IssueContext, mon
   await lockProcessor(tx);
   // The lock waits for imports by the partner, because they may contain the reversals.
   await lockImporters(tx);
-  // What a partner has asked for is recorded under its own id.
-  await recordRequestedReversals(tx, acting);
-  return record(tx, acting, await readReversedTransfers(tx, { month }), { subject: month });
+  const requested = (await recordRequestedReversals(tx, acting)).map(recordedRequest);
+  const { recorded, manual_review } = await record(tx, acting, await readReversedTransfers(tx, { month }), {
+    subject: month,
+  });
+  return { recorded: [...requested, ...recorded], manual_review };
 }
+
+const recordedRequest = (row: HeldRow): RecordedReversal => ({
+  ...{ partner_id: row.partner_id, quote_id: row.quote_id, reversal_id: row.own_id, balance_transaction: null },
+  ...{ currency: row.currency, spotPrice: row.spot_price, partnerCut: row.partner_cut },
+  invoiceAmount: row.invoice_amount,
+});
 
 export async function reverseManually(
   tx: Transaction,
@@ -69,8 +80,17 @@ export async function reverseManually(
   const balance_transaction = await findBalanceTransaction(tx, request);
   const refuseIt = (reason: string) =>
     refuse('balance_transaction_not_reversible', { balance_transaction: balance_transaction.id, reason });
+  const requested = await recordRequestedReversals(tx, acting);
   const [share, ...others] = await readReversedTransfers(tx, { balance_transaction });
-  if (share === undefined) throw refuseIt('the ledger already has everything that it reversed');
+  if (share === undefined && requested.length > 0) {
+    return { recorded: requested.map(recordedRequest), manual_review: [] };
+  }
+  if (
+    share === undefined ||
+    amountOf(share.beyond_processor, share).minus(amountOf(share.amount, share)).isNegative()
+  ) {
+    throw refuseIt('the ledger already has everything that it reversed');
+  }
   if (others.length > 0) throw refuseIt('it belongs to several quotes, and one price cannot apply to all of them');
   if (share.of_requotes > 1) throw refuseIt(OF_WHICH_REQUOTE);
   const { spotPrice } = request;
@@ -83,21 +103,25 @@ export async function reverseManually(
 }
 
 interface Row extends RecordedReversal {
+  readonly balance_transaction: string;
   readonly share_allocation_id: number;
+  readonly held_row_id: number | null;
   readonly price_from: 'whole' | 'settlement_file' | 'finance';
   readonly line: object;
 }
 
 async function record(
   tx: Transaction,
-  { environment, actor, settings }: IssueContext,
+  acting: IssueContext,
   reversedTransfers: readonly ReversedTransfer[],
   { subject, byFinance = false }: { subject: string; byFinance?: boolean },
 ): Promise<ReversalReport> {
+  const { environment, actor, settings } = acting;
   const { rows, unpriced } = price(reversedTransfers, byFinance);
   if (rows.length === 0) return { recorded: [], manual_review: unpriced };
   const now = environment.now();
-  const text = rows.map((row) => `${JSON.stringify(row.line)}\n`).join('');
+  const requests = await requestsOf(tx, rows);
+  const text = rows.map((row) => `${JSON.stringify(lineOf(row, requests))}\n`).join('');
   const action = {
     action: 'processor.reverse',
     subject,
@@ -117,8 +141,10 @@ async function record(
   const standing = new Set(stand.map((each) => each.share_allocation_id));
   const refused = new Map(report.errors.map((each) => [rows[each.line - 1]?.share_allocation_id, each.reason]));
   const recorded = rows.filter((row) => standing.has(row.share_allocation_id));
+  const decided = recorded.flatMap(({ held_row_id }) => (held_row_id === null ? [] : [{ held_row_id }]));
+  await decideRecorded(tx, acting, decided, { reason: TAKEN_BACK, eventId });
   return {
-    recorded: recorded.map(({ share_allocation_id: _, price_from: __, line: ___, ...row }) => row),
+    recorded: recorded.map(({ share_allocation_id: _, price_from: __, held_row_id: ___, line: ____, ...row }) => row),
     manual_review: [
       ...unpriced,
       ...rows
@@ -133,6 +159,22 @@ async function record(
         })),
     ],
   };
+}
+
+/** The undecided requests that settlement files name, by their numbers. */
+async function requestsOf(tx: Transaction, rows: readonly Row[]): Promise<ReadonlyMap<number | null, HeldRow>> {
+  const ids = rows.flatMap(({ held_row_id }) => (held_row_id === null ? [] : [held_row_id]));
+  const requests = ids.length === 0 ? [] : await readHeldRows(tx, { ids });
+  return new Map(requests.map((row) => [row.held_row_id, row]));
+}
+
+/** A request is recorded as it was sent, but with what was reversed. */
+function lineOf(
+  { held_row_id, line, spotPrice, partnerCut, invoiceAmount }: Row,
+  requests: Awaited<ReturnType<typeof requestsOf>>,
+): object {
+  const request = requests.get(held_row_id);
+  return request === undefined ? line : { ...heldLine(request), spotPrice, partnerCut, invoiceAmount };
 }
 
 /** Each row reduces the remaining amounts of its quote for the next row. */
@@ -270,6 +312,7 @@ function rowOf(share: ReversedTransfer, sums: RemainingAmounts, price_from: Row[
   };
   return {
     share_allocation_id,
+    held_row_id: share.held_row_id,
     partner_id,
     quote_id,
     reversal_id,

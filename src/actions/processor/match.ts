@@ -10,6 +10,7 @@ import {
   matchBalanceTransaction,
   unmatchBalanceTransaction,
 } from '../../splits/match.ts';
+import { recordRequestedReversals } from '../../splits/requested.ts';
 import { plural } from '../../text.ts';
 import { printable } from '../../text-table.ts';
 import { defineAction, type Partners } from '../action.ts';
@@ -70,6 +71,9 @@ export const processorMatch = defineAction({
   subject: ({ balance_transaction }) => balance_transaction,
   partners: (tx, input) => partnersOfMatch(tx, input),
   perform: (tx, context, request) => matchBalanceTransaction(tx, context, request),
+  async committed(context) {
+    await context.database.transaction((tx) => recordRequestedReversals(tx, context));
+  },
   facts: async (_tx, { balance_transaction }, matched) => ({
     [balance_transaction]: { 'matched to': matched === undefined ? null : quoteOf(matched) },
   }),
