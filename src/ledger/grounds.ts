@@ -1,6 +1,7 @@
 /** Judges the reversals of an import, or one of the API, by the rules of `cancellation.ts` and the partner's ceilings. */
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
+import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { minorDigits } from '../money.ts';
 import { type Month, monthBefore } from '../month.ts';
@@ -19,6 +20,8 @@ export type Ceilings = Settings['reversals'];
 
 /** Judges the good staged reversals. Those that no rule allows are held. */
 export async function judgeReversals(tx: Transaction, now: DateTime<true>, ceilings: Ceilings): Promise<void> {
+  // A ceiling is of a posting month: from here on, no close moves the reversals to the next one.
+  if (ceilings.share !== null || Object.keys(ceilings.above).length > 0) await lockLedgerShared(tx);
   const rows = await readQuotesToJudge(tx, now.toISO());
   await keepVerdicts(tx, rows.length === 0 ? [] : await judgeRows(tx, rows, ceilings, { staged: true }));
 }
