@@ -104,3 +104,16 @@ export function daysBetween(from: string, to: string): number {
 }
 
 export const daysApart = (one: string, other: string): number => Math.abs(daysBetween(one, other));
+
+/**
+ * Returns the day that is this many working days after a day, or before it if the number is negative. Working days are
+ * Monday to Friday.
+ */
+export function workingDaysFrom(day: string, count: number): string {
+  let at = DateTime.fromISO(day, { zone: 'utc' });
+  for (let left = Math.abs(count); left > 0; ) {
+    at = at.plus({ days: Math.sign(count) });
+    if (at.weekday <= 5) left -= 1;
+  }
+  return at.toFormat('yyyy-MM-dd');
+}

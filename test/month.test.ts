@@ -13,6 +13,7 @@ import {
   monthName,
   monthOf,
   monthsBetween,
+  workingDaysFrom,
 } from '../src/month.ts';
 
 /** The first instant of a month, worked out by hand from the zone's offset that night. */
@@ -128,4 +129,17 @@ describe('a time zone', () => {
     expect(monthOf(instant, 'Pacific/Kiritimati')).toBe('2026-08');
     expect(monthOf(instant, 'Pacific/Pago_Pago')).toBe('2026-07');
   });
+});
+
+test('working days are counted from Monday to Friday, also backwards and from a Sunday', () => {
+  const days: readonly [from: string, count: number, to: string][] = [
+    ['2026-08-03', 5, '2026-08-10'],
+    ['2026-08-07', 1, '2026-08-10'],
+    ['2026-08-09', 1, '2026-08-10'],
+    ['2026-08-08', 5, '2026-08-14'],
+    ['2026-08-10', -1, '2026-08-07'],
+    ['2026-08-09', -2, '2026-08-06'],
+    ['2026-08-09', 0, '2026-08-09'],
+  ];
+  for (const [from, count, to] of days) expect([from, count, workingDaysFrom(from, count)]).toEqual([from, count, to]);
 });

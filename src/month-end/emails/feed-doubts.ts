@@ -3,7 +3,6 @@
  * days of the month are left, if something is missing then. It is sent again when the month has ended and stops, and
  * when another doubt stops the month.
  */
-import { DateTime } from 'luxon';
 import { readNextFeeds } from '../../close/close.ts';
 import { readUsuallyEarly } from '../../close/feeds.sql.ts';
 import { acceptFeed, type Doubt, type Feeds, isUndecided, undecidedFeeds } from '../../close/feeds.ts';
@@ -18,7 +17,7 @@ import { readDoubled, readHeld } from '../../findings/rows.ts';
 import type { EmailComposer } from '../../mail/email.ts';
 import { issuerView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { dateName, lastDay, type Month, monthName } from '../../month.ts';
+import { dateName, lastDay, type Month, monthAfter, monthName, workingDaysFrom } from '../../month.ts';
 import type { ActorContext, Installation } from '../../people/audit-events.ts';
 import { actionAddress } from '../../remedy.ts';
 import { readUntold, recordAttention } from '../../reports/jobs.sql.ts';
@@ -113,14 +112,8 @@ async function withoutLateFeeds(tx: Transaction, { month }: Feeds, doubts: reado
   return doubts.filter(({ kind, partner_id }) => kind === 'totals' || kind === 'repeated' || early.has(partner_id));
 }
 
-/** The day on which two working days of a month are left, this day included. Working days are Monday to Friday. */
-export function whenTwoWorkingDaysAreLeft(month: Month): string {
-  let day = DateTime.fromISO(lastDay(month), { zone: 'utc' });
-  for (let left = 2; ; day = day.minus({ days: 1 })) {
-    if (day.weekday <= 5) left -= 1;
-    if (left === 0) return day.toFormat('yyyy-MM-dd');
-  }
-}
+/** The day on which two working days of a month are left, this day included. */
+export const whenTwoWorkingDaysAreLeft = (month: Month): string => workingDaysFrom(`${monthAfter(month)}-01`, -2);
 
 async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const { environment, settings } = context;
