@@ -15,18 +15,31 @@ const COLUMNS = [...ROW_FIELDS, ...RECORDED_FIELDS] as const;
 
 export const LEDGER_HEADER = csvLine([...COLUMNS]);
 
+/** What the columns of a month's rows have beside the lines. */
+export interface RowFacts {
+  readonly month: Month;
+  readonly numbers: DocumentNumbers;
+  readonly grounds: Grounds;
+}
+
 /** The numbers of the documents that bill a month's rows, by `documentKey`. */
 export type DocumentNumbers = ReadonlyMap<string, string>;
 export const documentKey = (partnerId: string, currency: string, arrangement: string): string =>
   `${partnerId}\t${currency}\t${arrangement}`;
 
+/** The grounds of the reversals whose rows follow in the log, by `groundKey` of the fields as they are written. */
+type Grounds = Map<string, string>;
+const groundKey = (partnerId: string, reversalId: string): string => `${partnerId}\t${reversalId}`;
+
 /** Turns complete lines of the log into lines of CSV or JSON. `month` is the month in which the lines are billed. */
-export function ledgerRows(format: TableFormat, month: Month, numbers: DocumentNumbers): (lines: Buffer) => Buffer {
-  if (format === 'csv') return csvRows(month, numbers);
-  return (lines) => {
-    const each = linesIn(lines.toString());
-    return Buffer.from(each.map((line) => jsonRow(line, month, numbers)).join(''));
-  };
+export function ledgerRows(format: TableFormat, facts: RowFacts): (lines: Buffer) => Buffer {
+  if (format === 'csv') return csvRows(facts);
+  return (lines) =>
+    Buffer.from(
+      linesIn(lines.toString())
+        .map((line) => jsonRow(line, facts))
+        .join(''),
+    );
 }
 
 const linesIn = (text: string): string[] => text.split('\n').slice(0, -1);
@@ -67,9 +80,26 @@ function postedMonth(lines: Buffer, end: number): string {
   return lines.toString('latin1', at + 1, at + 8);
 }
 
-/** The months that these lines close. */
-export const closedMonths = (lines: Buffer): string[] =>
-  [...lines.toString('latin1').matchAll(/^closed_months\t\d+\t([^\t]+)/gm)].map(([, month = '']) => month);
+const CLOSE_OR_GROUND =
+  /^(?:closed_months\t\d+\t([^\t]+)|reversal_grounds\t\d+\t([^\t]+)\t([^\t]+)\t[^\t]+\t([^\t]+))/gm;
+
+/** Returns the months that these lines close, and keeps the grounds of reversals. A ground precedes its reversal. */
+export function readOtherLines(lines: Buffer, grounds: Grounds): string[] {
+  const closed: string[] = [];
+  for (const [, month, partner = '', reversal = '', ground = ''] of lines.toString().matchAll(CLOSE_OR_GROUND)) {
+    if (month === undefined) grounds.set(groundKey(partner, reversal), ground);
+    else closed.push(month);
+  }
+  return closed;
+}
+
+/** The ground of a reversal. Each is asked for once. */
+function takeGround(grounds: Grounds, partnerId: string, reversalId: string): string {
+  const key = groundKey(partnerId, reversalId);
+  const ground = grounds.get(key) ?? '';
+  grounds.delete(key);
+  return ground;
+}
 
 /** A line has the kind and the number before the columns of its form. */
 const place = (name: string): number => 2 + (LOG_FORMS[0]?.columns.findIndex((column) => column.name === name) ?? 0);
@@ -94,8 +124,9 @@ const ARRANGEMENT = place('arrangement');
 const RECORDED = place('recorded_at');
 
 /** The fields are in the order of COLUMNS. NULL becomes an empty text. */
-function valuesOf(line: string, month: Month, numbers: DocumentNumbers): string[] {
-  const fields = line.split('\t').map(unescaped);
+function valuesOf(line: string, { month, numbers, grounds }: RowFacts): string[] {
+  const written = line.split('\t');
+  const fields = written.map(unescaped);
   const field = (index: number) => fields[index] as string;
   const digits = minorDigits(field(CURRENCY)) ?? 0;
   return [
@@ -106,6 +137,7 @@ function valuesOf(line: string, month: Month, numbers: DocumentNumbers): string[
     month,
     field(RECORDED),
     numbers.get(documentKey(field(PARTNER), field(CURRENCY), field(ARRANGEMENT))) ?? '',
+    field(KIND) === 'reversal' ? takeGround(grounds, written[PARTNER] as string, written[REVERSAL] as string) : '',
   ];
 }
 
@@ -122,8 +154,8 @@ function withDigits(decimal: string, digits: number): string {
   return digits === 0 ? decimal : `${decimal}.${'0'.repeat(digits)}`;
 }
 
-function jsonRow(line: string, month: Month, numbers: DocumentNumbers): string {
-  const values = valuesOf(line, month, numbers);
+function jsonRow(line: string, facts: RowFacts): string {
+  const values = valuesOf(line, facts);
   const pairs = COLUMNS.map((name, index) => {
     const value = values[index] as string;
     return `"${name}" : ${name === 'entry_id' ? value : value === '' ? 'null' : JSON.stringify(value)}`;
@@ -131,13 +163,13 @@ function jsonRow(line: string, month: Month, numbers: DocumentNumbers): string {
   return `{${pairs.join(', ')}}\n`;
 }
 
-const quotedRow = (line: string, month: Month, numbers: DocumentNumbers): string =>
-  csvLine(valuesOf(line, month, numbers).map(cellOf));
+const quotedRow = (line: string, facts: RowFacts): string => csvLine(valuesOf(line, facts).map(cellOf));
 
 const codeOf = (letter: string): number => letter.charCodeAt(0);
 const [TAB, LINE_END, COMMA] = [codeOf('\t'), codeOf('\n'), codeOf(',')];
 const [MINUS, POINT, ZERO] = [codeOf('-'), codeOf('.'), codeOf('0')];
 const [ESCAPE, NULL] = [codeOf('\\'), codeOf('N')];
+const THIRD_OF_REVERSAL = codeOf('v');
 
 const FIELDS = 2 + (LOG_FORMS[0]?.columns.length ?? 0);
 const [UNUSUAL, UNUSUAL_AT_BEGIN] = [1, 2];
@@ -205,7 +237,8 @@ function writeFields(lines: Buffer, begins: Int32Array, digits: number, csv: Buf
 }
 
 /** Turns lines into CSV byte by byte, and unusual lines as texts. */
-function csvRows(month: Month, numbers: DocumentNumbers): (lines: Buffer) => Buffer {
+function csvRows(facts: RowFacts): (lines: Buffer) => Buffer {
+  const { month, numbers, grounds } = facts;
   const begins = new Int32Array(FIELDS + 1);
   const begin = (field: number): number => begins[field] as number;
   return (lines) => {
@@ -219,12 +252,15 @@ function csvRows(month: Month, numbers: DocumentNumbers): (lines: Buffer) => Buf
       if (findFields(lines, from, begins)) {
         const currency = textOf(CURRENCY);
         const number = numbers.get(documentKey(textOf(PARTNER), currency, textOf(ARRANGEMENT))) ?? '';
-        const rest = `${textOf(ENTRY_ID)},${month},${textOf(RECORDED)},${number}\n`;
+        // No other kind has this letter there.
+        const isReversal = lines[begin(KIND) + 2] === THIRD_OF_REVERSAL;
+        const ground = isReversal ? takeGround(grounds, textOf(PARTNER), textOf(REVERSAL)) : '';
+        const rest = `${textOf(ENTRY_ID)},${month},${textOf(RECORDED)},${number},${ground}\n`;
         makeRoom(begin(FIELDS) - from + Buffer.byteLength(rest));
         length = writeFields(lines, begins, minorDigits(currency) ?? 0, csv, length);
         length += csv.write(rest, length);
       } else {
-        const row = quotedRow(lines.toString('utf8', from, begin(FIELDS) - 1), month, numbers);
+        const row = quotedRow(lines.toString('utf8', from, begin(FIELDS) - 1), facts);
         makeRoom(Buffer.byteLength(row));
         length += csv.write(row, length);
       }

@@ -5,7 +5,7 @@ import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import type { TableFormat } from './columns.sql.ts';
 import { type BilledMonth, readDocumentNumbers, readLedgerTotals } from './exports.sql.ts';
-import { closedMonths, LEDGER_HEADER, ledgerRows, runsByMonth } from './ledger-rows.ts';
+import { LEDGER_HEADER, ledgerRows, readOtherLines, runsByMonth } from './ledger-rows.ts';
 import type { FileInPack, Pack, Scratch, Totals } from './pack.ts';
 import { type LogOfPack, writeLog } from './pack-log.ts';
 
@@ -20,7 +20,8 @@ export async function writeLedger(
   if (format === 'csv') await file.write(LEDGER_HEADER);
   const rows = new RowsByMonth(pack, file, months);
   for (const { month } of months) {
-    rows.toRows.set(month, ledgerRows(format, month, await readDocumentNumbers(tx, month, lastNo)));
+    const numbers = await readDocumentNumbers(tx, month, lastNo);
+    rows.toRows.set(month, ledgerRows(format, { month, numbers, grounds: rows.grounds }));
   }
   const take = wholeLines(async (lines) => onProgress(await rows.write(lines)));
   await writeLog(tx, pack, log, async (piece) => {
@@ -37,6 +38,8 @@ export async function writeLedger(
  */
 class RowsByMonth {
   readonly toRows = new Map<Month, (lines: Buffer) => Buffer>();
+  /** What allowed the reversals whose rows are still to come. */
+  readonly grounds = new Map<string, string>();
   private readonly pack: Pack;
   private readonly file: FileInPack;
   private readonly months: readonly BilledMonth[];
@@ -53,7 +56,7 @@ class RowsByMonth {
     let bytes = 0;
     for (const { month, run } of runsByMonth(lines, this.months)) {
       if (month === undefined) {
-        for (const closed of closedMonths(run)) await this.writeAfter(closed);
+        for (const closed of readOtherLines(run, this.grounds)) await this.writeAfter(closed);
         continue;
       }
       const rows = (this.toRows.get(month) as (lines: Buffer) => Buffer)(run);

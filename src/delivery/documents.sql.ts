@@ -274,11 +274,17 @@ export async function readPdfs(tx: Transaction, documentIds: readonly number[]):
   return new Map(rows.map((row) => [row.document_id, row]));
 }
 
+/** What allowed a reversal. Other rows have no such value. */
+const ALLOWED_BY = `CASE e.kind WHEN 'reversal' THEN (
+              SELECT g.ground FROM reversal_grounds g
+              WHERE g.partner_id = e.partner_id AND g.reversal_id = e.reversal_id) END`;
+
 const ROWS_OF_DOCUMENTS = `
      SELECT e.document_id, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id, e.policy_id,
             e.currency, e.accepted_at, e.spot_price AS "spotPrice", e.partner_cut AS "partnerCut",
             e.invoice_amount AS "invoiceAmount", e.order_reference, e.cover_from, e.cover_to,
-            e.entry_id::text AS entry_id, e.billed_month AS posted_month, e.recorded_at, e.number AS document
+            e.entry_id::text AS entry_id, e.billed_month AS posted_month, e.recorded_at, e.number AS document,
+            ${ALLOWED_BY} AS allowed_by
      FROM billed_rows e
      WHERE e.document_id = ANY (:documentIds::bigint[])
      ORDER BY e.document_id, e.entry_id`;
@@ -321,7 +327,8 @@ const lineOf = (amounts: RowLines['amounts']): string => `
                 ${amounts === 'share' ? '' : AMOUNTS_OF_PRICE}
                 round(e.invoice_amount, minor_digits(e.currency)), ',', csv_cell(e.order_reference), ',',
                 e.cover_from, ',', e.cover_to, ',', e.entry_id, ',', e.billed_month, ',',
-                replace(replace(e.recorded_at::text, ' ', 'T'), '+00', 'Z'), ',', e.number, E'\\r\\n') AS line`;
+                replace(replace(e.recorded_at::text, ' ', 'T'), '+00', 'Z'), ',', e.number, ',',
+                ${ALLOWED_BY}, E'\\r\\n') AS line`;
 const AMOUNTS_OF_PRICE = `
                 round(e.spot_price, minor_digits(e.currency)), ',',
                 round(e.partner_cut, minor_digits(e.currency)), ',',`;

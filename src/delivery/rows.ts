@@ -1,11 +1,11 @@
 /** The CSV file of a document: the ledger rows that it bills, in the columns of the ledger's export. */
 import { stringify } from 'csv-stringify/sync';
-import { ROW_FIELDS } from '../ledger/row.ts';
+import { RECORDED_FIELDS, ROW_FIELDS } from '../ledger/row.ts';
 import { Amount } from '../money.ts';
 import { cellOf } from '../text.ts';
 import type { RowLines } from './documents.sql.ts';
 
-const COLUMNS = [...ROW_FIELDS, 'entry_id', 'posted_month', 'recorded_at', 'document'] as const;
+const COLUMNS = [...ROW_FIELDS, ...RECORDED_FIELDS] as const;
 const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;
 
 type Row = Readonly<Record<string, string | null>>;

@@ -38,7 +38,7 @@ export const REJECT_FIELDS = [
 ] as const;
 
 /** Additional columns of an export. An import ignores these columns, so an exported ledger can be imported again. */
-export const RECORDED_FIELDS = ['entry_id', 'posted_month', 'recorded_at', 'document'] as const;
+export const RECORDED_FIELDS = ['entry_id', 'posted_month', 'recorded_at', 'document', 'allowed_by'] as const;
 
 export type RowTexts = Record<RowField, string>;
 

@@ -3859,10 +3859,10 @@ GROUP BY month, format, account, currency HAVING sum(exported) <> sum(posted);
 -- VIEW ledger: The rows that the months of the pack bill, with the document that bills them.
 -- columns kind partner_id quote_id requote_id reversal_id enrollment_id policy_id currency accepted_at:time
 -- columns spotPrice:amount partnerCut:amount invoiceAmount:amount order_reference cover_from:day cover_to:day
--- columns entry_id:int posted_month recorded_at:time document
+-- columns entry_id:int posted_month recorded_at:time document allowed_by
 SELECT r.kind, r.partner_id, r.quote_id, r.requote_id, r.reversal_id, r.enrollment_id, r.policy_id, r.currency,
        r.accepted_at, r.spot_price, r.partner_cut, r.invoice_amount, r.order_reference, r.cover_from, r.cover_to,
-       r.log_no, r.billed_month, r.recorded_at, d.number
+       r.log_no, r.billed_month, r.recorded_at, d.number, g.ground
 FROM (SELECT l.*, CASE WHEN l.posted_month < f.month THEN f.month ELSE l.posted_month END AS billed_month
       FROM ledger_rows l CROSS JOIN first_close f) r
 JOIN pack k ON r.billed_month BETWEEN k.from_month AND k.to_month
@@ -3870,6 +3870,7 @@ LEFT JOIN (SELECT number, month, partner_id, currency, arrangement FROM papers
            WHERE purpose = 'month' AND document_id NOT IN (SELECT replaces FROM papers WHERE replaces IS NOT NULL)) d
   ON d.month = r.billed_month AND d.partner_id = r.partner_id AND d.currency = r.currency
  AND d.arrangement = r.arrangement
+LEFT JOIN reversal_grounds g ON r.kind = 'reversal' AND g.partner_id = r.partner_id AND g.reversal_id = r.reversal_id
 ORDER BY r.billed_month, r.log_no;
 
 -- VIEW invoices: The documents of the months of the pack, without the amounts of tax.

@@ -46,7 +46,14 @@ const sha256 = (path: string) => createHash('sha256').update(readFileSync(path))
 test('the ledger has the columns of an import, what was recorded with each row, and its document', async () => {
   const pack = await exported(world, { kind: 'ledger' });
   const rows = rowsOf(join(pack, 'ledger.csv'));
-  expect(Object.keys(rows[0] ?? {})).toEqual([...ROW_FIELDS, 'entry_id', 'posted_month', 'recorded_at', 'document']);
+  expect(Object.keys(rows[0] ?? {})).toEqual([
+    ...ROW_FIELDS,
+    'entry_id',
+    'posted_month',
+    'recorded_at',
+    'document',
+    'allowed_by',
+  ]);
   expect(rows.map((row) => [row['posted_month'], row['partner_id'], row['spotPrice'], row['document']])).toEqual([
     ['2026-07', 'p-1', '40.00', 'INV-2026-000004'],
     ['2026-07', 'p-1', '5.00', 'INV-2026-000004'],
@@ -58,6 +65,9 @@ test('the ledger has the columns of an import, what was recorded with each row, 
     ['2026-08', 'p-2', '1000', 'INV-2026-000006'],
     ...[1, 2, 3, 4, 5].map(() => ['2026-09', 'p-1', '10.00', 'INV-2026-000007']),
   ]);
+  const reversals = rows.filter(({ kind }) => kind === 'reversal');
+  expect(reversals.map(({ allowed_by }) => allowed_by)).toEqual(['proportion']);
+  expect(rows.filter(({ kind, allowed_by }) => kind !== 'reversal' && allowed_by !== '')).toEqual([]);
   expect(manifestOf(pack).files.find(({ name }: { name: string }) => name === 'ledger.csv')).toMatchObject({
     rows: 13,
     totals: {
@@ -66,6 +76,17 @@ test('the ledger has the columns of an import, what was recorded with each row, 
       USD: { spotPrice: '65.00', partnerCut: '19.50', invoiceAmount: '45.50' },
     },
   });
+});
+
+test('a pack of one month names what allowed its reversals, and the verifiers compare it with the log', async () => {
+  const months = { from: month('2026-08'), to: month('2026-08') };
+  const pack = await exported(world, { kind: 'ledger', ...months, format: 'jsonl' });
+  const path = join(pack, 'ledger.jsonl');
+  const text = readFileSync(path, 'utf8');
+  expect(text.match(/"allowed_by" : "proportion"/g)).toHaveLength(1);
+  expect(verifyTwice([pack, '--allow']).output).toContain('ledger.jsonl: as in the log');
+  writeFileSync(path, text.replace('"proportion"', '"person"'));
+  expect(verifyTwice([pack, '--allow']).output).toMatch(/WRONG .*ledger.jsonl: /);
 });
 
 test.each(['csv', 'jsonl'] as const)(

@@ -1,7 +1,7 @@
 /** Rows of an export are made from lines of the log, as CSV and as JSON: both formats say the same. */
 import { parse } from 'csv-parse/sync';
 import { expect, test } from 'vitest';
-import { documentKey, LEDGER_HEADER, ledgerRows } from '../../src/audit/ledger-rows.ts';
+import { documentKey, LEDGER_HEADER, ledgerRows, readOtherLines } from '../../src/audit/ledger-rows.ts';
 import { LOG_FORMS } from '../../src/log/forms.ts';
 import type { Month } from '../../src/month.ts';
 
@@ -36,13 +36,16 @@ const USUAL: Line = {
 const NAMES = ['entry_id', ...(LOG_FORMS[0]?.columns ?? []).map(({ name }) => name)];
 const lineOf = (line: Line) => `${['ledger_rows', ...NAMES.map((name) => ({ ...USUAL, ...line })[name])].join('\t')}\n`;
 
-const asCsv = (lines: string) => String(ledgerRows('csv', MONTH, NUMBERS)(Buffer.from(lines)));
-const asJson = (lines: string) => String(ledgerRows('jsonl', MONTH, NUMBERS)(Buffer.from(lines)));
+const factsOf = (grounds = new Map<string, string>()) => ({ month: MONTH, numbers: NUMBERS, grounds });
+const asCsv = (lines: string, grounds?: Map<string, string>) =>
+  String(ledgerRows('csv', factsOf(grounds))(Buffer.from(lines)));
+const asJson = (lines: string, grounds?: Map<string, string>) =>
+  String(ledgerRows('jsonl', factsOf(grounds))(Buffer.from(lines)));
 
 test('a line becomes a row of the contract, with the digits of its currency and the number of its document', () => {
   expect(asCsv(lineOf({}))).toBe(
     'quote_accepted,p-1,q-1,,,en-1,ticket-protection,USD,2026-07-15T12:00:00.250000Z,12.50,2.00,10.50,,,,4711,2026-08,' +
-      '2026-08-01T12:00:00.000000Z,INV-2026-000001\n',
+      '2026-08-01T12:00:00.000000Z,INV-2026-000001,\n',
   );
   expect(JSON.parse(asJson(lineOf({})))).toEqual({
     ...{ kind: 'quote_accepted', partner_id: 'p-1', quote_id: 'q-1', enrollment_id: 'en-1' },
@@ -55,7 +58,7 @@ test('a line becomes a row of the contract, with the digits of its currency and 
     },
     ...{ partnerCut: '2.00', invoiceAmount: '10.50', order_reference: null, cover_from: null, cover_to: null },
     ...{ entry_id: 4711, posted_month: '2026-08' },
-    ...{ recorded_at: '2026-08-01T12:00:00.000000Z', document: 'INV-2026-000001' },
+    ...{ recorded_at: '2026-08-01T12:00:00.000000Z', document: 'INV-2026-000001', allowed_by: null },
   });
 });
 
@@ -94,7 +97,7 @@ test.each(ROWS)('a row %s reads the same in both formats', (_, line) => {
     expect({ [name]: text }).toEqual({ [name]: String(row[name] ?? '') });
     if (!amounts.includes(name)) expect(cell).not.toMatch(/^[ \t\r\n]*[=+@＝＋－＠\t\r\n-]/);
   }
-  expect(Object.keys(read ?? {})).toHaveLength(19);
+  expect(Object.keys(read ?? {})).toHaveLength(20);
 });
 
 test('many lines in one piece become as many rows, whatever is among them', () => {
@@ -109,4 +112,34 @@ test('many lines in one piece become as many rows, whatever is among them', () =
 test('an order reference that begins with a minus is no formula in CSV, and an amount below zero is a number', () => {
   const rows = parse(asCsv(lineOf({ order_reference: '-12/34', partner_cut: '-2' }))) as string[][];
   expect(rows[0]?.slice(10, 13)).toEqual(['-2.00', '10.50', "'-12/34"]);
+});
+
+test('a reversal names what allowed it, which the log has before it, also if its line is unusual', () => {
+  const ground = (reversal: string, allowedBy: string) =>
+    `reversal_grounds\t7\tp-1\t${reversal}\tq-1\t${allowedBy}\t\\N\t\\N\t\\N\t\\N\t2026-08-01T12:00:00.000000Z\t12\n`;
+  const rows = [
+    { kind: 'reversal', reversal_id: 'r-1' },
+    { kind: 'reversal', reversal_id: 'r-2', order_reference: '=1+1' },
+    { kind: 'reversal', reversal_id: 'Ö\\n3' },
+    { kind: 'reversal', reversal_id: 'r-4' },
+    { kind: 'requote_accepted', requote_id: 'r-1' },
+  ];
+  const expected = ['window', 'person', 'processor', '', ''];
+  const others = Buffer.from(
+    `${ground('r-1', 'window')}closed_months\t9\t2026-07\t\\N\n${ground('r-2', 'person')}${ground('Ö\\n3', 'processor')}`,
+  );
+  for (const format of [asCsv, asJson]) {
+    const grounds = new Map<string, string>();
+    expect(readOtherLines(others, grounds)).toEqual(['2026-07']);
+    const text = format(rows.map(lineOf).join(''), grounds);
+    const read =
+      format === asCsv
+        ? (parse(LEDGER_HEADER + text, { columns: true }) as Record<string, string>[])
+        : text
+            .trim()
+            .split('\n')
+            .map((line) => JSON.parse(line) as Record<string, string | null>);
+    expect(read.map((row) => row['allowed_by'] ?? '')).toEqual(expected);
+    expect(grounds.size).toBe(0);
+  }
 });

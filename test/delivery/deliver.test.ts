@@ -133,7 +133,8 @@ describe('by a mail server', () => {
       const csv = marked.slice(1);
       expect(csv.split('\r\n')[0]).toBe(
         'kind,partner_id,quote_id,requote_id,reversal_id,enrollment_id,policy_id,currency,accepted_at,' +
-          'spotPrice,partnerCut,invoiceAmount,order_reference,cover_from,cover_to,entry_id,posted_month,recorded_at,document',
+          'spotPrice,partnerCut,invoiceAmount,order_reference,cover_from,cover_to,entry_id,posted_month,recorded_at,' +
+          'document,allowed_by',
       );
       const rows = parse(csv, { columns: true }) as Record<string, string>[];
       expect(rows).toHaveLength(document.lines.reduce((total, { count }) => total + count, 0));
@@ -146,6 +147,7 @@ describe('by a mail server', () => {
           partner_id: document.partner_id,
           posted_month: document.month,
           document: document.number,
+          allowed_by: row['kind'] === 'reversal' ? expect.stringMatching(/^(proportion|remainder)$/) : '',
         });
       }
     }
