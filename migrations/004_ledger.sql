@@ -182,8 +182,8 @@ CREATE UNIQUE INDEX ledger_rows_known_once
 -- The rows that follow the acceptance of a quote: acceptances of requotes, and reversals. These rows are few, so the
 -- index is small.
 CREATE INDEX ledger_rows_of_quote ON ledger_rows (partner_id, quote_id) WHERE kind <> 'quote_accepted';
--- The reversals of a partner and month, for ceilings and lists.
-CREATE INDEX ledger_rows_reversals ON ledger_rows (partner_id, posted_month) WHERE kind = 'reversal';
+-- The reversals of a month and partner, for ceilings, lists and findings.
+CREATE INDEX ledger_rows_reversals ON ledger_rows (posted_month, partner_id) WHERE kind = 'reversal';
 -- Finds the rows of an order. An import without references adds nothing to this index.
 CREATE INDEX ledger_rows_of_order ON ledger_rows (partner_id, order_reference) WHERE order_reference IS NOT NULL;
 -- Finds the quote if the transfer of a connected account states only an enrollment.

@@ -7,6 +7,7 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { readTotals, readTotalsFile, withTotals } from '../ledger/control.ts';
+import { isRequest } from '../ledger/held.ts';
 import { type ImportReport, importRows } from '../ledger/import.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import type { RowFormat } from '../ledger/read.ts';
@@ -108,10 +109,14 @@ export function reportImport(
       ...(control.length > 0 && { control }),
     },
     text: describe(report, dryRun, width),
-    ...(held > 0 && !report.refused && { remedies: [SEE.held] }),
+    ...(held > 0 && !report.refused && { remedies: [held === requestsAmong(held_rows) ? SEE.requested : SEE.held] }),
     attention: rejected > 0 || held > 0,
   };
 }
+
+/** How many held rows are reversals that a person grants or refuses. */
+const requestsAmong = (held: ImportReport['held_rows']): number =>
+  held.filter(({ field, code: sign }) => isRequest({ kind: field === 'reversal_id' ? 'reversal' : '', sign })).length;
 
 /** The maximum number of invalid rows that are shown. With --json, the report shows a thousand invalid rows. */
 const SHOWN = 20;
@@ -149,8 +154,15 @@ function describe(report: ImportReport, dryRun: boolean, width: number | undefin
     `${plural(accepted, 'row')} ${recorded}, ${plural(duplicates, 'duplicate')}${waiting}, ${rejected} rejected.`,
   );
   if (held > 0) {
+    const requests = requestsAmong(report.held_rows);
     const are = held === 1 ? 'A held row is' : 'Held rows are';
-    lines.push(...wrapped(`${are} not recorded until a person decides: a sale of its own, or a repetition.`, 80));
+    const decides =
+      requests === 0
+        ? 'decides: a sale of its own, or a repetition'
+        : requests === held
+          ? `grants or refuses ${held === 1 ? 'the reversal' : 'the reversals'}`
+          : 'decides: reversals are granted or refused, other rows are sales of their own or repetitions';
+    lines.push(...wrapped(`${are} not recorded until a person ${decides}.`, 80));
   }
   if (control.length > 0) lines.push('The rows agree with the stated totals.');
   if (late > 0)

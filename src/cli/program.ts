@@ -32,7 +32,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   instructions: ['Put our bank details in force', () => [actionCommand(loadAction('instructions.adopt'))]],
   ledger: [
-    'Import ledger rows, and decide rows that may repeat a sale',
+    'Import ledger rows, and decide rows that are held or doubled',
     () => [
       import('./commands/ledger.ts'),
       listCommand(import('../lists/held-rows.ts').then(({ heldRows }) => heldRows)),
@@ -43,8 +43,12 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     ],
   ],
   reversal: [
-    'Grant or refuse reversals that the cancellation terms do not cover',
-    () => [actionCommand(loadAction('reversal.grant')), actionCommand(loadAction('reversal.refuse'))],
+    'List reversals, and grant or refuse those that the terms do not cover',
+    () => [
+      listCommand(import('../lists/reversals.ts').then((lists) => lists.reversals)),
+      actionCommand(loadAction('reversal.grant')),
+      actionCommand(loadAction('reversal.refuse')),
+    ],
   ],
   feed: [
     "State the totals of partners' months, compare them, and accept what is in doubt",

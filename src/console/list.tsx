@@ -271,12 +271,17 @@ export function ListTable({ view, path, face, hrefOf, user, nothing }: ListProps
           now: sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined,
         },
       }),
-      cell: (row) => (
-        <span class={at === 0 && isTicked && list.ticks !== undefined ? 'number' : undefined}>
-          {at === 0 && isTicked && <Tick list={list} row={row} />}
-          <Cell {...{ list, name, column, row, today, hrefOf }} isFirst={at === 0} />
-        </span>
-      ),
+      cell(row) {
+        const cell = <Cell {...{ list, name, column, row, today, hrefOf }} isFirst={at === 0} />;
+        return at === 0 && isTicked && list.ticks !== undefined ? (
+          <span class="number">
+            <Tick list={list} row={row} />
+            {cell}
+          </span>
+        ) : (
+          cell
+        );
+      },
     };
   });
   const all = list.remedies === undefined || user === undefined ? columns : [...columns, remediesFor(list, user)];
@@ -352,9 +357,11 @@ export const rowClass = (text: string): string => (text.includes(' ') ? 'row' : 
 
 const isAmounts = (value: Value): value is readonly Amount[] => Array.isArray(value) && value[0] instanceof Amount;
 
+const LOOKS = { soft: 'soft', quiet: 'quiet', wrap: 'soft wrap', line: 'number', id: 'soft id' } as const;
+
 function Looking({ look, children }: { look: Described<unknown>['look']; children: ComponentChildren }) {
   if (look === 'hash') return <code class="hash">{children}</code>;
-  return look === undefined ? children : <span class={look === 'wrap' ? 'soft wrap' : look}>{children}</span>;
+  return look === undefined ? children : <span class={LOOKS[look]}>{children}</span>;
 }
 
 function inTime(value: string | number, { type }: Described<unknown>): ComponentChildren {

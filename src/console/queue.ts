@@ -3,6 +3,7 @@ import { readInput, runAction } from '../actions/run.ts';
 import { workAssign } from '../actions/work/assign.ts';
 import { doubledRows } from '../lists/doubled-rows.ts';
 import { heldRows } from '../lists/held-rows.ts';
+import { reversals } from '../lists/reversals.ts';
 import { addList } from './list-route.tsx';
 import type { Routes } from './route.ts';
 import { queueHref, queueScreen, readQueue } from './screens/queue.tsx';
@@ -10,6 +11,7 @@ import { queueHref, queueScreen, readQueue } from './screens/queue.tsx';
 export function addQueue(routes: Routes): void {
   const { screen, action } = routes;
   addList(routes, '/queue/rows', { list: heldRows, place: 'queue', title: 'Held rows' });
+  addList(routes, '/queue/reversals', { list: reversals, place: 'queue', title: 'Reversals' });
   addList(routes, '/queue/doubled', { list: doubledRows, place: 'queue', title: 'Doubled rows' });
   screen(
     '/queue',

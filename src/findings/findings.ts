@@ -6,13 +6,15 @@ import { readDisputes, readHolds, readUnreplaced } from './documents.ts';
 import { readDeliveries, readLinks, readOtherEmails } from './emails.ts';
 import { FINDING_KINDS, type Finding, type FindingKind, type FindingQuestion, type ReadFindings } from './finding.ts';
 import { readJobFindings } from './machine.ts';
-import { readDoubled, readHeld, readStated } from './rows.ts';
+import { readDoubled, readHeld, readRequested, readReversedByProcessor, readStated } from './rows.ts';
 
 const KINDS: readonly ReadFindings[] = [
   ...[
     readApprovals,
     readHeld,
     readDoubled,
+    readRequested,
+    readReversedByProcessor,
     readStated,
     readHolds,
     readUnreplaced,

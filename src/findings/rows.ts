@@ -1,7 +1,14 @@
-/** Findings for rows that may repeat a sale, and for months that have other rows than their partner states. */
+/**
+ * Findings for rows that may repeat a sale, for reversals outside the terms, and for months that have other rows than
+ * their partner states.
+ */
 import { readContradicted } from '../close/feeds.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { DOUBLED } from '../ledger/doubles.sql.ts';
+import { REVERSED_BY_PROCESSOR } from '../ledger/grounds.sql.ts';
+import { IS_REQUESTED } from '../ledger/held.sql.ts';
+import { dueOn } from '../ledger/held.ts';
+import { Amount } from '../money.ts';
 import { type Remedy, toDo, toRun } from '../remedy.ts';
 import { plural } from '../text.ts';
 import type { Finding, FindingQuestion, ReadFindings } from './finding.ts';
@@ -11,55 +18,141 @@ interface RowsOfPartner {
   readonly name: string;
   readonly rows: number;
   readonly since: string;
-  readonly currency: string | null;
-  readonly amount: string;
+  /** The sums of our share by currency. */
+  readonly sums: readonly { readonly amount: string; readonly currency: string }[];
+  /** Whether `every` is true of all rows. */
+  readonly every: boolean;
 }
 
-const ofPartners = (tx: Transaction, rows: string, { scope, limit }: FindingQuestion): Promise<RowsOfPartner[]> =>
+const ofPartners = (
+  tx: Transaction,
+  rows: string,
+  { scope, limit }: FindingQuestion,
+  every = 'true',
+): Promise<RowsOfPartner[]> =>
   query(
     tx,
-    `SELECT r.partner_id, p.name, count(*) AS rows, min(r.recorded_at)::date AS since,
-            CASE WHEN count(DISTINCT r.currency) = 1 THEN min(r.currency) END AS currency,
-            sum(r.invoice_amount)::text AS amount
-     FROM (${rows}) AS r JOIN partners p USING (partner_id)
-     WHERE :scope::text[] IS NULL OR r.partner_id = ANY (:scope::text[])
+    `SELECT r.partner_id, p.name, sum(r.rows)::bigint AS rows, min(r.since)::date AS since, bool_and(r.every) AS every,
+            json_agg(json_build_object('amount', r.amount::text, 'currency', r.currency) ORDER BY r.currency) AS sums
+     FROM (SELECT partner_id, currency, count(*) AS rows, min(recorded_at) AS since, bool_and(${every}) AS every,
+                  sum(invoice_amount) AS amount
+           FROM (${rows}) AS e
+           WHERE :scope::text[] IS NULL OR partner_id = ANY (:scope::text[])
+           GROUP BY partner_id, currency) AS r
+     JOIN partners p USING (partner_id)
      GROUP BY r.partner_id, p.name ORDER BY since, r.partner_id LIMIT :limit`,
     { scope, limit },
   );
 
-function findingOf(row: RowsOfPartner, kind: 'held' | 'doubled', reason: string, remedies: readonly Remedy[]): Finding {
-  const { partner_id, name, rows, since, currency, amount } = row;
+/** The findings about rows of a partner, with their states. */
+const STATES = {
+  held: 'held',
+  doubled: 'doubled',
+  requested: 'requested',
+  overdue: 'overdue',
+  reversed: 'reversed by processor',
+} as const;
+
+function findingOf(
+  { partner_id, name, rows, since, sums }: RowsOfPartner,
+  kind: keyof typeof STATES,
+  reason: string,
+  remedies: readonly Remedy[],
+): Finding {
+  const [money, ...more] = sums;
   return {
-    ...{ item: `${kind}:${partner_id}`, kind: 'rows', state: kind, tone: 'warn', title: partner_id, since },
+    ...{ item: `${kind}:${partner_id}`, kind: 'rows', state: STATES[kind], title: partner_id, since },
+    tone: kind === 'overdue' ? 'bad' : 'warn',
     partners: [{ id: partner_id, name }],
-    money: currency === null ? null : { amount, currency },
+    money: money === undefined || more.length > 0 ? null : money,
     ...{ reason, urgent: `${reason}.`, count: rows, remedies },
   };
 }
 
-const pageOf = (list: 'rows' | 'doubled', partner: string): string =>
-  `/console/queue/${list}?partner=${encodeURIComponent(partner)}`;
+const pageOf = (list: 'rows' | 'doubled' | 'reversals', filter: Readonly<Record<string, string>>): string =>
+  `/console/queue/${list}?${new URLSearchParams(filter)}`;
 
-export const readHeld: ReadFindings = async (tx, question) =>
-  (await ofPartners(tx, 'SELECT * FROM undecided_rows', question)).map((row) => {
+export const readHeld: ReadFindings = async (tx, question) => {
+  const rows = `SELECT * FROM undecided_rows WHERE NOT (${IS_REQUESTED})`;
+  return (await ofPartners(tx, rows, question, `sign <> 'held_reversal'`)).map((row) => {
+    const { partner_id: partner, every: repeats } = row;
     const are = row.rows === 1 ? 'is' : 'are';
-    const reason = `${plural(row.rows, 'row')} of ${row.partner_id} may repeat sales and ${are} not recorded`;
-    return findingOf(row, 'held', reason, [
-      toRun('Decide on them', `ledger held --partner ${row.partner_id}`, pageOf('rows', row.partner_id)),
+    const why = repeats ? `may repeat sales and ${are}` : `${are} held and`;
+    return findingOf(row, 'held', `${plural(row.rows, 'row')} of ${partner} ${why} not recorded`, [
+      toRun('Decide on them', `ledger held --partner ${partner}`, pageOf('rows', { partner })),
     ]);
   });
+};
 
 export const readDoubled: ReadFindings = async (tx, question) =>
   (await ofPartners(tx, `SELECT e.* FROM ${DOUBLED}`, question)).map((row) => {
-    const reason = `${plural(row.rows, 'API row')} of ${row.partner_id} may repeat another and will be billed`;
+    const { partner_id: partner } = row;
+    const reason = `${plural(row.rows, 'API row')} of ${partner} may repeat another and will be billed`;
     return findingOf(row, 'doubled', reason, [
       toRun(
         'See them, and reverse what is billed twice',
-        `ledger doubled --partner ${row.partner_id}`,
-        pageOf('doubled', row.partner_id),
+        `ledger doubled --partner ${partner}`,
+        pageOf('doubled', { partner }),
       ),
-      toDo('Keep them', 'rows.separate', { partner: row.partner_id }, 'if they are sales of their own'),
+      toDo('Keep them', 'rows.separate', { partner }, 'if they are sales of their own'),
     ]);
+  });
+
+/** Our share of reversals, above zero: `70.00 USD and 5.00 EUR`. */
+const shareOf = ({ sums }: RowsOfPartner): string =>
+  sums.map(({ amount, currency }) => Amount.of(amount, currency).negated().forPeople()).join(' and ');
+
+const aboveZero = (row: RowsOfPartner): RowsOfPartner => ({
+  ...row,
+  sums: row.sums.map(({ amount, currency }) => ({
+    amount: Amount.of(amount, currency).negated().toString(),
+    currency,
+  })),
+});
+
+/** Reversals that wait until a person grants or refuses them. */
+export const readRequested: ReadFindings = async (tx, question) => {
+  const rows = `SELECT * FROM undecided_rows WHERE ${IS_REQUESTED}`;
+  return (await ofPartners(tx, rows, question)).map((row) => {
+    const { partner_id: partner } = row;
+    const due = dueOn(row.since);
+    const isOverdue = question.today > due;
+    const wait = row.rows === 1 ? 'waits' : 'wait';
+    const what = `${plural(row.rows, 'reversal')} of ${partner} ${wait}${isOverdue ? `, overdue since ${due}` : ''}`;
+    // An overdue request is another finding, so that it is reported again.
+    return findingOf(
+      aboveZero(row),
+      isOverdue ? 'overdue' : 'requested',
+      `${what}: our share of ${shareOf(row)} would go back`,
+      [
+        toRun(
+          'Grant or refuse them',
+          `reversal list --status requested --partner ${partner}`,
+          pageOf('reversals', { status: 'requested', partner }),
+        ),
+      ],
+    );
+  });
+};
+
+/** Reversals of open months that are outside the terms, and are recorded because the processor had reversed our share. */
+export const readReversedByProcessor: ReadFindings = async (tx, question) =>
+  (await ofPartners(tx, REVERSED_BY_PROCESSOR, question)).map((row) => {
+    const { partner_id: partner } = row;
+    const are = row.rows === 1 ? 'is' : 'are';
+    return findingOf(
+      aboveZero(row),
+      'reversed',
+      `${plural(row.rows, 'reversal')} of ${partner} ${are} outside the terms, but the processor has already taken ` +
+        `back our share of ${shareOf(row)}`,
+      [
+        toRun(
+          'See them',
+          `reversal list --ground processor --partner ${partner}`,
+          pageOf('reversals', { status: 'recorded', ground: 'processor', partner }),
+        ),
+      ],
+    );
   });
 
 /** Partners whose complete statement of a closed month the ledger contradicts. */

@@ -182,3 +182,13 @@ export async function insertGrounds(
     facts,
   );
 }
+
+/**
+ * SQL of the rows of open months that no rule and no person allowed, because the processor had already reversed our share.
+ * What a person records from the processor's transfers (splits/reverse.ts) is not among them.
+ */
+export const REVERSED_BY_PROCESSOR = `
+  SELECT e.* FROM ledger_rows e JOIN reversal_grounds g USING (partner_id, reversal_id)
+  JOIN audit_events a ON a.event_id = g.event_id
+  WHERE e.kind = 'reversal' AND e.posted_month > ${LAST_CLOSED} AND g.ground = 'processor'
+    AND (a.action <> 'processor.reverse' OR g.held_row_id IS NOT NULL)`;

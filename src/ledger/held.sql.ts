@@ -106,6 +106,9 @@ export async function insertHeldRows(
   );
 }
 
+/** SQL: whether a held row is a reversal that the terms do not cover, and that may not repeat another one. */
+export const IS_REQUESTED = `kind = 'reversal' AND sign <> 'held_sale' AND repeats IS NULL`;
+
 export interface HeldInFile {
   readonly file: number;
   readonly line: number;

@@ -8,6 +8,7 @@ import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { Amount } from '../money.ts';
+import { workingDaysFrom } from '../month.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { plural } from '../text.ts';
 import { type DoubledRow, forgetDoubledRows, readDoubledRows } from './doubles.sql.ts';
@@ -17,6 +18,12 @@ import { importRows } from './import.ts';
 /** Whether a held row is a reversal that is granted or refused. A reversal of a held sale follows its sale. */
 export const isRequest = ({ kind, sign }: Pick<HeldRow, 'kind' | 'sign'>): boolean =>
   kind === 'reversal' && sign !== 'held_sale';
+
+/** A request is overdue after this many working days. */
+const DECIDED_WITHIN_DAYS = 5;
+
+/** The last day on which a request is not overdue. */
+export const dueOn = (recordedAt: string): string => workingDaysFrom(recordedAt.slice(0, 10), DECIDED_WITHIN_DAYS);
 
 export interface Decided {
   readonly rows: readonly HeldRow[];

@@ -1,12 +1,13 @@
-/** Rows of imports that may repeat a sale, until a person decides: `reckoner ledger held`. */
+/** Rows that are not recorded until a person decides, requested reversals among them: `reckoner ledger held`. */
 import { z } from 'zod';
 import { flag, text } from '../actions/fields.ts';
 import { heldRowJson } from '../actions/held.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
+import { isRequest } from '../ledger/held.ts';
 import { reasonToHold } from '../ledger/import.ts';
 import { Amount } from '../money.ts';
-import { toDo } from '../remedy.ts';
+import { type ToDo, toDo } from '../remedy.ts';
 import { defineList, given, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({
@@ -23,15 +24,30 @@ const readRows = (tx: Transaction, { filter, scope, after, limit }: ListQuery<He
 const of = (amount: string, { currency }: HeldRow): Amount => Amount.of(amount, currency);
 const isOpen = ({ decision }: HeldRow): boolean => decision === null;
 
+const remediesOf = (row: HeldRow): readonly ToDo[] => {
+  const id = String(row.held_row_id);
+  return isRequest(row)
+    ? grantOrRefuse(id)
+    : [toDo('Record it', 'rows.release', { rows: [id] }), toDo('Discard it', 'rows.discard', { rows: [id] })];
+};
+
+/** The remedies of a reversal that waits. */
+export const grantOrRefuse = (row: string): readonly ToDo[] => [
+  toDo('Grant it', 'reversal.grant', { row }),
+  toDo('Refuse it', 'reversal.refuse', { row }),
+];
+
 export const heldRows = defineList({
   command: 'ledger held',
-  summary: 'List rows that may repeat a sale and are not recorded',
+  summary: 'List rows that are not recorded until a person decides',
   title: 'Held rows',
   one: 'held row',
   none: 'No rows are held.',
-  help: `Record a row that is a sale of its own, or discard a row that repeats one:
+  help: `Record a row that is a sale of its own, or discard a row that repeats one. Grant
+or refuse a reversal:
   reckoner ledger release 12 --reason 'two seats'
-  reckoner ledger discard 13 14 --reason 'sent twice'`,
+  reckoner ledger discard 13 14 --reason 'sent twice'
+  reckoner reversal grant 15 --reason 'event canceled'`,
   filters,
   sorts: ['held_row_id', 'held_row_id'],
   columns: {
@@ -42,11 +58,15 @@ export const heldRows = defineList({
       to: ({ partner_id }) => ['partners', partner_id],
     },
     kind: { heading: 'Kind', type: 'text', value: ({ kind }) => kind.replace('_', ' '), unlessSame: true },
-    own_id: { heading: 'Id', type: 'text', look: 'wrap' },
+    own_id: { heading: 'Id', type: 'text', look: 'id' },
     accepted_at: { heading: 'Accepted', type: 'instant' },
+    accepted_on: { heading: 'Accepted', type: 'date', value: ({ accepted_at }) => accepted_at },
     currency: { heading: '', type: 'text' },
     amount: { heading: 'Amount', type: 'amount', value: (row) => of(row.invoice_amount, row) },
-    why: { heading: 'Why', type: 'text', cut: true, value: ({ sign, repeats }) => reasonToHold(sign, repeats) },
+    why: {
+      ...{ heading: 'Why', type: 'text', cut: true, look: 'wrap' },
+      value: ({ sign, repeats }) => reasonToHold(sign, repeats),
+    },
     source: { heading: 'From', type: 'text', cut: true, width: 120 },
     recorded_at: { heading: 'Since', type: 'instant' },
     status: { heading: 'Status', type: 'text', value: ({ decision }) => decision ?? 'held', unlessSame: true },
@@ -59,18 +79,12 @@ export const heldRows = defineList({
     ...(['held_row_id', 'partner_id', 'kind', 'own_id', 'accepted_at', 'amount', 'currency', 'why'] as const),
     ...(['source', 'status'] as const),
   ],
-  page: ['held_row_id', 'partner_name', 'kind', 'own_id', 'accepted_at', 'amount', 'currency', 'why', 'source'],
+  page: ['held_row_id', 'partner_name', 'kind', 'own_id', 'accepted_on', 'amount', 'why', 'source'],
   ticks: {
     ...{ field: 'rows', actions: ['rows.release', 'rows.discard'] },
-    of: (row) => (isOpen(row) ? String(row.held_row_id) : null),
+    of: (row) => (isOpen(row) && !isRequest(row) ? String(row.held_row_id) : null),
   },
-  remedies: (row) =>
-    isOpen(row)
-      ? [
-          { ...toDo('Record it', 'rows.release', { rows: [String(row.held_row_id)] }), partner: row.partner_id },
-          { ...toDo('Discard it', 'rows.discard', { rows: [String(row.held_row_id)] }), partner: row.partner_id },
-        ]
-      : [],
+  remedies: (row) => (isOpen(row) ? remediesOf(row).map((each) => ({ ...each, partner: row.partner_id })) : []),
   key: ({ held_row_id }) => String(held_row_id),
   read: readRows,
   json: async (_tx, rows) => rows.map(heldRowJson),

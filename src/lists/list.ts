@@ -32,10 +32,11 @@ export interface Column<Row> {
   /** The target of a link in the console: a section, and an id or a filter. */
   to?(row: Row): Link | null;
   /**
-   * `soft`: a paler color. `quiet`: zero is shown as a dash on pages, and as nothing in a terminal. `wrap`: the value
-   * may break at any character. `hash`: a hash, in two short lines.
+   * `soft`: a paler color. `quiet`: zero is shown as a dash on pages, and as nothing in a terminal. `wrap`: a text in a
+   * wide column. `line`: a text that does not break. `id`: an identifier, which may break at any character. `hash`: a
+   * hash, in two short lines.
    */
-  readonly look?: 'soft' | 'quiet' | 'wrap' | 'hash';
+  readonly look?: 'soft' | 'quiet' | 'wrap' | 'line' | 'id' | 'hash';
   /**
    * For terminals. `cut` shortens the column if the table is too wide. `width` is the narrowest terminal that shows the
    * column. `unlessSame` hides the column if all rows have the same value.

@@ -27,6 +27,7 @@ export const CHOSEN = 'invoice:';
 const TABS = [
   ['', 'Open'],
   ['/documents', 'All documents'],
+  ['/reversals', 'Reversals'],
   ['/statement', 'Account statement'],
 ] as const;
 
@@ -206,23 +207,31 @@ function payCell(view: OpenView, item: OpenItem) {
   );
 }
 
-export function documentsScreen(view: ListView, visit: PartnerVisit): PartnerScreen {
-  const { frame, menu } = frameOf(visit, '/documents');
-  const path = '/place/documents';
-  const hrefOf = (_place: string, number: unknown) => `${path}/${encodeURIComponent(String(number))}`;
+/** A list of the partner's own rows, whose links lead to its documents. */
+function listScreen(view: ListView, visit: PartnerVisit, tab: (typeof TABS)[number]): PartnerScreen {
+  const [at, title] = tab;
+  const { frame, menu } = frameOf(visit, at);
+  const path = `/place${at}`;
+  const hrefOf = (_place: string, number: unknown) => `/place/documents/${encodeURIComponent(String(number))}`;
   return {
     ...frame,
     content: (
       <>
         {menu}
-        <Card title="All documents" flush>
-          <ListTable {...{ view, path, hrefOf, face: view.list.place ?? [] }} nothing="There are no documents yet." />
+        <Card title={title} flush>
+          <ListTable
+            {...{ view, path, hrefOf, face: view.list.place ?? [] }}
+            nothing={`There are no ${view.list.one}s yet.`}
+          />
           <ListPager view={view} path={path} />
         </Card>
       </>
     ),
   };
 }
+
+export const documentsScreen = (view: ListView, visit: PartnerVisit): PartnerScreen => listScreen(view, visit, TABS[1]);
+export const reversalsScreen = (view: ListView, visit: PartnerVisit): PartnerScreen => listScreen(view, visit, TABS[2]);
 
 export function statementScreen({ statement }: PartnerStatementView, visit: PartnerVisit): PartnerScreen {
   const { frame, menu } = frameOf(visit, '/statement');

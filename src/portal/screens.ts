@@ -5,11 +5,12 @@ import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '../cons
 import { refuse } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { invoices } from '../lists/invoices.ts';
+import { reversals } from '../lists/reversals.ts';
 import { endPartnerSession } from '../partners/sign-in.sql.ts';
 import { disputeInvoice, disputeScreen } from './dispute.tsx';
 import { documentScreen, FILE_LINKS, readOwnInvoice } from './document.tsx';
 import { FILE_ROUTES, openFile } from './files.ts';
-import { documentsScreen, openScreen, readOpen, statementScreen } from './overview.tsx';
+import { documentsScreen, openScreen, readOpen, reversalsScreen, statementScreen } from './overview.tsx';
 import { cancelPayment, payInvoices, paymentScreen, readPayment } from './pay.tsx';
 import type { PartnerRoutes, PartnerVisit } from './route.ts';
 
@@ -20,6 +21,12 @@ export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, 
     '/documents',
     (tx, { partnerId, today, query, context }) => readList(tx, invoices, query, { scope: [partnerId], today, context }),
     documentsScreen,
+  );
+  screen(
+    '/reversals',
+    (tx, { partnerId, today, query, context }) =>
+      readList(tx, reversals, { view: 'all', ...query }, { scope: [partnerId], today, context }),
+    reversalsScreen,
   );
   screen(
     '/statement',

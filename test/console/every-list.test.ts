@@ -15,7 +15,7 @@ import { identify } from '../../src/people/users.ts';
 import { type Books, HARBOUR, inv, openBooks } from '../payments/books.ts';
 import { ADMINISTRATOR, invite, serveConsole, signedIn } from '../support/console.ts';
 import type { Served } from '../support/service.ts';
-import { quote } from '../support/world.ts';
+import { quote, reversal } from '../support/world.ts';
 
 const FOLDER = join(import.meta.dirname, '../../src/lists');
 const LISTS: readonly List[] = (
@@ -36,6 +36,11 @@ beforeAll(async () => {
   await books.record({ number: inv(1), amount: '10.00', reference: 'one' });
   const sale = quote({ partner_id: HARBOUR, accepted_at: '2026-10-10T12:00:00Z' });
   await books.rows([sale, { ...sale, quote_id: 'again' }]);
+  const sold = await books.sql<Record<string, string>>(
+    `SELECT partner_id, quote_id, enrollment_id, policy_id, currency, (-invoice_amount)::text AS "spotPrice",
+            '0' AS "partnerCut", (-invoice_amount)::text AS "invoiceAmount" FROM ledger_rows WHERE posted_month <= '2026-09'`,
+  );
+  await books.rows(sold.map((row) => reversal(row, { ...row, kind: 'reversal', accepted_at: '2026-10-14T12:00:00Z' })));
   await books.sql(
     `INSERT INTO doubled_rows SELECT posted_month, partner_id, entry_id, 'first' FROM ledger_rows WHERE quote_id = $1`,
     [sale['quote_id']],
@@ -145,7 +150,8 @@ describe.each(LISTS.map((list) => [list.command, list] as const))('%s', (_, list
       const after = (await read(list, { sort, after: all[at] as string, limit: 2 })).map(keyOf);
       expect([sort, after]).toEqual([sort, all.slice(at + 1, at + 3)]);
       const page = (view: { rows: readonly unknown[] }) => view.rows.map(keyOf);
-      const question = { ...questionOf(list), sort, after: all[at] as string };
+      // Some lists begin with those rows that wait.
+      const question = { ...questionOf(list), sort, after: all[at] as string, view: 'all' };
       expect(page(await books.database.reading((tx) => readList(tx, list, question, seen())))).toEqual(
         all.slice(at + 1, at + 51),
       );

@@ -103,6 +103,9 @@ export function partnerScreen(view: PartnerOverview, { user }: { user: Seer }): 
         <a class="button" href={addressOf('/console/payments/all', { partner: partner.partner_id })}>
           All payments
         </a>
+        <a class="button" href={addressOf('/console/queue/reversals', { view: 'all', partner: partner.partner_id })}>
+          All reversals
+        </a>
         <ActionLink
           user={user}
           action="payment.record"

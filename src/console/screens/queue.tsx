@@ -98,6 +98,11 @@ function pageOf({ item, partners }: WorkItem, user: Seer): string {
       return addressOf('/console/queue/rows', { partner: name });
     case 'doubled':
       return addressOf('/console/queue/doubled', { partner: name });
+    case 'requested':
+    case 'overdue':
+      return addressOf('/console/queue/reversals', { status: 'requested', partner: name });
+    case 'reversed':
+      return addressOf('/console/queue/reversals', { status: 'recorded', ground: 'processor', partner: name });
     case 'stated':
       return addressOf('/console/feeds', { partner: name });
     case 'verify':
@@ -222,6 +227,11 @@ export function queueScreen(view: QueueView, seen: { reader: PageUser; user: See
   return {
     place: 'queue',
     title: 'Work queue',
+    actions: (
+      <a class="button" href="/console/queue/reversals">
+        Reversals
+      </a>
+    ),
     lead: counts.all === 0 && whose === undefined ? 'nothing to decide' : `${plural(counts.all, 'item')} to decide`,
     content: (
       <>
