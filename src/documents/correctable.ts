@@ -33,7 +33,11 @@ export async function invoiceToCorrect(
 }
 
 /** Refuses what waits until a document is released, such as the use of a credit note's credit. */
-export function refuseHeld({ number, held_at, hold_reason }: Pick<DocumentRow, 'number' | 'held_at' | 'hold_reason'>) {
+export function refuseHeld({
+  number,
+  held_at,
+  hold_reason,
+}: Pick<DocumentRow, 'number' | 'held_at' | 'hold_reason'>): void {
   if (held_at !== null) throw refuse('document_on_hold', { number, since: held_at, reason: hold_reason ?? '' });
 }
 
