@@ -1,6 +1,7 @@
 import type { Transaction } from '../database/transaction.ts';
 import { typedAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { type DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
 import { type HeldRow, readHeldRows, readWithRelated } from '../ledger/held.sql.ts';
@@ -121,6 +122,7 @@ export const reversalGrant = defineAction({
     const amounts = held && grantedAmounts(held.currency, { invoiceAmount, partnerCut });
     return grantReversal(tx, context, { id: row, amounts, reason });
   },
+  committed: () => failpoint('reversal.committed'),
   facts: (tx, { row }, granted) => factsOf(tx, [row], { granted: granted?.rows ?? [] }),
   amounts: (_seen, _input, { rows }) => sharesOf(rows),
   report: (tx, _context, { result }) => resultOf(tx, result, 'recorded'),
@@ -135,6 +137,7 @@ export const reversalRefuse = defineAction({
   subject: ({ row }) => String(row),
   partners: (tx, { row }) => partnersOf(tx, [row]),
   perform: (tx, context, { row, reason }) => refuseReversal(tx, context, { id: row, reason }),
+  committed: () => failpoint('reversal.committed'),
   facts: (tx, { row }) => factsOf(tx, [row], { alone: true }),
   amounts: (_seen, _input, { rows }) => sharesOf(rows),
   report: (tx, _context, { result }) => resultOf(tx, result, 'refused'),

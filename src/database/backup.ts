@@ -123,11 +123,11 @@ const OURS = `
                           'schema_records')`;
 
 /**
- * Triggers require these orders in addition to foreign keys: a row's policy and event must exist, and no row can be
- * posted to a closed month.
+ * Triggers require these orders in addition to foreign keys: a row's policy and event and a reversal's ground must exist,
+ * and no row can be posted to a closed month.
  */
 const AFTER_BY_TRIGGER: Readonly<Record<string, readonly string[]>> = {
-  ledger_rows: ['policies', 'audit_events'],
+  ledger_rows: ['policies', 'audit_events', 'reversal_grounds'],
   closed_months: ['ledger_rows'],
   log_checkpoints: ['ledger_rows'],
 };

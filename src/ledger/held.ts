@@ -7,6 +7,7 @@
 import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
 import type { Amount } from '../money.ts';
 import { workingDaysFrom } from '../month.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
@@ -94,6 +95,7 @@ export async function recordTakenBack(
   const recorded = rows.filter((_, index) => !bad.has(index + 1));
   if (event_id === null) return [];
   await decideRecorded(tx, context, recorded, { reason: TAKEN_BACK, eventId: event_id });
+  failpoint('processor.covered');
   return recorded;
 }
 
@@ -185,11 +187,14 @@ export async function separateRows(
   return rows;
 }
 
-const decide = (
+async function decide(
   tx: Transaction,
   rows: readonly Pick<HeldRow, 'held_row_id'>[],
   decision: Omit<Parameters<typeof insertDecisions>[1], 'ids'>,
-): Promise<void> => insertDecisions(tx, { ids: rows.map(({ held_row_id }) => held_row_id), ...decision });
+): Promise<void> {
+  await insertDecisions(tx, { ids: rows.map(({ held_row_id }) => held_row_id), ...decision });
+  failpoint('reversal.decided');
+}
 
 const subjectOf = ([first, ...more]: readonly HeldRow[]): string =>
   `${first?.partner_id} ${first?.own_id}${more.length === 0 ? '' : ` and ${plural(more.length, 'more row')}`}`;

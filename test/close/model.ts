@@ -22,6 +22,8 @@ export interface Intent {
   part: 'half' | 'all';
 }
 
+type Sums = 'partner_cut' | 'invoice_amount';
+
 interface Quote {
   readonly fields: { quote_id: string; partner_id: string; policy_id: string; currency: Currency };
   cut: number;
@@ -75,13 +77,25 @@ export class Model {
     this.post(index, {}, minor(row.partnerCut), minor(row.invoiceAmount));
   }
 
-  /** A sale of its own that a person released. */
-  recordedSale(row: HeldRow): void {
-    const { quote_id, partner_id, policy_id, partner_cut, invoice_amount } = row;
+  /** A row that was sent and waits for a person: it is not in the ledger. */
+  held(row: Record<string, unknown>): void {
+    const index = this.quotes.findIndex(({ fields }) => fields.quote_id === row['quote_id']);
+    const { currency } = (this.quotes[index] as Quote).fields;
+    const minor = (field: string) => Math.round(Number(row[field]) * 10 ** DIGITS[currency]);
+    this.post(index, {}, -minor('partnerCut'), -minor('invoiceAmount'));
+    this.rows -= 2;
+  }
+
+  /** A row that a person or the processor let into the ledger, or that the API recorded. */
+  recorded(row: Pick<HeldRow, 'kind' | 'quote_id' | 'partner_id' | 'policy_id' | 'currency' | Sums>): void {
+    const { kind, quote_id, partner_id, policy_id, partner_cut, invoice_amount } = row;
     const currency = row.currency as Currency;
     const minor = (amount: string) => Math.round(Number(amount) * 10 ** DIGITS[currency]);
-    this.quotes.push({ fields: { quote_id, partner_id, policy_id, currency }, cut: 0, rest: 0 });
-    this.post(this.quotes.length - 1, {}, minor(partner_cut), minor(invoice_amount));
+    if (kind === 'quote_accepted') {
+      this.quotes.push({ fields: { quote_id, partner_id, policy_id, currency }, cut: 0, rest: 0 });
+    }
+    const index = this.quotes.findIndex(({ fields }) => fields.quote_id === quote_id);
+    this.post(index, {}, minor(partner_cut), minor(invoice_amount));
   }
 
   private post(index: number, own: object, cut: number, rest: number): Record<string, unknown> {

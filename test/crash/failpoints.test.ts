@@ -119,7 +119,13 @@ const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
 /** The files beside this one that kill at these failpoints, by the first word of their names. */
 const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
   ...{ accept: 'acceptances', approval: 'approvals', user: 'approvals', work: 'approvals', checkout: 'checkouts' },
-  ...{ processor: 'splits', shares: 'splits', events: 'partner-events', webhook: 'partner-events' },
+  ...{
+    reversal: 'reversals',
+    processor: 'splits',
+    shares: 'splits',
+    events: 'partner-events',
+    webhook: 'partner-events',
+  },
 };
 const wordOf = (failpoint: Failpoint): string => failpoint.split('.')[0] as string;
 

@@ -8,13 +8,18 @@ import { type Ran, reckoner, command as stayed } from '../support/program.ts';
 import { startStripe } from '../support/stripe/stand-in.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
-import { openWorld, partner, quote } from '../support/world.ts';
+import { openWorld, partner, quote, reversal } from '../support/world.ts';
 
 const AT = '2026-07-10T12:00:00Z';
 const pulled = share(700, AT, { quote_id: 'q-pulled' });
 const nameless = share(700, AT);
 const stray = share(300, AT);
-const MOVED = ndjson([pulled, reversedTransfers(pulled, 700, AT), nameless, stray]);
+/** What the partner has asked to reverse, and the processor has. */
+const asked = share(700, AT, { quote_id: 'q-asked' });
+const MOVED = ndjson([
+  ...[pulled, reversedTransfers(pulled, 700, AT), nameless, stray, asked],
+  reversedTransfers(asked, 700, AT),
+]);
 const LATE = share(700, '2026-08-02T12:00:00Z', { quote_id: 'q-missing' });
 const READ = share(700, AT, { quote_id: 'q-read' });
 const OUT = payout(700, '2026-07-12T12:00:00Z');
@@ -38,6 +43,7 @@ const KILLED: Partial<Record<Failpoint, Command>> = {
   'processor.read': 'poll',
   'processor.paid_out': 'poll',
   'processor.reversed': 'reverse',
+  'processor.covered': 'import',
   'shares.billed': 'bill',
   'shares.paid': 'pay',
 };
@@ -58,11 +64,19 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
       }),
     ]);
     await world.rows(
-      ['q-pulled', 'q-read', 'q-missing', 'q-nameless'].map((quote_id) =>
+      ['q-pulled', 'q-read', 'q-missing', 'q-nameless', 'q-asked'].map((quote_id) =>
         quote({ quote_id, accepted_at: AT, enrollment_id: '' }),
       ),
     );
     await world.close();
+    const request = reversal(quote({ quote_id: 'q-asked', enrollment_id: '' }), { reversal_id: 'rv-asked' });
+    const refund = {
+      spotPrice: '-7.00',
+      partnerCut: '0.00',
+      invoiceAmount: '-7.00',
+      accepted_at: '2026-07-20T12:00:00Z',
+    };
+    expect(await world.rows([{ ...request, ...refund }])).toMatchObject({ held: 1 });
     writeFileSync(join(world.home, 'moved.ndjson'), MOVED);
     writeFileSync(join(world.home, 'late.ndjson'), ndjson([LATE]));
     const reckon = (command: Command, env: Record<string, string> = {}): Promise<Ran> =>
@@ -90,6 +104,8 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
               (SELECT count(*)::int FROM payout_contents) AS paid_out,
               (SELECT count(*)::int FROM reversal_evidence) AS reversals, (SELECT count(*)::int FROM missing_shares) AS billed,
               (SELECT count(*)::int FROM balance_transaction_closings) AS closed,
+              (SELECT count(*)::int FROM reversal_grounds WHERE ground = 'processor') AS by_processor,
+              (SELECT count(*)::int FROM undecided_rows) AS undecided,
               (SELECT count(*)::int FROM share_payments) AS paid, (SELECT count(*)::int FROM payment_applications) AS applied`,
     );
     return { found, counts };
@@ -112,7 +128,19 @@ for (const failpoint of someOf(KILLS, times({ few: 2, short: 3, long: KILLS.leng
     undisturbed ??= run();
     expect(await undisturbed).toMatchObject({
       counts: [
-        { balance_transactions: 7, shares: 5, paid_out: 1, reversals: 1, billed: 1, closed: 1, paid: 1, applied: 1 },
+        {
+          ...{
+            balance_transactions: 9,
+            shares: 7,
+            paid_out: 1,
+            reversals: 1,
+            billed: 1,
+            closed: 1,
+            paid: 1,
+            applied: 1,
+          },
+          ...{ by_processor: 2, undecided: 0 },
+        },
       ],
     });
     expect(await run(failpoint)).toEqual(await undisturbed);
