@@ -152,7 +152,7 @@ CREATE INDEX audit_events_of_action ON audit_events (action, event_id);
 CREATE INDEX audit_events_of_user ON audit_events (user_id) WHERE user_id IS NOT NULL;
 CREATE INDEX audit_events_of_name ON audit_events (coalesce(claimed_by, lower(os_user))) WHERE user_id IS NULL;
 -- For the amounts that approval thresholds add up (src/approvals/amounts-before.ts).
-CREATE INDEX audit_events_compared ON audit_events (user_id, occurred_at) WHERE jsonb_exists(details, 'compared');
+CREATE INDEX audit_events_compared ON audit_events (occurred_at) WHERE jsonb_exists(details, 'compared');
 -- Events are recorded nearly in the order of their times, so a block range index is enough.
 CREATE INDEX audit_events_by_time ON audit_events USING brin (occurred_at) WITH (autosummarize = on);
 CALL make_fact('audit_events', while_paused => true);

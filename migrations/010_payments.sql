@@ -289,6 +289,7 @@ CREATE TABLE small_differences (
     REFERENCES payment_applications (payment_application_id, document_id, currency)
 );
 CREATE INDEX small_differences_of_document ON small_differences (document_id);
+CREATE INDEX small_differences_of_event ON small_differences (event_id);
 CALL require_open_books('small_differences');
 CALL make_fact('small_differences');
 

@@ -27,6 +27,7 @@ const COMMANDS_BY_HAND: Exceptions = {
   'cli/commands/export-gl.ts': 'the files of an export are written here, also those of an earlier part',
   'cli/commands/invoice/link.ts': '--rotate and --revoke are two actions',
   'cli/commands/invoice/write-off.ts': '--undo is another action than a write-off',
+  'cli/commands/ledger.ts': 'files of any size are read while their rows are staged',
   'cli/commands/reconcile.ts': 'it reports, reverses and bills',
   'cli/commands/remind.ts': 'what is due is also a sheet',
 };

@@ -60,10 +60,12 @@ function fieldNames(schema: unknown): string[] {
 }
 
 test('a rule of approval names an action that persons do', () => {
-  expect(problems(withValue('approvals', { 'invoice.void': {} }))).toEqual([]);
+  expect(problems(withValue('approvals', { 'invoice.void': {}, 'ledger.import': {}, adjustments: {} }))).toEqual([]);
   expect(problems(withValue('approvals', { 'invoice.viod': {}, 'ledger.pause': {} }))).toEqual([
-    expect.stringMatching(/^approvals\.invoice\.viod: is not an action that can need approval: .*invoice\.void, /),
-    expect.stringMatching(/^approvals\.ledger\.pause: is not an action/),
+    expect.stringMatching(
+      /^approvals\.invoice\.viod: is neither 'adjustments' nor an action that can need approval: .*invoice\.void, /,
+    ),
+    expect.stringMatching(/^approvals\.ledger\.pause: is neither 'adjustments' nor an action/),
   ]);
 });
 

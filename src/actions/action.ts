@@ -28,6 +28,7 @@
  *    than the action, write the command by hand in cli/commands/, with `doing` of cli/run-action.ts.
  */
 import { z } from 'zod';
+import type { Adjustment } from '../approvals/amounts-before.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { NameOf } from '../field-names.ts';
@@ -101,6 +102,9 @@ export interface ActionOutcome<Input, Result, Followed> {
   readonly preview: boolean;
 }
 
+/** Returns whether an action may record the result that it foresees. */
+export type Agree<Result> = (foreseen: Result) => Promise<boolean>;
+
 // These are methods and not properties, so that an action with a specific input type is assignable to Action.
 interface Parts<Input, Result, Followed, Json> {
   /** A noun and a verb, as in its audit event: `invoice.void`. */
@@ -123,7 +127,11 @@ interface Parts<Input, Result, Followed, Json> {
    * the action are refused before files are read, so `partners` must not open files.
    */
   read?(context: ActionContext, input: Input): Promise<unknown>;
-  perform(tx: Transaction, context: ActionContext, input: Input): Promise<Result>;
+  /**
+   * An action with `requestOf` calls `agree` with its result before it records anything. If the answer is no, the
+   * action records nothing.
+   */
+  perform(tx: Transaction, context: ActionContext, input: Input, agree?: Agree<Result>): Promise<Result>;
   /**
    * Runs an action with several transactions, such as a close, through `context.permitted`. Previews, confirmed actions
    * and approved actions use `perform` instead.
@@ -148,6 +156,23 @@ interface Parts<Input, Result, Followed, Json> {
    * thresholds.
    */
   amounts(seen: FactsChange, input: Input, result: Result): readonly Amount[];
+  /**
+   * What the action takes from our share, or no longer claims, by partner: granted reversals, credit, write-offs, small
+   * differences. The actions that have this function share the approval rule `adjustments`, which adds up their amounts
+   * over all users. checks.sql recomputes the amounts from the facts of these actions (table `adjustments`).
+   */
+  adjusts?(tx: Transaction, seen: FactsChange, input: Input, result: Result): Promise<readonly Adjustment[]>;
+  /**
+   * Set if `perform` takes the importers' lock. The lock is then taken before amounts are compared, as in an import of
+   * rows. A different order could deadlock.
+   */
+  readonly locksImporters?: true;
+  /**
+   * For an action whose input is too large to be kept, or to be read twice. A request for approval keeps what this
+   * function returns, instead of the input. The approval does not perform the action: the requester repeats it with the
+   * same input.
+   */
+  requestOf?(input: Input, foreseen: Result): unknown;
   report(tx: Transaction, context: ActionContext, done: ActionOutcome<Input, Result, Followed>): Promise<Report<Json>>;
 }
 

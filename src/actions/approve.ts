@@ -9,33 +9,52 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readActiveUser } from '../people/users.sql.ts';
 import { actAs } from '../people/users.ts';
+import { minuteOf } from '../text.ts';
 import type { Action, ActionContext, Report } from './action.ts';
 import type { Consequence } from './consequence.ts';
 import { ACTIONS } from './loaded.ts';
 import { previewAction, type RunOptions, runAction } from './run.ts';
 
-/** Records the approval and performs the action in one transaction. E-mails are sent after this transaction. */
+export interface Approved extends Report {
+  /** False if the requester must repeat the action. */
+  readonly isDone: boolean;
+}
+
+/**
+ * Records the approval and performs the action in one transaction. E-mails are sent after this transaction. An action
+ * whose input was not kept is performed when the requester repeats it.
+ */
 export async function approveRequest(
   context: ActionContext,
   requestId: number,
   { reason, ...options }: { reason: string | null } & Omit<RunOptions, 'approval'>,
-): Promise<Report> {
+): Promise<Approved> {
   const { database, actor } = context;
   const { request, requester } = await database.reading((tx) => readAsked(tx, context, requestId));
+  if (request.preview.repeats) {
+    await endRequest(context, requestId, 'approve', reason);
+    const until = minuteOf(request.expires_at);
+    const text = `It is done when ${request.requester} repeats it with the same files, until ${until}.`;
+    return { isDone: false, json: null, text };
+  }
   const approval = { requestId, approver: actor, reason };
-  return runAction(requester, actionOf(request), request.input, { ...options, approval });
+  return { isDone: true, ...(await runAction(requester, actionOf(request), request.input, { ...options, approval })) };
 }
 
-/** Returns the effect that a requested action would have now. Refuses what the action refuses. */
-export async function previewRequest(context: ActionContext, requestId: number): Promise<Consequence> {
+/**
+ * Returns the effect that a requested action would have now. Refuses what the action refuses. Undefined if the input
+ * was not kept.
+ */
+export async function previewRequest(context: ActionContext, requestId: number): Promise<Consequence | undefined> {
   const { request, requester } = await context.database.reading((tx) => readAsked(tx, context, requestId));
+  if (request.preview.repeats) return undefined;
   return previewAction(requester, actionOf(request), request.input, { isAsked: true });
 }
 
 export function endRequest(
   context: ActionContext,
   requestId: number,
-  decision: Exclude<Decision, 'approve'>,
+  decision: Decision,
   reason: string | null,
 ): Promise<RequestRow> {
   return context.database.transaction(async (tx) => {

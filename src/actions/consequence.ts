@@ -1,11 +1,13 @@
 /** Computes an action's effect by performing it in a transaction that is rolled back. */
 import { createHash } from 'node:crypto';
+import type { Adjustment } from '../approvals/amounts-before.ts';
 import type { PreviewedChange, StoredPreview } from '../approvals/requests.sql.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { inNames } from '../field-names.ts';
 import { Amount, moneyText } from '../money.ts';
+import { plural } from '../text.ts';
 import { printable } from '../text-table.ts';
-import type { Action, ActionContext, ActionOutcome, Facts, FactsChange, Report } from './action.ts';
+import type { Action, ActionContext, ActionOutcome, Agree, Facts, FactsChange, Report } from './action.ts';
 import { namesOf } from './command.ts';
 import { inputInWords } from './fields.ts';
 
@@ -14,6 +16,8 @@ interface Figures {
   readonly changes: readonly Change[];
   /** One amount for each currency, for the thresholds of approval rules. */
   readonly amounts: readonly Amount[];
+  /** One amount above zero for each partner and currency, for the rule for adjustments. */
+  readonly adjustments: readonly Adjustment[];
 }
 
 /** The effect that an action would have now, with a report for people. */
@@ -32,9 +36,26 @@ export async function consequenceOf<Input, Result, Followed, Json>(
 ): Promise<Consequence<Json>> {
   const undone: ActionContext = { ...context, undone: true };
   const { result, ...figures } = await performSeen(tx, undone, action, input);
-  const tried = { input, result, delivered: false, followed: undefined, preview: true };
-  return { ...figures, report: await reportOf(tx, undone, action, tried) };
+  return { ...figures, report: await reportOf(tx, undone, action, tried(input, result)) };
 }
+
+/** Returns the effect of an action that foresees its result and has recorded nothing yet. */
+export async function consequenceForeseen<Input, Result>(
+  tx: Transaction,
+  context: ActionContext,
+  action: Action<Input, Result>,
+  input: Input,
+  result: Result,
+): Promise<Consequence> {
+  const undone: ActionContext = { ...context, undone: true };
+  const before = await action.facts(tx, input, undefined, undone);
+  const figures = await figuresOf(tx, undone, action, input, { before, result });
+  return { ...figures, report: await reportOf(tx, undone, action, tried(input, result)) };
+}
+
+const tried = <Input, Result>(input: Input, result: Result) => ({
+  ...{ input, result, delivered: false, followed: undefined, preview: true },
+});
 
 /** Returns the action's report, with the interface's own names for fields. */
 export async function reportOf<Input, Result, Followed, Json>(
@@ -57,13 +78,41 @@ export async function performSeen<Input, Result>(
   context: ActionContext,
   action: Action<Input, Result>,
   input: Input,
+  agree?: Agree<Result>,
 ): Promise<Figures & { readonly result: Result }> {
   const factsBefore = (reader: Transaction) => action.facts(reader, input, undefined, context);
   const shown = context.undone && (await factsBefore(tx));
-  const result = await action.perform(tx, context, input);
+  const result = await action.perform(tx, context, input, agree);
   const before = shown ?? (await context.database.reading(factsBefore));
+  return { result, ...(await figuresOf(tx, context, action, input, { before, result })) };
+}
+
+async function figuresOf<Input, Result>(
+  tx: Transaction,
+  context: ActionContext,
+  action: Action<Input, Result>,
+  input: Input,
+  { before, result }: { readonly before: Facts; readonly result: Result },
+): Promise<Figures> {
   const seen = { before, after: await action.facts(tx, input, result, context) };
-  return { result, changes: changesOf(seen), amounts: action.amounts(seen, input, result) };
+  return {
+    changes: changesOf(seen),
+    amounts: action.amounts(seen, input, result),
+    adjustments: summed((await action.adjusts?.(tx, seen, input, result)) ?? []),
+  };
+}
+
+/** Adds up adjustments by partner and currency, in the order of partners. */
+function summed(adjustments: readonly Adjustment[]): Adjustment[] {
+  const sums = new Map<string, Adjustment>();
+  for (const { partner, amount } of adjustments) {
+    const name = `${partner} ${amount.currency}`;
+    sums.set(name, { partner, amount: sums.get(name)?.amount.plus(amount) ?? amount });
+  }
+  return [...sums.keys()]
+    .sort()
+    .map((name) => sums.get(name) as Adjustment)
+    .filter(({ amount }) => amount.isPositive());
 }
 
 /** Computes the effect and rolls back to a savepoint, so that the caller's transaction can continue. */
@@ -80,25 +129,47 @@ export async function consequenceAside<Input>(
   return consequence;
 }
 
-const amountsOf = ({ amounts }: Pick<Figures, 'amounts'>) =>
+const amountsOf = (amounts: readonly Amount[]) =>
   amounts.map((each) => ({ currency: each.currency, amount: each.toString() }));
 
 /**
  * Returns a digest of a preview's figures. A confirmed or approved action is done only if the digest is the same. The
  * digest does not cover the report, because a report may name new ids.
  */
-export const digestOf = (figures: Figures): string =>
+export const digestOf = ({ changes, amounts, adjustments }: Figures): string =>
   createHash('sha256')
-    .update(JSON.stringify([figures.changes, amountsOf(figures).map(Object.values)]))
+    .update(
+      JSON.stringify([
+        changes,
+        amountsOf(amounts).map(Object.values),
+        ...(adjustments.length === 0 ? [] : [adjustments.map(({ partner, amount }) => [partner, amount.forPeople()])]),
+      ]),
+    )
     .digest('hex');
 
+/** The maximum number of partners whose adjustments a request lists. */
+const ADJUSTMENTS_SHOWN = 20;
+
 /** Returns the preview that a request for approval stores: the input in words, and the action's effect. */
-export const storedPreview = <Input>(action: Action<Input>, input: Input, consequence: Consequence): StoredPreview => ({
-  title: action.title,
-  changes: consequence.changes,
-  amounts: amountsOf(consequence),
-  text: [...inputInWords(action.input, input).map(printable), '', consequence.report.text].join('\n'),
-});
+export const storedPreview = <Input>(action: Action<Input>, input: Input, consequence: Consequence): StoredPreview => {
+  const { changes, amounts, adjustments, report } = consequence;
+  const adjusted = adjustments
+    .slice(0, ADJUSTMENTS_SHOWN)
+    .map(({ partner, amount }) => `Adjusted for ${partner}: ${amount.forPeople()}`);
+  const more = adjustments.length - adjusted.length;
+  return {
+    ...{ title: action.title, changes, amounts: amountsOf(amounts.filter((each) => !each.isZero())) },
+    text: [
+      ...inputInWords(action.input, input).map(printable),
+      ...adjusted,
+      ...(more > 0 ? [`and for ${plural(more, 'more partner')}`] : []),
+      ...(action.requestOf ? ['After the approval, the requester repeats this with the same files.'] : []),
+      '',
+      report.text,
+    ].join('\n'),
+    ...(action.requestOf && { repeats: true }),
+  };
+};
 
 const shown = (value: Amount | string | null | undefined): string | null =>
   value instanceof Amount ? moneyText(value.toString(), value.currency) : (value ?? null);

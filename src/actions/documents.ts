@@ -1,3 +1,4 @@
+import type { Adjustment } from '../approvals/amounts-before.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readIdsOf } from '../delivery/documents.sql.ts';
 import { type DocumentJson, documentJson } from '../documents/document.ts';
@@ -50,18 +51,35 @@ export function factsOf(row: DocumentRow): Facts[string] {
   };
 }
 
+/** Returns the sums of fields over several things, one sum for each currency. */
+export const amountsIn = (facts: Facts, things: readonly string[], ...fields: readonly string[]): Amount[] =>
+  sumsOf(
+    things
+      .flatMap((thing) => fields.map((field) => facts[thing]?.[field]))
+      .filter((value): value is Amount => value instanceof Amount),
+  );
+
 /**
- * Returns the sums of fields over several things, one sum for each currency. Absolute values are added, so that
- * outgoing money cannot keep the sum under an approval threshold.
+ * Returns one sum for each currency. Absolute values are added, so that outgoing money cannot keep the sum under an
+ * approval threshold.
  */
-export function amountsIn(facts: Facts, things: readonly string[], ...fields: readonly string[]): Amount[] {
+export function sumsOf(amounts: readonly Amount[]): Amount[] {
   const sums = new Map<string, Amount>();
-  for (const value of things.flatMap((thing) => fields.map((field) => facts[thing]?.[field]))) {
-    if (!(value instanceof Amount)) continue;
-    const size = value.isNegative() ? value.negated() : value;
+  for (const amount of amounts) {
+    const size = amount.isNegative() ? amount.negated() : amount;
     sums.set(size.currency, sums.get(size.currency)?.plus(size) ?? size);
   }
   return [...sums.values()];
+}
+
+/** Returns amounts that are adjusted for the partner of a document. */
+export async function adjustmentsOf(
+  tx: Transaction,
+  number: string,
+  amounts: readonly Amount[],
+): Promise<Adjustment[]> {
+  const [partner = NOBODY] = await partnersOfDocuments(tx, [number]);
+  return amounts.map((amount) => ({ partner, amount }));
 }
 
 /**

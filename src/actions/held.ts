@@ -1,3 +1,4 @@
+import type { Adjustment } from '../approvals/amounts-before.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { typedAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -18,7 +19,7 @@ import { Amount } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';
 import { plural } from '../text.ts';
 import { defineAction, type Facts } from './action.ts';
-import { amountsIn } from './documents.ts';
+import { amountsIn, sumsOf } from './documents.ts';
 import { amount, line, reason, several, text, whole } from './fields.ts';
 
 const heldRowIds = () =>
@@ -82,6 +83,7 @@ export const rowsRelease = defineAction({
   input: { rows: heldRowIds(), reason: reason() },
   subject: ({ rows }) => rows.join(' '),
   partners: (tx, { rows }) => partnersOf(tx, rows),
+  locksImporters: true,
   perform: (tx, context, { rows, reason }) => releaseRows(tx, context, { ids: rows, reason }),
   facts: (tx, { rows }) => factsOf(tx, rows),
   amounts: ({ before }) => amountsIn(before, Object.keys(before), 'amount'),
@@ -96,6 +98,7 @@ export const rowsDiscard = defineAction({
   input: { rows: heldRowIds(), reason: reason() },
   subject: ({ rows }) => rows.join(' '),
   partners: (tx, { rows }) => partnersOf(tx, rows),
+  locksImporters: true,
   perform: (tx, context, { rows, reason }) => discardRows(tx, context, { ids: rows, reason }),
   facts: (tx, { rows }) => factsOf(tx, rows),
   amounts: ({ before }) => amountsIn(before, Object.keys(before), 'amount'),
@@ -117,6 +120,7 @@ export const reversalGrant = defineAction({
   },
   subject: ({ row }) => String(row),
   partners: (tx, { row }) => partnersOf(tx, [row]),
+  locksImporters: true,
   async perform(tx, context, { row, invoiceAmount, partnerCut, reason }) {
     const [held] = await readHeldRows(tx, { ids: [row] });
     const amounts = held && grantedAmounts(held.currency, { invoiceAmount, partnerCut });
@@ -124,7 +128,8 @@ export const reversalGrant = defineAction({
   },
   committed: () => failpoint('reversal.committed'),
   facts: (tx, { row }, granted) => factsOf(tx, [row], { granted: granted?.rows ?? [] }),
-  amounts: (_seen, _input, { rows }) => sharesOf(rows),
+  amounts: (_seen, _input, { rows }) => sumsOf(sharesOf(rows).map(({ amount }) => amount)),
+  adjusts: async (_tx, _seen, _input, { rows }) => sharesOf(rows),
   report: (tx, _context, { result }) => resultOf(tx, result, 'recorded'),
 });
 
@@ -136,18 +141,21 @@ export const reversalRefuse = defineAction({
   input: { row: HELD_REVERSAL(), reason: line('Reason', 'The reason. It is recorded, and the partner is told.') },
   subject: ({ row }) => String(row),
   partners: (tx, { row }) => partnersOf(tx, [row]),
+  locksImporters: true,
   perform: (tx, context, { row, reason }) => refuseReversal(tx, context, { id: row, reason }),
   committed: () => failpoint('reversal.committed'),
   facts: (tx, { row }) => factsOf(tx, [row], { alone: true }),
-  amounts: (_seen, _input, { rows }) => sharesOf(rows),
+  amounts: (_seen, _input, { rows }) => sumsOf(sharesOf(rows).map(({ amount }) => amount)),
   report: (tx, _context, { result }) => resultOf(tx, result, 'refused'),
 });
 
-/** Our shares of reversals, above zero, by currency. */
-const sharesOf = (rows: readonly HeldRow[]): Amount[] =>
+/** Our shares of reversals, above zero, with their partner. */
+const sharesOf = (rows: readonly HeldRow[]): Adjustment[] =>
   rows
     .filter(({ kind }) => kind === 'reversal')
-    .map(({ invoice_amount, currency }) => Amount.of(invoice_amount, currency).negated());
+    .map(({ partner_id: partner, invoice_amount, currency }) => ({
+      ...{ partner, amount: Amount.of(invoice_amount, currency).negated() },
+    }));
 
 /** The amounts of the options, which are given together or not at all. Refusal: argument_invalid. */
 function grantedAmounts(

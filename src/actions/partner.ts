@@ -21,6 +21,7 @@ export const partnerImport = defineAction({
   subject: ({ file }) => file.name,
   partners: async () => 'all',
   read: async (_context, { file }) => refuseUnsplittable(await partnersIn(file), file.name),
+  locksImporters: true,
   perform: async (tx, { actor, environment, settings }, { file }) =>
     importPartners(tx, await partnersIn(file), {
       ...{ file: file.name, actor, now: environment.now(), settings },

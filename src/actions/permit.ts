@@ -4,15 +4,17 @@
  * Refusals: role_needed, and the refusals of approvals/ask.ts.
  */
 
-import { actAsCompared } from '../approvals/amounts-before.ts';
-import { type Approval, approve, ask, type Permission } from '../approvals/ask.ts';
+import { ADJUSTMENTS, actAsCompared } from '../approvals/amounts-before.ts';
+import { type Approval, actAsApproved, approve, ask, type Permission, type Rules } from '../approvals/ask.ts';
 import type { PreviewedChange } from '../approvals/requests.sql.ts';
+import type { Settings } from '../config/settings.ts';
+import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { NOBODY, requireRole, scopeOf } from '../people/roles.ts';
 import { actAs } from '../people/users.ts';
 import type { Action, ActionContext, Partners } from './action.ts';
-import { consequenceAside, digestOf, storedPreview } from './consequence.ts';
+import { type Consequence, consequenceAside, consequenceForeseen, digestOf, storedPreview } from './consequence.ts';
 import { inputJson } from './fields.ts';
 
 /** Thrown if the action's effect differs from its preview. Nothing was done. */
@@ -62,7 +64,7 @@ async function partnersTouched<Input>(
 }
 
 /**
- * Called at the start of each transaction of an action. If a rule requires approval, the function computes the
+ * Called at the start of each transaction of an action. If a rule may require approval, the function computes the
  * transaction's effect. The effect of the first transaction must include the effects of all later transactions. A
  * returned refusal stops the action. If this function wrote a request for approval, that request is still committed.
  * Throws OutdatedPreview. The caller must compare the agreed figures with the figures of the action itself.
@@ -76,8 +78,9 @@ export async function permit<Input>(
 ): Promise<Refusal | Permission> {
   await admit(tx, context, action, input, { isAsked: approval !== undefined });
   if (approval !== undefined) return approve(tx, context, approval);
-  const rule = context.settings.approvals[action.name];
-  if (rule === undefined) return {};
+  const rules = rulesOf(context.settings, action);
+  if (rules === undefined || action.requestOf !== undefined) return {};
+  if (action.locksImporters) await lockImporters(tx);
   const consequence = await consequenceAside(tx, context, action, input);
   const digest = digestOf(consequence);
   if (shown !== undefined && digest !== shown) throw new OutdatedPreview();
@@ -86,13 +89,51 @@ export async function permit<Input>(
     if (earlier.compared !== undefined) await actAsCompared(tx, earlier.compared);
     return earlier;
   }
+  return permitEffect(tx, context, action, input, { rules, consequence, kept: inputJson(input) });
+}
+
+/** Like `permit`, for an action that foresees its result (`requestOf`) and has recorded nothing yet. */
+export async function permitForeseen<Input, Result>(
+  tx: Transaction,
+  context: ActionContext,
+  action: Action<Input, Result>,
+  input: Input,
+  foreseen: Result,
+): Promise<Refusal | Permission> {
+  const rules = rulesOf(context.settings, action);
+  if (rules === undefined) return {};
+  const consequence = await consequenceForeseen(tx, context, action, input, foreseen);
+  const kept = inputJson(action.requestOf?.(input, foreseen));
+  return permitEffect(tx, context, action, input, { rules, consequence, kept });
+}
+
+/** Returns the rules that may apply to an action: its own, and the rule for adjustments. */
+function rulesOf({ approvals }: Settings, { name, adjusts }: Pick<Action, 'name' | 'adjusts'>): Rules | undefined {
+  const rules = { own: approvals[name], adjustments: adjusts && approvals[ADJUSTMENTS] };
+  return rules.own === undefined && rules.adjustments === undefined ? undefined : rules;
+}
+
+async function permitEffect<Input>(
+  tx: Transaction,
+  context: ActionContext,
+  action: Action<Input>,
+  input: Input,
+  { rules, consequence, kept }: { readonly rules: Rules; readonly consequence: Consequence; readonly kept: unknown },
+): Promise<Refusal | Permission> {
+  const { amounts, adjustments } = consequence;
+  const digest = digestOf(consequence);
+  // The rule for adjustments does not apply to an action that adjusts nothing, as long as it adjusts nothing.
+  if (rules.own === undefined && adjustments.length === 0) return { digest };
   const { reason } = input as { readonly reason?: unknown };
-  const answer = await ask(tx, context, rule, {
-    ...{ action: action.name, input: inputJson(input), subject: action.subject(input) },
+  const asked = {
+    ...{ action: action.name, input: kept, subject: action.subject(input) },
     touched: await action.partners(tx, input, context),
-    ...{ preview: storedPreview(action, input, consequence), hash: digest, amounts: consequence.amounts },
+    ...{ preview: storedPreview(action, input, consequence), hash: digest, amounts, adjustments },
     reason: typeof reason === 'string' ? reason : null,
-  });
+  };
+  const approved = action.requestOf && (await actAsApproved(tx, context, asked));
+  if (approved !== undefined) return approved;
+  const answer = await ask(tx, context, rules, asked);
   return answer instanceof Refusal ? answer : { digest, ...answer };
 }
 

@@ -83,7 +83,7 @@ export const loadAction = (name: ActionName): Promise<Action> => LOADING[name]()
  * wait.
  */
 const NEVER_APPROVED: readonly ActionName[] = [
-  ...(['checkpoint.take', 'ledger.import', 'delivery.retry', 'reminder.record', 'email.bounces'] as const),
+  ...(['checkpoint.take', 'delivery.retry', 'reminder.record', 'email.bounces'] as const),
   ...(['payment.events', 'processor.import', 'ledger.pause', 'user.sign_out', 'work.assign'] as const),
 ];
 

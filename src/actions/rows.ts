@@ -1,21 +1,24 @@
 /**
- * Imports ledger rows (ledger/import.ts). The command streams files of any size, whereas this action reads a file as a
- * whole.
+ * Imports ledger rows (ledger/import.ts). The command streams files of any size, whereas the console reads a file as a
+ * whole. A request for approval keeps only the SHA-256 of the files.
  */
-
+import { basename } from 'node:path';
+import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { readTotals, readTotalsFile, withTotals } from '../ledger/control.ts';
 import { isRequest } from '../ledger/held.ts';
-import { type ImportReport, importRows } from '../ledger/import.ts';
+import { type ImportOptions, type ImportReport, importRows } from '../ledger/import.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
-import type { RowFormat } from '../ledger/read.ts';
+import type { RowFormat, SourceFile } from '../ledger/read.ts';
+import { Amount } from '../money.ts';
 import { countLines, refuseTooMany } from '../reading/limits.ts';
 import { SEE } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
-import { defineAction, type Facts, type Report } from './action.ts';
+import { type ActionContext, type Agree, defineAction, type Facts, type Report } from './action.ts';
+import { sumsOf } from './documents.ts';
 import { choice, file, flag, several, text, whole } from './fields.ts';
 
 export const ROW_FORMATS = ['csv', 'ndjson'] as const;
@@ -38,43 +41,87 @@ export const ledgerImport = defineAction({
     ).optional(),
     count: whole('Rows', 'The number of rows of all files.', { least: 0, value: 'rows' }).optional(),
   },
-  subject: ({ files }) => files.map(({ name }) => name).join(' '),
+  subject: ({ files }) => files.map(({ name }) => basename(name)).join(' '),
   // Only counts lines, because rows are parsed later, while they are staged (ledger/read.ts).
   async read(_context, { files }) {
     for (const { name, bytes } of files) refuseTooMany(name, countLines(bytes));
   },
   partners: async () => 'all',
-  perform(
-    tx,
-    { environment, actor, settings },
-    { files, format, skipInvalid = false, acceptDiffering = false, ...given },
-  ) {
-    const sources = withTotals(files).map(({ file: { name, bytes }, totals }) => ({
-      ...{ name, format: format ?? rowFormatOf(name), text: bytes.toString('utf8') },
+  perform(tx, context, input, agree?: Agree<ImportReport>): Promise<ImportReport> {
+    const sources = withTotals(input.files).map(({ file: { name, bytes }, totals }) => ({
+      ...{ name, format: input.format ?? rowFormatOf(name), text: bytes.toString('utf8') },
       ...(totals && { totals: readTotalsFile(totals.name, totals.bytes.toString('utf8')) }),
     }));
-    const control = controlGiven(given);
-    return importRows(tx, sources, {
-      skipInvalid,
-      acceptDiffering,
-      ...control,
-      now: environment.now(),
-      actor,
-      ceilings: settings.reversals,
-    });
+    return record(tx, context, sources, { ...input, agree });
   },
   committed: () => failpoint('import.committed'),
-  facts: async (_tx, _input, report): Promise<Facts> =>
-    report === undefined
-      ? {}
-      : {
-          rows: {
-            ...{ recorded: String(report.accepted), late: String(report.late), held: String(report.held) },
-            rejected: String(report.rejected),
-          },
-        },
-  amounts: () => [],
+  facts: async (_tx, { files }, report) => (report === undefined ? {} : factsOf(files, report)),
+  // Sales move nothing against us.
+  amounts: (_seen, _input, { totals, reversals }) =>
+    sumsOf([
+      ...Object.keys(totals).map((currency) => Amount.zero(currency)),
+      ...reversals.map(({ invoice_amount, currency }) => Amount.of(invoice_amount, currency)),
+    ]),
+  requestOf: ({ files, ...input }, { sha256 }) => ({
+    ...input,
+    files: withTotals(files).map(({ file: { name } }, index) => ({ name: basename(name), sha256: sha256[index] })),
+  }),
   report: async (_tx, { width }, { result, preview }) => reportImport(result, { dryRun: preview, width }),
+});
+
+/** The same action with files of any size: the files are read while their rows are staged. */
+export function ledgerImportOf(
+  sources: readonly SourceFile[],
+  options: Pick<ImportOptions, 'rejects' | 'onProgress'>,
+): typeof ledgerImport {
+  const { read: _, ...action } = ledgerImport;
+  return {
+    ...action,
+    perform: (tx, context, input, agree) => record(tx, context, sources, { ...input, ...options, agree }),
+  };
+}
+
+const record = (
+  tx: Transaction,
+  { environment, actor, settings }: ActionContext,
+  sources: readonly SourceFile[],
+  { skipInvalid = false, acceptDiffering = false, control, count, rejects, onProgress, agree }: RecordOptions,
+): Promise<ImportReport> =>
+  importRows(tx, sources, {
+    ...{ skipInvalid, acceptDiffering, ...controlGiven({ control, count }), rejects, agree },
+    ...(onProgress && { onProgress }),
+    ...{ now: environment.now(), actor, ceilings: settings.reversals },
+  });
+
+interface RecordOptions extends Partial<Pick<ImportOptions, 'rejects' | 'onProgress' | 'agree'>> {
+  readonly skipInvalid?: boolean | undefined;
+  readonly acceptDiffering?: boolean | undefined;
+  readonly control?: readonly string[] | undefined;
+  readonly count?: number | undefined;
+}
+
+/** Leaves out late rows, whose number is only known once they are recorded. */
+const factsOf = (
+  files: readonly { readonly name: string }[],
+  { accepted, held, rejected, sha256, totals, reversals }: ImportReport,
+): Facts => ({
+  ...Object.fromEntries(withTotals(files).map(({ file }, at) => [basename(file.name), { sha256: sha256[at] ?? null }])),
+  rows: { recorded: String(accepted), held: String(held), rejected: String(rejected) },
+  ...Object.fromEntries(
+    Object.entries(totals).map(([currency, { spotPrice, partnerCut, invoiceAmount }]) => {
+      const of = (amount: string) => Amount.of(amount, currency);
+      const sums = { spotPrice: of(spotPrice), partnerCut: of(partnerCut), invoiceAmount: of(invoiceAmount) };
+      return [`rows in ${currency}`, sums];
+    }),
+  ),
+  ...Object.fromEntries(
+    reversals
+      .slice(0, SHOWN)
+      .map(({ partner_id, currency, invoice_amount }) => [
+        `reversals of ${partner_id} in ${currency}`,
+        { invoiceAmount: Amount.of(invoice_amount, currency) },
+      ]),
+  ),
 });
 
 /** Returns the control totals of the options, if any is given. */

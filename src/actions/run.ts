@@ -4,11 +4,11 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import type { NameOf } from '../field-names.ts';
 import type { Reporter } from '../month-end/month-end.ts';
-import type { Action, ActionContext, Report } from './action.ts';
+import type { Action, ActionContext, Agree, Report } from './action.ts';
 import { namesOf } from './command.ts';
 import { type Consequence, consequenceOf, digestOf, performSeen, reportOf } from './consequence.ts';
 import { readFields } from './fields.ts';
-import { type Agreement, admit, OutdatedPreview, permit } from './permit.ts';
+import { type Agreement, admit, OutdatedPreview, permit, permitForeseen } from './permit.ts';
 
 export { OutdatedPreview };
 
@@ -87,8 +87,19 @@ async function performPermitted<Input, Result, Followed, Json>(
     const database = permitting(context, action, input, agreed, (given) => {
       permission = given;
     });
+    let asked = undefined as Refusal | undefined;
     try {
-      return await database.transaction((tx) => performAsAgreed(tx, context, action, input, { ...agreed, permission }));
+      const result = await database.transaction((tx) => {
+        const agree = async (foreseen: Result) => {
+          const answer = await permitForeseen(tx, context, action, input, foreseen);
+          asked = answer instanceof Refusal ? answer : undefined;
+          return asked === undefined;
+        };
+        return performAsAgreed(tx, context, action, input, { ...agreed, permission, agree });
+      });
+      // The request for approval is committed by now.
+      if (asked !== undefined) throw asked;
+      return result;
     } catch (error) {
       if (isAgreed || attempt === ATTEMPTS || !(error instanceof OutdatedPreview)) throw error;
     }
@@ -101,11 +112,16 @@ async function performAsAgreed<Input, Result, Followed, Json>(
   context: ActionContext,
   action: Action<Input, Result, Followed, Json>,
   input: Input,
-  { approval, shown, permission }: Agreement & { readonly permission: Permission },
+  {
+    approval,
+    shown,
+    permission,
+    agree,
+  }: Agreement & { readonly permission: Permission; readonly agree: Agree<Result> },
 ): Promise<Result> {
   const agreed = [shown, permission.digest].filter((each) => each !== undefined);
-  if (agreed.length === 0) return action.perform(tx, context, input);
-  const { result, ...figures } = await performSeen(tx, context, action, input);
+  if (agreed.length === 0) return action.perform(tx, context, input, agree);
+  const { result, ...figures } = await performSeen(tx, context, action, input, agree);
   const digest = digestOf(figures);
   if (agreed.every((each) => each === digest)) return result;
   if (approval === undefined) throw new OutdatedPreview();

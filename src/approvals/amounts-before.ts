@@ -1,12 +1,23 @@
 /**
  * The amounts that are compared with the approval thresholds. An action's amount is added to the amounts of the user's
  * earlier actions of the same kind for the same partner. Only actions in recent days without a second person count. A
- * user who splits an amount into several actions therefore still needs approval. The action's events record the figures
- * as `compared`, and `verify` recomputes them.
+ * user who splits an amount into several actions therefore still needs approval. Adjustments are added up for each
+ * partner over all users and over all actions that adjust. The action's events record the figures as `compared`, and
+ * `verify` recomputes them.
  */
 import { setLocally, type Transaction } from '../database/transaction.ts';
+import type { Amount } from '../money.ts';
 
 export const COMPARED_DAYS = 30;
+
+/** The rule of `approvals` in the settings that all actions with adjustments share. */
+export const ADJUSTMENTS = 'adjustments';
+
+/** What an action takes from our share of a partner's sales, or what it no longer claims from the partner. */
+export interface Adjustment {
+  readonly partner: string;
+  readonly amount: Amount;
+}
 
 export interface ComparedAmount {
   readonly currency: string;
@@ -17,6 +28,10 @@ export interface ComparedAmount {
   readonly above: string;
 }
 
+export interface ComparedAdjustment extends ComparedAmount {
+  readonly partner: string;
+}
+
 export interface Comparison {
   /** An id that all events of one action share, so that the amounts of the action count once. */
   readonly comparison: string;
@@ -24,7 +39,10 @@ export interface Comparison {
   readonly days: number;
   /** Null stands for the whole ledger. */
   readonly partners: readonly string[] | null;
+  /** Compared with the action's own rule. */
   readonly amounts: readonly ComparedAmount[];
+  /** Compared with the rule for adjustments. */
+  readonly adjustments?: readonly ComparedAdjustment[];
 }
 
 /** All later events of this transaction record the comparison. */

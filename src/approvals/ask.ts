@@ -10,14 +10,23 @@ import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import type { Actor, ActorContext } from '../people/audit-events.ts';
 import { lockUsers } from '../people/users.ts';
-import { actAsCompared, COMPARED_DAYS, type ComparedAmount, type Comparison } from './amounts-before.ts';
+import {
+  type Adjustment,
+  actAsCompared,
+  COMPARED_DAYS,
+  type ComparedAdjustment,
+  type ComparedAmount,
+  type Comparison,
+} from './amounts-before.ts';
 import {
   actAsOnePerson,
   actUnderApproval,
   type OnePerson,
   type PreviewedChange,
+  readAdjustmentsBefore,
   readAmountsBefore,
   readApprovers,
+  readDecided,
   type StoredPreview,
 } from './requests.sql.ts';
 import {
@@ -52,6 +61,13 @@ export interface Permission {
   readonly alone?: OnePerson | undefined;
 }
 
+/** The rules that apply to an action. If there are two, both must allow the action. */
+export interface Rules {
+  readonly own?: ApprovalRule | undefined;
+  /** Applies only to an action that adjusts something. */
+  readonly adjustments?: ApprovalRule | undefined;
+}
+
 interface ToApprove {
   readonly action: string;
   /** A JSON value. */
@@ -62,6 +78,7 @@ interface ToApprove {
   /** The digest of the preview. An approved action is done only if its effect still has this digest. */
   readonly hash: string;
   readonly amounts: readonly Amount[];
+  readonly adjustments: readonly Adjustment[];
   readonly reason: string | null;
 }
 
@@ -82,6 +99,23 @@ export async function approve(
   return { digest: request.preview_hash, changes: request.preview.changes };
 }
 
+/**
+ * Acts under a request of this user that was approved but not carried out, for an action that the requester repeats
+ * after the approval. The request must be for the same input and the same effect, and must not have expired.
+ */
+export async function actAsApproved(
+  tx: Transaction,
+  { actor: { user }, environment }: ActorContext,
+  { action, input, hash, preview }: Pick<ToApprove, 'action' | 'input' | 'hash' | 'preview'>,
+): Promise<Permission | undefined> {
+  if (user === undefined) return undefined;
+  const asked = { action, input, hash, userId: user.user_id, now: environment.now().toISO() };
+  const approved = await readDecided(tx, { ...asked, decision: 'approve' });
+  if (approved === undefined) return undefined;
+  await actUnderApproval(tx, approved.request_id, approved.decided_by);
+  return { digest: hash, changes: preview.changes };
+}
+
 /** The refusal if the action would no longer do what its request shows. */
 export const outdated = (
   requestId: number,
@@ -94,30 +128,31 @@ const inWords = (changes: readonly PreviewedChange[]): string =>
   'no figure changes';
 
 /**
- * If the rule applies and someone else can approve the action, finds or creates the pending request. Otherwise, the
+ * If a rule applies and someone else can approve the action, finds or creates the pending request. Otherwise, the
  * events record the compared amounts, or that no one else could approve the action.
  */
 export async function ask(
   tx: Transaction,
   context: ActorContext,
-  rule: ApprovalRule,
-  { action, input, subject, touched, preview, amounts, hash, reason }: ToApprove,
+  rules: Rules,
+  { amounts, adjustments, touched, ...asked }: ToApprove,
 ): Promise<Refusal | Permission> {
   const { user } = context.actor;
-  const { changes, title } = preview;
-  const compared = await compare(tx, context, { action, rule, amounts, touched });
-  if (compared?.amounts.every(isWithin)) {
+  const { action, input, subject, preview } = asked;
+  const { changes, title, repeats = false } = preview;
+  const compared = await compare(tx, context, rules, { action, amounts, adjustments, touched });
+  const above = compared === undefined ? [] : aboveLimits(compared);
+  if (compared !== undefined && above.length === 0) {
     await actAsCompared(tx, compared);
     return { changes, compared };
   }
   const partnerIds = partnersApproved(touched);
-  const asked = { action, input };
   let approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
   let waiting: readonly { readonly request_id: number }[] = [];
   if (approvers.length === 0) {
     // Requests are locked before users, as in a decision: a different order could deadlock.
     const now = context.environment.now().toISO();
-    if (user !== undefined) waiting = await lockOpenRequests(tx, { ...asked, userId: user.user_id, now });
+    if (user !== undefined) waiting = await lockOpenRequests(tx, { action, input, userId: user.user_id, now });
     // Until the action is done, no one can become an approver.
     await lockUsers(tx);
     approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
@@ -129,47 +164,86 @@ export async function ask(
     return { changes, alone };
   }
   if (user === undefined) throw refuse('user_unknown', { login: null, acting: true });
-  const given = { ...asked, subject, partnerIds, preview, hash, userId: user.user_id, reason };
-  const request = await askForApproval(tx, context, given);
+  const request = await askForApproval(tx, context, { ...asked, partnerIds, userId: user.user_id });
   failpoint('approval.requested');
   const logins = approvers.map(({ login }) => login);
-  const above = compared?.amounts.filter((each) => !isWithin(each)) ?? [];
-  return refuse('approval_needed', { ...request, title, subject, approvers: logins, above });
+  return refuse('approval_needed', { ...request, title, subject, approvers: logins, above, repeats });
 }
 
 /**
- * Compares each amount with its threshold. Returns undefined for an action that always needs approval: the rule has no
- * amount in the action's currency, or the action states no amount.
+ * Compares each amount with its threshold. Returns undefined for an action that needs approval whatever was done
+ * before: a rule applies to any amount, a rule has no amount in a currency of the action, or the action states no
+ * amount.
  */
 async function compare(
   tx: Transaction,
   { actor, environment }: ActorContext,
-  {
-    action,
-    rule,
-    amounts,
-    touched,
-  }: { action: string; rule: ApprovalRule; amounts: readonly Amount[]; touched: ToApprove['touched'] },
+  rules: Rules,
+  { action, amounts, adjustments, touched }: Pick<ToApprove, 'action' | 'amounts' | 'adjustments' | 'touched'>,
 ): Promise<Comparison | undefined> {
-  if ('always' in rule || amounts.length === 0 || amounts.some(({ currency }) => rule.above[currency] === undefined)) {
-    return undefined;
-  }
+  const { own } = rules;
+  const shared = adjustments.length === 0 ? undefined : rules.adjustments;
+  const adjusted = adjustments.map(({ amount }) => amount);
+  if (!isLimited(own, amounts) || !isLimited(shared, adjusted)) return undefined;
   const partners = touched === 'all' ? null : touched;
   const userId = actor.user?.user_id ?? null;
-  const before = await readAmountsBefore(tx, { action, userId, partners, now: environment.now().toISO() });
+  const now = environment.now().toISO();
   return {
     ...{ comparison: randomUUID(), action, days: COMPARED_DAYS, partners },
-    amounts: amounts.map((each) => {
-      const { currency } = each;
-      const sum = before.find((earlier) => earlier.currency === currency)?.amount ?? '0';
-      return {
-        ...{ currency, amount: (each.isNegative() ? each.negated() : each).toString() },
-        before: Amount.of(sum, currency).toString(),
-        above: Amount.of(rule.above[currency] as string, currency).toString(),
-      };
-    }),
+    amounts: own === undefined ? [] : await compareAmounts(tx, own, amounts, { action, userId, partners, now }),
+    ...(shared !== undefined && { adjustments: await compareAdjustments(tx, shared, adjustments, now) }),
   };
 }
 
-const isWithin = ({ currency, amount, before, above }: ComparedAmount): boolean =>
-  !Amount.of(above, currency).isLessThan(Amount.of(amount, currency).plus(Amount.of(before, currency)));
+const isLimited = (rule: ApprovalRule | undefined, amounts: readonly Amount[]): boolean =>
+  rule === undefined ||
+  ('above' in rule &&
+    amounts.length > 0 &&
+    amounts.every((each) => each.isZero() || limitOf(rule, each) !== undefined));
+
+const limitOf = (rule: ApprovalRule, { currency }: Amount): string | undefined =>
+  'above' in rule ? rule.above[currency] : undefined;
+
+async function compareAmounts(
+  tx: Transaction,
+  rule: ApprovalRule,
+  amounts: readonly Amount[],
+  by: Parameters<typeof readAmountsBefore>[1],
+): Promise<ComparedAmount[]> {
+  const before = await readAmountsBefore(tx, by);
+  return amounts.flatMap((each) =>
+    compared(rule, each, before.find(({ currency }) => currency === each.currency)?.amount),
+  );
+}
+
+async function compareAdjustments(
+  tx: Transaction,
+  rule: ApprovalRule,
+  adjustments: readonly Adjustment[],
+  now: string,
+): Promise<ComparedAdjustment[]> {
+  const before = await readAdjustmentsBefore(tx, { partners: adjustments.map(({ partner }) => partner), now });
+  const sums = new Map(before.map((each) => [`${each.partner} ${each.currency}`, each.amount]));
+  return adjustments.flatMap(({ partner, amount }) =>
+    compared(rule, amount, sums.get(`${partner} ${amount.currency}`)).map((each) => ({ partner, ...each })),
+  );
+}
+
+/** An amount of zero without a limit is not compared. */
+function compared(rule: ApprovalRule, moved: Amount, before = '0'): ComparedAmount[] {
+  const limit = limitOf(rule, moved);
+  const { currency } = moved;
+  if (limit === undefined) return [];
+  return [
+    {
+      ...{ currency, amount: (moved.isNegative() ? moved.negated() : moved).toString() },
+      before: Amount.of(before, currency).toString(),
+      above: Amount.of(limit, currency).toString(),
+    },
+  ];
+}
+
+const aboveLimits = ({ amounts, adjustments = [] }: Comparison): readonly (ComparedAmount & { partner?: string })[] =>
+  [...amounts, ...adjustments].filter(({ currency, amount, before, above }) =>
+    Amount.of(above, currency).isLessThan(Amount.of(amount, currency).plus(Amount.of(before, currency))),
+  );

@@ -20,6 +20,8 @@ export interface StoredPreview {
   readonly changes: readonly PreviewedChange[];
   readonly amounts: readonly { readonly currency: string; readonly amount: string }[];
   readonly text: string;
+  /** Set if an approval does not perform the action: the requester then repeats the action with the same input. */
+  readonly repeats?: true;
 }
 
 export interface RequestRow {
@@ -112,24 +114,25 @@ export function readOpenRequests(
 }
 
 /**
- * The latest request of this user for the same action with the same effect, if an approver rejected it and it has not
- * expired.
+ * The latest request of this user for the same action with the same effect that was decided in this way, if it has not
+ * expired and no event was recorded under it.
  */
-export async function readRejected(
+export async function readDecided(
   tx: Transaction,
-  given: Pick<NewRequest, 'action' | 'input' | 'userId' | 'hash' | 'now'>,
-): Promise<{ request_id: number; decided_by: string; reason: string } | undefined> {
-  const [rejected] = await query<{ request_id: number; decided_by: string; reason: string }>(
+  given: Pick<NewRequest, 'action' | 'input' | 'userId' | 'hash' | 'now'> & { readonly decision: Decision },
+): Promise<{ request_id: number; decided_by: string; reason: string | null } | undefined> {
+  const [decided] = await query<{ request_id: number; decided_by: string; reason: string | null }>(
     tx,
     `SELECT r.request_id, personal(u.login) AS decided_by, d.reason
      FROM approval_requests r JOIN approval_decisions d USING (request_id) JOIN users u ON u.user_id = d.decided_by
      WHERE r.requested_by = :userId AND action = :action AND personal_json(input) = :input::jsonb
-       AND preview_hash = :hash
-       AND decision = 'reject' AND d.reason IS NOT NULL AND expires_at > :now::timestamptz
+       AND preview_hash = :hash AND decision = :decision AND expires_at > :now::timestamptz
+       AND NOT EXISTS (SELECT FROM audit_events e WHERE e.action = r.action AND e.event_id > r.event_id
+                         AND e.details->'approval'->>'request' = r.request_id::text)
      ORDER BY r.request_id DESC LIMIT 1`,
     { ...given, input: JSON.stringify(given.input) },
   );
-  return rejected;
+  return decided;
 }
 
 /** The texts that name people, in the input and the preview of actions that concern them. */
@@ -275,6 +278,37 @@ export async function readAmountsBefore(
               OR jsonb_exists_any(details->'compared'->'partners', :partners::text[]))) AS done
      CROSS JOIN LATERAL jsonb_to_recordset(done.amounts) AS a (currency text, amount numeric)
      GROUP BY a.currency`,
+    { ...given, days: COMPARED_DAYS },
+  );
+}
+
+/**
+ * Sums, by partner and currency, what all users adjusted for these partners in recent days without a second person.
+ * Takes locks until the end of the transaction, so that two adjustments for one partner are compared one after the
+ * other. Partners share 64 locks, because an import may concern more partners than the server has room for locks.
+ */
+export async function readAdjustmentsBefore(
+  tx: Transaction,
+  given: { partners: readonly string[]; now: string },
+): Promise<{ partner: string; currency: string; amount: string }[]> {
+  await execute(
+    tx,
+    `SELECT pg_advisory_xact_lock(${APPROVAL_LOCKS}, lock)
+     FROM (SELECT DISTINCT hashtext('adjustments') # (hashtext(partner) & 63) AS lock
+           FROM unnest(:partners::text[]) AS partner ORDER BY lock) AS locks`,
+    given,
+  );
+  return query(
+    tx,
+    `SELECT a.partner, a.currency, sum(a.amount) AS amount
+     FROM (
+       SELECT DISTINCT ON (details->'compared'->>'comparison') details->'compared'->'adjustments' AS adjustments
+       FROM audit_events
+       WHERE jsonb_exists(details, 'compared') AND jsonb_exists(details->'compared', 'adjustments')
+         AND occurred_at > :now::timestamptz - make_interval(days => :days::integer)) AS done
+     CROSS JOIN LATERAL jsonb_to_recordset(done.adjustments) AS a (partner text, currency text, amount numeric)
+     WHERE a.partner = ANY (:partners::text[])
+     GROUP BY a.partner, a.currency`,
     { ...given, days: COMPARED_DAYS },
   );
 }

@@ -17,8 +17,8 @@ import {
   type NewRequest,
   type RequestRow,
   readApprovers,
+  readDecided,
   readOpenRequests,
-  readRejected,
   readRequests,
 } from './requests.sql.ts';
 
@@ -54,8 +54,9 @@ export async function askForApproval(
   const open = await readOpenRequests(tx, { ...asked, now });
   const same = open.find(({ preview_hash }) => preview_hash === asked.hash);
   if (same !== undefined) return { request_id: same.request_id, expires_at: same.expires_at, is_new: false };
-  const rejected = actor.user?.kind === 'program' ? await readRejected(tx, { ...asked, now }) : undefined;
-  if (rejected !== undefined) throw refuse('approval_rejected', rejected);
+  const rejected =
+    actor.user?.kind === 'program' ? await readDecided(tx, { ...asked, now, decision: 'reject' }) : undefined;
+  if (rejected !== undefined) throw refuse('approval_rejected', { ...rejected, reason: rejected.reason ?? '' });
   await withdrawAll(tx, context, open, 'requested again: the effect had changed');
   const expiresAt = at.plus({ days: settings.approvals_expire_days }).toISO();
   const kept = await keepTexts(tx, asked);

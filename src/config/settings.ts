@@ -36,7 +36,7 @@ const rule = z
     always || Object.keys(amounts).length === 0 ? ({ always: true } as const) : { above: amounts },
   );
 
-/** The keys are names of actions, which actions/rules.ts checks. */
+/** The keys are names of actions, or `adjustments`. actions/rules.ts checks the keys. */
 const approvalsSchema = z.record(z.string(), rule);
 
 export type ApprovalRule = z.output<typeof rule>;
@@ -245,7 +245,7 @@ export const settingsSchema = z
     retention: retentionSchema.prefault({}),
     http: httpSchema.prefault({}),
     console: consoleSchema.prefault({}),
-    /** The actions that need approval, by name. */
+    /** The actions that need approval, by name, and the rule for adjustments. */
     approvals: approvalsSchema.default({}),
     approvals_expire_days: z.int().min(1).max(366).default(14),
   })

@@ -33,6 +33,7 @@ export function addApprovals(routes: Routes): void {
     if (decision === 'approve') {
       const action = actionOf(request);
       const report = await approveRequest(context, requestId, { reason, ...laterOf(action, visit) });
+      if (!report.isDone) return { to: approvalHref(requestId) };
       const input = request.input as Readonly<Record<string, unknown>>;
       return doneOf(action, visit, report, input, [{ name: `Request ${requestId}`, href: approvalHref(requestId) }]);
     }

@@ -2,8 +2,8 @@ import { execute, type Transaction } from './transaction.ts';
 
 /**
  * The advisory locks. Each lock has a class and a number, as PostgreSQL expects. Some of these locks also appear in
- * migrations. A transaction that needs several locks takes them in this order: processor, importers, ledger, payments,
- * log.
+ * migrations. A transaction that needs several locks takes them in this order: processor, importers, approvals, ledger,
+ * payments, log.
  */
 export const LOCKS = {
   migration: '7310::integer, 1::integer',
@@ -44,7 +44,7 @@ export const CLAIM_LOCKS = 7311;
 export const CLIENT_LOCKS = 7312;
 
 /**
- * The class of locks for approvals. The number of a lock is the hash of a request's number, or the hash of a user and
- * an action whose amounts are compared.
+ * The class of locks for approvals. The number of a lock is the hash of a request's number, the hash of a user and an
+ * action whose amounts are compared, or a number for the partners whose adjustments are compared.
  */
 export const APPROVAL_LOCKS = 7313;

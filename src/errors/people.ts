@@ -1,8 +1,11 @@
 import { SEE, toDo, toRun } from '../remedy.ts';
-import { minuteOf } from '../text.ts';
+import { minuteOf, plural } from '../text.ts';
 import { badInput, defineAnswer, refused, says } from './definition.ts';
 
 const decide = (label: string, id: number) => toRun(label, `approval approve ${id}`, `/console/approvals/${id}`);
+
+/** The number of amounts that a refusal compares with their limits in full. */
+const LIMITS_TOLD = 3;
 
 export const PEOPLE = {
   user_unknown: badInput<{ login: string | null; acting: boolean }>((f) => {
@@ -67,21 +70,30 @@ export const PEOPLE = {
     approvers: string[];
     expires_at: string;
     is_new: boolean;
-    /** The amounts above the rule's limit. The list is empty if the rule applies to any amount. */
-    above: readonly { currency: string; amount: string; before: string; above: string }[];
+    /**
+     * The amounts above the rule's limit. The list is empty if the rule applies to any amount. An amount with a partner
+     * is the sum of what the action adjusts for the partner.
+     */
+    above: readonly { partner?: string; currency: string; amount: string; before: string; above: string }[];
+    /** Whether the action must be repeated after the approval. */
+    repeats: boolean;
   }>((f) => {
     const isApprovable = f.approvers.length > 0;
     const who = isApprovable
       ? `${f.approvers.join(', ')} may approve it until ${minuteOf(f.expires_at)}.`
       : 'No one can approve it yet: requesters cannot approve their own requests.';
     const asked = f.is_new ? 'was made' : 'is waiting';
-    const why = f.above.map(({ currency, amount, before, above }) =>
-      /[1-9]/.test(before)
-        ? ` With ${before} ${currency} of the last 30 days, ${amount} ${currency} comes to more than the limit of ${above} ${currency}.`
-        : ` ${amount} ${currency} is above the limit of ${above} ${currency}.`,
-    );
+    const why = f.above.slice(0, LIMITS_TOLD).map(({ partner, currency, amount, before, above }) => {
+      const moved = `${amount} ${currency}${partner === undefined ? '' : ` of adjustments for ${partner}`}`;
+      return /[1-9]/.test(before)
+        ? ` With ${before} ${currency} of the last 30 days, ${moved} comes to more than the limit of ${above} ${currency}.`
+        : ` ${moved} is above the limit of ${above} ${currency}.`;
+    });
+    const more = f.above.length - why.length;
+    if (more > 0) why.push(` ${plural(more, 'more amount is', 'more amounts are')} above the limit.`);
+    const then = f.repeats ? ' Once it is approved, repeat it with the same files.' : '';
     return says(
-      `Nothing was changed: '${f.title}' (${f.subject}) needs approval.${why.join('')} Request ${f.request_id} ${asked}. ${who}`,
+      `Nothing was changed: '${f.title}' (${f.subject}) needs approval.${why.join('')} Request ${f.request_id} ${asked}. ${who}${then}`,
       ...(isApprovable ? [] : [toDo('Invite a second person', 'user.invite', { roles: ['approver'] })]),
       decide(isApprovable ? 'Approve it' : 'Have that person approve it', f.request_id),
     );

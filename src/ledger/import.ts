@@ -40,10 +40,13 @@ import {
   type OtherCurrencyRows,
   type Overdrawn,
   overdrawnQuotes,
+  type PartnerReversals,
   readOtherCurrencyRows,
   recordOverdrawn,
+  sumGoodReversals,
   sumGoodRows,
   surveyStaged,
+  type Totals,
   touchedMonths,
 } from './rows.sql.ts';
 import { createStaging, openStager, type StagedCounts } from './stage.ts';
@@ -76,10 +79,16 @@ export interface ImportReport {
   /** What was stated of the delivery, compared with its rows. A difference refuses the import. */
   readonly control: readonly ControlResult[];
   readonly refused: boolean;
+  /** The SHA-256 of each file. */
+  readonly sha256: readonly string[];
+  /** The sums of the accepted rows, by currency. */
+  readonly totals: Totals;
+  /** The sums of the accepted reversals, the largest first. Only of an import. */
+  readonly reversals: readonly PartnerReversals[];
   readonly event_id: number | null;
 }
 
-interface ImportOptions {
+export interface ImportOptions {
   readonly skipInvalid: boolean;
   /** Records rows that differ from the API's quote with the same id. */
   readonly acceptDiffering?: boolean;
@@ -100,6 +109,8 @@ interface ImportOptions {
   /** The action if the row is held. */
   readonly request?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
   readonly onProgress?: (bytes: number) => void;
+  /** Called with the report before anything is recorded. Returns whether the rows may be recorded. */
+  readonly agree?: ((foreseen: ImportReport) => Promise<boolean>) | undefined;
 }
 
 /**
@@ -135,10 +146,17 @@ export async function importRows(
   const heldRows = async () =>
     held === 0 ? [] : (await readHeldInFile(tx, REPORTED_ERRORS)).map((row) => describeHeld(row, files));
   if (good + newlyHeld === 0 || refused) {
-    const nothing = { accepted: 0, late: 0, other_currencies: [], differing_cuts: [], event_id: null };
-    return { ...nothing, ...counts, held_rows: await heldRows() };
+    const nothing = { accepted: 0, late: 0, other_currencies: [], differing_cuts: [], totals: {}, reversals: [] };
+    return { ...nothing, ...counts, sha256, held_rows: await heldRows(), event_id: null };
   }
   const differing_cuts = await readStagedCuts(tx);
+  const totals = await sumGoodRows(tx);
+  const foreseen: ImportReport = {
+    ...{ ...counts, accepted: good, late: 0, other_currencies: [], differing_cuts, sha256, totals, event_id: null },
+    reversals: options.action === undefined ? await sumGoodReversals(tx) : [],
+    held_rows: await heldRows(),
+  };
+  if (options.agree !== undefined && !(await options.agree(foreseen))) return foreseen;
   const zoneMonths = (await touchedMonths(tx)).flatMap(({ time_zone, utc_month }) =>
     monthsAround(time_zone, utc_month),
   );
@@ -156,7 +174,6 @@ export async function importRows(
       },
     };
   const now = options.now.toISO();
-  const totals = await sumGoodRows(tx);
   const details = { ...action.details, accepted: good, totals };
   await lockLedgerShared(tx);
   const event_id = await recordEvent(tx, options.actor, { ...action, details, now });
@@ -169,8 +186,7 @@ export async function importRows(
   if (newlyHeld > 0) await insertHeldRows(tx, { recordedAt: now, eventId: event_id });
   const other_currencies = await readOtherCurrencyRows(tx, event_id);
   const late = recorded.late_entries;
-  const held_rows = await heldRows();
-  return { accepted: good, ...counts, held_rows, late, other_currencies, differing_cuts, event_id };
+  return { ...foreseen, held_rows: await heldRows(), late, other_currencies, event_id };
 }
 
 /** What was stated of the delivery: by the caller, by files of totals, and by trailers. */

@@ -272,7 +272,9 @@ const partnerMonths = (zoneMonths: string, onlyPartners?: string) => `partner_mo
      )`;
 
 /** The number and sums of rows, by currency. */
-type Totals = Readonly<Record<string, object>>;
+export type Totals = Readonly<
+  Record<string, { rows: number; spotPrice: string; partnerCut: string; invoiceAmount: string }>
+>;
 
 const TOTALS = `coalesce(json_object_agg(currency, json_build_object(
   'rows', rows, 'spotPrice', spot_price::text, 'partnerCut', partner_cut::text,
@@ -288,6 +290,23 @@ export async function sumGoodRows(tx: Transaction): Promise<Totals> {
        FROM staged s WHERE ${GOOD} GROUP BY currency) AS sums`,
   );
   return totals;
+}
+
+export interface PartnerReversals {
+  readonly partner_id: string;
+  readonly currency: string;
+  /** Above zero. */
+  readonly invoice_amount: string;
+}
+
+export function sumGoodReversals(tx: Transaction): Promise<PartnerReversals[]> {
+  return query(
+    tx,
+    `SELECT partner_id, currency, trim_scale(-sum(invoice_amount)) AS invoice_amount
+     FROM related s WHERE kind = 'reversal' AND ${GOOD}
+     GROUP BY partner_id, currency HAVING sum(invoice_amount) < 0
+     ORDER BY sum(invoice_amount), partner_id, currency`,
+  );
 }
 
 /**

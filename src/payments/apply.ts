@@ -39,7 +39,8 @@ interface ApplyRequest {
   readonly fee?: string | undefined;
 }
 
-export async function applyPayment(tx: Transaction, caller: Caller, request: ApplyRequest): Promise<void> {
+/** Returns the id of the event. */
+export async function applyPayment(tx: Transaction, caller: Caller, request: ApplyRequest): Promise<number> {
   await lockPayments(tx);
   const { paymentId, numbers, creditNotes = [] } = request;
   const state = await paymentState(tx, paymentId);
@@ -83,6 +84,7 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
     tx,
     parts.map(({ document }) => document.document_id),
   );
+  return context.eventId;
 }
 
 async function applyCredits(

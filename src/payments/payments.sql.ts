@@ -83,6 +83,20 @@ export function readLiveApplications(tx: Transaction, paymentIds: readonly numbe
   );
 }
 
+/** The small differences of an event, by the partner of the invoice. */
+export function readSmallDifferences(
+  tx: Transaction,
+  eventId: number,
+): Promise<{ partner_id: string; currency: string; amount: string }[]> {
+  return query(
+    tx,
+    `SELECT d.partner_id, s.currency, sum(s.amount) AS amount
+     FROM small_differences s JOIN documents d USING (document_id)
+     WHERE s.event_id = :eventId GROUP BY d.partner_id, s.currency`,
+    { eventId },
+  );
+}
+
 /** If a part of the given payment was reversed as a duplicate, returns the payment that it duplicates. */
 export async function readOriginal(tx: Transaction, paymentId: number): Promise<number | undefined> {
   const [reversal] = await query<{ duplicate_of: number | null }>(

@@ -39,6 +39,7 @@ export interface RecordRequest {
 
 export interface RecordedPayment {
   readonly paymentId: number;
+  readonly eventId: number;
   readonly duplicate: boolean;
   readonly possibleDuplicates: readonly number[];
   readonly kept?: string;
@@ -89,10 +90,11 @@ export async function recordPayment(tx: Transaction, caller: Caller, request: Re
       same_as: identity.verdict === 'same' ? identity.of.payment.payment_id : null,
     },
   });
+  const { eventId } = context;
   if (identity.verdict === 'same') {
     const { payment } = identity.of;
     await recordDuplicate(tx, context, caller, payment, entry);
-    return { paymentId: payment.payment_id, duplicate: true, possibleDuplicates: [] };
+    return { paymentId: payment.payment_id, eventId, duplicate: true, possibleDuplicates: [] };
   }
   const paymentId = await recordNew(tx, context, caller, entry);
   const possible = identity.verdict === 'possible_duplicate' ? identity.of : [];
@@ -108,7 +110,8 @@ export async function recordPayment(tx: Transaction, caller: Caller, request: Re
     })),
   );
   const kept = document?.status === 'paid' ? { kept: `${document.number} ${howSettled(document)}` } : {};
-  return { paymentId, duplicate: false, possibleDuplicates: possible.map((each) => each.payment.payment_id), ...kept };
+  const possibleDuplicates = possible.map((each) => each.payment.payment_id);
+  return { paymentId, eventId, duplicate: false, possibleDuplicates, ...kept };
 }
 
 const reportedBy = ({ amount, reference, receivedOn, partnerId, document }: HandEntry): ReportedPayment => ({

@@ -361,8 +361,10 @@ FROM (SELECT c.code, CAST(c.digits AS INTEGER) AS digits, v.value,
             WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.'
             UNION SELECT c.value, a.value FROM details c
             JOIN details a ON a.log_no = c.log_no AND a.path IN (substr(c.path, 1, length(c.path) - 8) || 'above',
-                                                                 substr(c.path, 1, length(c.path) - 8) || 'amount')
-            WHERE substr(c.path, 1, 17) = 'compared.amounts.' AND substr(c.path, length(c.path) - 8) = '.currency') v
+                                                                 substr(c.path, 1, length(c.path) - 8) || 'amount',
+                                                                 substr(c.path, 1, length(c.path) - 8) || 'before')
+            WHERE (substr(c.path, 1, 17) = 'compared.amounts.' OR substr(c.path, 1, 21) = 'compared.adjustments.')
+              AND substr(c.path, length(c.path) - 8) = '.currency') v
       JOIN currencies c ON c.code = v.code WHERE v.value IS NOT NULL) t
 WHERE t.places <= t.digits;
 CREATE TABLE row_totals AS
@@ -390,6 +392,42 @@ LEFT JOIN (SELECT document_id, min(log_no) AS log_no, min(voided_on) AS voided_o
   ON v.document_id = d.document_id;
 CREATE INDEX papers_by ON papers (document_id);
 CREATE INDEX papers_of_partner ON papers (partner_id, month);
+-- What acts took from our share of a partner's sales, or no longer claimed from the partner: only acts that the approval
+-- rule for adjustments counts. Then what their events state that was compared, and what was compared in 30 days before.
+CREATE TABLE adjusting_actions AS
+WITH adjusting(action) AS (VALUES ('invoice.credit'), ('invoice.write_off'), ('payment.apply'), ('payment.import'),
+  ('payment.record'), ('reversal.grant'))
+SELECT action FROM adjusting;
+CREATE TABLE adjustments AS
+SELECT e.log_no, x.partner_id, x.currency, sum(x.amount) AS amount
+FROM (SELECT max(c.event_id) AS event_id, d.partner_id, d.currency, d.gross AS amount
+      FROM papers d JOIN papers i ON i.document_id = d.credits
+      JOIN audit_events c ON c.action = 'invoice.credit' AND c.subject = i.number AND c.log_no < d.log_no
+      WHERE d.purpose = 'adjustment' GROUP BY d.document_id, d.partner_id, d.currency, d.gross
+      UNION ALL SELECT w.event_id, d.partner_id, w.currency, w.amount
+      FROM write_offs w JOIN papers d ON d.document_id = w.document_id
+      UNION ALL SELECT s.event_id, d.partner_id, s.currency, s.amount
+      FROM small_differences s JOIN papers d ON d.document_id = s.document_id
+      UNION ALL SELECT event_id, partner_id, currency, -invoice_amount FROM row_groups WHERE kind = 'reversal') x
+JOIN audit_events e ON e.event_id = x.event_id JOIN adjusting_actions n ON n.action = e.action
+GROUP BY e.log_no, x.partner_id, x.currency HAVING sum(x.amount) > 0;
+CREATE TABLE stated_adjustments AS
+SELECT e.log_no, e.event_id, e.occurred_at, p.value AS partner_id, c.value AS currency, s.value AS stated,
+       b.value AS stated_before, l.value AS stated_limit, coalesce(a.amount, 0) AS adjusted
+FROM details c JOIN audit_events e ON e.log_no = c.log_no JOIN adjusting_actions n ON n.action = e.action
+LEFT JOIN details p ON p.log_no = c.log_no AND p.path = substr(c.path, 1, length(c.path) - 8) || 'partner'
+LEFT JOIN details s ON s.log_no = c.log_no AND s.path = substr(c.path, 1, length(c.path) - 8) || 'amount'
+LEFT JOIN details b ON b.log_no = c.log_no AND b.path = substr(c.path, 1, length(c.path) - 8) || 'before'
+LEFT JOIN details l ON l.log_no = c.log_no AND l.path = substr(c.path, 1, length(c.path) - 8) || 'above'
+LEFT JOIN adjustments a ON a.log_no = c.log_no AND a.partner_id = p.value AND a.currency = c.value
+WHERE substr(c.path, 1, 21) = 'compared.adjustments.' AND substr(c.path, length(c.path) - 8) = '.currency';
+CREATE TABLE adjusted_before AS
+SELECT t.log_no, t.partner_id, t.currency, sum(o.adjusted) AS amount
+FROM stated_adjustments t JOIN days d ON d.day = substr(t.occurred_at, 1, 10)
+JOIN stated_adjustments o ON o.partner_id = t.partner_id AND o.currency = t.currency AND o.log_no < t.log_no
+JOIN days f ON f.day = substr(o.occurred_at, 1, 10)
+WHERE d.n - f.n < 30 OR (d.n - f.n = 30 AND substr(o.occurred_at, 11) > substr(t.occurred_at, 11))
+GROUP BY t.log_no, t.partner_id, t.currency;
 CREATE TABLE paper_lines AS
 SELECT document_id, sum(count) AS entries, sum(CASE kind WHEN 'quote_accepted' THEN count ELSE 0 END) AS sales,
        min(currency) AS currency, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
@@ -3431,7 +3469,7 @@ JOIN details a ON a.path = 'approval.request' AND a.value = CAST(r.request_id AS
 JOIN details s ON s.log_no = a.log_no AND s.path = 'reason'
 WHERE i.value <> s.value AND substr(i.value, 1, 1) <> '#' AND substr(s.value, 1, 1) <> '#';
 
--- act_approved: An act done under an approval names a request for it, by the same user, that was approved before and was used once.
+-- act_approved: An act done under an approval names a request for it, by the same user, that was approved before and was used once; an import has the files of its request.
 -- whole
 -- columns at action event_names request user:int requested_by:int
 SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, a.value, e.user_id, r.requested_by
@@ -3439,7 +3477,16 @@ FROM details a JOIN audit_events e ON e.event_id = a.event_id
 LEFT JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
 LEFT JOIN approval_decisions d ON d.request_id = r.request_id AND d.decision = 'approve'
 WHERE a.path = 'approval.request' AND (r.requested_by IS DISTINCT FROM e.user_id OR d.log_no IS NULL OR d.log_no > e.log_no
+  OR (e.action = 'ledger.import' AND e.occurred_at > r.expires_at)
   OR (r.action = e.action AND r.subject <> e.subject AND r.subject IN (SELECT number FROM documents)))
+UNION ALL
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, s.value, a.value, e.user_id, r.requested_by
+FROM details a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'ledger.import'
+JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
+JOIN details s ON s.log_no = e.log_no AND substr(s.path, 1, 7) = 'sha256.'
+WHERE a.path = 'approval.request' AND NOT EXISTS (
+  SELECT 1 FROM map_values i WHERE i.log_no = r.log_no AND i.column_name = 'input' AND i.value = s.value
+    AND i.path = 'files.' || substr(s.path, 8) || '.sha256')
 UNION ALL
 SELECT 'request ' || a.value || ', used ' || CAST(count(*) AS TEXT) || ' times', e.action, e.subject, NULL, NULL, NULL
 FROM details a JOIN audit_events e ON e.event_id = a.event_id
@@ -3463,7 +3510,16 @@ JOIN settings_changes z ON z.log_no = r.log_no AND substr(e.occurred_at, 1, 16) 
 WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r.until_no > e.log_no)
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id AND (substr(d.path, 1, 8) = 'compared'
                     OR substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'
-                    OR (e.action = 'invoice.hold' AND d.path = 'by')));
+                    OR (e.action = 'invoice.hold' AND d.path = 'by')))
+UNION
+SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
+FROM adjustments a JOIN audit_events e ON e.log_no = a.log_no
+JOIN fields f ON f.subject = 'settings' AND substr(f.field, 1, 22) = 'approvals.adjustments.' AND f.value IS NOT NULL
+  AND f.log_no < e.log_no AND (f.until_no IS NULL OR f.until_no > e.log_no)
+JOIN settings_changes z ON z.log_no = f.log_no AND substr(e.occurred_at, 1, 16) > z.until
+WHERE e.user_id IS NOT NULL AND NOT EXISTS (
+  SELECT 1 FROM details d WHERE d.event_id = e.event_id AND (substr(d.path, 1, 21) = 'compared.adjustments.'
+    OR substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'));
 
 -- amounts_compared: The limit that an act was compared with is that of the settings, and its amount is within it.
 -- whole
@@ -3485,6 +3541,41 @@ SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, d.value, m.val
 FROM audit_events e JOIN details d ON d.log_no = e.log_no AND d.path = 'amount'
 JOIN details m ON m.log_no = e.log_no AND m.path = 'compared.amounts.0.amount'
 WHERE e.action IN ('credit.refund', 'invoice.write_off') AND d.value <> m.value;
+
+-- adjustments_compared: An act that was compared with the rule for adjustments states what its facts adjust and what was adjusted for the partner in 30 days before, and both are within the limit of the settings.
+-- whole
+-- columns at of partner currency stated adjusted:amount settings_have
+SELECT 'event ' || CAST(s.event_id AS TEXT), 'amount', s.partner_id, s.currency, s.stated, s.adjusted, NULL
+FROM stated_adjustments s LEFT JOIN limits l ON l.code = s.currency AND l.value = s.stated
+WHERE l.units IS DISTINCT FROM CAST(s.adjusted AS TEXT)
+UNION ALL
+SELECT 'event ' || CAST(e.event_id AS TEXT), 'amount', a.partner_id, a.currency, NULL, a.amount, NULL
+FROM adjustments a JOIN audit_events e ON e.log_no = a.log_no
+WHERE a.log_no IN (SELECT log_no FROM stated_adjustments) AND NOT EXISTS (
+  SELECT 1 FROM stated_adjustments s WHERE s.log_no = a.log_no AND s.partner_id = a.partner_id AND s.currency = a.currency)
+UNION ALL
+SELECT 'event ' || CAST(s.event_id AS TEXT), 'before', s.partner_id, s.currency, s.stated_before, coalesce(b.amount, 0), NULL
+FROM stated_adjustments s
+LEFT JOIN adjusted_before b ON b.log_no = s.log_no AND b.partner_id = s.partner_id AND b.currency = s.currency
+LEFT JOIN limits l ON l.code = s.currency AND l.value = s.stated_before
+WHERE l.units IS DISTINCT FROM coalesce(CAST(b.amount AS TEXT), '')
+UNION ALL
+SELECT 'event ' || CAST(t.event_id AS TEXT), 'limit', t.partner_id, t.currency, t.stated_limit, t.total, NULL
+FROM (SELECT s.event_id, s.partner_id, s.currency, s.stated_limit, s.adjusted + coalesce(b.amount, 0) AS total,
+             CAST(s.adjusted + coalesce(b.amount, 0) AS TEXT) AS text
+      FROM stated_adjustments s LEFT JOIN adjusted_before b
+        ON b.log_no = s.log_no AND b.partner_id = s.partner_id AND b.currency = s.currency) t
+LEFT JOIN limits l ON l.code = t.currency AND l.value = t.stated_limit
+WHERE l.units IS NULL OR length(t.text) > length(l.units) OR (length(t.text) = length(l.units) AND t.text > l.units)
+UNION ALL
+SELECT 'event ' || CAST(s.event_id AS TEXT), 'limit', s.partner_id, s.currency, s.stated_limit, NULL, f.value
+FROM stated_adjustments s JOIN fields f ON f.subject = 'settings'
+  AND f.field = 'approvals.adjustments.above.' || s.currency
+  AND f.log_no < s.log_no AND (f.until_no IS NULL OR f.until_no > s.log_no)
+LEFT JOIN limits l ON l.code = s.currency AND l.value = s.stated_limit
+LEFT JOIN limits x ON x.code = s.currency AND x.value = f.value
+WHERE f.value IS NOT NULL AND l.units IS DISTINCT FROM x.units AND NOT EXISTS (
+  SELECT 1 FROM settings_changes z WHERE z.log_no < s.log_no AND substr(s.occurred_at, 1, 16) <= z.until);
 
 -- close_states_approvals: The close of a month states the approval rules that the settings had, and how many people could approve.
 -- whole

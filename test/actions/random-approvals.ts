@@ -21,6 +21,9 @@ const RULES: Readonly<Record<string, ApprovalRule>> = {
   'invoice.write_off': { above: { USD: '5.00', KWD: '2.000' } },
   'invoice.hold': { always: true },
 };
+/** Credit and write-offs of one partner count together, whoever did them. */
+const ADJUSTMENTS: ApprovalRule = { above: { USD: '6.00', EUR: '6.00', KWD: '3.000' } };
+const ADJUSTING = ['invoice.credit', 'invoice.write_off'];
 
 /** What the action itself may refuse. Nothing is asked for then. */
 const OWN_REFUSALS: readonly string[] = [
@@ -54,10 +57,35 @@ const requestsOf = (history: History): Map<number, Asked> => {
 /** In whole smallest units, so that nothing here calculates as the program does. */
 const units = (amount: string): bigint => BigInt(amount.replace('.', ''));
 
-function needsApproval(action: string, moved: bigint, currency: string): boolean {
-  const rule = RULES[action] as ApprovalRule;
-  const limit = 'above' in rule ? rule.above[currency] : undefined;
-  return limit === undefined || (moved < 0n ? -moved : moved) > units(limit);
+/** What was done without a second person while somebody could have been one. */
+interface Done {
+  readonly action: string;
+  readonly userId: number;
+  readonly partner: string;
+  readonly currency: string;
+  readonly moved: bigint;
+  readonly at: number;
+}
+
+const doneAlone = new WeakMap<History, Done[]>();
+const doneIn = (history: History): Done[] => {
+  const acts = doneAlone.get(history) ?? [];
+  doneAlone.set(history, acts);
+  return acts;
+};
+
+/** Whether an act needs a second person by its own rule or by that for adjustments, with what was done in 30 days. */
+function needsApproval(history: History, { action, userId, partner, currency, moved, at }: Done): boolean {
+  const recent = doneIn(history).filter(
+    (each) => each.partner === partner && each.currency === currency && each.at > at - 30 * 86_400_000,
+  );
+  const isAbove = (rule: ApprovalRule, before: readonly Done[]) => {
+    const limit = 'above' in rule ? rule.above[currency] : undefined;
+    return limit === undefined || before.reduce((sum, each) => sum + each.moved, moved) > units(limit);
+  };
+  const own = recent.filter((each) => each.action === action && each.userId === userId);
+  const adjusted = recent.filter((each) => ADJUSTING.includes(each.action));
+  return isAbove(RULES[action] as ApprovalRule, own) || (ADJUSTING.includes(action) && isAbove(ADJUSTMENTS, adjusted));
 }
 
 /** What a credit comes to: its amount and the tax of it, which is less than a fifth; how much, its documents are asked. */
@@ -126,7 +154,8 @@ async function ask(history: History): Promise<boolean> {
   const input = inputFor(history, action, document);
   const context = await working(history, by);
   const before = await books(history);
-  const approving = { ...context, settings: { ...context.settings, approvals: RULES } };
+  const approvals = { ...RULES, adjustments: ADJUSTMENTS };
+  const approving = { ...context, settings: { ...context.settings, approvals } };
   const done = await runAction(approving, REGISTRY.get(action) as never, input as never, { deliver: false }).then(
     () => undefined,
     (error: unknown) => {
@@ -146,10 +175,16 @@ async function ask(history: History): Promise<boolean> {
       'invoice.write_off': [units(document.balance)],
       'invoice.credit': [least, most],
     };
+    const userId = context.actor.user?.user_id as number;
+    const act = { action, userId, partner, currency, at: history.world.environment.now().toMillis() };
     const needs = (amounts[action] ?? [0n]).map(
-      (moved) => approvers.length > 0 && needsApproval(action, moved, currency),
+      (moved) => approvers.length > 0 && needsApproval(history, { ...act, moved }),
     );
     expect([action, input, needs]).toEqual([action, input, expect.arrayContaining([done !== undefined])]);
+    if (done === undefined && approvers.length > 0) {
+      const moved = action === 'invoice.credit' ? await lastCredit(history) : (amounts[action]?.[0] ?? 0n);
+      doneIn(history).push({ ...act, moved });
+    }
   } else {
     expect([action, input, OWN_REFUSALS]).toEqual([action, input, expect.arrayContaining([done.code])]);
   }
@@ -161,6 +196,16 @@ async function ask(history: History): Promise<boolean> {
   }
   await expectRequests(history);
   return done === undefined || done.code === 'approval_needed';
+}
+
+/** What the latest credit note comes to, with tax. */
+async function lastCredit({ world }: History): Promise<bigint> {
+  const [note] = await world.sql<{ gross: string; digits: number }>(
+    `SELECT gross, minor_digits(currency) AS digits FROM documents WHERE document = 'credit_note'
+     ORDER BY document_id DESC LIMIT 1`,
+  );
+  const [whole = '0', part = ''] = (note?.gross ?? '').split('.');
+  return BigInt(whole + part.padEnd(note?.digits ?? 0, '0'));
 }
 
 const shown = (document: Invoice) => ({ face: faceOf(document), balance: document.balance });

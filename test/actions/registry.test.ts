@@ -110,7 +110,6 @@ test('the actions that a rule can name are those that only persons do, but for t
   const without = {
     'checkpoint.take': 'the jobs take one each day',
     'ledger.pause': 'must not wait',
-    'ledger.import': 'files of any size are read as a stream',
     'delivery.retry': 'what is delivered was decided by other actions',
     'reminder.record': 'the jobs remind each day',
     'email.bounces': 'reads reports',

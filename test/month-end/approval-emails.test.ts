@@ -4,6 +4,7 @@ import { approveRequest, endRequest } from '../../src/actions/approve.ts';
 import { clientCreate } from '../../src/actions/client.ts';
 import { invoiceHold } from '../../src/actions/invoice/hold.ts';
 import { invoiceVoid } from '../../src/actions/invoice/void.ts';
+import { ledgerImport } from '../../src/actions/rows.ts';
 import { runAction } from '../../src/actions/run.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { changeRoles, identify } from '../../src/people/users.ts';
@@ -12,7 +13,7 @@ import { as, LEE, MARA, openApproving, PAT } from '../support/approving.ts';
 import { ADMINISTRATOR } from '../support/console.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { readStatus } from '../support/status.ts';
-import type { World } from '../support/world.ts';
+import { quote, type World } from '../support/world.ts';
 
 let server: MailServer;
 let world: World;
@@ -76,6 +77,20 @@ test('approvers of a partner hear of what touches that partner alone, and the ap
   await send();
   expect(sent()[1]?.subject).toMatch(/^\[SANDBOX\] Approved: /);
   expect(server.mails[1]?.parsed.text).toContain('The action was carried out under your name.');
+});
+
+test('an approved import of rows is not done yet, and its e-mail says until when it can be repeated', async () => {
+  const rules = { 'ledger.import': { always: true } as const };
+  const file = { name: 'rows.ndjson', bytes: Buffer.from(`${JSON.stringify(quote())}\n`) };
+  const importing = runAction(await as(world, MARA, rules), ledgerImport, { files: [file] });
+  const request = (await refusalOf(importing)).facts['request_id'] as number;
+  await send();
+  expect(server.mails[0]?.parsed.text).toContain('After the approval, the requester repeats this with the same files.');
+  await approveRequest(await as(world, LEE), request, { reason: null, deliver: false });
+  await send();
+  expect(sent()[1]?.subject).toMatch(/^\[SANDBOX\] Approved: Import ledger rows, rows\.ndjson/);
+  const text = server.mails[1]?.parsed.text?.replaceAll(/\s+/g, ' ');
+  expect(text).toContain('Repeat it with the same files until 2026-08-15 10:00 UTC to carry it out.');
 });
 
 test('a mail server that is down keeps no request from being made, and it is mailed later', async () => {

@@ -23,7 +23,7 @@ afterAll(() => books?.end());
 async function wire(amount: string): Promise<number> {
   return (await books.record({ partnerId: HARBOUR, amount, reference: `WIRE-${wires}` })).paymentId;
 }
-const apply = (paymentId: number, numbers: string[], more: { fee?: string; amount?: string }): Promise<void> =>
+const apply = (paymentId: number, numbers: string[], more: { fee?: string; amount?: string }): Promise<number> =>
   books.database.transaction((tx) => applyPayment(tx, books.acting, { paymentId, numbers, ...more }));
 async function charged(): Promise<string> {
   const [sum] = await books.sql<{ amount: string }>(

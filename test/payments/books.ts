@@ -72,7 +72,7 @@ export interface Books extends World {
     number: string | readonly string[],
     amount?: string,
     creditNotes?: readonly string[],
-  ) => Promise<void>;
+  ) => Promise<number>;
   readonly assign: (paymentId: number, partnerId: string) => Promise<string | null>;
   readonly unapply: (paymentId: number, number?: string) => Promise<void>;
   readonly reverse: (

@@ -79,9 +79,9 @@ async function accept(command: string, by: Books = books): Promise<void> {
   const [, , action, id, ...options] = command.split(' ');
   const values = (name: string) => options.flatMap((each, index) => (each === name ? [options[index + 1] ?? ''] : []));
   const paymentId = Number(id);
-  if (action === 'apply') return by.apply(paymentId, values('--invoice'));
   const duplicateOf = Number(values('--duplicate-of')[0]);
-  await by.reverse({ paymentId, kind: 'duplicate', duplicateOf });
+  if (action === 'apply') await by.apply(paymentId, values('--invoice'));
+  else await by.reverse({ paymentId, kind: 'duplicate', duplicateOf });
 }
 const listed = (settings: { small_difference: Record<string, string> } = books.acting.settings) =>
   books.database.reading(async (tx) => Promise.all((await listExceptions(tx, settings)).map(exceptionJson)));

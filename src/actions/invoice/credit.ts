@@ -6,6 +6,7 @@ import { isZero, moneyText } from '../../money.ts';
 import { wrapped } from '../../text-table.ts';
 import { defineAction } from '../action.ts';
 import {
+  adjustmentsOf,
   amountsIn,
   deliver,
   documentFacts,
@@ -48,6 +49,7 @@ export const invoiceCredit = defineAction({
     ...(note === undefined ? {} : { [NOTE]: factsOf(await documentNumbered(tx, note)) }),
   }),
   amounts: ({ after }) => amountsIn(after, [NOTE], 'amount'),
+  adjusts: async (tx, { after }, { number }) => adjustmentsOf(tx, number, amountsIn(after, [NOTE], 'amount')),
   async report(tx, _context, { input: { number }, result: note, delivered }) {
     const issued = await documentNumbered(tx, note);
     const invoice = await documentNumbered(tx, number);

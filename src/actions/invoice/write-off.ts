@@ -3,7 +3,14 @@ import { undoWriteOff, writeOffInvoice } from '../../documents/write-off.ts';
 import { failpoint } from '../../failpoint.ts';
 import { moneyText } from '../../money.ts';
 import { defineAction } from '../action.ts';
-import { amountsIn, documentFacts, documentNumbered, followBalance, partnersOfDocuments } from '../documents.ts';
+import {
+  adjustmentsOf,
+  amountsIn,
+  documentFacts,
+  documentNumbered,
+  followBalance,
+  partnersOfDocuments,
+} from '../documents.ts';
 import { documentNumber, onLatestDate, reason } from '../fields.ts';
 
 export const invoiceWriteOff = defineAction({
@@ -18,6 +25,7 @@ export const invoiceWriteOff = defineAction({
   committed: (context, { input }) => followBalance(context, input.number),
   facts: (tx, { number }) => documentFacts(tx, [number]),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
+  adjusts: (tx, { before }, { number }) => adjustmentsOf(tx, number, amountsIn(before, [number], 'balance')),
   async report(tx, _context, { input: { number } }) {
     const document = await documentNumbered(tx, number);
     return {

@@ -2,7 +2,7 @@ import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
 import { defineAction } from '../action.ts';
 import { documentFacts, partnersOfDocuments } from '../documents.ts';
 import { amount, several, text, whole } from '../fields.ts';
-import { fallOf, movedOf, partnersOfPayment, paymentFacts, reportPayment } from './describe.ts';
+import { fallOf, movedOf, partnersOfPayment, paymentFacts, reportPayment, smallDifferencesOf } from './describe.ts';
 
 export const paymentApply = defineAction({
   name: 'payment.apply',
@@ -43,6 +43,7 @@ a small difference.`,
     const credit = creditNotes.flatMap((number) => fallOf(seen, number, 'balance'));
     return cash === undefined ? more : [credit.reduce((sum, each) => sum.plus(each), cash)];
   },
+  adjusts: (tx, _seen, _input, eventId) => smallDifferencesOf(tx, eventId),
   report(tx, _context, { input: { paymentId, numbers, creditNotes } }) {
     const less = creditNotes === undefined ? '' : `, together with ${creditNotes.join(' and ')}`;
     return reportPayment(tx, paymentId, `Payment ${paymentId} is applied to ${numbers.join(', ')}${less}.`);

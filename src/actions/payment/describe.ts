@@ -1,9 +1,10 @@
+import type { Adjustment } from '../../approvals/amounts-before.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { Amount, groupThousands, isZero } from '../../money.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
 import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
-import { readPayments } from '../../payments/payments.sql.ts';
+import { readPayments, readSmallDifferences } from '../../payments/payments.sql.ts';
 import { withCode } from '../../payments/reverse.ts';
 import { NOBODY } from '../../people/roles.ts';
 import { printable, wrapped } from '../../text-table.ts';
@@ -85,6 +86,14 @@ export async function paymentFacts(tx: Transaction, paymentId: number, name = pa
     ...(await documentFacts(tx, [...new Set(payment.applications.map(({ number }) => number))])),
   };
 }
+
+/** Returns what an event posted to bank charges, by the partner of the invoice. */
+export const smallDifferencesOf = async (tx: Transaction, eventId: number | null): Promise<Adjustment[]> =>
+  eventId === null
+    ? []
+    : (await readSmallDifferences(tx, eventId)).map(({ partner_id: partner, currency, amount }) => ({
+        ...{ partner, amount: Amount.of(amount, currency) },
+      }));
 
 export const movedOf = (seen: FactsChange, paymentId: number, field: string): Amount[] =>
   fallOf(seen, paymentName(paymentId), field);

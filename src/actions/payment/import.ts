@@ -10,7 +10,7 @@ import { type ActionContext, defineAction, type Facts } from '../action.ts';
 import { contentBy } from '../contents.ts';
 import { amountsIn } from '../documents.ts';
 import { choice, type FileInput, file, text } from '../fields.ts';
-import { amountOf } from './describe.ts';
+import { amountOf, smallDifferencesOf } from './describe.ts';
 
 const FORMATS = BANK_FORMATS.map(({ name }) => name);
 
@@ -50,8 +50,9 @@ account's last one.`,
       ]),
     ),
   amounts: ({ after }) => amountsIn(after, Object.keys(after), 'amount'),
+  adjusts: (tx, _seen, _input, { event_id }) => smallDifferencesOf(tx, event_id),
   async report(_tx, { width }, { result: report, preview: dryRun }) {
-    const { new_lines, ...rest } = report;
+    const { new_lines, event_id: _, ...rest } = report;
     const lines = dryRun ? withoutNewIds(new_lines) : new_lines;
     // A dry run rolls back the exception's id.
     const breaks = dryRun ? rest.breaks.map((each) => ({ ...each, exception: null })) : rest.breaks;

@@ -7,7 +7,7 @@ import { recordPayment } from '../../payments/record.ts';
 import { defineAction } from '../action.ts';
 import { documentFacts, partnersOfDocuments } from '../documents.ts';
 import { amount, choice, date, text } from '../fields.ts';
-import { described, labelled, onePayment, paymentFacts } from './describe.ts';
+import { described, labelled, onePayment, paymentFacts, smallDifferencesOf } from './describe.ts';
 
 export const paymentRecord = defineAction({
   name: 'payment.record',
@@ -43,6 +43,7 @@ export const paymentRecord = defineAction({
     ...(recorded === undefined || recorded.duplicate ? {} : await paymentFacts(tx, recorded.paymentId, 'the payment')),
   }),
   amounts: (_seen, { amount, currency }) => [Amount.of(amount, currency)],
+  adjusts: (tx, _seen, _input, { eventId }) => smallDifferencesOf(tx, eventId),
   async report(tx, _context, { result: { paymentId, duplicate, possibleDuplicates, kept } }) {
     const payment = await onePayment(tx, paymentId);
     // A payment that settled its invoice in full has no suggestions. The possible duplicates of such a payment are

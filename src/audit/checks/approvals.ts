@@ -3,7 +3,7 @@
  * amounts in events.
  *
  * The event of a request states the digest of what was requested. Each approved request that changes something has an
- * event of its action. If an event states that one person acted alone, no one else could have approved it at that time.
+ * event of its action, unless the requester has to repeat the action. If an event states that one person acted alone, no one else could have approved it at that time.
  */
 export const ACTIONS_APPROVED = `inspected AS MATERIALIZED (
   SELECT r.*, e.details->>'request_sha256' AS stated, d.decision,
@@ -19,7 +19,7 @@ export const ACTIONS_APPROVED = `inspected AS MATERIALIZED (
   SELECT format('request %s', request_id),
          format('was approved, and no event of %s by user %s was recorded under it', action, requested_by)
   FROM inspected i
-  WHERE decision = 'approve' AND jsonb_array_length(preview->'changes') > 0
+  WHERE decision = 'approve' AND jsonb_array_length(preview->'changes') > 0 AND NOT jsonb_exists(preview, 'repeats')
     AND NOT EXISTS (SELECT FROM audit_events a WHERE jsonb_exists(a.details, 'approval')
                       AND a.details->'approval'->>'request' = i.request_id::text AND a.user_id = i.requested_by)
   UNION ALL

@@ -23,7 +23,7 @@ export const define: Definition = (approval, action) => {
   approval
     .command('approve')
     .argument(...NUMBER)
-    .description("Approve another user's request and carry it out now")
+    .description("Approve another user's request and carry it out now (an import of rows: the requester repeats it)")
     .option(...REASON)
     .option(...NO_DELIVER)
     .action(action(acting(approve)));
@@ -95,9 +95,10 @@ interface Now {
   readonly refused: string | null;
 }
 
-async function previewNow(context: CommandContext, request: RequestRow): Promise<Now> {
+async function previewNow(context: CommandContext, request: RequestRow): Promise<Now | null> {
   try {
     const consequence = await previewRequest(context, request.request_id);
+    if (consequence === undefined) return null;
     const { changes } = consequence;
     return { is_same: digestOf(consequence) === request.preview_hash, changes, refused: null };
   } catch (refusal) {
@@ -126,7 +127,7 @@ async function approve(context: CommandContext, requestId: number, options: Opti
   );
   const text = await inFull(report);
   output.print({ request_id: requestId, decision: 'approve', result: report.json }, () =>
-    [`Request ${requestId} is approved, and done.`, text].join('\n\n'),
+    [`Request ${requestId} is approved${report.isDone ? ', and done' : ''}.`, text].join('\n\n'),
   );
   for (const note of report.notes ?? []) output.note(note);
   return report.attention ? EXIT.attention : EXIT.done;

@@ -1,18 +1,14 @@
 import { readFileSync, statSync } from 'node:fs';
-import { namesOf } from '../../actions/command.ts';
-import { admit } from '../../actions/permit.ts';
-import { controlGiven, ledgerImport, ROW_FORMATS, reportImport, rowFormatOf } from '../../actions/rows.ts';
+import { ledgerImportOf, ROW_FORMATS, rowFormatOf } from '../../actions/rows.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
-import { failpoint } from '../../failpoint.ts';
-import { inNames } from '../../field-names.ts';
 import { type Control, readTotalsFile, totalsFileOf, withTotals } from '../../ledger/control.ts';
-import { importRows } from '../../ledger/import.ts';
 import type { RowFormat, SourceFile } from '../../ledger/read.ts';
 import { choiceArgument, repeatedArgument, wholeNumberArgument } from '../arguments.ts';
 import { withContext } from '../context.ts';
 import type { Definition } from '../define.ts';
-import { type Output, outputWidth } from '../output.ts';
+import type { Output } from '../output.ts';
 import { inFull } from '../remedies.ts';
+import { reported } from '../run-action.ts';
 
 export const define: Definition = (ledger, action) => {
   ledger
@@ -47,36 +43,32 @@ async function importFiles(
     return { name, format: options.format ?? rowFormatOf(name), ...(totals && { totals }) };
   });
   const bytes = files.reduce((total, file) => total + sizeOf(file.name), 0);
-  const { skipInvalid = false, acceptDiffering = false } = options;
-  const control = controlGiven(options);
+  const { rejects, dryRun = false, ...given } = options;
+  const input = { ...given, files: files.map(({ name }) => ({ name, bytes: Buffer.alloc(0) })) };
+  let refused = false;
   const report = await withContext(
     async (context) => {
-      const { environment, database, actor, settings } = context;
       const progress = output.progress('Reading', bytes, ' bytes');
-      const { rejects } = options;
-      const work = options.dryRun ? database.preview : database.transaction;
+      const streamed = ledgerImportOf(files, { rejects, onProgress: progress.advance });
+      const action: typeof streamed = {
+        ...streamed,
+        report(tx, reporting, done) {
+          refused = done.result.refused;
+          return streamed.report(tx, reporting, done);
+        },
+      };
       try {
-        // Invalid rows roll everything back, including the staged rows.
-        return await work(async (tx) => {
-          await admit(tx, context, ledgerImport, { files: [] });
-          return importRows(tx, files, {
-            ...{ skipInvalid, acceptDiffering, rejects, ...control, now: environment.now(), actor },
-            ceilings: settings.reversals,
-            onProgress: progress.advance,
-          });
-        });
+        return await reported({ ...context, output }, action, input, { dryRun });
       } finally {
         progress.done();
       }
     },
-    { by: output.by, writesNothing: options.dryRun ?? false },
+    { by: output.by, writesNothing: dryRun },
   );
-  failpoint('import.committed');
-  const reported = reportImport(report, { dryRun: options.dryRun ?? false, width: outputWidth() });
-  const text = await inFull(reported);
-  output.print(reported.json, () => inNames(text, namesOf(ledgerImport)));
-  if (report.refused) return EXIT.badInput;
-  return reported.attention ? EXIT.attention : EXIT.done;
+  const text = await inFull(report);
+  output.print(report.json, () => text);
+  if (refused) return EXIT.badInput;
+  return report.attention ? EXIT.attention : EXIT.done;
 }
 
 /** What the file of totals beside a file states. Undefined if there is none. */

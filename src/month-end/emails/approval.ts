@@ -92,6 +92,7 @@ export const approvalDecisionEmail: EmailComposer = {
       content: templates.render('approval_decision', {
         ...viewOf(request, context),
         ...{ status, approved: status === 'approved', expired: status === 'expired' },
+        ...{ repeats: request.preview.repeats === true, expires: minuteOf(request.expires_at) },
         decidedBy: decider === null ? '' : oneLine(decider),
         decidedAt: minuteOf(request.decided_at ?? request.expires_at),
         reason: reason === null ? '' : oneLine(reason),

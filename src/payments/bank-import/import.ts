@@ -49,6 +49,8 @@ export interface BankImport {
    */
   readonly breaks: readonly PaymentException[];
   readonly new_lines: readonly LineReport[];
+  /** Null if nothing was imported. */
+  readonly event_id: number | null;
 }
 
 /** `read` is the content of the file, as read before the transaction. */
@@ -96,6 +98,7 @@ export async function importBankFile(
     bank_charges: sumBankCharges(reports),
     breaks: (await readBreaks(tx, accounts)).filter(({ exception }) => !brokenBefore.has(exception)),
     new_lines: reports,
+    event_id: context.eventId,
   };
 }
 
@@ -103,7 +106,7 @@ const NOTHING_NEW = {
   already_imported: null,
   lines: { total: 0, new: 0, known: 0 },
   outcomes: countOutcomes([]),
-  ...{ bank_charges: {}, breaks: [], new_lines: [] },
+  ...{ bank_charges: {}, breaks: [], new_lines: [], event_id: null },
 } as const;
 
 const statementReport = ({ account, currency, opening, closing, lines, pending }: BankStatement) => ({

@@ -142,6 +142,22 @@ def act_without_approval(lines):
                              lines.change(act, details=kept)]
 
 
+@forgery('adjustments')
+def smaller_sum_before(lines):
+    """a sum of earlier adjustments that leaves out what another user did"""
+    act = lines.all('audit_events', action='invoice.credit')[1]
+    details = lines.get(act, 'details').replace('adjustments.0.before=2.00', 'adjustments.0.before=0.00')
+    return changed(act, lines.change(act, details=details))
+
+
+@forgery('adjustments')
+def import_of_other_bytes(lines):
+    """an approved import of a file with another hash than that of its request"""
+    act = lines.all('audit_events', action='ledger.import')[-1]
+    [hash] = [pair for pair in lines.get(act, 'details').split('&') if pair.startswith('sha256.0=')]
+    return changed(act, lines.change(act, details=lines.get(act, 'details').replace(hash, 'sha256.0=' + 64 * '0')))
+
+
 @forgery('history')
 def tax_of_reversal(lines):
     """the rate of the tax of reversals, which no rule of tax and no earlier document had"""
