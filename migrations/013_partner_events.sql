@@ -67,7 +67,7 @@ SELECT r.log_no, h.partner_id, 'reversal.rejected', r.recorded_at,
          'requote_id', h.requote_id, 'currency', h.currency, 'spotPrice', h.spot_price::text,
          'partnerCut', h.partner_cut::text, 'invoiceAmount', h.invoice_amount::text, 'reason', r.reason)
 FROM held_row_decisions r JOIN held_rows h USING (held_row_id)
-WHERE r.decision = 'discarded' AND h.kind = 'reversal' AND h.sign NOT LIKE 'same%'
+WHERE r.decision = 'discarded' AND h.kind = 'reversal' AND h.sign <> 'held_sale'
 UNION ALL
 SELECT t.log_no, d.partner_id, 'dispute.opened', t.recorded_at,
        jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text)

@@ -138,7 +138,7 @@ export const reversalRefuse = defineAction({
   title: 'Refuse a reversal that the terms do not cover',
   command: { arguments: { row: '<row>' } },
   role: 'finance',
-  input: { row: HELD_REVERSAL(), reason: line('Reason', 'The reason. It is recorded, and the partner is told.') },
+  input: { row: HELD_REVERSAL(), reason: line('Reason', 'The reason. It is recorded, and the partner receives it.') },
   subject: ({ row }) => String(row),
   partners: (tx, { row }) => partnersOf(tx, [row]),
   locksImporters: true,

@@ -18,12 +18,15 @@ export const ROWS = {
     ),
   ),
   held_row_no_reversal: refused<{ held_row_id: number }>((f) =>
-    says(`Held row ${f.held_row_id} is no reversal.`, SEE.held),
+    says(`Held row ${f.held_row_id} is not a reversal.`, SEE.held),
   ),
-  held_row_invalid: refused<{ held_row_id: number; reason: string }>((f) =>
-    says(
-      `Nothing was recorded: held row ${f.held_row_id} cannot be recorded now: ${f.reason}.`,
-      toDo('Discard it', 'rows.discard', { rows: [String(f.held_row_id)] }, 'if it repeats a sale'),
-    ),
-  ),
+  held_row_invalid: refused<{ held_row_id: number; reason: string; is_request: boolean }>((f) => {
+    const row = String(f.held_row_id);
+    return says(
+      `Nothing was recorded: held row ${row} cannot be recorded now: ${f.reason}.`,
+      f.is_request
+        ? toDo('Refuse it', 'reversal.refuse', { row }, 'or grant other amounts')
+        : toDo('Discard it', 'rows.discard', { rows: [row] }, 'if it repeats a sale'),
+    );
+  }),
 };

@@ -7,12 +7,14 @@ import { type DocumentRow, readDocuments, readEInvoice, readPdf } from '../docum
 import { refuse } from '../errors/refusals.ts';
 import { ExactNumber, writeExactJson } from '../json.ts';
 import { OUTSIDE_TERMS } from '../ledger/cancellation.ts';
+import { isRequest } from '../ledger/held.ts';
 import { reasonToHold } from '../ledger/import.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { type EventFilter, type EventType, type PartnerEvent, readPartnerEvents } from '../partner-events/event.ts';
 import { readLastPosition } from '../partner-events/events.sql.ts';
 import { REQUEST_PATIENCE_MILLISECONDS } from '../partner-events/publish.ts';
+import { termsFrom } from '../partners/cancellation.ts';
 import { cutRateOn } from '../partners/cut-rate.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import {
@@ -30,6 +32,7 @@ import type { Caller, QuoteState, RequoteState } from '../quotes/quotes.sql.ts';
 import { type AnsweredReversal, previewReversal, reverseQuote } from '../quotes/reverse.ts';
 import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
 import { answerOnce, type CallOf, Content, OtherResult, pageOf, route, serve } from './call.ts';
+import * as documents from './document-operations.ts';
 import { listEvents } from './event-operations.ts';
 import type { Operation } from './operation.ts';
 import * as operations from './operations.ts';
@@ -101,16 +104,20 @@ function addReads(app: FastifyInstance, shared: Shared): void {
     const all = partner?.policies ?? [];
     if (after !== undefined) refuseUnknownCursor(all.some(({ policy_id: id }) => id === after));
     const policies = all.filter(({ policy_id: id }) => after === undefined || id > after);
+    const today = now.setZone(partner?.time_zone).toFormat('yyyy-MM-dd');
     return pageOf(shared, operations.listPolicies, {
       query,
-      items: policies.map(({ policy_id, name, kind, active, partner_cut_rate, price, largest_price }) => ({
-        ...{ policy_id, name, kind, active, currency: partner?.currency, price, largest_price },
-        partner_cut_rate: cutRateOn(partner_cut_rate, now.setZone(partner?.time_zone).toFormat('yyyy-MM-dd')),
-      })),
+      items: policies.map(
+        ({ policy_id, name, kind, active, partner_cut_rate, price, largest_price, cancellation }) => ({
+          ...{ policy_id, name, kind, active, currency: partner?.currency, price, largest_price },
+          partner_cut_rate: cutRateOn(partner_cut_rate, today),
+          cancellation: termsFrom(cancellation, today),
+        }),
+      ),
       cursorOf: ({ policy_id: id }) => id,
     });
   });
-  serve(app, shared, operations.listInvoices, async (tx, { caller, query }) => {
+  serve(app, shared, documents.listInvoices, async (tx, { caller, query }) => {
     const { cursor: after, limit, month, status, document } = query;
     const { partnerId } = caller;
     if (after !== undefined) refuseUnknownCursor((await readDocuments(tx, { partnerId, number: after })).length > 0);
@@ -120,28 +127,28 @@ function addReads(app: FastifyInstance, shared: Shared): void {
       // The limit plus one, because the additional item shows whether there is another page.
       limit: limit + 1,
     });
-    return pageOf(shared, operations.listInvoices, {
+    return pageOf(shared, documents.listInvoices, {
       query,
       items: found.map(documentJson),
       cursorOf: ({ number }) => number,
     });
   });
-  serve(app, shared, operations.readInvoice, async (tx, { caller, params }) =>
+  serve(app, shared, documents.readInvoice, async (tx, { caller, params }) =>
     documentJson(await documentOf(tx, caller, params.number)),
   );
-  serve(app, shared, operations.readInvoicePdf, async (tx, { caller, params }) => {
+  serve(app, shared, documents.readInvoicePdf, async (tx, { caller, params }) => {
     const { document_id: id, number } = await documentOf(tx, caller, params.number);
     const pdf = await readPdf(tx, id);
     if (pdf === undefined) throw refuse('pdf_not_ready', { number, retry_after: PDF_SECONDS });
     return new Content(pdf, file(`${number}.pdf`, 'application/pdf'));
   });
-  serve(app, shared, operations.readEInvoice, async (tx, { caller, params }) => {
+  serve(app, shared, documents.readEInvoice, async (tx, { caller, params }) => {
     const { document_id: id, number } = await documentOf(tx, caller, params.number);
     const xml = await readEInvoice(tx, id);
     if (xml === undefined) throw refuse('e_invoice_unknown', { number });
     return new Content(xml, file(`${number}.xml`, 'application/xml'));
   });
-  serve(app, shared, operations.readInvoiceRows, async (tx, { caller, params }) => {
+  serve(app, shared, documents.readInvoiceRows, async (tx, { caller, params }) => {
     const { document_id: id, number } = await documentOf(tx, caller, params.number);
     return new Content(shared.rowStreams.open(id, 'partner'), file(`${number}-rows.csv`, 'text/csv; charset=utf-8'));
   });
@@ -283,7 +290,8 @@ function reversalAnswer({ row, ground, request }: AnsweredReversal): object {
     ...orderOf(row),
     status: ground !== null ? 'recorded' : isRejected ? 'rejected' : 'requested',
     ...{ request_id: request?.held_row_id ?? null, allowed_by: ground },
-    reason: isRejected ? request.decision_reason : reason,
+    // The reason for which a sale is discarded with its reversals is internal.
+    reason: isRejected && isRequest(request) ? request.decision_reason : reason,
   };
 }
 

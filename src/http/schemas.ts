@@ -9,6 +9,7 @@ import { GROUNDS, type Ground } from '../ledger/cancellation.ts';
 import { totalsSchema } from '../ledger/control.ts';
 import { isCoverDay, ORDER_REFERENCE } from '../ledger/row.ts';
 import { isMonth } from '../month.ts';
+import { AFTER_WINDOW, CUTS, WITHOUT_TERMS } from '../partners/cancellation.ts';
 import { identifier } from '../partners/file.ts';
 import { SPLIT_PROBLEMS } from '../processors/processors.ts';
 import { SETTLEMENT_CODES } from '../splits/settlement.ts';
@@ -339,6 +340,27 @@ export const policyAnswer = named(
       .nullable()
       .meta({ description: 'spotPrice is insured_amount × rate, at least the minimum; null if it cannot be quoted' }),
     largest_price: decimalText('The maximum price of a quote, including its requotes').nullable(),
+    cancellation: z
+      .array(
+        z.object({
+          from: text.nullable().meta({ description: 'For sales accepted from this day on; null: from the beginning' }),
+          window_days: z.int().nullable().meta({
+            description: 'Within these days after the acceptance, all may be reversed; null: no terms from then on',
+          }),
+          after_window: z.enum(AFTER_WINDOW).nullable().meta({ description: 'What may be reversed after the window' }),
+          cut: z
+            .enum(CUTS)
+            .nullable()
+            .meta({ description: 'Whether your cut is reversed in proportion, or you keep it' }),
+          before_cover_only: z
+            .boolean()
+            .nullable()
+            .meta({ description: 'Nothing may be reversed from the first day of cover on' }),
+        }),
+      )
+      .meta({
+        description: `The terms in force and those that come; without terms: ${WITHOUT_TERMS}, or all that is left`,
+      }),
   }),
 );
 

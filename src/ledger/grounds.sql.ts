@@ -7,21 +7,22 @@ import { LAST_CLOSED } from './running-lines.sql.ts';
 /** A file tells the past: its rows are judged by their own time if they are recorded within this many days of it. */
 const TOLD_WITHIN_DAYS = 31;
 
-/** SQL of all rows of the quotes in `quotes`: those of the ledger, and new ones from `added`. */
+/** SQL of all rows of the quotes in `wanted`: those of the ledger, and new ones from `added`. */
 const rowsOfQuotes = (added: string) => `
   SELECT r.seq, r.kind, r.partner_id, r.quote_id, r.requote_id, r.policy_id, r.currency, z.local::date::text AS day,
          (greatest(r.accepted_at, :now::timestamptz - interval '${TOLD_WITHIN_DAYS} days')
           AT TIME ZONE r.time_zone)::date::text AS judged_on,
          greatest(r.posted_month, to_char(z.local, 'YYYY-MM') COLLATE "C",
                   month_after(nullif(${LAST_CLOSED}, '')) COLLATE "C") AS posted_month,
-         r.spot_price::text, r.partner_cut::text, r.invoice_amount::text, r.cover_from::text, r.cover_to::text, g.ground,
-         r.arrangement, CASE WHEN bool_or(r.arrangement = 'connected_account') OVER (PARTITION BY r.partner_id, r.quote_id)
+         r.spot_price::text, r.partner_cut::text, r.invoice_amount::text, r.cover_from::text, r.cover_to::text,
+         g.ground, r.arrangement,
+         CASE WHEN bool_or(r.arrangement = 'connected_account') OVER (PARTITION BY r.partner_id, r.quote_id)
          THEN shares_taken_back(r.partner_id, r.quote_id)::text ELSE '0' END AS taken_back
   FROM (
     SELECT NULL::bigint AS seq, e.kind, e.partner_id, e.quote_id, e.requote_id, e.reversal_id, e.policy_id, e.currency,
            e.accepted_at, e.time_zone, e.posted_month, e.arrangement, e.spot_price, e.partner_cut, e.invoice_amount,
            e.cover_from, e.cover_to
-    FROM quotes q CROSS JOIN LATERAL (
+    FROM wanted q CROSS JOIN LATERAL (
       SELECT * FROM ledger_rows
       WHERE partner_id = q.partner_id AND kind = 'quote_accepted' AND own_id(ledger_rows) = q.quote_id
       UNION ALL
@@ -37,14 +38,14 @@ const rowsOfQuotes = (added: string) => `
 export const readQuotesToJudge = (tx: Transaction, now: string): Promise<QuoteRow[]> =>
   query(
     tx,
-    `WITH quotes AS MATERIALIZED (
+    `WITH wanted AS MATERIALIZED (
        SELECT DISTINCT s.partner_id, s.quote_id FROM related s WHERE s.kind = 'reversal' AND ${GOOD}
      )
      ${rowsOfQuotes(`
     UNION ALL
     SELECT s.seq, s.kind, s.partner_id, s.quote_id, s.requote_id, NULL, s.policy_id, s.currency, s.accepted_at,
            p.time_zone, '', NULL, s.spot_price, s.partner_cut, s.invoice_amount, s.cover_from, s.cover_to
-    FROM quotes q JOIN related s ON s.partner_id = q.partner_id AND s.quote_id = q.quote_id
+    FROM wanted q JOIN related s ON s.partner_id = q.partner_id AND s.quote_id = q.quote_id
     JOIN partners p ON p.partner_id = s.partner_id
     WHERE ${GOOD}`)}`,
     { now },
@@ -57,7 +58,7 @@ export const readQuoteRows = (
 ): Promise<QuoteRow[]> =>
   query(
     tx,
-    `WITH quotes AS (SELECT :partnerId::text COLLATE "C" AS partner_id, :quoteId::text COLLATE "C" AS quote_id)
+    `WITH wanted AS (SELECT :partnerId::text COLLATE "C" AS partner_id, :quoteId::text COLLATE "C" AS quote_id)
      ${rowsOfQuotes('')}`,
     quote,
   );
@@ -96,7 +97,7 @@ export interface MonthOfReversals {
   readonly sold: string;
 }
 
-/** The months in which reversals post, by partner, currency and posting month; `staged`: with the sales of an import. */
+/** The months in which reversals post, by partner, currency and month; `staged`: with the sales of an import. */
 export const readMonthsOfReversals = (
   tx: Transaction,
   months: readonly (Pick<MonthOfReversals, 'partner_id' | 'currency' | 'posted_month'> & { readonly before: string })[],
@@ -167,8 +168,8 @@ export async function insertGrounds(
     `INSERT INTO reversal_grounds (
        partner_id, reversal_id, quote_id, ground, cancellation_terms_id, held_row_id, sold_on, judged_on, recorded_at,
        event_id)
-     SELECT s.partner_id, s.reversal_id, s.quote_id, v.ground, v.cancellation_terms_id, h.held_row_id, v.sold_on, v.judged_on,
-            :recordedAt::timestamptz, :eventId::bigint
+     SELECT s.partner_id, s.reversal_id, s.quote_id, v.ground, v.cancellation_terms_id, h.held_row_id, v.sold_on,
+            v.judged_on, :recordedAt::timestamptz, :eventId::bigint
      FROM staged s
      JOIN ${
        judged
@@ -184,8 +185,8 @@ export async function insertGrounds(
 }
 
 /**
- * SQL of the rows of open months that no rule and no person allowed, because the processor had already reversed our share.
- * What a person records from the processor's transfers (splits/reverse.ts) is not among them.
+ * SQL of the rows of open months that no rule and no person allowed, because the processor had already reversed our
+ * share. What a person records from the processor's transfers (splits/reverse.ts) is not among them.
  */
 export const REVERSED_BY_PROCESSOR = `
   SELECT e.* FROM ledger_rows e JOIN reversal_grounds g USING (partner_id, reversal_id)

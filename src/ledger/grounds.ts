@@ -20,7 +20,7 @@ export type Ceilings = Settings['reversals'];
 
 /** Judges the good staged reversals. Those that no rule allows are held. */
 export async function judgeReversals(tx: Transaction, now: DateTime<true>, ceilings: Ceilings): Promise<void> {
-  // A ceiling is of a posting month: from here on, no close moves the reversals to the next one.
+  // A ceiling belongs to a posting month: from here on, no close moves the reversals to the next one.
   if (ceilings.share !== null || Object.keys(ceilings.above).length > 0) await lockLedgerShared(tx);
   const rows = await readQuotesToJudge(tx, now.toISO());
   await keepVerdicts(tx, rows.length === 0 ? [] : await judgeRows(tx, rows, ceilings, { staged: true }));

@@ -131,8 +131,9 @@ async function record(
   const [error] = report.errors;
   const wrong = error?.reason ?? (report.duplicates > 0 ? 'the ledger has a row with this id' : undefined);
   if (wrong !== undefined || report.event_id === null) {
-    const { held_row_id } = rows[error === undefined ? 0 : error.line - 1] as HeldRow;
-    throw refuse('held_row_invalid', { held_row_id, reason: wrong ?? 'nothing to record' });
+    const row = rows[error === undefined ? 0 : error.line - 1] as HeldRow;
+    const { held_row_id } = row;
+    throw refuse('held_row_invalid', { held_row_id, reason: wrong ?? 'nothing to record', is_request: isRequest(row) });
   }
   await decideRecorded(tx, context, rows, { reason, eventId: report.event_id });
   return { rows, late: report.late };

@@ -101,7 +101,8 @@ export async function findKnownRows(tx: Transaction): Promise<void> {
      SELECT s.seq, ${OWN_ID_FIELD},
             CASE WHEN ${sameContent('s', 'e')} THEN 'duplicate'
                  WHEN s.kind = 'reversal' AND EXISTS (
-                   SELECT FROM held_rows h WHERE h.partner_id = s.partner_id AND h.kind = s.kind AND own_id(h) = s.own_id
+                   SELECT FROM held_rows h
+                   WHERE h.partner_id = s.partner_id AND h.kind = s.kind AND own_id(h) = s.own_id
                      AND ${sameContent('s', 'h')}) THEN 'duplicate'
                  ELSE 'conflict' END,
             format('%s %s is already in the ledger with other content', s.kind, s.own_id)

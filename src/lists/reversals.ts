@@ -63,7 +63,8 @@ const found = (order: 'ASC' | 'DESC') => {
        SELECT * FROM (
          SELECT g.log_no, 'recorded' AS status, g.partner_id, g.reversal_id, g.ground, g.held_row_id, g.recorded_at
          FROM reversal_grounds g
-         WHERE ${ofPartner('g.partner_id')} AND ${after('g.log_no')} AND coalesce(:status::text, 'recorded') = 'recorded'
+         WHERE ${ofPartner('g.partner_id')} AND ${after('g.log_no')}
+           AND coalesce(:status::text, 'recorded') = 'recorded'
            AND (:ground::text IS NULL OR g.ground = :ground)
            AND (:month::text IS NULL OR (g.partner_id, g.reversal_id) IN (
                   SELECT partner_id, reversal_id FROM ledger_rows WHERE kind = 'reversal' AND posted_month = :month))
@@ -147,8 +148,8 @@ const why = (row: ReversalRow): string | null => {
   return `${status === 'recorded' ? 'granted' : 'refused'} by ${decided_by}${insteadOf(row)}: ${decision_reason}`;
 };
 
-/** What the partner is told. It learns neither who decided nor why a request was granted. */
-const toldToPartner = (row: ReversalRow): string | null => {
+/** The reason as the partner reads it, without who decided and why a request was granted. */
+const partnersWhy = (row: ReversalRow): string | null => {
   if (row.status === 'requested') return `waits for our finance team: ${askedFor(row)}`;
   if (row.status === 'rejected') return `refused by our finance team: ${row.decision_reason}`;
   return row.ground === 'person' ? `granted by our finance team${insteadOf(row)}` : allowedBy(row);
@@ -218,7 +219,7 @@ export const reversals = defineList({
     allowed_by: { heading: 'Allowed by', type: 'text', value: allowedBy },
     requested_because: { heading: 'Requested because', type: 'text', value: askedFor },
     why: { heading: 'Why', type: 'text', cut: true, look: 'wrap', value: why },
-    told: { heading: 'Why', type: 'text', look: 'wrap', value: toldToPartner },
+    partners_why: { heading: 'Why', type: 'text', look: 'wrap', value: partnersWhy },
     decided_by: { heading: 'Decided by', type: 'text' },
     decision_reason: { heading: 'Reason', type: 'text' },
     recorded_at: { heading: 'Since', type: 'instant' },
@@ -238,7 +239,7 @@ export const reversals = defineList({
     'quote_id',
     'spot_price',
     'invoice_amount',
-    'told',
+    'partners_why',
     'billed',
     'recorded_on',
   ],

@@ -32,6 +32,19 @@ export function termsOn<Terms extends Pick<CancellationTerms, 'from' | 'window_d
   return found?.window_days === null ? undefined : found;
 }
 
+/** Returns the terms in force on a day, and those that come. */
+export function termsFrom<Terms extends Pick<CancellationTerms, 'from' | 'window_days'>>(
+  terms: readonly Terms[] | null,
+  day: string,
+): readonly Terms[] {
+  const isOver = (index: number) => {
+    const next = terms?.[index + 1]?.from ?? null;
+    return next !== null && next <= day;
+  };
+  const isEnd = ({ from, window_days }: Terms) => window_days === null && (from === null || from <= day);
+  return (terms ?? []).filter((each, index) => !isOver(index) && !isEnd(each));
+}
+
 /** The terms after an import. Sales before the first day of a file keep the terms that they had. */
 export function mergedTerms(
   stored: readonly CancellationTerms[] | null,
@@ -42,6 +55,9 @@ export function mergedTerms(
   const all = [...kept, ...(file ?? [])];
   return all[0]?.window_days === null ? all.slice(1) : all;
 }
+
+/** What applies to a sale without terms. */
+export const WITHOUT_TERMS = `${plural(DAYS_WITHOUT_TERMS, 'day')}, in proportion`;
 
 /** Returns `14 days; then pro rata by cover; cut kept by partner; none from 2026-08-10`. */
 export function cancellationText(terms: readonly CancellationTerms[] | null): string | null {

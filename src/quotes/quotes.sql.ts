@@ -362,7 +362,8 @@ export async function readLeftOfQuote(
   const rows = await query<LeftOfQuote>(
     tx,
     `SELECT e.policy_id, (SELECT p.time_zone FROM partners p WHERE p.partner_id = e.partner_id) AS time_zone,
-            (SELECT month_after(max(month)) FROM closed_months) AS open_month, e.currency, e.enrollment_id, e.spot_price + l.spot_price AS spot_price,
+            (SELECT month_after(max(month)) FROM closed_months) AS open_month, e.currency, e.enrollment_id,
+            e.spot_price + l.spot_price AS spot_price,
             e.partner_cut + l.partner_cut AS partner_cut, e.invoice_amount + l.invoice_amount AS invoice_amount
      FROM ledger_rows e
      CROSS JOIN LATERAL (

@@ -39,13 +39,15 @@ export interface ReversedTransfer {
   readonly invoice_amount_left: string;
 }
 
+interface ReversedQuestion {
+  readonly month?: Month | undefined;
+  readonly balance_transaction?: { readonly account: string; readonly id: string } | undefined;
+}
+
 /** Reads reversed transfers of quotes whose reversed amount exceeds the ledger's reversals, in order of time. */
 export function readReversedTransfers(
   tx: Transaction,
-  {
-    month,
-    balance_transaction,
-  }: { month?: Month | undefined; balance_transaction?: { account: string; id: string } | undefined },
+  { month, balance_transaction }: ReversedQuestion,
 ): Promise<ReversedTransfer[]> {
   return query(
     tx,
@@ -60,8 +62,7 @@ export function readReversedTransfers(
        HAVING sum(r.amount) FILTER (WHERE m.kind IN ('reversal', 'dispute')) < 0
      ), left_of AS (
        SELECT p.partner_id, p.quote_id, p.transfers_reversed, sum(e.spot_price) AS spot_price,
-         sum(e.partner_cut) AS partner_cut,
-              sum(e.invoice_amount) AS invoice_amount,
+              sum(e.partner_cut) AS partner_cut, sum(e.invoice_amount) AS invoice_amount,
               coalesce(-sum(e.invoice_amount) FILTER (WHERE e.kind = 'reversal'), 0) AS reversed,
               coalesce(-sum(e.invoice_amount) FILTER (WHERE g.ground = 'processor'), 0) AS by_processor
        FROM pulled p
@@ -90,8 +91,7 @@ export function readReversedTransfers(
        AND m.kind IN ('reversal', 'dispute')
      JOIN ledger_rows q ON q.partner_id = r.partner_id AND q.posted_month = r.posted_month AND q.entry_id = r.entry_id
      LEFT JOIN ledger_rows rq ON rq.partner_id = r.partner_id AND rq.kind = 'requote_accepted'
-       AND rq.quote_id = r.quote_id
-       AND own_id(rq) = r.requote_id
+       AND rq.quote_id = r.quote_id AND own_id(rq) = r.requote_id
      CROSS JOIN LATERAL (
        SELECT min(x.requote_id) AS requote_id, count(*) AS of_requotes FROM ledger_rows x
        WHERE q.arrangement <> 'connected_account' AND rq.requote_id IS NULL AND x.partner_id = r.partner_id
@@ -108,15 +108,16 @@ export function readReversedTransfers(
      LEFT JOIN LATERAL (
        SELECT x.held_row_id, x.quote_id = r.quote_id
                 AND x.requote_id IS NOT DISTINCT FROM coalesce(rq.requote_id, o.requote_id) AS is_same
-       FROM held_rows x WHERE x.partner_id = r.partner_id AND x.kind = 'reversal' AND own_id(x) = s.reversal_id) AS h ON true
+       FROM held_rows x
+       WHERE x.partner_id = r.partner_id AND x.kind = 'reversal' AND own_id(x) = s.reversal_id) AS h ON true
      LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id
      WHERE l.transfers_reversed > l.reversed
        AND NOT EXISTS (SELECT FROM reversal_evidence v WHERE v.share_allocation_id = r.share_allocation_id)
        -- A match is always undone as a whole, so earlier matches do not count.
        AND NOT EXISTS (
          SELECT FROM share_allocations back WHERE back.balance_transaction_id = r.balance_transaction_id
-           AND back.partner_id = r.partner_id
-           AND back.quote_id = r.quote_id AND back.amount > 0 AND back.share_allocation_id > r.share_allocation_id)
+           AND back.partner_id = r.partner_id AND back.quote_id = r.quote_id AND back.amount > 0
+           AND back.share_allocation_id > r.share_allocation_id)
        AND (:account::text IS NULL OR (m.account = :account AND m.id = :id))
      ORDER BY r.partner_id, r.quote_id, m.occurred_at, r.share_allocation_id`,
     { month: month ?? null, account: balance_transaction?.account ?? null, id: balance_transaction?.id ?? null },

@@ -57,18 +57,21 @@ export async function recordReversals(tx: Transaction, acting: IssueContext, mon
   await lockProcessor(tx);
   // The lock waits for imports by the partner, because they may contain the reversals.
   await lockImporters(tx);
-  const requested = (await recordRequestedReversals(tx, acting)).map(recordedRequest);
+  const requested = recordedRequests(await recordRequestedReversals(tx, acting));
   const { recorded, manual_review } = await record(tx, acting, await readReversedTransfers(tx, { month }), {
     subject: month,
   });
   return { recorded: [...requested, ...recorded], manual_review };
 }
 
-const recordedRequest = (row: HeldRow): RecordedReversal => ({
-  ...{ partner_id: row.partner_id, quote_id: row.quote_id, reversal_id: row.own_id, balance_transaction: null },
-  ...{ currency: row.currency, spotPrice: row.spot_price, partnerCut: row.partner_cut },
-  invoiceAmount: row.invoice_amount,
-});
+const recordedRequests = (rows: readonly HeldRow[]): RecordedReversal[] =>
+  rows
+    .filter(({ kind }) => kind === 'reversal')
+    .map((row) => ({
+      ...{ partner_id: row.partner_id, quote_id: row.quote_id, reversal_id: row.own_id, balance_transaction: null },
+      ...{ currency: row.currency, spotPrice: row.spot_price, partnerCut: row.partner_cut },
+      invoiceAmount: row.invoice_amount,
+    }));
 
 export async function reverseManually(
   tx: Transaction,
@@ -83,7 +86,7 @@ export async function reverseManually(
   const requested = await recordRequestedReversals(tx, acting);
   const [share, ...others] = await readReversedTransfers(tx, { balance_transaction });
   if (share === undefined && requested.length > 0) {
-    return { recorded: requested.map(recordedRequest), manual_review: [] };
+    return { recorded: recordedRequests(requested), manual_review: [] };
   }
   if (
     share === undefined ||

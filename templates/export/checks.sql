@@ -192,8 +192,8 @@ LEFT JOIN named_rows s ON s.partner_id = r.partner_id AND s.quote_id = r.quote_i
   AND s.kind = CASE WHEN r.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
   AND s.requote_id IS NOT DISTINCT FROM r.requote_id;
 CREATE INDEX grounded_by_quote ON grounded (partner_id, quote_id);
--- What was sold before each reversal by a rule, less what was let go otherwise; and what rules had let go with it. Pro rata is
--- of what is left after a window, and a reversal of the whole quote takes such a part of each requote.
+-- What was sold before each reversal by a rule, less what was let go otherwise; and what rules had let go with it. Pro rata
+-- applies to what is left after a window, and a reversal of the whole quote takes such a part of each requote.
 CREATE TABLE ground_sums AS
 SELECT log_no, sum(CASE WHEN taken THEN 0 ELSE spot_price END) AS base_spot,
        sum(CASE WHEN taken THEN 0 ELSE partner_cut END) AS base_cut, sum(CASE WHEN taken THEN 0 ELSE invoice_amount END) AS base_share,
@@ -1205,7 +1205,7 @@ WHERE m.taken_spot > m.base_spot OR m.taken_cut > m.base_cut OR m.taken_share > 
                                  WHEN g.judged_on > g.cover_to THEN 0 ELSE g.cover_to - g.judged_on END
          + g.cover_to - g.cover_from + 1, 1 = 1));
 
--- ground_of_processor: A reversal that the processor allowed is of a routed sale and takes, with those before it, no more than was taken back.
+-- ground_of_processor: A reversal that the processor allowed takes, with those before it, no more than was taken back of a routed sale.
 -- whole
 -- columns at partner quote currency arrangement taken_back:amount reversed:amount
 SELECT 'reversal ' || g.reversal_id, g.partner_id, g.quote_id, g.currency, g.arrangement, coalesce(b.amount, 0), -sum(n.invoice_amount)

@@ -129,7 +129,13 @@ test('a list in a pipe cuts nothing, and shows names, balances, days overdue, ho
     postal_code: '80302',
     country: 'US',
   };
-  await world.partners([partner({ name, address, tax_id: 'US-1', purchase_order: 'PO 7', legal_note: 'A note.' })]);
+  const [policy, ...policies] = partner()['policies'] as object[];
+  const cancellation = [
+    { window_days: 14, after_window: 'pro_rata' },
+    { from: '2026-12-01', window_days: 30 },
+  ];
+  const own = { tax_id: 'US-1', purchase_order: 'PO 7', legal_note: 'A note.' };
+  await world.partners([partner({ name, address, ...own, policies: [{ ...policy, cancellation }, ...policies] })]);
   expect((await run('invoice', 'rerun', INV_1, '--no-deliver')).status).toBe(0);
   const replacement = 'INV-2026-000004';
   await run('invoice', 'credit', replacement, '--amount', '2', '--reason', 'agreed', '--no-deliver');
@@ -149,6 +155,7 @@ test('a list in a pipe cuts nothing, and shows names, balances, days overdue, ho
     /legal note +A note\./,
     /balance +5\.00 USD \(5\.00 USD open\)/,
     /^INV-2026-000004 +2026-07 +2026-08-31 +5\.00 +USD$/m,
+    /^policy +cancellation\n[\w-]+ +14 days, then pro rata by cover\n +30 days, then nothing from 2026-12-01$/m,
   ])
     expect(shown).toMatch(said);
   expect((await run('--json', 'partner', 'show', 'p-1')).json()).toMatchObject({

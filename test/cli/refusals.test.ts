@@ -955,7 +955,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   held_row_no_reversal: {
     when: 'a held sale is granted like a reversal',
     exit: 3,
-    says: /is no reversal.*ledger held/s,
+    says: /is not a reversal.*ledger held/s,
     run: async () => inWorld(['reversal', 'grant', await heldSale(), '--reason', 'two seats']),
   },
   partners_invalid: {

@@ -40,7 +40,8 @@ beforeAll(async () => {
     `SELECT partner_id, quote_id, enrollment_id, policy_id, currency, (-invoice_amount)::text AS "spotPrice",
             '0' AS "partnerCut", (-invoice_amount)::text AS "invoiceAmount" FROM ledger_rows WHERE posted_month <= '2026-09'`,
   );
-  await books.rows(sold.map((row) => reversal(row, { ...row, kind: 'reversal', accepted_at: '2026-10-14T12:00:00Z' })));
+  const back = sold.map((row) => reversal(row, { ...row, kind: 'reversal', accepted_at: '2026-10-14T12:00:00Z' }));
+  await books.rows(back, { holds: true });
   await books.sql(
     `INSERT INTO doubled_rows SELECT posted_month, partner_id, entry_id, 'first' FROM ledger_rows WHERE quote_id = $1`,
     [sale['quote_id']],

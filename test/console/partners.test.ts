@@ -123,13 +123,17 @@ test('the account statement downloads as the file that the command writes', asyn
 });
 
 test('terms show policies, clients without secrets, and the changes with who made them', async () => {
-  await books.partners([partner({ payment_terms_days: 45 })]);
+  const [policy, ...policies] = partner()['policies'] as object[];
+  const cancellation = { window_days: 14, after_window: 'pro_rata', cut: 'kept_by_partner' };
+  await books.partners([partner({ payment_terms_days: 45, policies: [{ ...policy, cancellation }, ...policies] })]);
   const terms = await reading((tx) => readPartnerTerms(tx, 'p-1', books.seen()));
   expect(terms.clients).toMatchObject([{ revoked_at: null, secrets: [null] }]);
   const page = html(partnerTermsScreen(terms, FINANCE));
   expect(JSON.stringify(terms)).not.toMatch(/[0-9a-f]{64}/);
   expect(page).not.toContain(secret);
   expect(page).toContain('30\u00a0%');
+  expect(page).toContain('14 days, then pro rata by cover, cut kept by partner');
+  expect(page).toContain('30 days, in proportion');
   expect(textOf(partnerTermsScreen(terms, FINANCE))).toMatch(/payment_terms_days 30 45/);
 });
 

@@ -156,6 +156,31 @@ test('policies are listed with the terms that quotes are priced by', async () =>
   });
 });
 
+test('policies state the cancellation terms in force and those that come, but not those that are over', async () => {
+  const terms = (from: string | null, window_days: number | null) => ({
+    ...{ from, window_days, after_window: window_days && 'none', cut: window_days && 'in_proportion' },
+    before_cover_only: window_days === null ? null : false,
+  });
+  const file = (...all: ReturnType<typeof terms>[]) => ({
+    ...partner(PRICED),
+    policies: PRICED.policies.map((policy, at) =>
+      at > 0
+        ? policy
+        : { ...policy, cancellation: all.map(({ from, window_days }) => ({ ...(from && { from }), window_days })) },
+    ),
+  });
+  const stated = async () => (await caller.get('/api/v1/policies')).body as unknown as { cancellation: object[] }[];
+  expect((await stated()).map(({ cancellation }) => cancellation)).toEqual([[], []]);
+  const [first, second, later] = [terms(null, 14), terms('2026-04-20', 30), terms('2026-12-01', 60)];
+  await world.partners([file(first, second, later)]);
+  expect((await stated()).map(({ cancellation }) => cancellation)).toEqual([[second, later], []]);
+  const end = terms('2026-12-01', null);
+  await world.partners([file(first, end)]);
+  expect((await stated())[0]?.cancellation).toEqual([first, end]);
+  await world.partners([file(first, terms('2026-04-20', null))]);
+  expect((await stated())[0]?.cancellation).toEqual([]);
+});
+
 test('a requote can be read: open, accepted, and stale once another was accepted', async () => {
   const made = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' });
   const quoteId = made.body['quote_id'] as string;

@@ -1,5 +1,7 @@
 /** Actions of a random history on a connected account: shares are received, reversed, matched and billed. */
 import { expect } from 'vitest';
+import { readHeldRows } from '../../src/ledger/held.sql.ts';
+import { isRequest } from '../../src/ledger/held.ts';
 import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
@@ -8,6 +10,7 @@ import {
   matchBalanceTransaction,
   unmatchBalanceTransaction,
 } from '../../src/splits/match.ts';
+import { recordRequestedReversals } from '../../src/splits/requested.ts';
 import { type ReversalReport, recordReversals, reverseManually } from '../../src/splits/reverse.ts';
 import { sendSettlementFile } from '../../src/splits/settlement-files.ts';
 import { booksOf } from '../payments/books.ts';
@@ -66,8 +69,63 @@ const openQuotes = ({ world }: History): Promise<Open[]> =>
   );
 
 /** Tells the model what the program has reversed by itself. */
-function learned(history: History, { recorded }: ReversalReport): boolean {
-  for (const row of recorded) history.model.reversed(row);
+async function learned(history: History, { recorded }: ReversalReport): Promise<boolean> {
+  for (const row of recorded.filter((each) => each.balance_transaction !== null)) history.model.reversed(row);
+  await learnTakenBack(history);
+  return recorded.length > 0;
+}
+
+/** The requests that each history knows to be recorded, because the processor has taken our share back. */
+const takenBack = new WeakMap<History, Set<number>>();
+
+/** Tells the model of these requests, and of what was held after them. */
+async function learnTakenBack(history: History): Promise<void> {
+  const { world, model } = history;
+  const known = takenBack.get(history) ?? new Set<number>();
+  const decided = await world.sql<{ id: number }>(
+    `SELECT held_row_id::int AS id FROM held_row_decisions JOIN audit_events USING (event_id)
+     WHERE action = 'reversal.taken_back' ORDER BY held_row_id`,
+  );
+  const ids = decided.map(({ id }) => id).filter((id) => !known.has(id));
+  for (const row of await world.database.reading((tx) => readHeldRows(tx, { ids }))) model.recorded(row);
+  takenBack.set(history, new Set([...known, ...ids]));
+}
+
+/** The processor takes back what a partner has asked for, of a share that it routes now if it has not. */
+async function takeBackRequest(history: History): Promise<boolean> {
+  const { world } = history;
+  const requests = (await world.database.reading((tx) => readHeldRows(tx, { partner: 'p-3', undecided: true }))).filter(
+    (row) => isRequest(row) && Number(row.invoice_amount) < 0,
+  );
+  const request = pick(history, requests);
+  if (request === undefined) return false;
+  const { quote_id, currency } = request;
+  const digits = currency === 'JPY' ? 0 : currency === 'KWD' ? 3 : 2;
+  const units = Math.round(-Number(request.invoice_amount) * 10 ** digits);
+  const came = share(units, history.now.toISOString(), { quote_id }, currency.toLowerCase());
+  const back = reversedTransfers(
+    came,
+    pick(history, [units, units, Math.ceil(units / 2)]) as number,
+    history.now.toISOString(),
+  );
+  await take(history, [came, back]);
+  const isNamed = history.random() < 0.4;
+  if (isNamed) {
+    const amount = decimalOf(back.amount, currency);
+    const head = 'quote_id,payment,amount,currency,refunded,reversal_id';
+    const refunded = decimalOf(-back.amount, currency);
+    const text = `${head}\n${quote_id},${back.source.id},${amount},${currency},${refunded},${request.own_id}\n`;
+    const caller = { partnerId: 'p-3', clientId: 'c-history' };
+    await world.database.transaction((tx) => sendSettlementFile(tx, world, text, caller));
+    const [row] = await world.sql<{ month: Month }>(
+      `SELECT posted_month AS month FROM ledger_rows WHERE partner_id = 'p-3' AND quote_id = $1 LIMIT 1`,
+      [quote_id],
+    );
+    const month = row?.month as Month;
+    return learned(history, await world.database.transaction((tx) => recordReversals(tx, world, month)));
+  }
+  const recorded = await world.database.transaction((tx) => recordRequestedReversals(tx, world));
+  await learnTakenBack(history);
   return recorded.length > 0;
 }
 
@@ -227,6 +285,12 @@ export const SPLIT_ACTS: readonly Action[] = [
       const request = { balance_transaction: found.balance_transaction, spotPrice: found.amount };
       return learned(history, await world.database.transaction((tx) => reverseManually(tx, world, request)));
     },
+  },
+  {
+    name: 'the processor takes back what a partner asks to reverse',
+    weight: 2,
+    rare: true,
+    run: takeBackRequest,
   },
   {
     name: 'the account pays out',

@@ -5,6 +5,7 @@ import { addressLines } from '../../documents/present.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { partnerJson } from '../../lists/partners.ts';
 import { Amount, groupThousands } from '../../money.ts';
+import { cancellationText } from '../../partners/cancellation.ts';
 import { cutRateText } from '../../partners/cut-rate.ts';
 import { type PartnerView, readPartners } from '../../partners/partners.sql.ts';
 import { readPayments } from '../../payments/payments.sql.ts';
@@ -121,5 +122,14 @@ function describe(partner: PartnerView, account: readonly Account[]): string {
     ...(open.length === 0 ? [] : ['', table(['open', 'month', 'due', '>balance', '', ''], open)]),
     '',
     table(['~policy', '~name', 'kind', '>cut rate', ''], policies),
+    ...cancellationOf(partner),
   ].join('\n');
+}
+
+/** The cancellation terms of the policies that have some, one in a line. */
+function cancellationOf({ policies }: PartnerView): string[] {
+  const lines = policies.flatMap(({ policy_id, cancellation }) =>
+    (cancellation ?? []).map((terms, at) => [at === 0 ? policy_id : '', cancellationText([terms]) ?? '']),
+  );
+  return lines.length === 0 ? [] : ['', table(['~policy', '~cancellation'], lines)];
 }

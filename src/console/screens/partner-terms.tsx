@@ -3,6 +3,7 @@ import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type Webhook, webhookOf, withoutSecrets } from '../../partner-events/webhook.ts';
 import { readWebhooks } from '../../partner-events/webhooks.sql.ts';
+import { cancellationText, WITHOUT_TERMS } from '../../partners/cancellation.ts';
 import { readPartnerChanges } from '../../partners/changes.ts';
 import { readClients } from '../../partners/clients.sql.ts';
 import { cutRateText } from '../../partners/cut-rate.ts';
@@ -116,6 +117,15 @@ const policyColumns = ({ inactive }: PartnerTermsView): readonly Column<Policy>[
   { heading: "Partner's cut", number: true, cell: ({ partner_cut_rate }) => cutRateText(partner_cut_rate, percent) },
   { heading: 'Price', number: true, cell: ({ price }) => (price == null ? <None /> : percent(price.rate)) },
   { heading: 'Minimum price', number: true, cell: ({ price }) => (price == null ? <None /> : price.minimum) },
+  {
+    heading: 'Cancellation',
+    cell: ({ cancellation }) =>
+      cancellation === null || cancellation.length === 0 ? (
+        <span class="soft">{WITHOUT_TERMS}</span>
+      ) : (
+        cancellation.map((terms) => <span class="line">{cancellationText([terms])}</span>)
+      ),
+  },
 ];
 
 /** Shows `0.30` as `30 %`. Shifts digits instead of calculating, so no digit is rounded. */
