@@ -1425,7 +1425,7 @@ TABLE audit_tasks #dc59aeab
 -- 013_partner_events --------------------------------------------------------------------------------------------------
 
 FUNCTION row_event_type(kind text) text #9c2e6ae3
-VIEW partner_event_facts #d9aa190e
+VIEW partner_event_facts #d4eef284
   columns: log_no, partner_id, type, recorded_at, data
 TABLE partner_events #5c754223
   columns: partner_id text, position bigint, type text, posted_month text null, entry_id bigint null, log_no bigint null
