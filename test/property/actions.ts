@@ -803,7 +803,7 @@ export const favoredActions = (seed: number): readonly Action[] =>
  * more often this history has chosen it.
  */
 export function chooseAction(random: () => number, chosen: readonly string[], toDo: readonly Action[]): Action {
-  if (toDo.length > 0 && chosen.length > 4 && random() < 0.85) return toDo[Math.floor(random() * toDo.length)] as Action;
+  if (toDo.length > 0 && chosen.length > 4 && random() < 0.5) return toDo[Math.floor(random() * toDo.length)] as Action;
   const weighed = ACTIONS.map((action) => ({
     action,
     weight: action.weight / (1 + chosen.filter((name) => name === action.name).length),

@@ -38,7 +38,7 @@ import { ACTIONS, chooseAction, FAVORED_IN, favoredActions, type History } from 
 
 /** RECKONER_SEED=… RECKONER_HISTORIES=1 repeats one. */
 const HISTORIES = times({ few: 4, short: 6, long: 300 }, 'RECKONER_HISTORIES');
-const LENGTH = 60;
+const LENGTH = 20;
 /** So many actions are tried at most until the favored ones are done. */
 const MOST_TRIES = 400;
 const { seed: SEED } = seeded();
@@ -119,7 +119,7 @@ async function expectBooksToTie(step: number): Promise<void> {
     if (tx === undefined) throw new Error('no connection for a second transaction');
     const scope = await checkContext(tx, null, { schema: world.schema });
     for (const { name, run } of CHECKS) {
-      if (name === 'document_pdfs_as_issued' || (name === 'rules_hold' && step % 4 !== 0)) continue;
+      if (name === 'document_pdfs_as_issued' || (name === 'rules_hold' && step % 3 !== 0)) continue;
       const { differences } = await run(tx, scope);
       if (differences.length > 0) expect({ [name]: differences }).toEqual({});
     }
@@ -202,7 +202,7 @@ const recorded = async () =>
   );
 
 test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HISTORIES - 1}): everything holds after each`, {
-  timeout: 7_000_000,
+  timeout: 180_000 + HISTORIES * 150_000,
 }, async () => {
   const done = new Map(ACTIONS.map(({ name }) => [name, 0]));
   const refused = new Map<string, number>();
@@ -242,14 +242,13 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
     );
     const witness = new Witness();
     const actions: string[] = [];
-    const toDo = new Set(ACTIONS.filter(({name}) => process.env['ONLY'] && new RegExp(process.env['ONLY']).test(name)).map((each) => ({...each, rare: true as const})));
+    const toDo = new Set(favoredActions(seed));
     try {
       for (let step = 0; step < LENGTH || [...toDo].some(({ rare }) => !rare); ) {
         const action = chooseAction(random, actions, [...toDo]);
         // What one history finds no occasion for, another of the run must have done: see the end of this test.
         if (actions.length === MOST_TRIES) break;
         actions.push(action.name);
-        (await import('node:fs')).appendFileSync('/tmp/races.progress', `${new Date().toISOString()} ${seed} ${step} ${action.name}\n`);
         const before = action.refusals === undefined ? undefined : await recorded();
         const outcome = await action.run(history).catch((error: unknown) => {
           if (error instanceof Refusal && action.refusals?.includes(error.code)) return error.code;
@@ -258,7 +257,7 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
         if (outcome === false) continue; // There was nothing to do it to.
         step += 1;
         steps += 1;
-        
+        if (outcome === true) toDo.delete(action);
         if (outcome === true) done.set(action.name, (done.get(action.name) ?? 0) + 1);
         if (typeof outcome === 'string') {
           refused.set(outcome, (refused.get(outcome) ?? 0) + 1);
