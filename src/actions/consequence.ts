@@ -83,7 +83,9 @@ export async function performSeen<Input, Result>(
   const factsBefore = (reader: Transaction) => action.facts(reader, input, undefined, context);
   const shown = context.undone && (await factsBefore(tx));
   const result = await action.perform(tx, context, input, agree);
-  const before = shown ?? (await context.database.reading(factsBefore));
+  // The owner's connection is never held by a transaction that waits. If transactions that wait for this one hold all
+  // other connections, this one still ends.
+  const before = shown ?? (await context.database.asOwner(factsBefore, { readOnly: true }));
   return { result, ...(await figuresOf(tx, context, action, input, { before, result })) };
 }
 
