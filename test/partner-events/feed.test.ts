@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { closeDispute, openDispute } from '../../src/documents/disputes.ts';
+import { discardRows, refuseReversal } from '../../src/ledger/held.ts';
 import { EVENT_TYPES } from '../../src/partner-events/event.ts';
 import { Publisher } from '../../src/partner-events/publish.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
@@ -308,4 +309,30 @@ describe('publishing', () => {
     expect(await positionsOf('?limit=1000&cursor=30&type=quote.accepted')).toEqual(all.slice(30));
     await expectVerified(world);
   });
+});
+
+test('a refused reversal tells why, but one that is discarded with its sale does not tell an internal reason', async () => {
+  await world.partners([partner({ partner_id: 'p-4' })]);
+  const send = (rows: readonly object[]) => world.rows(rows, { holds: true });
+  const sold = { partner_id: 'p-4', accepted_at: '2026-06-01T12:00:00Z' };
+  const [sale, other] = [quote({ ...sold, quote_id: 'q-sale' }), quote({ ...sold, quote_id: 'q-other' })];
+  const double = { ...sale, quote_id: 'q-double' };
+  const late = { accepted_at: '2026-08-05T11:00:00Z' };
+  await send([sale, other]);
+  await send([double, reversal(double, { ...late, reversal_id: 'of-double' })]);
+  await send([reversal(other, { ...late, reversal_id: 'late' })]);
+  const held = await world.sql<{ held_row_id: string; own_id: string }>(
+    `SELECT held_row_id, own_id(h) AS own_id FROM held_rows h WHERE partner_id = 'p-4'`,
+  );
+  const idOf = (ownId: string) => Number(held.find(({ own_id }) => own_id === ownId)?.held_row_id);
+  await world.database.transaction((tx) =>
+    discardRows(tx, world, { ids: [idOf('q-double')], reason: 'their export is broken' }),
+  );
+  await world.database.transaction((tx) => refuseReversal(tx, world, { id: idOf('late'), reason: 'after the event' }));
+  const caller = await served.caller('p-4');
+  const rejected = (await eventsOf(caller)).filter(({ type }) => type === 'reversal.rejected');
+  expect(rejected.map(({ data }) => [data['reversal_id'], data['reason']])).toEqual([['late', 'after the event']]);
+  const body = { reversal_id: 'of-double', spotPrice: '-10.00', partnerCut: '-3.00', invoiceAmount: '-7.00' };
+  expect((await caller.post('/api/v1/quote/q-double/reverse', body)).text).not.toContain('their export is broken');
+  await expectVerified(world);
 });
