@@ -157,21 +157,32 @@ const sharesOf = (rows: readonly HeldRow[]): Adjustment[] =>
       ...{ partner, amount: Amount.of(invoice_amount, currency).negated() },
     }));
 
-/** The amounts of the options, which are given together or not at all. Refusal: argument_invalid. */
+/** The amounts of the options, which are given together or not at all. Refusals: usage, amount_invalid. */
 function grantedAmounts(
   currency: string,
   { invoiceAmount, partnerCut }: { invoiceAmount: string | undefined; partnerCut: string | undefined },
 ): GrantedAmounts | undefined {
   if (invoiceAmount === undefined && partnerCut === undefined) return undefined;
   if (invoiceAmount === undefined || partnerCut === undefined) {
-    const missing = invoiceAmount === undefined ? 'invoiceAmount' : 'partnerCut';
-    const reason = 'is needed with the other amount';
-    throw refuse('argument_invalid', { argument: fieldName(missing), value: '', reason });
+    const [share, cut] = [fieldName('invoiceAmount', 'AMOUNT'), fieldName('partnerCut', 'AMOUNT')];
+    throw refuse('usage', { reason: `${share} and ${cut} go together` });
   }
-  return {
+  const amounts = {
     invoiceAmount: typedAmount(invoiceAmount, currency, fieldName('invoiceAmount')),
     partnerCut: typedAmount(partnerCut, currency, fieldName('partnerCut')),
   };
+  const refuseIt = (argument: keyof typeof amounts, reason: string) =>
+    refuse('amount_invalid', {
+      ...{ argument: fieldName(argument), value: amounts[argument].toString(), currency, reason },
+      problem: 'amount_sign',
+    });
+  for (const argument of ['invoiceAmount', 'partnerCut'] as const) {
+    if (amounts[argument].isNegative()) throw refuseIt(argument, 'is below zero: state what goes back as it is');
+  }
+  if (!amounts.invoiceAmount.plus(amounts.partnerCut).isPositive()) {
+    throw refuseIt('invoiceAmount', 'gives nothing back, and neither does the cut: refuse the reversal instead');
+  }
+  return amounts;
 }
 
 export const rowsSeparate = defineAction({

@@ -3,7 +3,7 @@ import type { AmountProblem } from '../money.ts';
 import { type Remedy, toRun } from '../remedy.ts';
 import { badInput, COMMAND_SECONDS, failed, refused, says, someOf } from './definition.ts';
 
-type AmountFault = AmountProblem['code'] | 'amount_not_positive';
+type AmountFault = AmountProblem['code'] | 'amount_not_positive' | 'amount_sign';
 
 export const FILES = {
   argument_invalid: badInput<{ argument: string; value: string; reason: string; remedies?: readonly Remedy[] }>((f) =>

@@ -88,7 +88,7 @@ export const QUOTES = {
   reversal_reused: defineAnswer<{ reversal_id: string; quote_id: string }>(
     409,
     (f) =>
-      `Reversal ${f.reversal_id} was already recorded with different content, for quote ${f.quote_id}. ` +
+      `Reversal ${f.reversal_id} was already sent with different content, for quote ${f.quote_id}. ` +
       'Use a new reversal_id for each reversal.',
   ),
   reversal_exceeds: defineAnswer<{ quote_id: string; reason: string }>(

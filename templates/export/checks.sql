@@ -1159,12 +1159,13 @@ WHERE CASE g.ground WHEN 'person' THEN d.log_no IS NULL OR e.action NOT IN ('row
 -- columns at partner policy sold_on:day judged_by:int in_force:int
 SELECT 'reversal ' || g.reversal_id, g.partner_id, g.policy_id, g.sold_on, g.cancellation_terms_id, t.cancellation_terms_id
 FROM grounded g
-LEFT JOIN cancellation_terms t ON t.partner_id = g.partner_id AND t.policy_id = g.policy_id AND t.log_no < g.ground_no
-  AND coalesce(t.from_day <= g.sold_on, 1 = 1) AND NOT EXISTS (
-    SELECT 1 FROM cancellation_terms l
-    WHERE l.partner_id = t.partner_id AND l.policy_id = t.policy_id AND l.log_no < g.ground_no
-      AND (l.event_id > t.event_id
-           OR l.event_id = t.event_id AND l.from_day <= g.sold_on AND coalesce(l.from_day > t.from_day, 1 = 1)))
+LEFT JOIN (SELECT r.log_no AS row_no, t.cancellation_terms_id, t.window_days
+           FROM grounded r JOIN cancellation_terms t ON t.partner_id = r.partner_id AND t.policy_id = r.policy_id
+             AND t.log_no < r.ground_no AND coalesce(t.from_day <= r.sold_on, 1 = 1)
+           LEFT JOIN cancellation_terms l ON l.partner_id = r.partner_id AND l.policy_id = r.policy_id
+             AND l.log_no < r.ground_no AND (l.event_id > t.event_id OR l.event_id = t.event_id
+               AND l.from_day <= r.sold_on AND coalesce(l.from_day > t.from_day, 1 = 1))
+           WHERE l.log_no IS NULL) t ON t.row_no = g.log_no
 WHERE g.sold_on IS NOT NULL
   AND CASE WHEN t.window_days IS NOT NULL THEN t.cancellation_terms_id END IS DISTINCT FROM g.cancellation_terms_id;
 
