@@ -13,6 +13,8 @@ import { openWorld, partner, quote, requote, reversal, type World } from '../sup
 import { ndjson, reversedTransfers, share, type Told } from './balance-transactions.ts';
 
 let world: World;
+/** Imports rows. Reversals outside the terms wait. */
+const send = (rows: readonly object[]) => world.rows(rows, { holds: true });
 beforeAll(async () => {
   world = await openWorld();
   world.at('2026-08-03T10:00:00Z');
@@ -69,10 +71,10 @@ const heldId = async (partner: string, id: string) =>
 test('a request is recorded under its own id once the processor has taken our share back, and only once', async () => {
   await connect('once');
   const sale = sold('once');
-  await world.rows([sale]);
+  await send([sale]);
   const came = share(700, CAME, { quote_id: sale['quote_id'] as string });
   await take([came], 'once');
-  expect(await world.rows([asked(sale, 'refund-1')])).toMatchObject({ held: 1 });
+  expect(await send([asked(sale, 'refund-1')])).toMatchObject({ held: 1 });
   expect(await recordRequests()).toEqual([]);
   const text = ndjson([reversedTransfers(came, 700, WENT)]);
   const file = { name: 'balance.ndjson', bytes: Buffer.from(text) };
@@ -85,14 +87,14 @@ test('a request is recorded under its own id once the processor has taken our sh
 test('a month of reversed transfers records requests and other transfers together', async () => {
   await connect('both');
   const [one, other] = [sold('both'), sold('both')];
-  await world.rows([one, other]);
+  await send([one, other]);
   const came = [one, other].map(({ quote_id }) => share(700, CAME, { quote_id: quote_id as string }));
   await take([...came, ...came.map((each) => reversedTransfers(each, 700, WENT))], 'both');
   // This one was requested before its transfer was known.
   await connect('both-late');
   const late = sold('both-late');
-  await world.rows([late]);
-  await world.rows([asked(late, 'late-1')]);
+  await send([late]);
+  await send([asked(late, 'late-1')]);
   const lateCame = share(700, CAME, { quote_id: late['quote_id'] as string });
   await take([lateCame, reversedTransfers(lateCame, 700, WENT)], 'both-late');
   const { recorded } = await reverseMonth();
@@ -107,12 +109,12 @@ test('a month of reversed transfers records requests and other transfers togethe
 test('of two requests of a quote, the one that the processor covers is recorded, and the other waits', async () => {
   await connect('two');
   const sale = sold('two');
-  await world.rows([sale]);
+  await send([sale]);
   const came = share(700, CAME, { quote_id: sale['quote_id'] as string });
   await take([came], 'two');
-  await world.rows([asked(sale, 'more', HALF)]);
+  await send([asked(sale, 'more', HALF)]);
   const less = { spotPrice: '-2.00', partnerCut: '-0.60', invoiceAmount: '-1.40' };
-  await world.rows([asked(sale, 'less', { ...less, accepted_at: '2026-08-01T11:00:00Z' })]);
+  await send([asked(sale, 'less', { ...less, accepted_at: '2026-08-01T11:00:00Z' })]);
   await take([reversedTransfers(came, 140, WENT)], 'two');
   await reverseMonth();
   expect(await reversalsOf('two')).toEqual(['less -2 -0.6 -1.4 processor']);
@@ -122,10 +124,10 @@ test('of two requests of a quote, the one that the processor covers is recorded,
 test('a settlement file that names a request decides it, with what the processor took back', async () => {
   await connect('named');
   const sale = sold('named');
-  await world.rows([sale]);
+  await send([sale]);
   const came = share(700, CAME, { quote_id: sale['quote_id'] as string });
   const back = reversedTransfers(came, 350, WENT);
-  await world.rows([asked(sale, 'refund-1')]);
+  await send([asked(sale, 'refund-1')]);
   await take([came, back], 'named');
   await settle(
     [
@@ -138,14 +140,14 @@ test('a settlement file that names a request decides it, with what the processor
   expect(await reversalsOf('named')).toEqual(['refund-1 -5 -1.5 -3.5 processor']);
   expect(await waiting('named')).toEqual([]);
   // The file of the partner that asked for more is a duplicate.
-  expect(await world.rows([asked(sale, 'refund-1')])).toMatchObject({ duplicates: 1, rejected: 0 });
+  expect(await send([asked(sale, 'refund-1')])).toMatchObject({ duplicates: 1, rejected: 0 });
 });
 
 test('what a person has refused and the processor reverses all the same is recorded under the id of the transfer', async () => {
   await connect('refused');
   const sale = sold('refused');
-  await world.rows([sale]);
-  await world.rows([asked(sale, 'refund-1')]);
+  await send([sale]);
+  await send([asked(sale, 'refund-1')]);
   await world.database.transaction(async (tx) =>
     refuseReversal(tx, world, { id: await heldId('refused', 'refund-1'), reason: 'used' }),
   );
@@ -161,14 +163,14 @@ test('what a person has refused and the processor reverses all the same is recor
   );
   await reverseMonth();
   expect(await reversalsOf('refused')).toEqual(['transfer -10 -3 -7 processor']);
-  expect(await world.rows([asked(sale, 'refund-1')])).toMatchObject({ duplicates: 1 });
+  expect(await send([asked(sale, 'refund-1')])).toMatchObject({ duplicates: 1 });
 });
 
 test('a transfer that finance reverses by hand records the request that it covers', async () => {
   await connect('hand');
   const sale = sold('hand');
-  await world.rows([sale]);
-  await world.rows([asked(sale, 'refund-1')]);
+  await send([sale]);
+  await send([asked(sale, 'refund-1')]);
   const came = share(700, CAME, { quote_id: sale['quote_id'] as string });
   const back = reversedTransfers(came, 700, WENT);
   await take([came, back], 'hand');
@@ -180,8 +182,8 @@ test('a transfer that finance reverses by hand records the request that it cover
 test('a match by finance records the request that it covers', async () => {
   await connect('match');
   const sale = sold('match');
-  await world.rows([sale]);
-  await world.rows([asked(sale, 'refund-1')]);
+  await send([sale]);
+  await send([asked(sale, 'refund-1')]);
   const came = share(700, CAME);
   const back = reversedTransfers(came, 700, WENT);
   await take([came, back], 'match');
@@ -195,12 +197,12 @@ test('a match by finance records the request that it covers', async () => {
 test('what follows a request in a file is recorded with it only if the processor covers it, too', async () => {
   await connect('after');
   const sale = sold('after', { accepted_at: '2026-07-10T12:00:00Z' });
-  await world.rows([sale]);
+  await send([sale]);
   const came = share(700, CAME, { quote_id: sale['quote_id'] as string });
   await take([came], 'after');
   const first = { spotPrice: '-2.00', partnerCut: '0.00', invoiceAmount: '-2.00' };
   const good = { ...HALF, accepted_at: '2026-08-02T12:00:00Z' };
-  expect(await world.rows([asked(sale, 'wrong-split', first), asked(sale, 'half', good)])).toMatchObject({ held: 2 });
+  expect(await send([asked(sale, 'wrong-split', first), asked(sale, 'half', good)])).toMatchObject({ held: 2 });
   await take([reversedTransfers(came, 200, WENT)], 'after');
   await reverseMonth();
   expect(await reversalsOf('after')).toEqual(['wrong-split -2 0 -2 processor']);
@@ -210,14 +212,14 @@ test('what follows a request in a file is recorded with it only if the processor
 test('a request that the ledger cannot record does not stop the others', async () => {
   await connect('stuck');
   const [sale, next] = [sold('stuck'), sold('stuck')];
-  await world.rows([sale, next]);
+  await send([sale, next]);
   const came = share(700, CAME, { quote_id: sale['quote_id'] as string });
   const nextCame = share(700, CAME, { quote_id: next['quote_id'] as string });
   await take([came, nextCame], 'stuck');
-  await world.rows([asked(sale, 'whole', { spotPrice: '-6.50', partnerCut: '-3.00', invoiceAmount: '-3.50' })]);
+  await send([asked(sale, 'whole', { spotPrice: '-6.50', partnerCut: '-3.00', invoiceAmount: '-3.50' })]);
   const cut = { spotPrice: '-3.00', partnerCut: '-3.00', invoiceAmount: '0.00', accepted_at: '2026-08-01T11:00:00Z' };
-  await world.rows([asked(sale, 'cut', cut)]);
-  await world.rows([asked(next, 'next')]);
+  await send([asked(sale, 'cut', cut)]);
+  await send([asked(next, 'next')]);
   await world.database.transaction(async (tx) =>
     grantReversal(tx, world, { id: await heldId('stuck', 'cut'), amounts: undefined, reason: 'agreed' }),
   );
@@ -229,39 +231,39 @@ test('a request that the ledger cannot record does not stop the others', async (
 test('what the processor took back of a routed requote does not let an invoiced quote go', async () => {
   await world.partners([partner({ partner_id: 'mixed' })]);
   const sale = sold('mixed');
-  await world.rows([sale]);
+  await send([sale]);
   world.at('2026-08-03T10:00:00Z');
   await connect('mixed', { arrangement_from: '2026-06' });
   const raised = requote(sale, { accepted_at: '2026-06-10T12:00:00Z' });
-  await world.rows([raised]);
+  await send([raised]);
   const came = share(350, '2026-06-10T12:00:01Z', { quote_id: sale['quote_id'] as string });
   await take([came, reversedTransfers(came, 350, WENT)], 'mixed');
   // Of the quote itself, which was invoiced, nothing has gone back.
-  expect(await world.rows([asked(sale, 'of-the-quote', HALF)])).toMatchObject({ held: 1, accepted: 0 });
+  expect(await send([asked(sale, 'of-the-quote', HALF)])).toMatchObject({ held: 1, accepted: 0 });
   expect(await recordRequests()).toEqual([]);
   const named = { ...HALF, requote_id: raised['requote_id'], accepted_at: '2026-08-01T11:00:00Z' };
-  expect(await world.rows([asked(sale, 'of-the-requote', named)])).toMatchObject({ held: 0, accepted: 1 });
+  expect(await send([asked(sale, 'of-the-requote', named)])).toMatchObject({ held: 0, accepted: 1 });
   expect(await reversalsOf('mixed')).toEqual(['of-the-requote -5 -1.5 -3.5 processor']);
 });
 
 test('rows of one file are judged in the order of their times, and so are they checked', async () => {
   await connect('order');
   const sale = sold('order', { accepted_at: '2026-07-10T12:00:00Z' });
-  await world.rows([sale]);
+  await send([sale]);
   const came = share(700, CAME, { quote_id: sale['quote_id'] as string });
   await take([came, reversedTransfers(came, 200, WENT)], 'order');
   const first = { spotPrice: '-2.00', partnerCut: '0.00', invoiceAmount: '-2.00' };
   const good = { spotPrice: '-0.80', partnerCut: '-0.30', invoiceAmount: '-0.50', accepted_at: '2026-08-02T12:00:00Z' };
-  expect(await world.rows([asked(sale, 'second', good), asked(sale, 'first', first)])).toMatchObject({ accepted: 2 });
+  expect(await send([asked(sale, 'second', good), asked(sale, 'first', first)])).toMatchObject({ accepted: 2 });
 });
 
 test('finance may record a transfer although the partner has reversed another part by the rules', async () => {
   await connect('finance');
   const sale = sold('finance', { accepted_at: '2026-07-10T12:00:00Z' });
-  await world.rows([sale]);
+  await send([sale]);
   const came = share(700, CAME, { quote_id: sale['quote_id'] as string });
   const back = reversedTransfers(came, 400, WENT);
-  await world.rows([asked(sale, 'by-rule', { spotPrice: '-2.00', partnerCut: '-0.60', invoiceAmount: '-1.40' })]);
+  await send([asked(sale, 'by-rule', { spotPrice: '-2.00', partnerCut: '-0.60', invoiceAmount: '-1.40' })]);
   await take([came, back], 'finance');
   expect((await reverseByHand(back.id, '6.00')).recorded).toHaveLength(1);
   expect(await reversalsOf('finance')).toEqual(['by-rule -2 -0.6 -1.4 proportion', 'transfer -6 -2 -4 processor']);
