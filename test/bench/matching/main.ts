@@ -219,7 +219,7 @@ function described({ rows, totals }: ReturnType<typeof count>): string {
     table(HEADINGS, cells),
     '',
     'right, part, wrong: applied without a person. held: must be held, and was.',
-    'Of the rest, first: the first suggestion is right. payer: it names another payer.',
+    'first: the first suggestion is right. payer: it names another payer.',
     'left: other suggestions, or none.',
     '',
     `Precision ${percent(precision)}: ${right + part} of ${right + part + wrong} applied.`,
