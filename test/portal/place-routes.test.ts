@@ -26,6 +26,7 @@ const SECRETS: Readonly<Record<string, RegExp>> = {
 const KNOWN: Readonly<Record<string, { readonly object: boolean }>> = {
   'GET /': { object: false },
   'GET /documents': { object: false },
+  'GET /reversals': { object: false },
   'GET /statement': { object: false },
   'GET /statement.csv': { object: false },
   'GET /statement.xlsx': { object: false },

@@ -380,7 +380,7 @@ export function realSettings(settings: Settings): Settings {
 
 /** Grants the reversals that an import held, and reports all of its rows. */
 async function granted(database: Database, context: ActorContext, report: ImportReport): Promise<ImportReport> {
-  const asked = report.held_rows.filter(({ code }) => code in OUTSIDE_TERMS);
+  const asked = report.refused ? [] : report.held_rows.filter(({ code }) => code in OUTSIDE_TERMS);
   let [rows, late] = [0, 0];
   for (const { held_row_id } of asked) {
     const amounts = { amounts: undefined, reason: 'as the partner asked' };
