@@ -255,7 +255,7 @@ test('the PDF is written byte for byte as issued, and the e-mail is in the outbo
 test('a partner without an e-mail address is held, exit 4, until a corrected import releases it', async () => {
   const silent = partner({ invoicing_contact: { name: 'Nobody', email: '' } });
   await run(['partner', 'import', file('silent.json', JSON.stringify([silent]))]);
-  const refund = reversal({ ...first, accepted_at: '2026-08-20T12:00:00Z' });
+  const refund = reversal({ ...first, accepted_at: '2026-08-10T12:00:00Z' });
   await run(
     ['ledger', 'import', file('august.ndjson', ndjson([quote({ accepted_at: '2026-08-03T12:00:00Z' }), refund]))],
     '2026-09-02T10:00:00Z',

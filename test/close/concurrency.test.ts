@@ -26,7 +26,10 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await startOver(world);
-  await world.partners(['p-1', 'p-2', 'p-3'].map((partner_id) => partner({ partner_id })));
+  const { policies } = partner() as { policies: object[] };
+  // Reversals come whenever they do.
+  const lenient = policies.map((policy) => ({ ...policy, cancellation: { window_days: 366 } }));
+  await world.partners(['p-1', 'p-2', 'p-3'].map((partner_id) => partner({ partner_id, policies: lenient })));
 });
 
 const close = () => closeMonths(others, world, {});
@@ -175,7 +178,11 @@ describe('thousands of rows around the cut while closes come and go', () => {
       const more = Array.from({ length: 40 }, (_, nth) =>
         requote(pick(nth), { accepted_at: `2026-08-01T04:00:0${file}Z` }),
       );
-      const back = of.slice(0, 20).map((each) => reversal(each, { accepted_at: '2026-08-01T03:59:59.999999Z' }));
+      // At the end of July, or with the sale if that is later.
+      const back = of.slice(0, 20).map((each) => {
+        const times = ['2026-08-01T03:59:59.999999Z', String(each['accepted_at'])].sort();
+        return reversal(each, { accepted_at: times[1] });
+      });
       return [...of, ...more, ...back];
     });
   }

@@ -34,6 +34,8 @@ const WHERE_ONE_WAITS: readonly string[] = [
   'payment.close_exception', // a receipt that may be a duplicate
   'rows.release', // a row that is held
   'rows.discard', // the same
+  'reversal.grant', // a reversal that is held
+  'reversal.refuse', // the same
   'rows.separate', // rows of the API that repeat each other
   'email.resend', // the work queue, beside an e-mail that carries no document
   'email.dismiss', // the same

@@ -17,10 +17,10 @@ const sweep = (...args: readonly string[]) =>
 
 /**
  * Rules about things that these logs do not have, or that another rule sees as well in them: forgeries of other ledgers
- * called for them. The receipts of an import show the first four too, unless a forger changes the receipts as well.
+ * called for them. The grounds of reversals show the first four too.
  */
 const NOT_ALONE = [
-  ...['quote_known', 'quote_not_below_zero', 'reversal_routed_as_sale', 'row_posted'],
+  ...['quote_known', 'quote_not_below_zero', 'requote_known', 'reversal_routed_as_sale'],
   ...['month_ended_everywhere', 'close_names_missing_feeds', 'numbers_without_gaps', 'terms_of_partner'],
   ...['tax_of_reversals', 'correction_dated', 'small_difference_allowed', 'bank_balances_continue', 'amounts_compared'],
 ];
