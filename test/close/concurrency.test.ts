@@ -180,8 +180,8 @@ describe('thousands of rows around the cut while closes come and go', () => {
       );
       // At the end of July, or with the sale if that is later.
       const back = of.slice(0, 20).map((each) => {
-        const times = ['2026-08-01T03:59:59.999999Z', String(each['accepted_at'])].sort();
-        return reversal(each, { accepted_at: times[1] });
+        const [sold, last] = [String(each['accepted_at']), '2026-08-01T03:59:59.999999Z'];
+        return reversal(each, { accepted_at: Date.parse(sold) > Date.parse(last) ? sold : last });
       });
       return [...of, ...more, ...back];
     });
