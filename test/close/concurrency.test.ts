@@ -6,7 +6,7 @@ import { type Database, openDatabase } from '../../src/database/database.ts';
 import { importRows } from '../../src/ledger/import.ts';
 import type { Month } from '../../src/month.ts';
 import { tally } from '../support/tally.ts';
-import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+import { lenientPolicies, openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { inspect } from './invariants.ts';
 import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';
@@ -26,10 +26,8 @@ afterAll(async () => {
 });
 beforeEach(async () => {
   await startOver(world);
-  const { policies } = partner() as { policies: object[] };
-  // Reversals come whenever they do.
-  const lenient = policies.map((policy) => ({ ...policy, cancellation: { window_days: 366 } }));
-  await world.partners(['p-1', 'p-2', 'p-3'].map((partner_id) => partner({ partner_id, policies: lenient })));
+  const policies = lenientPolicies();
+  await world.partners(['p-1', 'p-2', 'p-3'].map((partner_id) => partner({ partner_id, policies })));
 });
 
 const close = () => closeMonths(others, world, {});

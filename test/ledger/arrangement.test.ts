@@ -1,6 +1,6 @@
 /** The arrangement of a row: that of its own month, and of a reversal that of what it reverses. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+import { lenientPolicies, openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { ledger } from './ledger.ts';
 
 const CONNECTED = {
@@ -60,8 +60,9 @@ describe('a row keeps the arrangement of its own month', () => {
 });
 
 describe('a reversal keeps the arrangement of what it reverses', () => {
-  const seller = { partner_id: 'p-reversed' };
-  const old = quote({ ...seller, accepted_at: JULY });
+  const seller = { partner_id: 'p-reversed', policies: lenientPolicies() };
+  const { partner_id } = seller;
+  const old = quote({ partner_id, accepted_at: JULY });
   const more = requote(old, { accepted_at: AUGUST });
   const late = { accepted_at: SEPTEMBER };
   beforeAll(async () => {
@@ -91,7 +92,7 @@ describe('a reversal keeps the arrangement of what it reverses', () => {
   });
 
   test('a quote of the same import, wherever it stands', async () => {
-    const row = quote({ ...seller, accepted_at: JULY });
+    const row = quote({ partner_id, accepted_at: JULY });
     await world.rows([reversal(row, late), row]);
     expect(await arrangements(row['quote_id'])).toEqual([
       ['reversal', 'invoicing'],
@@ -100,7 +101,7 @@ describe('a reversal keeps the arrangement of what it reverses', () => {
   });
 
   test('a requote of the same import, behind a duplicate of its quote', async () => {
-    const row = quote({ ...seller, accepted_at: JULY });
+    const row = quote({ partner_id, accepted_at: JULY });
     await world.rows([row]);
     const again = requote(row, { accepted_at: AUGUST });
     const amounts = { spotPrice: '-5.00', partnerCut: '-1.50', invoiceAmount: '-3.50' };

@@ -332,6 +332,10 @@ export function partner(overrides: Record<string, unknown> = {}): Record<string,
   };
 }
 
+/** The policies of a partner whose reversals are recorded whenever they come. */
+export const lenientPolicies = (): object[] =>
+  (partner()['policies'] as object[]).map((policy) => ({ ...policy, cancellation: { window_days: 366 } }));
+
 let counter = 0;
 
 /** An accepted quote over 10.00 = 3.00 + 7.00, with an id of its own. */
