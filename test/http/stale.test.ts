@@ -72,7 +72,7 @@ test('an import that reverses a quote while a requote of it is accepted is as on
     ...{ name: 'reversals.ndjson', format: 'ndjson' },
     text: JSON.stringify({
       ...{ kind: 'reversal', partner_id: 'p-1', quote_id, reversal_id: `rv-${quote_id}`, currency: 'USD' },
-      ...{ policy_id: 'ticket-protection', accepted_at: '2026-08-03T09:59:00Z' },
+      ...{ policy_id: 'ticket-protection', accepted_at: '2026-08-03T10:00:00Z' },
       ...{ spotPrice: '-21.25', partnerCut: '-6.38', invoiceAmount: '-14.87' },
     }),
   });
