@@ -359,7 +359,10 @@ describe('a refund', () => {
     const amounts = { spotPrice: -27.5, partnerCut: -2.5, invoiceAmount: -25 };
     const given = { ...ids, ...amounts, reversal_id: 'rv-1', requote_id: null, accepted_at: '2026-07-15T12:00:00Z' };
     const order = { order_reference: null, cover_from: null, cover_to: null };
-    expect(planRefund(reversalAnswer.parse({ ...given, ...order }), realTime)).toEqual(planRefund(refunded, realTime));
+    const recorded = { status: 'recorded', request_id: null, allowed_by: 'window', reason: null };
+    expect(planRefund(reversalAnswer.parse({ ...given, ...order, ...recorded }), realTime)).toEqual(
+      planRefund(refunded, realTime),
+    );
   });
 
   test.each([null, undefined, 7])('of a reversal with the id %s is refused', (reversal_id) => {

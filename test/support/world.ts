@@ -85,6 +85,8 @@ export interface RowOptions {
   readonly preview?: boolean;
   /** Reversals outside the cancellation terms wait. Otherwise a person grants them at once. */
   readonly holds?: boolean;
+  /** No reversal is judged, as if the processor had taken back each share. */
+  readonly allowed?: boolean;
 }
 
 export interface WorldOptions {
@@ -260,6 +262,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
           ...{ skipInvalid: given.skipInvalid ?? false, rejects: given.rejects },
           acceptDiffering: given.acceptDiffering ?? false,
           ...(given.control && { control: given.control }),
+          ...(given.allowed && { allowedBy: 'processor' as const }),
           ...{ now: place.now, actor: world.actor, ceilings: world.settings.reversals },
         }),
       );
