@@ -39,6 +39,7 @@ const SHEETS: Readonly<Record<string, string>> = {
   'partner history p-1': 'event_id,occurred_at,',
   'settings history': 'event_id,occurred_at,',
   'invoice list': 'number,document,',
+  'reversal list': 'status,request_id,',
   'feed list': 'month,partner_id,',
   'opening list': 'opening_id,cut_over_on,',
   'payment list': 'payment_id,received_on,',

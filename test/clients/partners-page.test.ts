@@ -81,7 +81,7 @@ test.each(['p-1', 'p-csv'] as const)(
         compared += 1;
       }
     }
-    expect(compared).toBe(as === 'p-1' ? 6 : 1);
+    expect(compared).toBe(as === 'p-1' ? 7 : 1);
     if (as === 'p-1')
       for (const type of ['pdf', 'csv']) expect(existsSync(join(folder, `INV-2026-000001.${type}`))).toBe(true);
   },
