@@ -81,6 +81,7 @@ const RARELY: readonly string[] = [
   ...['email.resend', 'email.dismiss', 'delivery.retry', 'reminder.record', 'payment.forget_account'],
   ...['payment.settle', 'payment.close_exception', 'payment.reverse', 'invoice.rerun'],
   ...['processor.match', 'processor.close', 'processor.reverse', 'processor.reverse_month'],
+  ...['reversal.grant', 'reversal.refuse'],
 ];
 
 /** Needs rows of the API, which histories do not have (test/ledger/doubled.test.ts). */
