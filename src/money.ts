@@ -97,6 +97,17 @@ export class Amount {
     return new Amount(value, currency);
   }
 
+  /** Converts a whole number of the currency's minor units: -1250 USD is -12.50. */
+  static ofMinorUnits(units: bigint, currency: string): Amount {
+    const digits = minorDigits(currency) ?? 2;
+    const sign = units < 0n ? '-' : '';
+    const text = String(units < 0n ? -units : units).padStart(digits + 1, '0');
+    return Amount.of(
+      digits === 0 ? `${sign}${text}` : `${sign}${text.slice(0, -digits)}.${text.slice(-digits)}`,
+      currency,
+    );
+  }
+
   static zero(currency: string): Amount {
     const zero = ZEROS.get(currency) ?? Amount.of('0', currency);
     ZEROS.set(currency, zero);

@@ -55,22 +55,21 @@ const smallDifferenceSchema = z
       const message = 'must be a number from 0 to 100 with at most 2 decimals, such as 2 or 1.5';
       context.addIssue({ code: 'custom', path: ['percent'], message });
     }
-    for (const [currency, amount] of Object.entries(amounts)) {
-      const problem = amountProblem(amount, minorDigits(currency) ?? 0);
-      const reason = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);
-      if (reason !== undefined) context.addIssue({ code: 'custom', path: [currency], message: reason });
-    }
+    checkAmounts(amounts, context);
   });
 const amountsByCurrency = z
   .record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string())
   .default({})
-  .superRefine((amounts, context) => {
-    for (const [currency, amount] of Object.entries(amounts)) {
-      const problem = amountProblem(amount, minorDigits(currency) ?? 0);
-      const reason = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);
-      if (reason !== undefined) context.addIssue({ code: 'custom', path: [currency], message: reason });
-    }
-  });
+  .superRefine(checkAmounts);
+
+/** Amounts by currency are at least zero, with at most the currency's digits. */
+function checkAmounts(amounts: Readonly<Record<string, string>>, context: z.RefinementCtx): void {
+  for (const [currency, amount] of Object.entries(amounts)) {
+    const problem = amountProblem(amount, minorDigits(currency) ?? 0);
+    const reason = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);
+    if (reason !== undefined) context.addIssue({ code: 'custom', path: [currency], message: reason });
+  }
+}
 
 /**
  * A close holds an invoice or credit note above an amount in its currency, or above a multiple of the partner's largest

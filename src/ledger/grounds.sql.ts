@@ -168,9 +168,9 @@ export async function insertGrounds(
     `INSERT INTO reversal_grounds (
        partner_id, reversal_id, quote_id, ground, cancellation_terms_id, held_row_id, sold_on, judged_on, recorded_at,
        event_id)
-     SELECT s.partner_id, s.reversal_id, s.quote_id, v.ground, v.cancellation_terms_id, h.held_row_id, v.sold_on,
+     SELECT s.partner_id, s.own_id, s.quote_id, v.ground, v.cancellation_terms_id, h.held_row_id, v.sold_on,
             v.judged_on, :recordedAt::timestamptz, :eventId::bigint
-     FROM staged s
+     FROM related s
      JOIN ${
        judged
          ? `(SELECT seq, ground, cancellation_terms_id, CASE WHEN ground <> 'processor' THEN sold_on END AS sold_on,

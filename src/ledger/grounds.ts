@@ -23,17 +23,18 @@ export async function judgeReversals(tx: Transaction, now: DateTime<true>, ceili
   // A ceiling belongs to a posting month: from here on, no close moves the reversals to the next one.
   if (ceilings.share !== null || Object.keys(ceilings.above).length > 0) await lockLedgerShared(tx);
   const rows = await readQuotesToJudge(tx, now.toISO());
-  await keepVerdicts(tx, rows.length === 0 ? [] : await judgeRows(tx, rows, ceilings, { staged: true }));
+  if (rows.length === 0) return keepVerdicts(tx, []);
+  await keepVerdicts(tx, await judgeRows(tx, rows, await readTermsOf(tx, rows), ceilings, { staged: true }));
 }
 
 /** Judges the new reversals among the rows of quotes, which are in the order of quotes and of their times. */
 export async function judgeRows(
   tx: Transaction,
   rows: readonly QuoteRow[],
+  terms: ReadonlyMap<string, StoredTerms[]>,
   ceilings: Ceilings,
   { staged }: { staged: boolean } = { staged: false },
 ): Promise<Verdict[]> {
-  const terms = await readTermsOf(tx, rows);
   const isAbove = await ceilingOf(tx, rows, ceilings, staged);
   return quotesOf(rows).flatMap((quote) => judgeQuote(quote, termsOfQuote(quote, terms), isAbove));
 }

@@ -1,5 +1,5 @@
 /**
- * The terms on which reversals of a policy's sales are recorded without a person (docs/partners.md). They apply to sales
+ * The terms on which reversals of a policy's sales are recorded without a person (docs/files.md, Reversals). They apply to sales
  * accepted from a day on in the partner's time zone. All functions are pure.
  */
 import { plural } from '../text.ts';
@@ -59,7 +59,7 @@ export function mergedTerms(
 /** What applies to a sale without terms. */
 export const WITHOUT_TERMS = `${plural(DAYS_WITHOUT_TERMS, 'day')}, in proportion`;
 
-/** Returns `14 days; then pro rata by cover; cut kept by partner; none from 2026-08-10`. */
+/** Returns `14 days, then pro rata by cover, cut kept by partner; none from 2026-08-10`. */
 export function cancellationText(terms: readonly CancellationTerms[] | null): string | null {
   if (terms === null || terms.length === 0) return null;
   return terms.map((each) => termsText(each) + (each.from === null ? '' : ` from ${each.from}`)).join('; ');

@@ -18,39 +18,44 @@ export const identifier = z
 const RATE = /^(0(\.\d{1,12})?|1(\.0{1,12})?)$/;
 
 // Numbers arrive as their source texts; see parseExactJson.
-const days = z
-  .string()
-  .regex(/^\d{1,3}$/, 'must be a whole number of days from 0 to 365')
-  .transform(Number)
-  .refine((value) => value <= 365, 'must be a whole number of days from 0 to 365');
+const daysTo = (most: number) => {
+  const message = `must be a whole number of days from 0 to ${most}`;
+  return z
+    .string()
+    .regex(new RegExp(`^\\d{1,${String(most).length}}$`), message)
+    .transform(Number)
+    .refine((value) => value <= most, message);
+};
 const decimal = z.string().regex(/^\d{1,15}(\.\d{1,12})?$/, 'must be a plain decimal of at least 0');
 
 const rate = z.string().regex(RATE, 'must be a decimal from 0 to 1');
 const datedRates = z
   .array(z.strictObject({ from: z.string().refine(isDate, 'must be a date such as 2026-08-10').optional(), rate }))
   .min(1, 'must have a rate')
-  .superRefine((rates, context) => {
-    rates.forEach(({ from }, index) => {
-      const before = rates[index - 1]?.from ?? '';
-      const message =
-        index > 0 && from === undefined
-          ? 'is missing: only the first rate may have no day'
-          : from !== undefined && from <= before
-            ? `must be after ${before}, because rates are in the order of their days`
-            : undefined;
-      if (message !== undefined) context.addIssue({ code: 'custom', path: [index, 'from'], message });
-    });
-  });
+  .superRefine((rates, context) => checkDays(rates, context, { one: 'rate', all: 'rates' }));
 
-const windowDays = z
-  .string()
-  .regex(/^\d{1,4}$/, 'must be a whole number of days from 0 to 3660')
-  .transform(Number)
-  .refine((value) => value <= 3660, 'must be a whole number of days from 0 to 3660');
+/** Dated values are in the order of their days, and only the first one may have no day. */
+function checkDays(
+  dated: readonly { readonly from?: string | null | undefined }[],
+  context: z.RefinementCtx,
+  { one, all }: { one: string; all: string },
+): void {
+  dated.forEach(({ from }, index) => {
+    const before = dated[index - 1]?.from ?? '';
+    const message =
+      index > 0 && from == null
+        ? `is missing: only the first ${one} may have no day`
+        : from != null && from <= before
+          ? `must be after ${before}, because ${all} are in the order of their days`
+          : undefined;
+    if (message !== undefined) context.addIssue({ code: 'custom', path: [index, 'from'], message });
+  });
+}
+
 const cancellationTerms = z
   .strictObject({
     from: z.string().refine(isDate, 'must be a date such as 2026-08-10').nullable().default(null),
-    window_days: windowDays.nullable(),
+    window_days: daysTo(3660).nullable(),
     after_window: z.enum(AFTER_WINDOW).optional(),
     cut: z.enum(CUTS).optional(),
     before_cover_only: z.boolean().optional(),
@@ -70,18 +75,7 @@ const cancellationTerms = z
   );
 const cancellation = z
   .union([z.array(cancellationTerms).min(1, 'must have terms'), cancellationTerms.transform((terms) => [terms])])
-  .superRefine((terms, context) => {
-    terms.forEach(({ from }, index) => {
-      const before = terms[index - 1]?.from ?? null;
-      const message =
-        index === 0 || (from !== null && (before === null || from > before))
-          ? undefined
-          : from === null
-            ? 'is missing: only the first terms may have no day'
-            : `must be after ${before}, because terms are in the order of their days`;
-      if (message !== undefined) context.addIssue({ code: 'custom', path: [index, 'from'], message });
-    });
-  });
+  .superRefine((terms, context) => checkDays(terms, context, { one: 'terms', all: 'terms' }));
 
 const policySchema = z.strictObject({
   policy_id: identifier,
@@ -121,7 +115,7 @@ const partnerSchema = z
       .prefault({}),
     currency,
     time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
-    payment_terms_days: days.nullable().default(null),
+    payment_terms_days: daysTo(365).nullable().default(null),
     active: z.boolean().default(true),
     parent: identifier.nullable().default(null),
     tax_id: text,

@@ -15,7 +15,7 @@ import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
 import { importRows } from '../ledger/import.ts';
 import { amountsProblem } from '../ledger/row.ts';
 import { type OrderFacts, OVERDRAWN } from '../ledger/rows.sql.ts';
-import { Amount, isZero, minorDigits } from '../money.ts';
+import { Amount, isZero } from '../money.ts';
 import { cancellationText, termsOn } from '../partners/cancellation.ts';
 import { thisProcess } from '../people/audit-events.ts';
 import type { PartnerCall } from './quote.ts';
@@ -68,7 +68,7 @@ export async function reverseQuote(
   const known = await readAnswered(tx, { partnerId, reversalId });
   const left = await readLeftOfQuote(tx, { partnerId, quoteId, requoteId: requoteId ?? null });
   if (known !== undefined) return sameReversal(known, wanted, { nothingLeft: left === undefined || isNothing(left) });
-  const { amounts } = await foresee(tx, wanted, asked, left);
+  const { amounts } = await prepare(tx, wanted, asked, left);
   const row = {
     ...{ kind: 'reversal', partner_id: partnerId, quote_id: quoteId, requote_id: requoteId, reversal_id: reversalId },
     ...{ enrollment_id: left?.enrollment_id ?? undefined, policy_id: left?.policy_id, currency: left?.currency },
@@ -110,16 +110,33 @@ export async function previewReversal(
   const { quoteId, requoteId } = wanted;
   const { partnerId } = asked.caller;
   const left = await readLeftOfQuote(tx, { partnerId, quoteId, requoteId: requoteId ?? null });
-  return foresee(tx, wanted, asked, left);
+  const prepared = await prepare(tx, wanted, asked, left);
+  const { rows, reversal, terms } = prepared;
+  const [verdict] = await judgeRows(tx, [...rows, reversal], terms, asked.ceilings);
+  const { requote_id } = reversal;
+  const sold = rows.find((row) => row.kind !== 'reversal' && (requote_id === null || row.requote_id === requote_id));
+  const ofSale = sold && termsOn(termsOfQuote(rows, terms), sold.day);
+  return {
+    ...{ left: prepared.left, amounts: prepared.amounts },
+    ...{ ground: verdict?.ground ?? null, outside: verdict?.outside ?? null },
+    terms: ofSale === undefined ? null : cancellationText([{ ...ofSale, from: null }]),
+  };
 }
 
-async function foresee(
+/** A reversal that can be judged, with its amounts, and what it is judged by. */
+interface Prepared extends Pick<ForeseenReversal, 'left' | 'amounts'> {
+  readonly rows: readonly QuoteRow[];
+  readonly reversal: QuoteRow;
+  readonly terms: Awaited<ReturnType<typeof readTermsOf>>;
+}
+
+async function prepare(
   tx: Transaction,
   { quoteId, requoteId, amounts: stated }: AskedReversal,
   asked: ReversalCall,
   left: LeftOfQuote | undefined,
-): Promise<ForeseenReversal> {
-  const { caller, now, ceilings } = asked;
+): Promise<Prepared> {
+  const { caller, now } = asked;
   const { partnerId } = caller;
   if (left === undefined) {
     const { quote_id } = await quoteOf(tx, quoteId, asked);
@@ -137,10 +154,10 @@ async function foresee(
   if (problem !== undefined) throw invalid(problem.field, problem.reason);
   const rows = await readQuoteRows(tx, { partnerId, quoteId, now: now.toISO() });
   const terms = await readTermsOf(tx, rows);
-  const ofQuote = termsOfQuote(rows, terms);
   const day = now.setZone(left.time_zone).toFormat('yyyy-MM-dd');
   const requote_id = requoteId ?? null;
-  const amounts = stated ?? decimals(offered({ requote_id, judged_on: day }, rows, ofQuote), currency);
+  const amounts =
+    stated ?? decimals(offered({ requote_id, judged_on: day }, rows, termsOfQuote(rows, terms)), currency);
   const reversal: QuoteRow = {
     ...(rows[0] as QuoteRow),
     ...{ seq: 0, kind: 'reversal', requote_id, day, judged_on: day, ground: null },
@@ -150,25 +167,14 @@ async function foresee(
   if (isMoreThanLeft(reversal, rows)) {
     throw refuse('reversal_exceeds', { quote_id: quoteId, reason: OVERDRAWN.replace('%s', quoteId) });
   }
-  const [verdict] = await judgeRows(tx, [...rows, reversal], ceilings);
-  const sold = rows.find((row) => row.kind !== 'reversal' && (requote_id === null || row.requote_id === requote_id));
-  const ofSale = sold && termsOn(ofQuote, sold.day);
-  return {
-    ...{ left, amounts, ground: verdict?.ground ?? null, outside: verdict?.outside ?? null },
-    terms: ofSale === undefined ? null : cancellationText([{ ...ofSale, from: null }]),
-  };
+  return { left, amounts, rows, reversal, terms };
 }
 
 const isNothing = (left: LeftOfQuote): boolean =>
   [left.spot_price, left.partner_cut, left.invoice_amount].every(isZero);
 
 function decimals({ cut, share }: { cut: bigint; share: bigint }, currency: string): ReversalAmounts {
-  const digits = minorDigits(currency) as number;
-  const of = (minor: bigint) => {
-    const text = String(minor).padStart(digits + 1, '0');
-    const point = text.length - digits;
-    return `${minor > 0n ? '-' : ''}${text.slice(0, point)}${digits === 0 ? '' : `.${text.slice(point)}`}`;
-  };
+  const of = (units: bigint) => Amount.ofMinorUnits(-units, currency).toString();
   return { spotPrice: of(cut + share), partnerCut: of(cut), invoiceAmount: of(share) };
 }
 

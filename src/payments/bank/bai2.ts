@@ -5,7 +5,7 @@
  */
 import { DateTime } from 'luxon';
 import type { FieldProblem } from '../../errors/refusals.ts';
-import { Amount, isCurrency, minorDigits } from '../../money.ts';
+import { Amount, isCurrency } from '../../money.ts';
 import type { Method } from '../enums.ts';
 import { type BankFormat, decode } from './format.ts';
 import {
@@ -336,7 +336,7 @@ const TOTAL_DEBITS = '400';
 
 function statementOf(account: Account, group: Group, totals: Totals): BankStatement {
   const { currency, summaries, number } = account;
-  const money = (amount: bigint) => fromUnits(amount, currency);
+  const money = (amount: bigint) => Amount.ofMinorUnits(amount, currency);
   const moved = { credit: 0n, debit: 0n };
   const lines = account.transactions.flatMap((transaction): BankLine[] => {
     const way = direction(transaction.type);
@@ -445,16 +445,6 @@ function valueAfter(text: string, label: RegExp): string | undefined {
   // If two labels follow each other, the space before the second label must stay, because a label is not a value.
   const rest = ` ${spaced.slice(found.index + found[0].length)}`;
   return meaningful(rest.split(NEXT_LABEL)[0]);
-}
-
-function fromUnits(amount: bigint, currency: string): Amount {
-  const digits = minorDigits(currency) ?? 2;
-  const sign = amount < 0n ? '-' : '';
-  const text = String(amount < 0n ? -amount : amount).padStart(digits + 1, '0');
-  return Amount.of(
-    digits === 0 ? `${sign}${text}` : `${sign}${text.slice(0, -digits)}.${text.slice(-digits)}`,
-    currency,
-  );
 }
 
 const units = (text: string | undefined): string =>
