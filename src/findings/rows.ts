@@ -20,21 +20,16 @@ interface RowsOfPartner {
   readonly since: string;
   /** The sums of our share by currency. */
   readonly sums: readonly { readonly amount: string; readonly currency: string }[];
-  /** Whether `every` is true of all rows. */
-  readonly every: boolean;
+  /** Whether all rows may repeat a sale. */
+  readonly doubtful: boolean;
 }
 
-const ofPartners = (
-  tx: Transaction,
-  rows: string,
-  { scope, limit }: FindingQuestion,
-  every = 'true',
-): Promise<RowsOfPartner[]> =>
+const ofPartners = (tx: Transaction, rows: string, { scope, limit }: FindingQuestion): Promise<RowsOfPartner[]> =>
   query(
     tx,
-    `SELECT r.partner_id, p.name, sum(r.rows)::bigint AS rows, min(r.since)::date AS since, bool_and(r.every) AS every,
+    `SELECT r.partner_id, p.name, sum(r.rows)::bigint AS rows, min(r.since)::date AS since, bool_and(r.doubtful) AS doubtful,
             json_agg(json_build_object('amount', r.amount::text, 'currency', r.currency) ORDER BY r.currency) AS sums
-     FROM (SELECT partner_id, currency, count(*) AS rows, min(recorded_at) AS since, bool_and(${every}) AS every,
+     FROM (SELECT partner_id, currency, count(*) AS rows, min(recorded_at) AS since, bool_and(doubtful) AS doubtful,
                   sum(invoice_amount) AS amount
            FROM (${rows}) AS e
            WHERE :scope::text[] IS NULL OR partner_id = ANY (:scope::text[])
@@ -73,11 +68,11 @@ const pageOf = (list: 'rows' | 'doubled' | 'reversals', filter: Readonly<Record<
   `/console/queue/${list}?${new URLSearchParams(filter)}`;
 
 export const readHeld: ReadFindings = async (tx, question) => {
-  const rows = `SELECT * FROM undecided_rows WHERE NOT (${IS_REQUESTED})`;
-  return (await ofPartners(tx, rows, question, `sign <> 'held_reversal'`)).map((row) => {
-    const { partner_id: partner, every: repeats } = row;
+  const rows = `SELECT *, sign <> 'held_reversal' AS doubtful FROM undecided_rows WHERE NOT (${IS_REQUESTED})`;
+  return (await ofPartners(tx, rows, question)).map((row) => {
+    const { partner_id: partner, doubtful } = row;
     const are = row.rows === 1 ? 'is' : 'are';
-    const why = repeats ? `may repeat sales and ${are}` : `${are} held and`;
+    const why = doubtful ? `may repeat sales and ${are}` : `${are} held and`;
     return findingOf(row, 'held', `${plural(row.rows, 'row')} of ${partner} ${why} not recorded`, [
       toRun('Decide on them', `ledger held --partner ${partner}`, pageOf('rows', { partner })),
     ]);
@@ -85,7 +80,7 @@ export const readHeld: ReadFindings = async (tx, question) => {
 };
 
 export const readDoubled: ReadFindings = async (tx, question) =>
-  (await ofPartners(tx, `SELECT e.* FROM ${DOUBLED}`, question)).map((row) => {
+  (await ofPartners(tx, `SELECT e.*, true AS doubtful FROM ${DOUBLED}`, question)).map((row) => {
     const { partner_id: partner } = row;
     const reason = `${plural(row.rows, 'API row')} of ${partner} may repeat another and will be billed`;
     return findingOf(row, 'doubled', reason, [
@@ -112,7 +107,7 @@ const aboveZero = (row: RowsOfPartner): RowsOfPartner => ({
 
 /** Reversals that wait until a person grants or refuses them. */
 export const readRequested: ReadFindings = async (tx, question) => {
-  const rows = `SELECT * FROM undecided_rows WHERE ${IS_REQUESTED}`;
+  const rows = `SELECT *, false AS doubtful FROM undecided_rows WHERE ${IS_REQUESTED}`;
   return (await ofPartners(tx, rows, question)).map((row) => {
     const { partner_id: partner } = row;
     const due = dueOn(row.since);
@@ -137,7 +132,7 @@ export const readRequested: ReadFindings = async (tx, question) => {
 
 /** Reversals of open months that are outside the terms, and are recorded because the processor had reversed our share. */
 export const readReversedByProcessor: ReadFindings = async (tx, question) =>
-  (await ofPartners(tx, REVERSED_BY_PROCESSOR, question)).map((row) => {
+  (await ofPartners(tx, `SELECT *, false AS doubtful FROM (${REVERSED_BY_PROCESSOR}) AS r`, question)).map((row) => {
     const { partner_id: partner } = row;
     const are = row.rows === 1 ? 'is' : 'are';
     return findingOf(
