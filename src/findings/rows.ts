@@ -27,7 +27,8 @@ interface RowsOfPartner {
 const ofPartners = (tx: Transaction, rows: string, { scope, limit }: FindingQuestion): Promise<RowsOfPartner[]> =>
   query(
     tx,
-    `SELECT r.partner_id, p.name, sum(r.rows)::bigint AS rows, min(r.since)::date AS since, bool_and(r.doubtful) AS doubtful,
+    `SELECT r.partner_id, p.name, sum(r.rows)::bigint AS rows, min(r.since)::date AS since,
+            bool_and(r.doubtful) AS doubtful,
             json_agg(json_build_object('amount', r.amount::text, 'currency', r.currency) ORDER BY r.currency) AS sums
      FROM (SELECT partner_id, currency, count(*) AS rows, min(recorded_at) AS since, bool_and(doubtful) AS doubtful,
                   sum(invoice_amount) AS amount
