@@ -2,13 +2,15 @@
 import { Amount } from '../money.ts';
 import type { Match, NamedDocument, Payable, Receipt } from './evidence.ts';
 import type { OpenItems } from './open-items.ts';
-import type { PartialReference, ShortReference } from './reference.ts';
+import type { FoundReference, PartialReference, ShortReference } from './reference.ts';
 
 export interface FoundNumbers {
   /** All named documents, in any currency, including guesses. */
   readonly named: readonly NamedDocument[];
   /** The named documents in the payment's currency, without guesses. */
   readonly certain: readonly NamedDocument[];
+  /** The numbers without guesses that no document has. */
+  readonly unknown: readonly FoundReference[];
   readonly partial: readonly PartialReference[];
   readonly short: readonly ShortReference[];
 }
@@ -27,7 +29,7 @@ export function contradictionOf(
 ): Contradiction | undefined {
   const payer = partner_id as string;
   const byNumber = found.certain.length > 0;
-  const documents = byNumber ? found.certain.map(({ document }) => document) : applied.map(({ document }) => document);
+  const documents = [...new Set([...found.certain, ...applied].map(({ document }) => document))];
   const other = anotherNamed(receipt, { payer, byNumber, documents }, items);
   if (other !== undefined) return { why: other, payerIsCertain: false };
   if (!byNumber && isUnderOtherName(receipt, payer, items)) {
@@ -42,7 +44,9 @@ export function contradictionOf(
     const { number, partner_id: of } = foreign.document;
     return { why: `${number} of ${of} is named, and ${payer} does not pay for ${of}`, payerIsCertain: true };
   }
-  const why = moreNamed(receipt, payer, found, items) ?? exactlyAnother(receipt, { payer, documents, credit }, items);
+  const why =
+    moreNamed(receipt, { payer, documents }, found, items) ??
+    exactlyAnother(receipt, { payer, documents, credit }, items);
   return why === undefined ? undefined : { why, payerIsCertain: true };
 }
 
@@ -79,23 +83,17 @@ const isUnderOtherName = ({ payer, payer_name }: Receipt, known: string, items: 
 /** The remittance also names open invoices of the payer by an uncertain number: short, misspelled or cut off. */
 function moreNamed(
   { amount }: Receipt,
-  payer: string,
+  { payer, documents }: Pick<Rule, 'payer' | 'documents'>,
   { named, certain, partial, short }: FoundNumbers,
   items: OpenItems,
 ): string | undefined {
   if (certain.length === 0) return undefined;
-  const numbers = new Set(certain.map(({ document }) => document.number));
+  const numbers = new Set(documents.map(({ number }) => number));
   const isAnother = ({ number, status, partner_id }: Payable) =>
     !numbers.has(number) && status === 'open' && items.paysFor(payer, partner_id);
   const shortened = short.find(({ sequence }) => items.withSequence(sequence).some(isAnother));
   if (shortened !== undefined) return `${shortened.sequence} may be the number of another invoice that it pays`;
-  if (
-    balanceOf(
-      certain.map(({ document }) => document),
-      amount.currency,
-    ).equals(amount)
-  )
-    return undefined;
+  if (balanceOf(documents, amount.currency).equals(amount)) return undefined;
   const guessed = named.find(({ reference, document }) => reference.guess !== undefined && isAnother(document));
   const written = guessed?.reference.found ?? partial[0]?.found;
   return written === undefined ? undefined : `${written} may be the number of another invoice that it pays`;

@@ -1,8 +1,10 @@
 /**
  * Covering sets: the open documents of a payer whose balances add up to the amount received, or to that amount and a
- * bank fee. The smallest set is chosen. Among sets of equal size, the set with the oldest documents is chosen.
+ * bank fee. A set of any size that people pay is found first: consecutive months or due dates, of one partner or of the
+ * payer's family. Otherwise the smallest set is chosen. Among sets of equal size, the set with the oldest documents is
+ * chosen.
  *
- * The search is bounded. With 40 documents, at most 91,390 sets of four are tried, and the fifth document is looked up.
+ * The search for the smallest set is bounded. With 40 documents, at most 91,390 sets of four are tried, and the fifth document is looked up.
  * Amounts are whole minor units below 2^53 / 5, so that every sum is exact. Larger amounts are left to finance. Pure.
  */
 import type { Amount } from '../money.ts';
@@ -36,7 +38,46 @@ export function coveringSet(amount: Amount, documents: readonly Payable[], mostF
   return { documents: chosen, fee: total.minus(amount) };
 }
 
-const minorUnits = (amount: Amount): number => Number(amount.toString().replace('.', ''));
+/**
+ * Returns the documents of consecutive months or due dates that add up to exactly the amount: a month, a statement, or
+ * all that is open, of one partner or of all.
+ */
+export function coveringRun(amount: Amount, documents: readonly Payable[]): readonly Payable[] | undefined {
+  const owners = new Set(documents.map(({ partner_id }) => partner_id));
+  const groups = [documents, ...[...owners].map((owner) => documents.filter((each) => each.partner_id === owner))];
+  for (const group of groups) {
+    for (const keyOf of [
+      ({ month, due_on }: Payable) => month ?? due_on.slice(0, 7),
+      ({ due_on }: Payable) => due_on,
+    ]) {
+      const found = exactRun(amount, group, keyOf);
+      if (found !== undefined && found.length > 1) return found;
+    }
+  }
+  return undefined;
+}
+
+/** Balances are positive, so that no two sums from the first document on are equal. */
+function exactRun(
+  amount: Amount,
+  documents: readonly Payable[],
+  keyOf: (document: Payable) => string,
+): readonly Payable[] | undefined {
+  const sorted = documents.toSorted((one, other) => (keyOf(one) < keyOf(other) ? -1 : 1));
+  const before = new Map<bigint, number>();
+  let sum = 0n;
+  for (const [index, document] of sorted.entries()) {
+    const [key, next] = [keyOf(document), sorted[index + 1]];
+    if (index === 0 || keyOf(sorted[index - 1] as Payable) !== key) before.set(sum, index);
+    sum += units(document.balance);
+    const first = before.get(sum - units(amount));
+    if (first !== undefined && (next === undefined || keyOf(next) !== key)) return sorted.slice(first, index + 1);
+  }
+  return undefined;
+}
+
+const units = (amount: Amount): bigint => BigInt(amount.toString().replace('.', ''));
+const minorUnits = (amount: Amount): number => Number(units(amount));
 
 interface Range {
   readonly least: number;

@@ -15,15 +15,30 @@ export interface Receipt {
   readonly payer?: string | undefined;
 }
 
+export const accountOf = ({ payer_account, payer_name }: Receipt): string => payer_account ?? payer_name ?? '';
+
 export interface Evidence {
-  readonly rule: 'reference_and_payer' | 'amount_and_account' | 'by_hand' | 'processor' | 'suggestion' | 'reapplied';
+  readonly rule:
+    | 'reference_and_payer'
+    /** A reference with check digits, whose amount is exact. */
+    | 'checked_reference'
+    | 'amount_and_account'
+    | 'amount_and_name'
+    | 'by_hand'
+    | 'processor'
+    | 'suggestion'
+    | 'reapplied';
   readonly reference?: {
     readonly number: string;
     readonly field: string;
     readonly found: string;
     readonly guess?: string;
   };
-  readonly payer?: { readonly partner_id: string; readonly by: 'account' | 'name'; readonly found: string };
+  readonly payer?: {
+    readonly partner_id: string;
+    readonly by: 'account' | 'name' | 'reference';
+    readonly found: string;
+  };
   readonly amount?: 'exact' | 'under' | 'over' | 'one of several';
   readonly less?: readonly string[];
   /** The documents suggested together. One command accepts the whole set. */
@@ -48,13 +63,16 @@ export interface Application extends Suggestion {
 }
 
 /**
- * The confidence of each kind of match, from 0 to 1. Only the first three kinds are applied automatically; finance
- * confirms the others.
+ * The confidence of each kind of match, from 0 to 1. Kinds from 0.88 are applied automatically; finance confirms the
+ * others.
  */
 export const CONFIDENCE = {
   reference_and_account: '0.99',
+  checked_reference: '0.97',
   reference_and_name: '0.95',
+  partial_number_and_payer: '0.93',
   amount_and_account: '0.90',
+  amount_and_name: '0.88',
   numbers_add_up: '0.85',
   reference_alone: '0.80',
   short_references: '0.70',
@@ -93,6 +111,8 @@ export interface Payable {
   readonly balance: Amount;
   readonly written_off?: string;
   readonly due_on: string;
+  /** Null for an invoice that an opening carried over. */
+  readonly month: string | null;
   readonly replaced_by: string | null;
 }
 

@@ -2,29 +2,32 @@
  * Matches a payment to open items, with evidence.
  *
  * A payment that no fact contradicts (contradictions.ts) is applied automatically if it names a certain document number
- * and its payer is plausible. Such a payment is also applied if its account is known, and only one open document of the
- * payer has exactly the amount of the payment. Every other match is a suggestion (suggest.ts).
+ * and its payer is plausible, if a reference with check digits names a document of exactly its amount, or if its payer
+ * is certain and its amount is exact (match-by-payer.ts). Every other match is a suggestion (suggest.ts).
  *
  * A payer pays for itself and for the partners below it. Credit notes that a payer deducts are applied with the payment
  * if the amount is exact. Pure.
  */
 import { howSettled } from '../documents/correctable.ts';
-import { Amount } from '../money.ts';
-import { balanceOf, contradictionOf, type FoundNumbers, isOfAnother } from './contradictions.ts';
+import { Amount, amountProblem, minorDigits } from '../money.ts';
+import { balanceOf, contradictionOf, isOfAnother } from './contradictions.ts';
 import {
   type Application,
+  accountOf,
   CONFIDENCE,
   comparison,
   type Evidence,
   type Match,
   type NamedDocument,
+  type OpenCredit,
   type Payable,
   type Payer,
   type Receipt,
   type Suggestion,
 } from './evidence.ts';
+import { matchByPayer, shortNamed } from './match-by-payer.ts';
 import { byDueDate, type OpenItems } from './open-items.ts';
-import { MISSPELLED, type ShortReference } from './reference.ts';
+import { findAllocations, MISSPELLED, type ShortReference } from './reference.ts';
 import { lessCredit, namedCredit, netOf, placeCredit } from './remittance-credit.ts';
 import { likelyPayers, suggest } from './suggest.ts';
 
@@ -39,13 +42,17 @@ export function match(receipt: Receipt, items: OpenItems): Match {
   const certain = inCurrency.filter(({ reference }) => reference.guess === undefined);
   const partners = new Set(certain.map(({ document }) => document.partner_id));
   const known = items.knownPayer(receipt);
-  const payer = partners.size === 0 ? undefined : plausiblePayer(receipt, certain, items);
-  const found = { named, certain, partial, short };
+  const payer =
+    partners.size === 0
+      ? undefined
+      : (plausiblePayer(receipt, certain, items) ?? checkedPayer(receipt, certain, items));
+  const unknown = references.filter(({ number, guess }) => guess === undefined && items.byNumber(number) === undefined);
+  const found = { named, certain, partial, short, unknown };
   const question = { named: inCurrency, partial, short };
 
   const decided =
     payer === undefined
-      ? applyByAmount(receipt, found, items)
+      ? matchByPayer(receipt, found, items)
       : applyByReference(receipt, { certain, short }, payer, items);
   if (decided !== undefined) {
     const contradiction = contradictionOf(receipt, decided, found, items);
@@ -90,7 +97,19 @@ function plausiblePayer(receipt: Receipt, certain: readonly NamedDocument[], ite
   return undefined;
 }
 
-const accountOf = ({ payer_account, payer_name }: Receipt): string => payer_account ?? payer_name ?? '';
+/**
+ * Returns the partner that owns documents whose numbers have check digits, if the amount is exact. Such a number cannot
+ * be mistyped, so that a payment by anybody pays them.
+ */
+function checkedPayer(receipt: Receipt, certain: readonly NamedDocument[], items: OpenItems): Payer | undefined {
+  const documents = certain.map(({ document }) => document);
+  const [partner_id] = items.payersOfAll([...new Set(documents.map((each) => each.partner_id))]);
+  const isExact = balanceOf(documents, receipt.amount.currency).equals(receipt.amount);
+  const [first] = certain;
+  if (partner_id === undefined || first === undefined || !isExact || receipt.payer !== undefined) return undefined;
+  if (!certain.every(({ reference }) => reference.checked) || items.knownPayer(receipt) !== undefined) return undefined;
+  return { partner_id, by: 'reference', found: first.reference.found };
+}
 
 const standingOf = ({ status, written_off = '0' }: Payable): string =>
   status === 'paid' ? howSettled({ written_off }) : `is ${status}`;
@@ -104,10 +123,17 @@ function applyByReference(
 ): Match {
   const { amount } = receipt;
   const { partner_id } = payer;
-  const open = certain
-    .filter(({ document }) => document.status === 'open')
-    .sort((a, b) => byDueDate(a.document, b.document));
-  if (open.length === 0) {
+  const certainlyOpen = certain.filter(({ document }) => document.status === 'open');
+  const sumOf = (documents: readonly NamedDocument[]) =>
+    balanceOf(
+      documents.map(({ document }) => document),
+      amount.currency,
+    );
+  // Sequences without a year are believed only if the documents together explain the amount.
+  const all = [...certainlyOpen, ...(shortNamed(shortened, certain, payer, amount.currency, items) ?? [])];
+  const isExplained = sumOf(all).equals(amount) || items.isSmallDifference(sumOf(all).minus(amount), sumOf(all));
+  const open = (isExplained ? all : certainlyOpen).sort((a, b) => byDueDate(a.document, b.document));
+  if (certainlyOpen.length === 0) {
     const state = certain.map(({ document }) => `${document.number} ${standingOf(document)}`).join(', ');
     const suggested = suggest(receipt, { named: certain, partial: [], short: shortened }, items);
     return { partner_id, applied: [], suggested, why: `${state}: kept as unapplied cash` };
@@ -116,15 +142,20 @@ function applyByReference(
     document: named.document,
     amount: part,
     small_difference,
-    confidence: payer.by === 'account' ? CONFIDENCE.reference_and_account : CONFIDENCE.reference_and_name,
+    confidence: confidenceIn(payer),
     evidence: referenceEvidence(named, payer, comparison(amount, named.document.balance, open.length)),
   });
   const matched = (applied: readonly Application[], why: string, suggested: readonly Suggestion[] = []): Match => ({
     ...{ partner_id, applied, suggested, why },
   });
-  const deducted = applyLessCredit(receipt, open, payer, items);
+  const shares = allocationOf(receipt, certainlyOpen, items);
+  if (shares !== undefined) {
+    const applied = certainlyOpen.map((each) => apply(each, shares.get(each.document.number) as Amount));
+    return matched(applied, `pays what the payer states: ${applied.map(inShort).join(', ')}`);
+  }
+  const deducted = applyLessCredit(receipt, open, payer, items) ?? applyLessOpenCredit(receipt, open, payer, items);
   if (deducted !== undefined) return deducted;
-  const total = open.reduce((sum, { document }) => sum.plus(document.balance), Amount.zero(amount.currency));
+  const total = sumOf(open);
   const short = total.minus(amount);
   if (!short.isPositive()) {
     const numbers = open.map(({ document }) => document.number).join(', ');
@@ -169,6 +200,84 @@ function applyByReference(
   return { partner_id, applied: [], suggested, why };
 }
 
+const confidenceIn = ({ by }: Payer): string =>
+  by === 'account'
+    ? CONFIDENCE.reference_and_account
+    : by === 'name'
+      ? CONFIDENCE.reference_and_name
+      : CONFIDENCE.checked_reference;
+
+const inShort = ({ document, amount }: Application): string => `${amount.forPeople()} of ${document.number}`;
+
+/**
+ * Returns the payer's own allocation by number, if it names each of the open documents, is within their balances, and
+ * adds up to the payment. ISO 20022 calls it the remitted amount (RmtdAmt), EDI 820 the segment RMR.
+ */
+function allocationOf(
+  { amount, references }: Receipt,
+  open: readonly NamedDocument[],
+  items: OpenItems,
+): ReadonlyMap<string, Amount> | undefined {
+  const shares = new Map<string, Amount>();
+  for (const { field, amount: stated } of findAllocations(references)) {
+    const [found, ...others] = items.references([field]).references.filter(({ guess }) => guess === undefined);
+    if (
+      found === undefined ||
+      others.length > 0 ||
+      amountProblem(stated, minorDigits(amount.currency) as number) !== undefined
+    )
+      return undefined;
+    const share = Amount.of(stated, amount.currency);
+    if (!share.isPositive() || !(shares.get(found.number) ?? share).equals(share)) return undefined;
+    shares.set(found.number, share);
+  }
+  const total = [...shares.values()].reduce((sum, each) => sum.plus(each), Amount.zero(amount.currency));
+  const fits = ({ document: { number, balance } }: NamedDocument) => {
+    const share = shares.get(number);
+    return share !== undefined && !share.minus(balance).isPositive();
+  };
+  return shares.size === open.length && open.every(fits) && total.equals(amount) ? shares : undefined;
+}
+
+/**
+ * Applies a payment together with a credit note of the payer that its remittance does not name, if the documents less
+ * exactly this credit, or less all open credit, are the payment.
+ */
+function applyLessOpenCredit(
+  { amount }: Receipt,
+  open: readonly NamedDocument[],
+  payer: Payer,
+  items: OpenItems,
+): Match | undefined {
+  const documents = open.map(({ document }) => document);
+  const [owner, ...others] = [...new Set(documents.map((each) => each.partner_id))];
+  if (owner === undefined || others.length > 0) return undefined;
+  if (items.withBalance(amount).some((each) => items.paysFor(payer.partner_id, each.partner_id))) return undefined;
+  const credits = items.openCreditOf(owner, amount.currency);
+  const possible = [...credits.map((each) => [each]), ...(credits.length > 1 ? [credits] : [])].filter((each) =>
+    netOf(documents, each, amount.currency).equals(amount),
+  );
+  const [only, ...more] = possible;
+  return only === undefined || more.length > 0 ? undefined : lessExactly(open, only, payer);
+}
+
+/** The documents paid by the payment and by this credit. */
+function lessExactly(open: readonly NamedDocument[], credits: readonly OpenCredit[], payer: Payer): Match {
+  const documents = open.map(({ document }) => document);
+  const less = credits.map(({ number }) => number);
+  const { placed, left } = placeCredit(documents, credits);
+  const applied = open.flatMap((named): Application[] => {
+    const part = left.get(named.document.document_id) as Amount;
+    if (!part.isPositive()) return [];
+    const evidence = referenceEvidence(named, payer, open.length === 1 ? 'exact' : 'one of several');
+    const why = `${evidence.why}; with ${less.join(' and ')} the amount is exact`;
+    const common = { document: named.document, amount: part, small_difference: undefined };
+    return [{ ...common, confidence: confidenceIn(payer), evidence: { ...evidence, less, why } }];
+  });
+  const why = `pays ${lessCredit(documents, credits)}`;
+  return { partner_id: payer.partner_id, applied, credit: placed, suggested: [], why };
+}
+
 /**
  * Applies a payment together with credit that its remittance names, if the documents exceed the payment. The match is
  * certain only if payment and credit equal the documents exactly, and no credit is on hold. Undefined if no credit is
@@ -194,21 +303,7 @@ function applyLessCredit(
   const net = netOf(documents, credits, currency);
   const remittance = lessCredit(documents, credits);
   const held = credits.filter(({ held_at }) => held_at !== null).map((each) => each.number);
-  if (net.equals(amount) && held.length === 0) {
-    const { placed, left } = placeCredit(documents, credits);
-    const applied = open.flatMap((named): Application[] => {
-      const part = left.get(named.document.document_id) as Amount;
-      if (!part.isPositive()) return [];
-      const evidence = referenceEvidence(named, payer, open.length === 1 ? 'exact' : 'one of several');
-      const confidence = payer.by === 'account' ? CONFIDENCE.reference_and_account : CONFIDENCE.reference_and_name;
-      const why = `${evidence.why}; with ${less.join(' and ')} the amount is exact`;
-      const { document } = named;
-      return [
-        { document, amount: part, small_difference: undefined, confidence, evidence: { ...evidence, less, why } },
-      ];
-    });
-    return { partner_id, applied, credit: placed, suggested: [], why: `pays ${remittance}` };
-  }
+  if (net.equals(amount) && held.length === 0) return lessExactly(open, credits, payer);
   if (held.length === 0 && items.isSmallDifference(short, gross)) return undefined;
   const why = net.equals(amount)
     ? `pays ${remittance}; ${held.join(' and ')} must be released first`
@@ -226,12 +321,12 @@ const referenceEvidence = (
   payer: Payer,
   amount: NonNullable<Evidence['amount']>,
 ): Evidence => ({
-  rule: 'reference_and_payer',
+  rule: payer.by === 'reference' ? 'checked_reference' : 'reference_and_payer',
   reference: { number, field, found },
   payer,
   amount,
   why:
-    `${found} is in ${field}, and the payer is known by ${payer.by === 'account' ? 'its account' : 'its name'}` +
+    `${found} is in ${field}, and ${payer.by === 'reference' ? 'its check digits are right' : `the payer is known by its ${payer.by}`}` +
     forAnother(payer.partner_id, document),
 });
 
@@ -256,39 +351,6 @@ function distribute(amount: Amount, documents: readonly NamedDocument[]): { name
     left = left.minus(part);
     return part.isPositive() ? [{ named, part }] : [];
   });
-}
-
-/**
- * Applies a payment to the only open document of a known payer with exactly that amount. The text must name no other
- * number.
- */
-function applyByAmount(receipt: Receipt, { named, partial, short }: FoundNumbers, items: OpenItems): Match | undefined {
-  const { amount } = receipt;
-  const known = items.knownPayer(receipt);
-  if (known === undefined) return undefined;
-  const [document, ...others] = items
-    .openPaidBy(known, amount.currency)
-    .filter(({ balance }) => balance.equals(amount));
-  if (document === undefined || others.length > 0) return undefined;
-  const contradicted =
-    named.some((each) => each.document.number !== document.number) ||
-    partial.length > 0 ||
-    short.some(({ sequence }) => !document.number.endsWith(`-${sequence}`));
-  if (contradicted) return undefined;
-  const applied: Application = {
-    document,
-    amount,
-    small_difference: undefined,
-    confidence: CONFIDENCE.amount_and_account,
-    evidence: {
-      rule: 'amount_and_account',
-      payer: { partner_id: known, by: 'account', found: accountOf(receipt) },
-      amount: 'exact',
-      why: `${document.number} is the only open document that ${known} pays over ${amount.forPeople()}, and the account has paid for ${known} before`,
-    },
-  };
-  const why = `pays ${document.number}: its exact amount, from a known account`;
-  return { partner_id: known, applied: [applied], suggested: [], why };
 }
 
 interface UndecidedMatch {

@@ -12,6 +12,7 @@ export interface PayableRow {
   readonly written_off: string;
   readonly issued_on: string;
   readonly due_on: string | null;
+  readonly month: string | null;
   readonly replaced_by: string | null;
   readonly held_at: string | null;
   readonly hold_reason: string | null;
@@ -20,7 +21,7 @@ export interface PayableRow {
 const PAYABLE = `SELECT d.document_id, d.number, d.document, d.partner_id, d.currency, b.status, b.balance,
             (SELECT coalesce(sum(w.amount), 0) FROM live_write_offs w
              WHERE w.document_id = d.document_id) AS written_off,
-            d.issued_on, d.due_on,
+            d.issued_on, d.due_on, d.month,
             successor.number AS replaced_by, h.held_at, h.reason AS hold_reason
      FROM documents d JOIN document_balances b USING (document_id)
      LEFT JOIN current_holds h ON h.document_id = d.document_id
@@ -47,10 +48,13 @@ export function readPayables(tx: Transaction, numbers: readonly string[]): Promi
   );
 }
 
+/** Reads the credit notes that are open, and those that are named. */
 export function readCreditNotes(tx: Transaction, numbers: readonly string[]): Promise<PayableRow[]> {
   return query(
     tx,
-    `${PAYABLE} WHERE d.document = 'credit_note' AND d.number = ANY (:numbers::text[]) ORDER BY d.document_id`,
+    `${PAYABLE} WHERE d.document = 'credit_note' AND d.document_id = ANY (ARRAY(
+       SELECT document_id FROM open_documents UNION SELECT document_id FROM documents WHERE number = ANY (:numbers::text[])))
+     ORDER BY d.document_id`,
     { numbers },
   );
 }

@@ -19,9 +19,7 @@ export interface KnownPayer {
 }
 
 /** The partners that a name in a text may mean, and the words found. */
-interface Mention {
-  readonly ids: ReadonlySet<string>;
-  readonly fit: NamePlace['fit'];
+interface Mention extends Pick<NamePlace, 'ids' | 'fit' | 'complete'> {
   readonly found: string;
 }
 
@@ -99,6 +97,17 @@ export class OpenItems {
 
   creditNote(number: string): OpenCredit | undefined {
     return this.creditNotes.get(number);
+  }
+
+  /** The partner's credit notes that a payment may use. */
+  openCreditOf(partnerId: string, currency: string): OpenCredit[] {
+    return [...this.creditNotes.values()].filter(
+      (each) =>
+        each.partner_id === partnerId &&
+        each.currency === currency &&
+        each.held_at === null &&
+        each.balance.isPositive(),
+    );
   }
 
   current(payable: Payable): Payable | undefined {
@@ -191,7 +200,7 @@ export class OpenItems {
   namesIn({ payer_name, text }: Pick<Receipt, 'payer_name' | 'text'>): Mention[] {
     const rest = payer_name === undefined ? text : text.replaceAll(payer_name, ' | ');
     const mentions = (places: readonly NamePlace[], found: string) =>
-      places.map(({ ids, fit }) => ({ ids, fit, found: found.slice(0, 140) }));
+      places.map(({ ids, fit, complete }) => ({ ids, fit, complete, found: found.slice(0, 140) }));
     return [
       ...(payer_name === undefined ? [] : mentions(this.names.ofName(payer_name), payer_name)),
       ...mentions(this.names.ofText(rest, { byItself: payer_name === undefined }), rest),

@@ -21,14 +21,31 @@ function wordSet(words: string): ReadonlySet<string> {
   return new Set(words.split(' '));
 }
 
+const APOSTROPHE = /(?<=\p{L})['’](?=\p{L})/gu;
+
+/** Letters that have no accent to remove, as payment systems write them. */
+const LETTERS: Readonly<Record<string, string>> = {
+  Ø: 'O',
+  Æ: 'AE',
+  Œ: 'OE',
+  Ł: 'L',
+  Đ: 'D',
+  Ð: 'D',
+  Þ: 'TH',
+  ẞ: 'SS',
+};
+
 /**
- * Words in capitals and without accents; `S.A.` becomes `SA`. An umlaut may be written as two letters: Müller, Mueller.
+ * Words in capitals and without accents; `S.A.` becomes `SA`, and `D'Angelo's` becomes `DANGELOS`. An umlaut may be
+ * written as two letters: Müller, Mueller.
  */
 const words = (text: string): string[] =>
   text
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .toUpperCase()
+    .replace(/[ØÆŒŁĐÐÞẞ]/g, (letter) => LETTERS[letter] as string)
+    .replace(APOSTROPHE, '')
     .replace(/(?<![\p{L}\p{N}.])(?:\p{L}\.)+\p{L}(?![\p{L}\p{N}])/gu, (letters) => letters.replaceAll('.', ''))
     .replace(/([AOU])E/g, '$1')
     .split(/[^A-Z0-9\p{L}]+/u)
@@ -42,6 +59,14 @@ function tellingWords(name: string): string[] {
   const own = telling.length > 0 ? telling : words(name);
   return own.length === 1 && (own[0] as string).length < 4 ? [] : own;
 }
+
+const areCommon = (own: readonly string[]): boolean => own.every((word) => TRADE.has(word));
+
+/** A name with its fillers, such as `THE TICKET COMPANY`, but without its legal form. */
+const wholeName = (name: string): string =>
+  words(name)
+    .filter((word) => !LEGAL_FORMS.has(word))
+    .join(' ');
 
 /** A text for comparison: its significant words, and the positions of the words before a legal form. */
 interface ComparableName {
@@ -132,6 +157,8 @@ export interface NamePlace {
    * from the text.
    */
   readonly fit: 'whole' | 'longer' | 'incomplete';
+  /** Whether all words of the names are in the text. */
+  readonly complete: boolean;
   readonly from: number;
   readonly words: number;
 }
@@ -144,11 +171,16 @@ interface NamedPartner {
 export class PayerNames {
   private readonly root = new Words();
   private readonly used = new Map<string, number>();
+  /** The whole names of the partners whose names have only words of the industry. */
+  private readonly common = new Map<string, string>();
 
   constructor(payers: Iterable<NamedPartner>) {
     for (const { partner_id, name } of payers) {
       const own = tellingWords(name);
       if (own.length > 0) this.root.add(own, partner_id);
+      // Some banks write a space for an apostrophe.
+      if (APOSTROPHE.test(name)) this.root.add(tellingWords(name.replace(APOSTROPHE, ' ')), partner_id);
+      if (areCommon(own)) this.common.set(partner_id, wholeName(name));
       for (const word of new Set(own.map(stem))) this.used.set(word, (this.used.get(word) ?? 0) + 1);
     }
   }
@@ -166,7 +198,13 @@ export class PayerNames {
           !isOtherName(written, place, this.wordAfter(written, place)) &&
           (place.words > 1 || written.words.length === 1),
       )
-      .map((place) => ({ ...place, fit: isLonger(written, place) ? 'longer' : 'whole' }));
+      .map((place): NamePlace => ({ ...place, fit: isLonger(written, place) ? 'longer' : 'whole' }))
+      .flatMap((place) => {
+        if (!areCommon(written.words.slice(place.from, place.from + place.words))) return [place];
+        const whole = wholeName(name);
+        const ids = new Set([...place.ids].filter((id) => this.common.get(id) === whole));
+        return ids.size === 0 ? [] : [{ ...place, ids }];
+      });
   }
 
   /**
@@ -196,7 +234,7 @@ export class PayerNames {
     const written = readText(text);
     return this.placesIn(written).filter((place) => {
       const own = written.words.slice(place.from, place.from + place.words);
-      if (own.every((word) => TRADE.has(word))) return false;
+      if (areCommon(own)) return false;
       if (place.words === 1) {
         return byItself && !isLonger(written, place) && this.used.get(stem(own[0] as string)) === 1;
       }
@@ -237,7 +275,7 @@ export class PayerNames {
       if (cut.length > 0 && (next === undefined || (isLast && isCut))) {
         const possible = [...(next === undefined ? [] : [next]), ...cut.map(([, each]) => each)];
         const ids = new Set(possible.flatMap((each) => [...each.all]));
-        return { ids, fit: 'incomplete', from, words: length + 1 };
+        return { ids, fit: 'incomplete', complete: false, from, words: length + 1 };
       }
       if (next !== undefined) {
         at = next;
@@ -247,8 +285,9 @@ export class PayerNames {
       // name. A whole name matches best, unless the text may be cut off.
       if (length === 0 || (length === 1 && at.whole.size === 0)) return undefined;
       const mayBeCut = length > 1 && isCut && word === undefined;
-      const fit = at.whole.size > 0 ? 'whole' : 'incomplete';
-      return { ids: at.whole.size > 0 && !mayBeCut ? at.whole : at.all, fit, from, words: length };
+      const complete = at.whole.size > 0;
+      const ids = complete && !mayBeCut ? at.whole : at.all;
+      return { ids, fit: complete ? 'whole' : 'incomplete', complete, from, words: length };
     }
   }
 }

@@ -11,6 +11,8 @@ export interface FoundReference {
   readonly found: string;
   /** A clause about the guessed part. Undefined if the number is certain. */
   readonly guess: string | undefined;
+  /** Whether the number was written with check digits (ISO 11649), so that it cannot be mistyped. */
+  readonly checked?: true;
 }
 
 /** The beginning of a number that the end of a field cuts off. */
@@ -27,9 +29,17 @@ export interface FoundCreditNote {
   readonly found: string;
 }
 
+/** A sequence without its year, padded with zeros. */
 export interface ShortReference {
   readonly sequence: string;
   readonly field: string;
+}
+
+/** What the payer says that it pays of a document. */
+export interface Allocation {
+  readonly field: ReferenceField;
+  /** A decimal in the payment's currency. */
+  readonly amount: string;
 }
 
 export interface FoundReferences {
@@ -48,10 +58,17 @@ const CREDIT_NOTE = /(?<![A-Z0-9])C[NM][^A-Z0-9]{0,3}(20\d\d)[^A-Z0-9]{0,3}(\d{6
 
 /** A sequence alone, padded with zeros: `000012, 000020`. */
 const SHORT = /(?<![A-Z0-9])0\d{5}(?![A-Z0-9])/g;
+/** A sequence that continues a list of numbers: `INV-2026-000012 AND 20`. An amount or a date has more digits. */
+const LISTED = /^\s*(?:[,;/+&]|(?:AND|UND|ET|EN|E|Y)\b)\s*(\d{1,6})(?![.,:/-]?\d|[A-Z%])/;
+/** The remittance of an EDI payment: `RMR*IV*number**amount`. */
+const REMITTANCE = /\bRMR\*IV\*([^*]+)\*[^*]*\*(\d+(?:\.\d+)?)/gi;
 
 export const MISSPELLED = 'letters were read as digits';
 const SEQUENCE_DIGITS = 6;
 const YEAR_DIGITS = 4;
+const YEAR = /^20\d\d$/;
+/** A year, perhaps with a part of a sequence, or the beginning of a year. */
+const CUT = /^2(?:0\d*)?$/;
 const LONGEST_SEQUENCE = 12;
 
 export function findReferences(fields: readonly ReferenceField[]): FoundReferences {
@@ -75,9 +92,16 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
       const digits = match[1] as string;
       for (const { number, guess } of readings(digits)) keep({ number, field, found: match[0].trim(), guess });
       const plain = digits.replace(/\D/g, '');
-      const atEnd = match.index + match[0].length === written.trimEnd().length;
-      if (atEnd && plain.length < YEAR_DIGITS + SEQUENCE_DIGITS)
+      const end = match.index + match[0].length;
+      const isWhole = plain.length >= YEAR_DIGITS + SEQUENCE_DIGITS;
+      const alone = plain.length > SEQUENCE_DIGITS || CUT.test(plain) ? [] : [plain];
+      for (const each of isWhole ? listed(written.slice(end - afterNumber(digits).length)) : alone) {
+        const sequence = each.padStart(SEQUENCE_DIGITS, '0');
+        short.set(sequence, { sequence, field });
+      }
+      if (!isWhole && CUT.test(plain) && end === written.trimEnd().length) {
         partial.push({ beginning: `INV${plain}`, field, found: match[0].trim() });
+      }
     }
     for (const match of written.matchAll(MISREAD)) {
       const tail = match[1] as string;
@@ -94,6 +118,25 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
   }
   return { references: [...references.values()], partial, short: [...short.values()] };
 }
+
+/** The sequences that continue a list after a complete number. */
+function* listed(text: string): Generator<string> {
+  let rest = text;
+  for (let next = LISTED.exec(rest); next !== null; next = LISTED.exec(rest)) {
+    if (!YEAR.test(next[1] as string)) yield next[1] as string;
+    rest = rest.slice(next[0].length);
+  }
+}
+
+/** The payer's own allocation: the amounts that structured remittances and EDI texts state beside numbers. */
+export const findAllocations = (fields: readonly ReferenceField[]): Allocation[] =>
+  fields.flatMap(({ field, text, amount }) => [
+    ...(amount === undefined ? [] : [{ field: { field, text }, amount }]),
+    ...[...text.matchAll(REMITTANCE)].map(([, number = '', paid = '']) => ({
+      field: { field, text: number },
+      amount: paid,
+    })),
+  ]);
 
 /**
  * The numbers of documents carried over from the previous system, in any form and with any separators. A short number
@@ -201,7 +244,7 @@ function readings(run: string): Reading[] {
   if (last !== undefined) last.ends = true;
   const text = digits.map((each) => each.digit).join('');
   const year = text.slice(0, YEAR_DIGITS);
-  if (!/^20\d\d$/.test(year)) return [];
+  if (!YEAR.test(year)) return [];
   const whole = YEAR_DIGITS + SEQUENCE_DIGITS;
   if (text.length < whole) {
     const sequence = text.slice(YEAR_DIGITS);

@@ -4,7 +4,7 @@
  */
 import { Amount } from '../money.ts';
 import { bearerOf } from './bank-fee.ts';
-import { coveringSet } from './covering-sets.ts';
+import { coveringRun, coveringSet } from './covering-sets.ts';
 import {
   CONFIDENCE,
   comparison,
@@ -96,11 +96,13 @@ function suggestBy(question: Question): Suggestion[] {
       });
     }
   }
-  return [...found.values()]
-    .sort((a, b) =>
-      a.confidence === b.confidence ? byDueDate(a.document, b.document) : a.confidence > b.confidence ? -1 : 1,
-    )
-    .slice(0, SUGGESTED_AT_MOST);
+  const sorted = [...found.values()].sort((a, b) =>
+    a.confidence === b.confidence ? byDueDate(a.document, b.document) : a.confidence > b.confidence ? -1 : 1,
+  );
+  // A set is suggested as a whole.
+  const nameOf = ({ document, evidence }: Suggestion) => evidence.set?.join() ?? document.number;
+  const most = new Set([...new Set(sorted.map(nameOf))].slice(0, SUGGESTED_AT_MOST));
+  return sorted.filter((each) => most.has(nameOf(each)));
 }
 
 /** A replaced document is suggested by its replacement. */
@@ -187,15 +189,19 @@ function byPayerAmount(question: Question): Proposal[] {
 }
 
 /**
- * The smallest set of a likely payer's open documents that adds up to the amount received, or to that amount and a bank
- * fee. If several sets are equally small, the set with the oldest documents is suggested.
+ * The set of a likely payer's open documents that adds up to the amount received, or to that amount and a bank fee
+ * (covering-sets.ts).
  */
 function byCoveringSet(question: Question): Proposal[] {
   const { receipt, items, payers } = question;
   const { amount } = receipt;
   return payers.flatMap((partnerId) => {
     const open = items.openPaidBy(partnerId, amount.currency);
-    const set = coveringSet(amount, open, items.largestSmallDifference(amount.currency));
+    const smallest = coveringSet(amount, open, items.largestSmallDifference(amount.currency));
+    const run = coveringRun(amount, open);
+    // Of many documents, a few add up to almost any amount by chance.
+    const isPair = smallest?.fee.isZero() === true && smallest.documents.length <= 2;
+    const set = run === undefined || isPair ? smallest : { documents: run, fee: Amount.zero(amount.currency) };
     if (set === undefined) return [];
     if (!set.fee.isZero() && !items.isSmallDifference(set.fee, amount.plus(set.fee))) return [];
     const numbers = set.documents.map(({ number }) => number);

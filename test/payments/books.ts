@@ -23,12 +23,15 @@ export const NORD = 'p-2';
 export const BLUE_RIDGE = 'p-3';
 export const MUNICH = 'p-4';
 
-/** What each partner owes for July, August and September: INV-2026-000001 to -000012, in this order. */
-const OWED: readonly (readonly [partner: string, currency: string, ...months: string[]])[] = [
-  [HARBOUR, 'USD', '1250.00', '980.50', '77.77'],
-  [NORD, 'USD', '840.00', '840.00', '1500.00'],
-  [BLUE_RIDGE, 'USD', '333.33', '120.10', '2100.00'],
-  [MUNICH, 'EUR', '500.00', '750.25', '60.00'],
+/** What a partner owes for July, August and perhaps September. */
+export type Owed = readonly [partner: string, name: string, currency: string, ...months: string[]];
+
+/** INV-2026-000001 to -000012: the invoices of July, then of August and September, each in this order. */
+const OWED: readonly Owed[] = [
+  [HARBOUR, 'Harbour Lights Ticketing', 'USD', '1250.00', '980.50', '77.77'],
+  [NORD, 'Société Théâtrale du Nord', 'USD', '840.00', '840.00', '1500.00'],
+  [BLUE_RIDGE, 'Blue Ridge Arena LLC', 'USD', '333.33', '120.10', '2100.00'],
+  [MUNICH, 'Muenchner Fest GmbH & Co. KG', 'EUR', '500.00', '750.25', '60.00'],
 ];
 
 export const CSV_MAPS: Settings['bank_csv'] | object = {
@@ -97,29 +100,22 @@ export const bankFile = (name: string): Buffer =>
   readFileSync(fileURLToPath(new URL(`files/${name}`, import.meta.url)));
 
 /**
- * Twelve invoices are open; it is 15 October 2026. `settings` are laid over the sandbox's; `begin` is done before July is
- * closed.
+ * The invoices of `owed` are open; it is 15 October 2026. `settings` are laid over the sandbox's; `begin` is done before
+ * July is closed.
  */
 export async function openBooks(
   settings: Partial<Settings> = {},
   begin?: (world: World) => Promise<unknown>,
   options: Parameters<typeof openWorld>[0] = {},
+  owed: readonly Owed[] = OWED,
 ): Promise<Books> {
   const world = await openWorld(options);
-  const names: Record<string, string> = {
-    [HARBOUR]: 'Harbour Lights Ticketing',
-    [NORD]: 'Société Théâtrale du Nord',
-    [BLUE_RIDGE]: 'Blue Ridge Arena LLC',
-    [MUNICH]: 'Muenchner Fest GmbH & Co. KG',
-  };
-  await world.partners(
-    OWED.map(([partner_id, currency]) => partner({ partner_id, name: names[partner_id], currency })),
-  );
+  await world.partners(owed.map(([partner_id, name, currency]) => partner({ partner_id, name, currency })));
   await begin?.(world);
-  for (const [index, month] of ['2026-07', '2026-08', '2026-09'].entries()) {
+  for (const [index, month] of ['2026-07', '2026-08', '2026-09'].slice(0, (owed[0]?.length ?? 0) - 3).entries()) {
     world.at(`2026-${String(8 + index).padStart(2, '0')}-02T15:00:00Z`);
     await world.rows(
-      OWED.map(([partner_id, currency, ...months]) =>
+      owed.map(([partner_id, , currency, ...months]) =>
         quote({
           partner_id,
           currency,

@@ -1,7 +1,7 @@
 /** Document numbers, payer names, matching rules, payouts: the arithmetic of cash application, without a database. */
 import { describe, expect, test } from 'vitest';
 import { Amount } from '../../src/money.ts';
-import { coveringSet } from '../../src/payments/covering-sets.ts';
+import { coveringRun, coveringSet } from '../../src/payments/covering-sets.ts';
 import type { Payable } from '../../src/payments/evidence.ts';
 import { match } from '../../src/payments/match.ts';
 import { OpenItems } from '../../src/payments/open-items.ts';
@@ -78,6 +78,22 @@ describe('names', () => {
     }
   });
 
+  test('letters without accents, apostrophes and names of common words are compared as banks write them', () => {
+    const names = new PayerNames(
+      ['Øresund Færgerejser ApS', "D'Angelo's Box Office, Inc.", "O'Brien Travel Ltd", 'The Ticket Company LLC'].map(
+        (name) => ({
+          partner_id: name,
+          name,
+        }),
+      ),
+    );
+    const named = (written: string) => names.ofName(written).flatMap(({ ids }) => [...ids].map((id) => id.slice(0, 3)));
+    expect(
+      ['ORESUND FAERGEREJSER APS', 'DANGELOS BOX OFFICE INC', 'O BRIEN TRAVEL LTD', 'OBRIEN TRAVEL'].map(named),
+    ).toEqual([['Øre'], ["D'A"], ["O'B"], ["O'B"]]);
+    expect(['THE TICKET COMPANY LLC', 'TICKET INC', 'TICKET COMPANY'].map(named)).toEqual([['The'], [], []]);
+  });
+
   test('10,000 lines are compared with the names of 10,000 partners in seconds', () => {
     const payers = Array.from({ length: 10_000 }, (_, at) => ({ partner_id: `p-${at}`, name: `Partner ${at} Events` }));
     const names = new PayerNames(payers);
@@ -95,6 +111,7 @@ function payable(sequence: number, partner_id: string, balance: string, override
     balance: usd(balance),
     due_on: `2026-10-${String(sequence).padStart(2, '0')}`,
     replaced_by: null,
+    month: null,
     ...overrides,
   };
 }
@@ -314,11 +331,11 @@ describe('short numbers', () => {
     expect(suggested(match(pay('29', '000012, 000020'), open()))).toEqual([]);
   });
 
-  test('after a whole number are suggested together with it, also less a bank fee', () => {
+  test('after a whole number are paid with it if the amount is exact, and suggested with it less a bank fee', () => {
     const open = () => bookOf([payable(12, 'p-1', '10'), payable(20, 'p-1', '20')], {}, { USD: '1.50' });
     const text = 'HARBOUR LIGHTS INV-2026-000012, 000020';
     const both = match(pay('30', text), open());
-    expect([applied(both), suggested(both), both.partner_id]).toEqual([[], ['12:10.00', '20:20.00'], 'p-1']);
+    expect([applied(both), suggested(both), both.partner_id]).toEqual([['12:10.00', '20:20.00'], [], 'p-1']);
     const lessFee = match(pay('28.50', text), open());
     expect([applied(lessFee), suggested(lessFee)]).toEqual([[], ['12:10.00', '20:18.50']]);
     expect(lessFee.suggested.map(({ evidence: { set, fee } }) => [set?.length, fee])).toEqual(
@@ -336,6 +353,102 @@ describe('short numbers', () => {
     const open = bookOf([payable(12, 'p-1', '10'), payable(20, 'p-2', '20')]);
     expect(applied(match(pay('10', 'HARBOUR LIGHTS INV-2026-000012 BATCH 000020'), open))).toEqual(['12:10.00']);
   });
+});
+
+describe('a payer whose whole name is written as the payer', () => {
+  const HARBOUR = { name: 'HARBOUR LIGHTS TICKETING INC' };
+  const months = (...balances: [balance: string, month: string][]) =>
+    balances.map(([balance, month], index) => payable(index + 1, 'p-1', balance, { month }));
+
+  test('pays its only invoice of exactly the amount, if the text names no number', () => {
+    const open = () => bookOf([payable(1, 'p-1', '100'), payable(2, 'p-1', '50'), payable(3, 'p-2', '100')]);
+    const paid = match(pay('100', 'JULY', HARBOUR), open());
+    expect([applied(paid), paid.partner_id]).toEqual([['1:100.00'], 'p-1']);
+    expect(paid.applied[0]).toMatchObject({ confidence: '0.88', evidence: { rule: 'amount_and_name' } });
+    expect(applied(match(pay('100', 'INV-2026-000777', HARBOUR), open()))).toEqual([]);
+    expect(applied(match(pay('100', 'JULY NORTHERN STAGE COMPANY', HARBOUR), open()))).toEqual([]);
+  });
+
+  test('pays nothing by a part of its name, or by a name in the text alone', () => {
+    const open = () => bookOf([payable(1, 'p-1', '100')]);
+    expect(applied(match(pay('100', 'JULY', { name: 'HARBOUR LIGHTS' }), open()))).toEqual([]);
+    expect(applied(match(pay('100', 'HARBOUR LIGHTS TICKETING', { name: 'PAYMENTS LTD' }), open()))).toEqual([]);
+  });
+
+  test('pays the one of several equal invoices whose month the text names', () => {
+    const open = () => bookOf(months(['35', '2026-07'], ['35', '2026-08'], ['40', '2026-09']));
+    expect(applied(match(pay('35', 'FEE AUGUST', HARBOUR), open()))).toEqual(['2:35.00']);
+    expect(applied(match(pay('35', 'Gebühr für den Juli', HARBOUR), open()))).toEqual(['1:35.00']);
+    expect(applied(match(pay('35', '8月分', HARBOUR), open()))).toEqual(['2:35.00']);
+    expect(applied(match(pay('35', 'FEES JULY AND AUGUST', HARBOUR), open()))).toEqual([]);
+    expect(applied(match(pay('35', 'FEE', HARBOUR), open()))).toEqual([]);
+  });
+
+  test('pays all that is open, of whatever number, if the amount is exactly that', () => {
+    const nine = () => Array.from({ length: 9 }, (_, index) => payable(index + 1, 'p-1', `${index + 1}.07`));
+    expect(applied(match(pay('45.63', 'STATEMENT', HARBOUR), bookOf(nine())))).toHaveLength(9);
+    expect(applied(match(pay('44.56', 'STATEMENT', HARBOUR), bookOf(nine())))).toEqual([]);
+  });
+
+  test('pays the invoice of exactly the amount whose number the end of a field cuts off', () => {
+    const open = () => bookOf([payable(100, 'p-1', '100'), payable(110, 'p-1', '100'), payable(2, 'p-2', '100')]);
+    const paid = match(pay('100', 'TICKETS AUGUST INV-2026-00010', HARBOUR), open());
+    expect([applied(paid), paid.applied[0]?.evidence.reference?.guess]).toEqual([
+      ['100:100.00'],
+      'the number is cut off',
+    ]);
+    expect(applied(match(pay('100', 'TICKETS AUGUST INV-2026-0001', HARBOUR), open()))).toEqual([]);
+    expect(applied(match(pay('90', 'TICKETS AUGUST INV-2026-00010', HARBOUR), open()))).toEqual([]);
+  });
+
+  test('pays the invoices that sequences alone name, if the amount is exact', () => {
+    const open = () => bookOf([payable(12, 'p-1', '10'), payable(442, 'p-1', '20'), payable(443, 'p-2', '20')]);
+    expect(applied(match(pay('20', 'INV 442', HARBOUR), open()))).toEqual(['442:20.00']);
+    expect(applied(match(pay('30', 'INV-2026-000012 AND 442', HARBOUR), open()))).toEqual(['12:10.00', '442:20.00']);
+    expect(applied(match(pay('30', 'INV-2026-000012 AND 443', HARBOUR), open()))).toEqual(['12:10.00']);
+    expect(applied(match(pay('20', 'INV 443', HARBOUR), open()))).toEqual([]);
+  });
+
+  test('pays three invoices less one fee, though only the first number is whole', () => {
+    const open = bookOf(months(['900', '2026-07'], ['600.42', '2026-08'], ['492', '2026-09']), {}, { USD: '25.00' });
+    const paid = match(pay('1977.42', 'INV 2026 000001 000002 000003 LESS FEE', HARBOUR), open);
+    expect([applied(paid), paid.applied[2]?.small_difference?.toString()]).toEqual([
+      ['1:900.00', '2:600.42', '3:477.00'],
+      '15.00',
+    ]);
+  });
+
+  test('pays what it states of each invoice, if that adds up to the payment', () => {
+    const open = () => bookOf([payable(1, 'p-1', '100'), payable(2, 'p-1', '50')]);
+    const stated = (...parts: string[]) => parts.map((part) => `RMR*IV*INV-2026-00000${part}\\`).join('');
+    expect(applied(match(pay('120', stated('1**80.00', '2**40'), HARBOUR), open()))).toEqual(['1:80.00', '2:40.00']);
+    expect(applied(match(pay('120', stated('1**80.00', '2**41'), HARBOUR), open()))).toEqual([]);
+    expect(applied(match(pay('120', stated('1**60.00', '2**60'), HARBOUR), open()))).toEqual([]);
+  });
+});
+
+test('sets of any size are found that people pay: a month of a family, a statement, all of one child', () => {
+  const family = Array.from({ length: 60 }, (_, index) =>
+    payable(index + 1, `p-${index % 6}`, `${100 + index}.01`, {
+      month: `2026-0${1 + Math.floor(index / 12)}`,
+      due_on: `2026-0${2 + Math.floor(index / 12)}-${10 + (index % 6)}`,
+    }),
+  );
+  const run = (documents: readonly Payable[]) => {
+    const total = documents.reduce((sum, { balance }) => sum.plus(balance), usd('0'));
+    return coveringRun(total, family)
+      ?.map(({ document_id }) => document_id)
+      .sort((a, b) => a - b);
+  };
+  const ids = (documents: readonly Payable[]) => documents.map(({ document_id }) => document_id);
+  for (const set of [
+    family,
+    family.slice(12, 24),
+    family.slice(0, 36),
+    family.filter((each) => each.partner_id === 'p-4'),
+  ])
+    expect(run(set)).toEqual(ids(set));
+  expect(coveringRun(usd('1.00'), family)).toBeUndefined();
 });
 
 test('a misspelt number with a payer that fits is suggested and named as such', () => {

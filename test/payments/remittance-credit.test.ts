@@ -41,6 +41,7 @@ describe('matching less credit', () => {
     balance: usd(balance),
     due_on: `2026-10-${String(sequence).padStart(2, '0')}`,
     replaced_by: null,
+    month: null,
   });
   const note = (sequence: number, balance: string, partner_id = 'p-1', held_at: string | null = null) => ({
     document_id: 100 + sequence,
@@ -72,6 +73,18 @@ describe('matching less credit', () => {
   });
 
   const ONE = [payable(1, '100'), payable(2, '50')];
+
+  test('credit that the text does not name is used if the invoice less exactly this credit is paid', () => {
+    const paid = (amount: string, ...notes: ReturnType<typeof note>[]) =>
+      shown(match(pay(amount, 'INV-2026-000001'), items([payable(1, '100'), payable(2, '60')], notes)));
+    expect(paid('80', note(1, '20'))).toEqual({ applied: ['1:80.00'], credit: ['101>1:20.00'], suggested: [] });
+    expect(paid('70', note(1, '20'), note(2, '10')).credit).toEqual(['101>1:20.00', '102>1:10.00']);
+    // Two equal credit notes, a held one, or another invoice of exactly the amount: nothing is certain.
+    expect(paid('80', note(1, '20'), note(2, '20')).credit).toEqual([]);
+    expect(paid('80', note(1, '20', 'p-1', '2026-10-01')).credit).toEqual([]);
+    expect(paid('60', note(1, '40')).credit).toEqual([]);
+  });
+
   const cases: readonly (readonly [
     what: string,
     amount: string,

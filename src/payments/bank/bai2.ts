@@ -410,11 +410,15 @@ export function methodOfCode(type: string): Method | undefined {
   return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
 }
 
-// The text has no separate fields. These labels occur in the addenda of ACH and Fedwire transactions.
-const PAYER_NAME = /\b(?:ORIG CO NAME|ORIGINATOR NAME|ORIG NAME|ORIGINATOR|SENDER NAME|B\/O|ORG)\s*[:=]/i;
-const PAYER_ACCOUNT = /\b(?:ORIG ID|ORIGINATOR ID|CO ID|COMPANY ID|ORIG ACCT|B\/O ACCT)\s*[:=]/i;
+// The text has no separate fields. These labels occur in the addenda of ACH and Fedwire transactions. The first two
+// banks write the name before a label, or the account after the name.
+const PAYER_NAME =
+  /^(?=[^:=#]+\sDES\s*[:=])|\b(?:ORIG CO NAME|ORIGINATOR NAME|ORIG NAME|ORIGINATOR|ORIG|SENDER NAME|B\/O|ORG|DBNM)\s*[:=]/i;
+const PAYER_ACCOUNT =
+  /\b(?:ORIG ID|ORIGINATOR ID|CO ID|COMPANY ID|ORIG ACCT|B\/O ACCT|DACT|ORIG\s*[:=][^:=#]*\sID)\s*[:=]/i;
 const LABEL =
-  '(?:ORIG|ORIGINATOR|IND|CO|COMPANY|DESC|OBI|REF|TRN|SRF|TRACE|SEC|EED|EFF|ENTRY|DATE|ADDENDA|BNF|RFB|ACCT)(?: [A-Z/]+){0,2}\\s*[:=#]';
+  '(?:ORIG|ORIGINATOR|INDN?|CO|COMPANY|DESC?|OBI|REF|TRN|SRF|TRACE|SEC|EED|EFF|ENTRY|DATE|TIME|TYPE|SEQ|ADDENDA|BNF|' +
+  'RFB|ACCT|ID|SND|PMT|CREF|REMI|EREF|CRNM|CACT|DBNM|DACT)(?: [A-Z/]+){0,2}\\s*[:=#]';
 const NEXT_LABEL = new RegExp(`\\s${LABEL}|[;|\\n]`, 'i');
 const LABEL_FIRST = new RegExp(`^${LABEL}`, 'i');
 /** A bank that cuts its text at a fixed length makes records of at least this length. */

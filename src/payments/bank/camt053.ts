@@ -269,19 +269,68 @@ class EntryReader {
       const stated = this.money(total, attribute(batch, ['Btch', 'TtlAmt'], 'Ccy'), `${where}, batch`);
       this.totals.expect(`${where}: total of the batch (Btch/TtlAmt)`, stated.toString(), amount.toString());
     }
-    const amounts = parts.map((part) => this.partAmount(part, amount.currency, where));
+    const amounts = parts.map((part) => this.partAmount(part, PART_AMOUNTS, amount.currency, where));
     const known = amounts.filter((each) => each !== undefined);
-    if (parts.length < 2 || known.length < parts.length) return [lineOf(shared, parts, amount)];
-    const sum = known.reduce((total, each) => total.plus(each), Amount.zero(amount.currency));
-    // If charges were deducted, the parts exceed the amount received, so the entry becomes one line.
-    if (!sum.equals(amount) && hasCharges(shared.entry, parts)) return [lineOf(shared, parts, amount)];
+    if (parts.length === 0 || known.length < parts.length) return [lineOf(shared, parts, amount)];
+    const zero = Amount.zero(amount.currency);
+    const sum = known.reduce((total, each) => total.plus(each), zero);
+    const stated = [shared.entry, ...parts].flatMap((node) => this.charges(node, amount.currency, where));
+    const charges = stated.reduce((total, each) => total.plus(each), zero);
+    // The bank deducts its charges from what it receives for us, and adds them to what it pays for us.
+    const taken = shared.direction === 'credit' ? sum.minus(amount) : amount.minus(sum);
+    if (taken.isPositive() && taken.equals(charges)) {
+      return [
+        ...parts.map((part, index) => lineOf(shared, [part], known[index] as Amount)),
+        chargesOf(shared, charges),
+      ];
+    }
+    if (parts.length === 1) return this.lessCharges(shared, parts[0] as Node, amount, { stated: charges, where });
+    // Charges that do not explain the difference: the entry becomes one line.
+    if (!taken.isZero() && stated.length > 0) return [lineOf(shared, parts, amount)];
     this.totals.expect(`${where}: its ${parts.length} transactions`, amount.toString(), sum.toString());
     return parts.map((part, index) => lineOf(shared, [part], known[index] as Amount));
   }
 
+  /**
+   * A receipt from which banks deducted charges: the payer paid the instructed amount. If our bank states charges, they
+   * must explain the difference.
+   */
+  private lessCharges(
+    shared: EntryFacts,
+    part: Node,
+    amount: Amount,
+    { stated, where }: { readonly stated: Amount; readonly where: string },
+  ): BankLine[] {
+    const gross = this.partAmount(part, GROSS_AMOUNTS, amount.currency, where) ?? amount;
+    const taken = gross.minus(amount);
+    const isExplained = stated.isZero() ? part['AmtDtls'] !== undefined : taken.equals(stated);
+    if (shared.direction !== 'credit' || !taken.isPositive() || !isExplained) return [lineOf(shared, [part], amount)];
+    return [lineOf(shared, [part], gross), chargesOf(shared, taken)];
+  }
+
+  /** The charges that a node states, in the account's currency and without those that the payer bore. */
+  private charges(node: Node, currency: string, where: string): Amount[] {
+    const charges = child(node, 'Chrgs');
+    const records = nodes(charges, 'Rcrd');
+    return (records.length > 0 ? records : [charges]).flatMap((record) => {
+      const text = textAt(record, 'Amt') || (record === charges ? textAt(charges, 'TtlChrgsAndTaxAmt') : '');
+      const path = textAt(record, 'Amt') === '' ? ['TtlChrgsAndTaxAmt'] : ['Amt'];
+      if (text === '' || attribute(record, path, 'Ccy') !== currency || textAt(record, 'CdtDbtInd') === 'CRDT')
+        return [];
+      const amount = this.money(text, currency, where);
+      this.refuseNegative(amount, where);
+      return amount.isPositive() ? [amount] : [];
+    });
+  }
+
   /** The amount in the account's currency. An amount in a different currency was instructed, not received. */
-  private partAmount(part: Node, currency: string, where: string): Amount | undefined {
-    for (const path of [['Amt'], ['AmtDtls', 'TxAmt', 'Amt'], ['AmtDtls', 'InstdAmt', 'Amt']]) {
+  private partAmount(
+    part: Node,
+    paths: readonly (readonly string[])[],
+    currency: string,
+    where: string,
+  ): Amount | undefined {
+    for (const path of paths) {
       const text = textAt(part, ...path);
       if (text === '' || attribute(part, path, 'Ccy') !== currency) continue;
       const amount = this.money(text, currency, where);
@@ -299,8 +348,32 @@ interface EntryFacts {
   readonly bookedOn: string;
 }
 
-const hasCharges = (entry: Node, parts: readonly Node[]): boolean =>
-  [entry, ...parts].some((node) => node['Chrgs'] !== undefined);
+const GROSS_AMOUNTS = [
+  ['AmtDtls', 'InstdAmt', 'Amt'],
+  ['AmtDtls', 'TxAmt', 'Amt'],
+];
+const PART_AMOUNTS = [['Amt'], ...GROSS_AMOUNTS.toReversed()];
+
+const bankCode = (entry: Node): string[] => {
+  const domain = child(entry, 'BkTxCd', 'Domn');
+  return [textAt(domain, 'Cd'), textAt(domain, 'Fmly', 'Cd'), textAt(domain, 'Fmly', 'SubFmlyCd')];
+};
+
+/** The charges of an entry, as a debit of their own with the ISO code of charges. */
+const chargesOf = ({ entry, position, bookedOn }: EntryFacts, amount: Amount): BankLine => ({
+  ...{ position, booked_on: bookedOn, value_on: date(child(entry, 'ValDt')) || undefined, direction: 'debit', amount },
+  bank_reference: meaningful(textAt(entry, 'AcctSvcrRef')),
+  references: [],
+  text: `charges of entry ${position}`,
+  ...{ payer_name: undefined, payer_account: undefined, method: 'other', reversal: false, return_code: undefined },
+  type: [
+    ...bankCode(entry)
+      .slice(0, 2)
+      .filter((each) => each !== ''),
+    'CHRG',
+  ].join('/'),
+  raw: JSON.stringify(withoutDetails(entry)),
+});
 
 const date = (node: Node): string => (textAt(node, 'Dt') || textAt(node, 'DtTm')).slice(0, 10);
 
@@ -309,15 +382,19 @@ function lineOf(
   parts: readonly Node[],
   amount: Amount,
 ): BankLine {
-  const fields: [field: string, text: string][] = [];
-  const add = (field: string, text: string) => fields.push([field, text]);
+  const fields: [field: string, text: string, amount?: string][] = [];
+  const add = (...field: (typeof fields)[number]) => fields.push(field);
   const remittance: string[] = [];
   for (const part of parts) {
     const refs = child(part, 'Refs');
     add('EndToEndId', textAt(refs, 'EndToEndId'));
     for (const structured of nodes(child(part, 'RmtInf'), 'Strd')) {
       add('creditor reference', textAt(structured, 'CdtrRefInf', 'Ref'));
-      for (const referred of nodes(structured, 'RfrdDocInf')) add('referred document', textAt(referred, 'Nb'));
+      const referred = nodes(structured, 'RfrdDocInf');
+      const remitted = ['RfrdDocAmt', 'RmtdAmt'];
+      const isAllocated = referred.length === 1 && attribute(structured, remitted, 'Ccy') === amount.currency;
+      for (const each of referred)
+        add('referred document', textAt(each, 'Nb'), ...(isAllocated ? [textAt(structured, ...remitted)] : []));
       for (const line of texts(structured, 'AddtlRmtInf')) remittance.push(line);
     }
     const lines = texts(child(part, 'RmtInf'), 'Ustrd');
@@ -334,8 +411,7 @@ function lineOf(
   const payer = child(only, 'RltdPties', 'Dbtr');
   const payerAccount = child(only, 'RltdPties', 'DbtrAcct', 'Id');
   const reason = textAt(only, 'RtrInf', 'Rsn', 'Cd') || textAt(only, 'RtrInf', 'Rsn', 'Prtry');
-  const domain = child(entry, 'BkTxCd', 'Domn');
-  const code = [textAt(domain, 'Cd'), textAt(domain, 'Fmly', 'Cd'), textAt(domain, 'Fmly', 'SubFmlyCd')];
+  const code = bankCode(entry);
   const type = code.filter((each) => each !== '').join('/') || textAt(entry, 'BkTxCd', 'Prtry', 'Cd');
   const nameOf = (party: Node): string => textAt(party, 'Nm') || textAt(party, 'Pty', 'Nm');
   // The sender of the money, or the ultimate payer if the sender is a payment provider.

@@ -34,6 +34,8 @@ export interface ReferenceField {
   /** The name of the field in the format: `EndToEndId`, `customer reference`, `text`. */
   readonly field: string;
   readonly text: string;
+  /** What the payer says that it pays of the document, as a decimal in the line's currency. */
+  readonly amount?: string;
 }
 
 export interface BankLine {
@@ -101,11 +103,13 @@ export function meaningful(text: string | undefined): string | undefined {
   return NO_REFERENCE.has(plain) || /^0*$/.test(plain) ? undefined : trimmed;
 }
 
-export function references(fields: readonly (readonly [field: string, text: string | undefined])[]): ReferenceField[] {
+export function references(
+  fields: readonly (readonly [field: string, text: string | undefined, amount?: string])[],
+): ReferenceField[] {
   const found = new Map<string, ReferenceField>();
-  for (const [field, content] of fields) {
+  for (const [field, content, amount] of fields) {
     const text = meaningful(content);
-    if (text !== undefined) found.set(`${field} ${text}`, { field, text });
+    if (text !== undefined) found.set(`${field} ${text}`, { field, text, ...(amount !== undefined && { amount }) });
   }
   return [...found.values()];
 }
