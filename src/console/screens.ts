@@ -14,6 +14,7 @@ import { users } from '../lists/users.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
+import { cashApplicationSheet, readCashApplication } from '../reports/cash-application.ts';
 import { actionHref } from './action-link.tsx';
 import { readListSheet } from './list.tsx';
 import { addList } from './list-route.tsx';
@@ -25,6 +26,7 @@ import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
 import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } from './screens/audit.tsx';
 import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { AuditMenu } from './screens/audit-menu.tsx';
+import { cashApplicationScreen } from './screens/cash-application.tsx';
 import { checkpointScreen, readCheckpoint, TakeCheckpoint } from './screens/checkpoints.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
@@ -182,6 +184,13 @@ function addReports({ screen, sheets, file }: Pick<Routes, 'screen' | 'sheets' |
     (tx, { query, today }) => readTrialBalance(tx, query, { today }),
     trialBalanceScreen,
     sheetOfTrialBalance,
+  );
+  screen(
+    '/reports/cash-application',
+    LEDGER,
+    (tx) => readCashApplication(tx),
+    cashApplicationScreen,
+    cashApplicationSheet,
   );
   screen('/reports/general-ledger', LEDGER, readGeneralLedger, generalLedgerScreen, ({ exports }) =>
     glListSheet(exports),
