@@ -151,7 +151,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/report/close.ts'),
       import('./commands/report/coverage.ts'),
       import('./commands/report/tax.ts'),
-      import('./commands/report/cash-application.ts'),
+      listCommand(import('../lists/cash-application.ts').then((lists) => lists.cashApplication)),
     ],
   ],
   split: ['Plan the processor requests of connected accounts', () => [import('./commands/split.ts')]],

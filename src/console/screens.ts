@@ -3,6 +3,7 @@ import { refuse } from '../errors/refusals.ts';
 import { readFile } from '../general-ledger/exports.sql.ts';
 import { glListSheet } from '../general-ledger/list.ts';
 import type { Shared } from '../http/shared.ts';
+import { cashApplication } from '../lists/cash-application.ts';
 import { checkpoints } from '../lists/checkpoints.ts';
 import { clients } from '../lists/clients.ts';
 import { emails } from '../lists/emails.ts';
@@ -14,7 +15,6 @@ import { users } from '../lists/users.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
-import { cashApplicationSheet, readCashApplication } from '../reports/cash-application.ts';
 import { actionHref } from './action-link.tsx';
 import { readListSheet } from './list.tsx';
 import { addList } from './list-route.tsx';
@@ -26,7 +26,6 @@ import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
 import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } from './screens/audit.tsx';
 import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { AuditMenu } from './screens/audit-menu.tsx';
-import { cashApplicationScreen } from './screens/cash-application.tsx';
 import { checkpointScreen, readCheckpoint, TakeCheckpoint } from './screens/checkpoints.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
@@ -47,6 +46,7 @@ import { PartnerActions, StateFeed } from './screens/partners.tsx';
 import { AllPaymentsTab, PaymentActions, paymentsScreen, readPayments } from './screens/payments.tsx';
 import { InviteUser, SettingsMenu } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
+import { ReportsMenu } from './screens/reports-menu.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
 import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import { readTrialBalance, sheetOfTrialBalance, trialBalanceScreen } from './screens/trial-balance.tsx';
@@ -167,7 +167,8 @@ function addPayments(routes: Routes): void {
   });
 }
 
-function addReports({ screen, sheets, file }: Pick<Routes, 'screen' | 'sheets' | 'file'>): void {
+function addReports(routes: Routes): void {
+  const { screen, sheets, file } = routes;
   screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
   screen('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverage(tx, query, seen), coverageScreen);
   sheets('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverageSheet(tx, query, seen));
@@ -185,13 +186,10 @@ function addReports({ screen, sheets, file }: Pick<Routes, 'screen' | 'sheets' |
     trialBalanceScreen,
     sheetOfTrialBalance,
   );
-  screen(
-    '/reports/cash-application',
-    LEDGER,
-    (tx) => readCashApplication(tx),
-    cashApplicationScreen,
-    cashApplicationSheet,
-  );
+  addList(routes, '/reports/cash-application', {
+    ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },
+    Above: () => ReportsMenu({ current: 'cash-application' }),
+  });
   screen('/reports/general-ledger', LEDGER, readGeneralLedger, generalLedgerScreen, ({ exports }) =>
     glListSheet(exports),
   );
