@@ -62,7 +62,18 @@ const STATEMENT = `
             trunc(100.0 * touchless / credits, 1)::text AS touchless_share
      FROM counted ORDER BY month DESC`;
 
-const filters = z.strictObject({});
+const SHOWN = [
+  ...([
+    'month',
+    'credits',
+    'applied',
+    'undone',
+    'precision',
+    'touchless',
+    'touchless_share',
+    'undone_payments',
+  ] as const),
+];
 
 export const cashApplication = defineList({
   command: 'report cash-application',
@@ -71,7 +82,7 @@ export const cashApplication = defineList({
   one: 'month',
   ofLedger: true,
   none: 'No bank file has had a credit yet.',
-  filters,
+  filters: z.strictObject({}),
   sorts: ['-month', '-month'],
   columns: {
     month: {
@@ -91,11 +102,11 @@ export const cashApplication = defineList({
     touchless: { heading: 'Touchless', type: 'count' },
     touchless_share: { heading: 'Touchless, %', type: 'amount' },
   },
-  sheet: ['month', 'credits', 'applied', 'undone', 'undone_payments', 'precision', 'touchless', 'touchless_share'],
-  terminal: ['month', 'credits', 'applied', 'undone', 'precision', 'touchless', 'touchless_share', 'undone_payments'],
-  page: ['month', 'credits', 'applied', 'undone', 'precision', 'touchless', 'touchless_share', 'undone_payments'],
+  sheet: SHOWN,
+  terminal: SHOWN,
+  page: SHOWN,
   key: ({ month }) => month,
   keyed: 'text',
-  read: async (tx: Transaction, asked: ListQuery<z.output<typeof filters>>): Promise<Row[]> =>
+  read: async (tx: Transaction, asked: ListQuery<object>): Promise<Row[]> =>
     pageOf(await query<Row>(tx, STATEMENT, {}), asked, ({ month }) => month),
 });

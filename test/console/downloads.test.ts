@@ -37,6 +37,7 @@ test.each([
     ['report', 'trial-balance', '--as-of', '2026-09-01', '--detail'],
   ],
   ['reports/coverage?as_of=2026-09-15', ['report', 'coverage', '--as-of', '2026-09-15']],
+  ['reports/cash-application', ['report', 'cash-application']],
   ['reports/close?month=2026-08', ['report', 'close', '2026-08']],
 ])('%s is downloaded as the command writes it', async (address, command) => {
   const page = await finance.get(`/console/${address}`);

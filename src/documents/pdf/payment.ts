@@ -209,9 +209,12 @@ function cardsPart(layout: PageLayout, cards: readonly Card[], quoted: Quoted): 
 }
 
 function codeColumn(layout: PageLayout, { code: { side, unit, boxes }, says }: TransferCode) {
-  const column = new Column(layout, side).text(layout.labels.payment.scan_transfer, layout.style('small'));
-  column.figure({ width: side, height: side }, says, ({ x, y }) => layout.shape(boxes, { x, y, unit }, 'code'));
-  return { column, x: layout.left + layout.width - side - CODE_MARGIN };
+  // The label is above the dark squares, not above the quiet zone.
+  const quiet = (boxes[0]?.x ?? 0) * unit;
+  const width = side - quiet;
+  const column = new Column(layout, width).text(layout.labels.payment.scan_transfer, layout.style('small'));
+  column.figure({ width, height: side }, says, ({ x, y }) => layout.shape(boxes, { x: x - quiet, y, unit }, 'code'));
+  return { column, x: layout.left + layout.width - width - CODE_MARGIN };
 }
 
 function fillCard(
