@@ -7,7 +7,7 @@ import type { AchInstructions, Instructions, WireInstructions } from '../config/
 import type { Address } from '../config/validation.ts';
 import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
-import { printedCreditorReference } from './creditor-reference.ts';
+import { inFours } from './creditor-reference.ts';
 import { type Locale, localeOf } from './locale.ts';
 import { fill, type Labels, readTemplate, type Template } from './pdf/template.ts';
 import { type PresentedTax, taxOf } from './present-tax.ts';
@@ -148,7 +148,7 @@ export function present(
     partner: { name: values.partner, purchaseOrder },
     reach,
     ...bankDetails(isDue ? instructions : null, clean),
-    creditorReference: isDue ? printedCreditorReference(snapshot.creditor_reference ?? '') : '',
+    creditorReference: isDue ? inFours(snapshot.creditor_reference ?? '') : '',
   };
 }
 

@@ -38,18 +38,16 @@ const STATEMENT = `
        LEFT JOIN payment_unapplications u USING (payment_application_id)
        LEFT JOIN payment_reversals r USING (payment_reversal_id)
        WHERE a.evidence->>'rule' NOT IN ('by_hand', 'reapplied') GROUP BY a.payment_id
-     ), named AS (
-       SELECT payment_id, max(event_id) FILTER (WHERE from_partner_id IS NOT NULL) AS event_id
-       FROM payment_assignments WHERE kind = 'named' GROUP BY payment_id
      ), judged AS (
        SELECT p.payment_id, to_char(p.received_on, 'YYYY-MM') AS month, a.payment_id IS NOT NULL AS is_applied,
-              a.is_undone OR coalesce(n.event_id > a.event_id, false) AS is_undone,
-              a.amount >= p.amount AND n.payment_id IS NULL AND h.payment_id IS NULL AS is_untouched
-       FROM payments p
-       LEFT JOIN automatic a USING (payment_id)
-       LEFT JOIN named n USING (payment_id)
-       LEFT JOIN (SELECT DISTINCT payment_id FROM payment_applications WHERE evidence->>'rule' = 'by_hand') AS h
-         USING (payment_id)
+              a.is_undone OR EXISTS (
+                SELECT FROM payment_assignments g WHERE g.payment_id = p.payment_id AND g.kind = 'named'
+                  AND g.from_partner_id IS NOT NULL AND g.event_id > a.event_id) AS is_undone,
+              a.amount >= p.amount
+                AND NOT EXISTS (SELECT FROM payment_assignments g WHERE g.payment_id = p.payment_id AND g.kind = 'named')
+                AND NOT EXISTS (SELECT FROM payment_applications h
+                                WHERE h.payment_id = p.payment_id AND h.evidence->>'rule' = 'by_hand') AS is_untouched
+       FROM payments p LEFT JOIN automatic a USING (payment_id)
        WHERE EXISTS (SELECT FROM payment_sources s WHERE s.payment_id = p.payment_id AND s.source = 'bank')
      ), counted AS (
        SELECT coalesce(month, 'total') AS month, count(*) AS credits, count(*) FILTER (WHERE is_applied) AS applied,

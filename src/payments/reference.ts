@@ -4,7 +4,7 @@
  * which finance must confirm. A sequence without a year, such as 000012, may belong to a document of any year. A
  * creditor reference (ISO 11649) is certain if its check digits are right; otherwise it names nothing. Pure.
  */
-import { bodyOfCreditorReference } from '../documents/creditor-reference.ts';
+import { creditorReferenceOf } from '../documents/creditor-reference.ts';
 import type { ReferenceField } from './bank/statement.ts';
 
 export interface FoundReference {
@@ -199,12 +199,8 @@ export function findCreditNotes(fields: readonly ReferenceField[]): FoundCreditN
 const CREDITOR_REFERENCE = /(?<![A-Z0-9])RF[^A-Z0-9]{0,3}\d[^A-Z0-9]?\d|RF\d\d(?=INV)/g;
 const OWN_BODY = /^INV(20\d\d)(0\d{5}|[1-9]\d{5,11})$/;
 
-interface CheckedReference {
-  /** The letters and digits of the document's number. */
-  readonly body: string;
-  readonly field: string;
-  readonly found: string;
-}
+/** The body has the letters and digits of the document's number. */
+type CheckedReference = Readonly<Record<'body' | 'field' | 'found', string>>;
 
 /**
  * The creditor references with right check digits, and the texts without any creditor reference. The digits of a
@@ -226,8 +222,9 @@ function readCreditorReferences(fields: readonly ReferenceField[]): {
         parts.push(next);
         end += part.length;
       }
-      const body = bodyOfCreditorReference(`${head.replace(/[^A-Z0-9]/g, '')}${parts.join('')}`);
-      if (body !== undefined) checked.push({ body, field, found: left.slice(index, end) });
+      const body = parts.join('');
+      if (creditorReferenceOf(body) === head.replace(/[^A-Z0-9]/g, '') + body)
+        checked.push({ body, field, found: left.slice(index, end) });
       left = left.slice(0, index) + '|'.repeat(end - index) + left.slice(end);
     }
     return { field, text: left };

@@ -1,4 +1,5 @@
 /** The payment instructions of a document's PDF, as finished text. */
+import { inFours } from '../creditor-reference.ts';
 import { addressLines, type Fact, type PaymentFact, type Presentation } from '../present.ts';
 import type { DocumentSnapshot } from '../snapshot.ts';
 import { epcTextOf } from './epc.ts';
@@ -108,7 +109,6 @@ export function cardsOf({ ach, wire }: Pick<Presentation, 'ach' | 'wire'>, curre
 }
 
 function shownValue({ field, value }: Pick<PaymentFact, 'field' | 'value'>, labels: Labels['payment']): string {
-  // The format that ISO 13616 prescribes for print.
-  if (field === 'iban') return value.replace(/\s/g, '').replace(/.{4}(?=.)/g, '$& ');
+  if (field === 'iban') return inFours(value.replace(/\s/g, ''));
   return field === 'account_type' ? labels[value as 'checking' | 'savings'] : value;
 }
