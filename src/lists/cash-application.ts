@@ -61,16 +61,8 @@ const STATEMENT = `
      FROM counted ORDER BY month DESC`;
 
 const SHOWN = [
-  ...([
-    'month',
-    'credits',
-    'applied',
-    'undone',
-    'precision',
-    'touchless',
-    'touchless_share',
-    'undone_payments',
-  ] as const),
+  ...(['month', 'credits', 'applied', 'undone', 'precision'] as const),
+  ...(['touchless', 'touchless_share', 'undone_payments'] as const),
 ];
 
 export const cashApplication = defineList({
