@@ -107,7 +107,7 @@ export function instructionsFor(
 export const sameInstructions = (kept: Instructions | null, present: Instructions | undefined): boolean =>
   isDeepStrictEqual(bankDetailsOf(kept), bankDetailsOf(present ?? null));
 
-/** A creditor reference is no bank detail: payers are not warned if it is switched on or off. */
+/** Without the creditor reference: payers are not warned if it is switched on or off. */
 const bankDetailsOf = (instructions: Instructions | null): unknown =>
   JSON.parse(JSON.stringify(instructions, (key, value) => (key === 'creditor_reference' ? undefined : value)));
 

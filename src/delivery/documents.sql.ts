@@ -153,7 +153,8 @@ const INSTRUCTIONS = prepared(
      JOIN instruction_versions v ON v.currency = u.currency AND v.content = c.content
      LEFT JOIN LATERAL (
        SELECT o.content #- '{wire,creditor_reference}' AS details
-       FROM document_pdfs w JOIN documents d USING (document_id) JOIN instruction_versions o USING (instruction_version_id)
+       FROM document_pdfs w JOIN documents d USING (document_id)
+       JOIN instruction_versions o USING (instruction_version_id)
        WHERE d.partner_id = u."partnerId" AND d.currency = u.currency AND d.document_id < u."documentId"
        ORDER BY d.document_id DESC LIMIT 1) AS last ON true`,
 );

@@ -44,7 +44,8 @@ const STATEMENT = `
                 SELECT FROM payment_assignments g WHERE g.payment_id = p.payment_id AND g.kind = 'named'
                   AND g.from_partner_id IS NOT NULL AND g.event_id > a.event_id) AS is_undone,
               a.amount >= p.amount
-                AND NOT EXISTS (SELECT FROM payment_assignments g WHERE g.payment_id = p.payment_id AND g.kind = 'named')
+                AND NOT EXISTS (SELECT FROM payment_assignments g
+                                WHERE g.payment_id = p.payment_id AND g.kind = 'named')
                 AND NOT EXISTS (SELECT FROM payment_applications h
                                 WHERE h.payment_id = p.payment_id AND h.evidence->>'rule' = 'by_hand') AS is_untouched
        FROM payments p LEFT JOIN automatic a USING (payment_id)
@@ -52,7 +53,8 @@ const STATEMENT = `
      ), counted AS (
        SELECT coalesce(month, 'total') AS month, count(*) AS credits, count(*) FILTER (WHERE is_applied) AS applied,
               count(*) FILTER (WHERE is_undone) AS undone,
-              coalesce(array_agg(payment_id ORDER BY payment_id DESC) FILTER (WHERE is_undone), '{}') AS undone_payments,
+              coalesce(array_agg(payment_id ORDER BY payment_id DESC) FILTER (WHERE is_undone), '{}')
+                AS undone_payments,
               count(*) FILTER (WHERE is_untouched AND NOT is_undone) AS touchless
        FROM judged GROUP BY GROUPING SETS ((month), ()) HAVING count(*) > 0
      )

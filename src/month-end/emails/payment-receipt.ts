@@ -36,7 +36,7 @@ export const paymentReceiptEmail: EmailComposer = {
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
     const locale = localeOf(partner.address.country);
     const amount = (text: string) => locale.amount(Amount.of(text, payment.currency));
-    // Nothing is told of a company that is not below the payer, except the sum.
+    // The payer does not learn the invoices of companies that are not below it, only their sum.
     const told = payment.paid.filter(({ of_family }) => of_family);
     const others = payment.paid
       .filter(({ of_family }) => !of_family)
