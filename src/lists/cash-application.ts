@@ -53,7 +53,7 @@ const STATEMENT = `
      ), counted AS (
        SELECT coalesce(month, 'total') AS month, count(*) AS credits, count(*) FILTER (WHERE is_applied) AS applied,
               count(*) FILTER (WHERE is_undone) AS undone,
-              coalesce(array_agg(payment_id ORDER BY payment_id DESC) FILTER (WHERE is_undone), '{}')
+              coalesce(json_agg(payment_id ORDER BY payment_id DESC) FILTER (WHERE is_undone), '[]')
                 AS undone_payments,
               count(*) FILTER (WHERE is_untouched AND NOT is_undone) AS touchless
        FROM judged GROUP BY GROUPING SETS ((month), ()) HAVING count(*) > 0

@@ -30,7 +30,7 @@ const instruct = (instructions: Record<string, Instructions>) => {
 
 /** Closes a month with one invoice of a Belgian partner, delivers it, and returns its number. */
 async function invoiced(currency: string, month = '2026-07'): Promise<string> {
-  world.at(`2026-0${Number(month.slice(-1)) + 1}-02T10:00:00Z`);
+  world.at(`2026-${String(Number(month.slice(-2)) + 1).padStart(2, '0')}-02T10:00:00Z`);
   await world.partners([partner({ ...BELGIAN, currency, tax_id: 'BE0843766574' })]);
   await world.rows([quote({ partner_id: BELGIAN.partner_id, currency, accepted_at: `${month}-15T12:00:00Z` })]);
   await world.close();
@@ -54,13 +54,13 @@ test('an invoice in euros to an account in the SEPA has it everywhere', async ()
   const number = await invoiced('EUR');
   expect(number).toBe('INV-2026-000001');
   const [document] = await world.documents();
-  const reference = 'RF38INV2026000001';
+  const reference = 'RF94INV2026000001';
   expect(document?.creditor_reference).toBe(reference);
   const { text, html, attachments } = await mail(number);
-  for (const said of [text, html]) expect(said).toContain('RF38 INV2 0260 0000 1');
+  for (const said of [text, html]) expect(said).toContain('RF94 INV2 0260 0000 1');
   const xml = attachments.find(({ filename }) => filename?.endsWith('.xml'))?.content.toString();
   expect(xml).toContain(`<cbc:PaymentID>${reference}</cbc:PaymentID>`);
-  expect((await page(BELGIAN.partner_id, number))?.pay?.creditorReference).toBe('RF38 INV2 0260 0000 1');
+  expect((await page(BELGIAN.partner_id, number))?.pay?.creditorReference).toBe('RF94 INV2 0260 0000 1');
   const { checks } = await world.verify();
   expect(checks.filter(({ differences }) => differences.length > 0)).toEqual([]);
 });
@@ -76,7 +76,7 @@ test('an invoice of another currency, or to an account elsewhere, has none', asy
     const number = await invoiced(currency);
     expect((await world.documents())[0]?.creditor_reference).toBeNull();
     const { text, html } = await mail(number);
-    expect(`${text}${html}`).not.toContain('RF38');
+    expect(`${text}${html}`).not.toContain('RF94');
     expect((await page(BELGIAN.partner_id, number))?.pay?.creditorReference).toBe('');
   }
 });
@@ -87,7 +87,7 @@ test('a setting asks for it in another currency, and payers are not warned of ch
   instruct({ GBP: { wire: { ...internationalWire, creditor_reference: true } } });
   const number = await invoiced('GBP', '2026-08');
   const [before, after] = await world.documents();
-  expect([before?.creditor_reference, after?.creditor_reference]).toEqual([null, 'RF11INV2026000002']);
+  expect([before?.creditor_reference, after?.creditor_reference]).toEqual([null, 'RF67INV2026000002']);
   expect((await mail(number)).text).not.toMatch(/bank details have changed/i);
   expect((await page(BELGIAN.partner_id, before?.number as string))?.pay?.changed).toBeNull();
   // Other details are warned of.
@@ -107,7 +107,7 @@ test('a document that an earlier version of the renderer drew has none', async (
       { ...row, renderer_version },
       { paymentLink: null, instructions: euro, instructionsChanged: false },
     ).creditor_reference;
-  expect([drawn(3), drawn(4), drawn(null)]).toEqual([null, 'RF38INV2026000001', 'RF38INV2026000001']);
+  expect([drawn(3), drawn(4), drawn(null)]).toEqual([null, 'RF94INV2026000001', 'RF94INV2026000001']);
 });
 
 test('the setting is a part of the wire instructions of a currency', () => {

@@ -101,11 +101,11 @@ const SNAPSHOTS: Readonly<Record<string, DocumentSnapshot>> = {
 /** Since version 4, the creditor reference is printed, with the QR code of a SEPA transfer. */
 const WITH_REFERENCES: Readonly<Record<string, DocumentSnapshot>> = {
   'SEPA transfer': snapshot({
-    ...{ currency: 'EUR', creditor_reference: 'RF53INV2026000042' },
+    ...{ currency: 'EUR', creditor_reference: 'RF54INV2026000042' },
     instructions: { wire: { ...internationalWire, intermediary: undefined } },
   }),
   'creditor reference of another currency': snapshot({
-    ...{ currency: 'GBP', creditor_reference: 'RF53INV2026000042' },
+    ...{ currency: 'GBP', creditor_reference: 'RF54INV2026000042' },
     instructions: { wire: internationalWire },
   }),
 };

@@ -74,12 +74,12 @@ test('a payer that a person corrects was wrong; one that a person names at first
   expect(await row()).toMatchObject({ credits: 2, applied: 1, undone: 1, undone_payments: [wrong], touchless: 0 });
 });
 
-test('what the bank returns was right, and a duplicate or a mistake was not', async () => {
+test('what the bank returns was right, and what is no payment of a customer was not', async () => {
   const returned = await named(2, '840.00', NORTH);
   await books.reverse({ paymentId: returned, kind: 'returned', reason: 'R01' });
   expect(await row()).toMatchObject({ applied: 1, undone: 0, precision: '100.0', touchless: 1 });
   const mistaken = await named(3, '333.33', RIDGE);
-  await books.reverse({ paymentId: mistaken, kind: 'mistake', reason: 'of another company' });
+  await books.reverse({ paymentId: mistaken, kind: 'other', reason: 'interest', account: 'income:interest' });
   expect(await row()).toMatchObject({ applied: 2, undone: 1, undone_payments: [mistaken], precision: '50.0' });
 });
 

@@ -28,7 +28,7 @@ describe.each(E_INVOICE_FORMATS)('%s', (format) => {
   });
 
   test('the remittance information is the creditor reference where the invoice prints one', () => {
-    const reference = 'RF53INV2026000042';
+    const reference = 'RF54INV2026000042';
     const xml = drawEInvoice({ ...euroInvoice(), creditor_reference: reference }, factsOf(format));
     expect(judge(xml).failed).toEqual([]);
     if (format !== 'facturx') expect(brokenProfileRules(xml)).toEqual([]);
