@@ -11,6 +11,8 @@ let finance: Browser;
 beforeAll(async () => {
   books = await openBooks();
   await books.record({ partnerId: HARBOUR, amount: '1250.00', number: 'INV-2026-000001', reference: 'W-1' });
+  const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+  await books.bankText('credits.csv', `${head}2026-10-13,55.01,USD,1,B-1,THANKS,J Smith,\n`);
   await invite(books, ADMINISTRATOR);
   served = await serveConsole(books);
   finance = await signedIn(served, await invite(books, 'mara@issuer.example', { roles: ['finance'] }));
