@@ -143,7 +143,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
   statement: ['E-mail account statements to partners', () => [actionCommand(loadAction('statement.send'))]],
   report: [
-    'Show a report: aging, account statement, trial balance, close, coverage, tax',
+    'Show a report: aging, account statement, trial balance, close, coverage, tax, cash application',
     () => [
       import('./commands/report/aging.ts'),
       import('./commands/report/statement.ts'),
@@ -151,6 +151,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/report/close.ts'),
       import('./commands/report/coverage.ts'),
       import('./commands/report/tax.ts'),
+      listCommand(import('../lists/cash-application.ts').then((lists) => lists.cashApplication)),
     ],
   ],
   split: ['Plan the processor requests of connected accounts', () => [import('./commands/split.ts')]],

@@ -1,6 +1,6 @@
 /** Payment instructions: the bank details in the settings, by currency. */
 import { isDeepStrictEqual } from 'node:util';
-import { electronicFormatIBAN, isValidBIC, isValidIBAN } from 'ibantools';
+import { electronicFormatIBAN, isSEPACountry, isValidBIC, isValidIBAN } from 'ibantools';
 import { z } from 'zod';
 import { addressSchema, line } from './validation.ts';
 
@@ -55,6 +55,8 @@ const wireSchema = z
     iban: iban.optional(),
     bic: bic.optional(),
     intermediary: z.strictObject({ bank_name: named, bank_address: bankAddressSchema.optional(), bic }).optional(),
+    /** Whether documents print a creditor reference (ISO 11649). Default: for SEPA transfers only. */
+    creditor_reference: z.boolean().optional(),
   })
   .refine(
     (wire) => wire.iban !== undefined || wire.account_number !== undefined,
@@ -98,6 +100,22 @@ export function instructionsFor(
   return usable.ach || usable.wire ? usable : undefined;
 }
 
-/** Compares instructions stored as JSON with those of the settings. An undefined field equals an absent one. */
+/**
+ * Compares the bank details of instructions stored as JSON with those of the settings. An undefined field equals an
+ * absent one.
+ */
 export const sameInstructions = (kept: Instructions | null, present: Instructions | undefined): boolean =>
-  isDeepStrictEqual(kept, JSON.parse(JSON.stringify(present ?? null)));
+  isDeepStrictEqual(bankDetailsOf(kept), bankDetailsOf(present ?? null));
+
+/** Without the creditor reference: payers are not warned if it is switched on or off. */
+const bankDetailsOf = (instructions: Instructions | null): unknown =>
+  JSON.parse(JSON.stringify(instructions, (key, value) => (key === 'creditor_reference' ? undefined : value)));
+
+/** The IBAN in electronic format if a transfer in the currency is a SEPA credit transfer. */
+export function sepaIban({ wire }: Instructions, currency: string): string | undefined {
+  const iban = electronicFormatIBAN(wire?.iban ?? '') ?? '';
+  return currency === 'EUR' && isSEPACountry(iban.slice(0, 2)) ? iban : undefined;
+}
+
+export const asksForCreditorReference = (instructions: Instructions, currency: string): boolean =>
+  instructions.wire?.creditor_reference ?? sepaIban(instructions, currency) !== undefined;

@@ -3,6 +3,7 @@ import { refuse } from '../errors/refusals.ts';
 import { readFile } from '../general-ledger/exports.sql.ts';
 import { glListSheet } from '../general-ledger/list.ts';
 import type { Shared } from '../http/shared.ts';
+import { cashApplication } from '../lists/cash-application.ts';
 import { checkpoints } from '../lists/checkpoints.ts';
 import { clients } from '../lists/clients.ts';
 import { emails } from '../lists/emails.ts';
@@ -45,6 +46,7 @@ import { PartnerActions, StateFeed } from './screens/partners.tsx';
 import { AllPaymentsTab, PaymentActions, paymentsScreen, readPayments } from './screens/payments.tsx';
 import { InviteUser, SettingsMenu } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
+import { ReportsMenu } from './screens/reports-menu.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
 import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import { readTrialBalance, sheetOfTrialBalance, trialBalanceScreen } from './screens/trial-balance.tsx';
@@ -165,7 +167,8 @@ function addPayments(routes: Routes): void {
   });
 }
 
-function addReports({ screen, sheets, file }: Pick<Routes, 'screen' | 'sheets' | 'file'>): void {
+function addReports(routes: Routes): void {
+  const { screen, sheets, file } = routes;
   screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
   screen('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverage(tx, query, seen), coverageScreen);
   sheets('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverageSheet(tx, query, seen));
@@ -183,6 +186,10 @@ function addReports({ screen, sheets, file }: Pick<Routes, 'screen' | 'sheets' |
     trialBalanceScreen,
     sheetOfTrialBalance,
   );
+  addList(routes, '/reports/cash-application', {
+    ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },
+    Above: () => ReportsMenu({ current: 'cash-application' }),
+  });
   screen('/reports/general-ledger', LEDGER, readGeneralLedger, generalLedgerScreen, ({ exports }) =>
     glListSheet(exports),
   );

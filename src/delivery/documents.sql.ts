@@ -147,13 +147,15 @@ const KEEP_INSTRUCTIONS = prepared(
 
 const INSTRUCTIONS = prepared(
   'delivery.instructions',
-  `SELECT u."documentId" AS document_id, v.instruction_version_id AS id, last.instruction_version_id AS last, v.content
+  `SELECT u."documentId" AS document_id, v.instruction_version_id AS id, v.content,
+          last.details <> v.content #- '{wire,creditor_reference}' AS changed
      FROM ${USES}
      JOIN instruction_versions v ON v.currency = u.currency AND v.content = c.content
      LEFT JOIN LATERAL (
-       SELECT w.instruction_version_id FROM document_pdfs w JOIN documents d USING (document_id)
+       SELECT o.content #- '{wire,creditor_reference}' AS details
+       FROM document_pdfs w JOIN documents d USING (document_id)
+       JOIN instruction_versions o USING (instruction_version_id)
        WHERE d.partner_id = u."partnerId" AND d.currency = u.currency AND d.document_id < u."documentId"
-         AND w.instruction_version_id IS NOT NULL
        ORDER BY d.document_id DESC LIMIT 1) AS last ON true`,
 );
 
@@ -178,13 +180,14 @@ export async function recordInstructionVersions(
   const [, known] = await Promise.all([
     execute(tx, KEEP_INSTRUCTIONS, values),
     // This is a separate statement for the reason given in recordPaymentLinks.
-    query<{ document_id: number; id: number; last: number | null; content: Instructions }>(tx, INSTRUCTIONS, values),
+    query<{ document_id: number; id: number; changed: boolean | null; content: Instructions }>(
+      tx,
+      INSTRUCTIONS,
+      values,
+    ),
   ]);
   return new Map(
-    known.map(({ document_id, id, last, content }) => [
-      document_id,
-      { id, content, changed: last !== null && last !== id },
-    ]),
+    known.map(({ document_id, id, changed, content }) => [document_id, { id, content, changed: changed ?? false }]),
   );
 }
 

@@ -1,8 +1,10 @@
 /** Converts a document to JSON and to a snapshot for the renderer. Amounts have exactly their currency's digits. */
-import type { Instructions } from '../config/instructions.ts';
+import { asksForCreditorReference, type Instructions } from '../config/instructions.ts';
 import { Amount } from '../money.ts';
+import { creditorReferenceOf } from './creditor-reference.ts';
 import { documentTax, lineTax } from './document-tax.ts';
 import type { DocumentRow } from './documents.sql.ts';
+import { printsCreditorReference } from './pdf/version.ts';
 import type { DocumentSnapshot } from './snapshot.ts';
 
 /** The JSON of a document, which is the same in the command line, the HTTP API and the export (contract, Documents). */
@@ -21,6 +23,14 @@ const taxOf = ({ taxes }: DocumentRow, { tax }: DocumentRow['lines'][number]) =>
   const found = lineTax(tax, taxes);
   return found === undefined ? {} : { tax: found };
 };
+
+/** The creditor reference of a document with these instructions; null if the document does not print one. */
+const referenceOf = (row: DocumentRow, instructions: Instructions | null): string | null =>
+  instructions !== null &&
+  printsCreditorReference(row.renderer_version) &&
+  asksForCreditorReference(instructions, row.currency)
+    ? (creditorReferenceOf(row.number) ?? null)
+    : null;
 
 export function documentJson(row: DocumentRow) {
   const text = (amount: string) => Amount.of(amount, row.currency).toString();
@@ -53,6 +63,7 @@ export function documentJson(row: DocumentRow) {
       ...taxOf(row, line),
     })),
     payment_link: row.payment_link,
+    creditor_reference: referenceOf(row, row.printed_instructions),
     pdf: row.pdf_sha256 === null ? null : { sha256: row.pdf_sha256, bytes: row.pdf_bytes ?? 0 },
     email:
       row.email_status === null || row.message_id === null
@@ -133,6 +144,7 @@ export function documentSnapshot(row: DocumentRow, additions: SnapshotAdditions)
     checkpoint: row.checkpoint,
     payment_link: additions.paymentLink,
     instructions: additions.instructions,
+    creditor_reference: referenceOf(row, additions.instructions),
     instructions_changed: additions.instructionsChanged,
   };
 }

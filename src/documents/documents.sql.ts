@@ -1,4 +1,5 @@
 import type { EInvoiceFormat } from '../config/e-invoice.ts';
+import type { Instructions } from '../config/instructions.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Issuer } from '../config/settings.ts';
 import { prepared, query, type Transaction } from '../database/transaction.ts';
@@ -61,6 +62,8 @@ export interface DocumentRow {
   readonly pdf_sha256: string | null;
   readonly pdf_bytes: number | null;
   readonly renderer_version: number | null;
+  /** The instructions that the PDF prints; null without a PDF, and if it prints none. */
+  readonly printed_instructions: Instructions | null;
   readonly email_status: EmailStatus | null;
   readonly email_reason: string | null;
   readonly email_to: string[] | null;
@@ -155,7 +158,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
             i.content AS issuer, g.logo, d.sandbox,
             l.lines, k.url AS printed_link, u.url AS payment_link,
             w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
-            w.renderer_version,
+            w.renderer_version, p.content AS printed_instructions,
             s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
             CASE WHEN d.opening_id IS NOT NULL THEN d.entry_on END AS carried_over_on, d.original_amount,
             d.reason, d.invoice_lowered_by, d.invoice_left, c.credit_notes,
@@ -195,6 +198,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
      LEFT JOIN printed_links k ON k.document_id = d.document_id
      LEFT JOIN current_links u ON u.document_id = d.document_id
      LEFT JOIN document_pdfs w ON w.document_id = d.document_id
+     LEFT JOIN instruction_versions p ON p.instruction_version_id = w.instruction_version_id
      LEFT JOIN LATERAL (
        SELECT * FROM document_emails s WHERE s.document_id = d.document_id AND s.status <> 'withdrawn'
        ORDER BY s.email_id DESC LIMIT 1) AS s ON true

@@ -7,6 +7,7 @@ import type { AchInstructions, Instructions, WireInstructions } from '../config/
 import type { Address } from '../config/validation.ts';
 import { Amount } from '../money.ts';
 import { monthName } from '../month.ts';
+import { inFours } from './creditor-reference.ts';
 import { type Locale, localeOf } from './locale.ts';
 import { fill, type Labels, readTemplate, type Template } from './pdf/template.ts';
 import { type PresentedTax, taxOf } from './present-tax.ts';
@@ -90,6 +91,8 @@ export interface Presentation {
   /** The ways to pay by bank, if something is due. */
   readonly ach: readonly PaymentFact[] | null;
   readonly wire: readonly PaymentFact[] | null;
+  /** The creditor reference in groups of four; empty if there is none. */
+  readonly creditorReference: string;
 }
 
 /** With `isVoid`, presents the copy of a void document, on which nothing is due. */
@@ -145,6 +148,7 @@ export function present(
     partner: { name: values.partner, purchaseOrder },
     reach,
     ...bankDetails(isDue ? instructions : null, clean),
+    creditorReference: isDue ? inFours(snapshot.creditor_reference ?? '') : '',
   };
 }
 

@@ -98,6 +98,8 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
   readonly payment_link: string | null;
   /** The payment instructions. Null on credit notes and statements, and if nothing is due. */
   readonly instructions: Instructions | null;
+  /** The creditor reference (ISO 11649) that is printed with the instructions; null or omitted if there is none. */
+  readonly creditor_reference?: string | null;
   /** Whether the instructions differ from those on this partner's previous invoice in this currency. */
   readonly instructions_changed: boolean;
 }

@@ -73,6 +73,7 @@ function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailVie
     leaves: presented.leaves,
     paymentLink: due ? oneLine(snapshot.payment_link ?? '') : '',
     paymentReference: presented.number,
+    creditorReference: presented.creditorReference,
     instructionsChanged: due && snapshot.instructions_changed && !outdated,
     instructionsOutdated: outdated,
     ach: presented.ach && !outdated ? achView(presented.ach) : null,

@@ -1,8 +1,10 @@
 /**
  * Finds document numbers in remittance texts. A complete number is certain in any form: with spaces, without dashes, in
  * small letters, inside other text. A number with a letter O for a zero, missing zeros or a missing series is a guess,
- * which finance must confirm. A sequence without a year, such as 000012, may belong to a document of any year. Pure.
+ * which finance must confirm. A sequence without a year, such as 000012, may belong to a document of any year. A
+ * creditor reference (ISO 11649) is certain if its check digits are right; otherwise it names nothing. Pure.
  */
+import { creditorReferenceOf } from '../documents/creditor-reference.ts';
 import type { ReferenceField } from './bank/statement.ts';
 
 export interface FoundReference {
@@ -80,7 +82,13 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
     if (known === undefined || (known.guess !== undefined && found.guess === undefined))
       references.set(found.number, found);
   };
-  for (const { field, text } of fields) {
+  const { checked, others: unchecked } = readCreditorReferences(fields);
+  for (const { body, ...where } of checked) {
+    const [, year, sequence] = OWN_BODY.exec(body) ?? [];
+    if (year !== undefined && sequence !== undefined)
+      keep({ number: numbered(year, sequence), ...where, guess: undefined });
+  }
+  for (const { field, text } of unchecked) {
     const upper = text.toUpperCase();
     // In a text that names an invoice, the digits of a credit note do not name an invoice.
     const written = upper.includes('INV') ? upper.replace(CREDIT_NOTE, (each) => '|'.repeat(each.length)) : upper;
@@ -158,7 +166,12 @@ export class CarriedNumbers {
   find(fields: readonly ReferenceField[]): FoundReference[] {
     if (this.numbers.size === 0) return [];
     const found = new Map<string, FoundReference>();
-    for (const { field, text } of fields) {
+    const { checked, others } = readCreditorReferences(fields);
+    for (const { body, ...where } of checked) {
+      const number = this.numbers.get(body);
+      if (number !== undefined) found.set(number, { number, ...where, guess: undefined });
+    }
+    for (const { field, text } of others) {
       const parts = partsOf(text.toUpperCase());
       for (const first of parts.keys()) {
         for (const [joined, start, end] of this.runsFrom(parts, first)) {
@@ -222,6 +235,54 @@ export function findCreditNotes(fields: readonly ReferenceField[]): FoundCreditN
     })),
   );
   return [...new Map(found.map((each) => [each.number, each])).values()];
+}
+
+// --- Creditor references --------------------------------------------------------------------------------------------
+
+const CREDITOR_REFERENCE = /(?<![A-Z0-9])RF[^A-Z0-9]{0,3}\d[^A-Z0-9]?\d|RF\d\d(?=INV)/g;
+const OWN_BODY = /^INV(20\d\d)(0\d{5}|[1-9]\d{5,11})$/;
+
+/** The body has the letters and digits of the document's number. */
+type CheckedReference = Readonly<Record<'body' | 'field' | 'found', string>>;
+
+/**
+ * The creditor references with right check digits, and the texts without any creditor reference. The digits of a
+ * mistyped reference must not be read as another number.
+ */
+function readCreditorReferences(fields: readonly ReferenceField[]): {
+  checked: CheckedReference[];
+  others: ReferenceField[];
+} {
+  const checked: CheckedReference[] = [];
+  const others = fields.map(({ field, text }) => {
+    const upper = text.toUpperCase();
+    let left = upper.length === text.length ? text : upper;
+    for (const { 0: head, index } of upper.matchAll(CREDITOR_REFERENCE)) {
+      const parts: string[] = [];
+      let end = index + head.length;
+      for (const { 0: part, 1: next = '' } of upper.slice(end).matchAll(/[^A-Z0-9]{0,3}([A-Z0-9]+)/gy)) {
+        if (!continues(parts, next)) break;
+        parts.push(next);
+        end += part.length;
+      }
+      const body = parts.join('');
+      if (creditorReferenceOf(body) === head.replace(/[^A-Z0-9]/g, '') + body)
+        checked.push({ body, field, found: left.slice(index, end) });
+      left = left.slice(0, index) + '|'.repeat(end - index) + left.slice(end);
+    }
+    return { field, text: left };
+  });
+  return { checked, others };
+}
+
+/**
+ * Whether a text belongs to the reference whose first parts are known: the rest of a number of ours, or the next of
+ * the groups of four in which references are printed.
+ */
+function continues(parts: readonly string[], next: string): boolean {
+  const body = parts.join('');
+  if (body === '' || (/^INV\d{0,9}$/.test(body) && /^\d+$/.test(next))) return true;
+  return parts.every(({ length }) => length === 4) && next.length <= 4 && !/^[I1L]NV/.test(next);
 }
 
 type Reading = Pick<FoundReference, 'number' | 'guess'>;

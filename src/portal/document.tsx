@@ -60,6 +60,7 @@ export function documentScreen(view: InvoiceView): PartnerScreen {
               ['Issued on', view.issuedOn],
               ['Due on', view.dueOn],
               ['Purchase order', view.purchaseOrder],
+              ['Creditor reference', view.pay?.creditorReference],
               ['Replaced by', view.replacedBy && <DocumentLink number={view.replacedBy} />],
               ['Replaces', view.replaces && <DocumentLink number={view.replaces} />],
               ['Credits', view.credits && <DocumentLink number={view.credits} />],

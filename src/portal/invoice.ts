@@ -36,6 +36,8 @@ interface HowToPay {
   readonly url: string;
   readonly ach: readonly PageFact[] | null;
   readonly wire: readonly PageFact[] | null;
+  /** Empty if there is none. */
+  readonly creditorReference: string;
   /** A warning above the bank details if they have changed. */
   readonly changed: { readonly title: string; readonly text: string } | null;
   /** States that the bank details are those on the invoice, or empty if they differ. */
@@ -278,7 +280,7 @@ function howToPay(parts: Parts): HowToPay {
   const url = urlOf(parts);
   const { none } = readTemplate().labels.payment;
   return {
-    ...{ url, ach: ach ?? null, wire: wire ?? null },
+    ...{ url, ach: ach ?? null, wire: wire ?? null, creditorReference: presented.creditorReference },
     changed: hasDetails ? noticeOf(parts) : null,
     // `instructions` is null for an invoice from the previous system, because its printed details are unknown here.
     sameDetails: moved || facts.instructions === null ? '' : labels.same_details,

@@ -202,30 +202,40 @@ const Due = ({ view: { due, balance, carriedOver } }: { view: InvoiceView }) =>
 
 type HowToPay = NonNullable<InvoiceView['pay']>;
 
-const BankDetails = ({ pay: { ach, wire, changed, sameDetails }, reference }: { pay: HowToPay; reference: string }) => (
-  <>
-    {changed !== null && (
-      <div class="warning" role="note">
-        <strong>{changed.title}</strong> {changed.text}
-      </div>
-    )}
-    {ach !== null && (
-      <Section id="ach" title="Pay by ACH">
-        <Facts reference={reference} facts={ach} />
-      </Section>
-    )}
-    {wire !== null && (
-      <Section id="wire" title="Pay by wire transfer">
-        <Facts reference={reference} facts={wire} />
-        <p class="soft">Quote the payment reference in full. {sameDetails}</p>
-      </Section>
-    )}
-  </>
-);
+const BankDetails = ({ pay, reference }: { pay: HowToPay; reference: string }) => {
+  const { ach, wire, creditorReference, changed, sameDetails } = pay;
+  const quoted = [
+    { label: 'Payment reference', value: reference, copy: true },
+    ...(creditorReference === '' ? [] : [{ label: 'Creditor reference', value: creditorReference, copy: true }]),
+  ];
+  return (
+    <>
+      {changed !== null && (
+        <div class="warning" role="note">
+          <strong>{changed.title}</strong> {changed.text}
+        </div>
+      )}
+      {ach !== null && (
+        <Section id="ach" title="Pay by ACH">
+          <Facts facts={[...quoted, ...ach]} />
+        </Section>
+      )}
+      {wire !== null && (
+        <Section id="wire" title="Pay by wire transfer">
+          <Facts facts={[...quoted, ...wire]} />
+          <p class="soft">
+            Quote {creditorReference === '' ? 'the payment reference' : 'one of the two references'} in full.{' '}
+            {sameDetails}
+          </p>
+        </Section>
+      )}
+    </>
+  );
+};
 
-const Facts = ({ reference, facts }: { reference: string; facts: NonNullable<HowToPay['ach']> }) => (
+const Facts = ({ facts }: { facts: NonNullable<HowToPay['ach']> }) => (
   <dl>
-    {[{ label: 'Payment reference', value: reference, copy: true }, ...facts].map(({ label, value, copy }) => (
+    {facts.map(({ label, value, copy }) => (
       <>
         <dt>{label}</dt>
         <dd>{copy ? <span class="copy">{value}</span> : value}</dd>

@@ -63,6 +63,7 @@ const SHEETS: Readonly<Record<string, string>> = {
   'report trial-balance': '',
   'report close': 'partner_id,name,',
   'report coverage': 'partner_id,month,',
+  'report cash-application': 'month,credits,',
   'report tax': 'country,category,rate,currency,',
 };
 

@@ -77,6 +77,7 @@ test.each([
   ['report', 'aging'],
   ['report', 'coverage'],
   ['report', 'trial-balance'],
+  ['report', 'cash-application'],
   ['invoice', 'list'],
   ['partner', 'list'],
 ])('%s %s fits into 80 columns, and cuts no figure', async (...args) => {

@@ -11,6 +11,8 @@ let finance: Browser;
 beforeAll(async () => {
   books = await openBooks();
   await books.record({ partnerId: HARBOUR, amount: '1250.00', number: 'INV-2026-000001', reference: 'W-1' });
+  const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+  await books.bankText('credits.csv', `${head}2026-10-13,55.01,USD,1,B-1,THANKS,J Smith,\n`);
   await invite(books, ADMINISTRATOR);
   served = await serveConsole(books);
   finance = await signedIn(served, await invite(books, 'mara@issuer.example', { roles: ['finance'] }));
@@ -37,6 +39,7 @@ test.each([
     ['report', 'trial-balance', '--as-of', '2026-09-01', '--detail'],
   ],
   ['reports/coverage?as_of=2026-09-15', ['report', 'coverage', '--as-of', '2026-09-15']],
+  ['reports/cash-application', ['report', 'cash-application']],
   ['reports/close?month=2026-08', ['report', 'close', '2026-08']],
 ])('%s is downloaded as the command writes it', async (address, command) => {
   const page = await finance.get(`/console/${address}`);

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { getDocument, OPS, type PDFDocumentProxy, type PDFPageProxy } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { creditorReferenceOf, inFours } from '../../src/documents/creditor-reference.ts';
 import { localeOf } from '../../src/documents/locale.ts';
 import { renderDocument, unprintable } from '../../src/documents/pdf/render.ts';
 import { readTemplate } from '../../src/documents/pdf/template.ts';
@@ -522,6 +523,63 @@ describe('how to pay', () => {
       expect(scanned(await renderDocument(snapshot({ payment_link: link })), resolution)).toEqual([new URL(link).href]);
     }
   }, 120_000);
+
+  describe('a SEPA transfer', () => {
+    const reference = creditorReferenceOf('INV-2026-000042') as string;
+    const sepa = (changes: Partial<DocumentSnapshot> = {}) =>
+      snapshot({
+        ...{ currency: 'EUR', creditor_reference: reference, instructions: { wire: internationalWire } },
+        ...changes,
+      });
+
+    test('has the creditor reference beside the number', async () => {
+      const { text, pages } = await drawn(sepa());
+      expect(tight(text)).toContain(tight('Payment reference INV-2026-000042'));
+      expect(tight(text)).toContain(tight(`or creditor reference ${inFours(reference)}`));
+      expect(tight(text)).toContain(tight('Scan with a banking app'));
+      expect(pages.flatMap(({ alts }) => alts)).toContain('QR code of the SEPA transfer for INV-2026-000042');
+      expectWithinMargins(pages);
+    });
+
+    test('is a code with the fields of the guideline, which a reader reads from the page', async (context) => {
+      needs('zbarimg', context);
+      needs('pdfinfo', context);
+      const long = 'Ä'.repeat(80);
+      const holders = [internationalWire.account_holder, long];
+      for (const holder of someOf(holders, times({ few: 1, short: 2, long: 2 }))) {
+        const wire = { ...internationalWire, account_holder: holder };
+        const pdf = await renderDocument(sepa({ instructions: { wire }, payment_link: null }));
+        expect(scanned(pdf, '150')).toEqual([
+          'BCD',
+          '002',
+          '1',
+          'SCT',
+          internationalWire.bic,
+          holder === long ? 'Ä'.repeat(70) : holder,
+          'DE89370400440532013000',
+          `EUR${snapshot().amount_due}`,
+          '',
+          reference,
+        ]);
+      }
+      const both = scanned(await renderDocument(sepa()), '150');
+      expect(both).toContain(snapshot().payment_link);
+      expect(both).toContain(reference);
+    }, 120_000);
+
+    test('has no code outside SEPA, above the limit of the scheme, or without a reference', async () => {
+      const { bic, ...account } = internationalWire;
+      const turkish = { ...account, bic, iban: 'TR330006100519786457841326' };
+      for (const each of [
+        sepa({ currency: 'GBP' }),
+        sepa({ instructions: { wire: turkish } }),
+        sepa({ amount_due: '1000000000.00' }),
+        sepa({ creditor_reference: null }),
+      ]) {
+        expect(tight((await drawn(each)).text)).not.toContain(tight('Scan with a banking app'));
+      }
+    });
+  });
 
   test('prints no code if the link cannot be opened or is too long', async () => {
     for (const link of ['javascript:alert(1)', `https://x.example/${'a'.repeat(660)}`]) {

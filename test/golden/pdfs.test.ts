@@ -98,8 +98,21 @@ const SNAPSHOTS: Readonly<Record<string, DocumentSnapshot>> = {
   'to India, on A4': snapshot({ partner: { ...partner, address: { ...hamburg, country: 'IN' } } }),
 };
 
+/** Since version 4, the creditor reference is printed, with the QR code of a SEPA transfer. */
+const WITH_REFERENCES: Readonly<Record<string, DocumentSnapshot>> = {
+  'SEPA transfer': snapshot({
+    ...{ currency: 'EUR', creditor_reference: 'RF54INV2026000042' },
+    instructions: { wire: { ...internationalWire, intermediary: undefined } },
+  }),
+  'creditor reference of another currency': snapshot({
+    ...{ currency: 'GBP', creditor_reference: 'RF54INV2026000042' },
+    instructions: { wire: internationalWire },
+  }),
+};
+
 const BY_VERSION: ReadonlyArray<readonly [version: number, snapshots: Readonly<Record<string, DocumentSnapshot>>]> = [
   [3, SNAPSHOTS],
+  [4, { ...SNAPSHOTS, ...WITH_REFERENCES }],
 ];
 
 const kept = JSON.parse(readFileSync(FILE, 'utf8')) as Record<string, Record<string, string>>;
@@ -114,6 +127,17 @@ test.each(BY_VERSION)('version %i renders what it rendered', async (version, sna
   expect(new Set(Object.values(rendered)).size).toBe(Object.keys(snapshots).length);
   expect(Object.keys(rendered).length).toBeGreaterThan(10);
   expect(rendered).toEqual(kept[version]);
+});
+
+test('a version without creditor references prints none, and no other document changed with them', async () => {
+  for (const each of Object.values(WITH_REFERENCES)) {
+    const hash = async (document: DocumentSnapshot, version: number) =>
+      contentHash(await renderDocument(document, { version }));
+    const without = await hash({ ...each, creditor_reference: null }, 3);
+    expect(await hash(each, 3)).toBe(without);
+    expect(await hash(each, 4)).not.toBe(without);
+  }
+  expect(Object.entries(kept['4'] ?? {})).toEqual(expect.arrayContaining(Object.entries(kept['3'] ?? {})));
 });
 
 test('every version is held to what it rendered', () => {

@@ -83,6 +83,50 @@ test('a payment is acknowledged once to its payer, when it first pays an invoice
   await books.verified();
 });
 
+test('a wire of the parent that finance applies to a child is acknowledged to the parent alone', async () => {
+  const head = 'date,amount,currency,account,bank_reference,text,payer,payer_account\n';
+  const { new_lines } = await books.bankText(
+    'w.csv',
+    `${head}2026-08-10,7.00,USD,1,B-1,WIRE,HARBOUR LIGHTS TICKETING,\n`,
+  );
+  const paymentId = new_lines[0]?.payment_id as number;
+  await books.apply(paymentId, INV_2);
+  expect(await send()).toEqual(['payment_receipt sent']);
+  const mail = await latest('receipt');
+  expect([mail.to].flat().map((to) => to?.text)).toEqual(['"AP" <p-1@partner.example>']);
+  expect(mail.text).toContain(`- ${INV_2} of Harbour East: USD 7.00\n  paid in full`);
+  await books.unapply(paymentId);
+  expect(await books.payment(paymentId)).toMatchObject({ partner_id: 'p-1', unapplied: '7.00' });
+  await books.verified();
+});
+
+test('a payer is told nothing of a company above or beside it, except the sum', async () => {
+  const { paymentId } = await books.record({
+    ...{ amount: '14.00', partnerId: 'p-2', reference: 'FT-1', receivedOn: '2026-08-10' },
+  });
+  await books.apply(paymentId, [INV_1, INV_2]);
+  expect(await send()).toEqual(['payment_receipt sent']);
+  const { text, html, to } = await latest('receipt');
+  expect([to].flat().map((each) => each?.text)).toEqual(['"AP" <p-2@partner.example>']);
+  for (const said of [text, html]) {
+    expect(said).toContain(INV_2);
+    expect(said).not.toContain(INV_1);
+    expect(said).not.toContain('Harbour Lights');
+    expect(said).toMatch(/Applied to invoices of other companies(: |<[\s\S]*>)USD 7.00/);
+  }
+});
+
+test('a payment that pays only another company is acknowledged without its invoice', async () => {
+  const { paymentId } = await books.record({
+    ...{ amount: '7.00', partnerId: 'p-2', reference: 'FT-1', receivedOn: '2026-08-10' },
+  });
+  await books.apply(paymentId, INV_1);
+  expect(await send()).toEqual(['payment_receipt sent']);
+  const { text } = await latest('receipt');
+  expect(text).not.toContain(INV_1);
+  expect(text).toContain('Applied to invoices of other companies: USD 7.00');
+});
+
 test('a part payment says what is left to pay, and a bank charge that it is borne', async () => {
   await pay('4.00', 'FT-1');
   expect(await send()).toEqual(['payment_receipt sent']);

@@ -6,10 +6,11 @@ const REPORTS = [
   ['trial-balance', 'Trial balance', '/console/reports/trial-balance'],
   ['general-ledger', 'General ledger', '/console/reports/general-ledger'],
   ['coverage', 'Coverage', '/console/reports/coverage'],
+  ['cash-application', 'Cash application', '/console/reports/cash-application'],
   ['close', 'Close report', '/console/reports/close'],
 ] as const;
 
-const LEDGER: readonly string[] = ['trial-balance', 'general-ledger'];
+const LEDGER: readonly string[] = ['trial-balance', 'general-ledger', 'cash-application'];
 
 /** A page without `user` requires access to the whole ledger, so it shows all tabs. */
 export const ReportsMenu = ({ current, user }: { current: (typeof REPORTS)[number][0]; user?: Seer }) => (

@@ -279,11 +279,11 @@ function periodOf(month: Month, lines: readonly EInvoiceLine[]): Period {
 
 /** German rules require a payment method even if nothing is due (BR-DE-1). */
 function paymentOf(
-  { number, amount_due, currency, instructions, document }: DocumentSnapshot,
+  { number, creditor_reference, amount_due, currency, instructions, document }: DocumentSnapshot,
   { format, parties }: EInvoiceFacts,
 ): Payment | null {
   if (document === 'invoice' && !Amount.of(amount_due, currency).isZero()) {
-    return { reference: number, ...transferOf(instructions, currency) };
+    return { reference: creditor_reference ?? number, ...transferOf(instructions, currency) };
   }
   return isGerman(format, parties) ? { code: '97', reference: number, account: null } : null;
 }

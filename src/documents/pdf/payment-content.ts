@@ -1,6 +1,8 @@
 /** The payment instructions of a document's PDF, as finished text. */
+import { inFours } from '../creditor-reference.ts';
 import { addressLines, type Fact, type PaymentFact, type Presentation } from '../present.ts';
 import type { DocumentSnapshot } from '../snapshot.ts';
+import { epcTextOf } from './epc.ts';
 import { type Code, codeOf } from './qr-code.ts';
 import { fill, type Labels, readTemplate } from './template.ts';
 import { printable } from './text.ts';
@@ -38,15 +40,28 @@ export interface Payment {
   readonly none: string;
   /** The reference that the payer should quote. */
   readonly reference: string;
+  /** The same reference with check digits, for the payer's bank; empty if there is none. */
+  readonly creditorReference: string;
+  /** The transfer as a QR code for banking apps. */
+  readonly transfer: TransferCode | undefined;
+}
+
+export interface TransferCode {
+  readonly code: Code;
+  /** The text for screen readers. */
+  readonly says: string;
 }
 
 /** The payment instructions; null if there is no way to pay and no contact. */
 export function paymentOf(
-  { currency, payment_link: link, instructions_changed: changed }: DocumentSnapshot,
-  { number, reach, ach, wire }: Presentation,
+  snapshot: DocumentSnapshot,
+  { number, reach, ach, wire, creditorReference }: Presentation,
   { payment: labels }: Labels,
 ): Payment | null {
+  const { currency, payment_link: link, instructions_changed: changed } = snapshot;
   const cards = cardsOf({ ach, wire }, currency);
+  const transfer = epcTextOf(snapshot);
+  const code = transfer === undefined ? undefined : codeOf(transfer);
   const isPayable = cards.length > 0 || link !== null;
   if (!isPayable && reach === '') return null;
   return {
@@ -55,7 +70,8 @@ export function paymentOf(
     online: link === null ? null : linkOf(link, number, labels),
     cards,
     none: isPayable ? '' : fill(labels.none, { contact: reach }),
-    reference: number,
+    ...{ reference: number, creditorReference },
+    transfer: code && { code, says: fill(labels.scan_transfer_contents, { number }) },
   };
 }
 
@@ -93,7 +109,6 @@ export function cardsOf({ ach, wire }: Pick<Presentation, 'ach' | 'wire'>, curre
 }
 
 function shownValue({ field, value }: Pick<PaymentFact, 'field' | 'value'>, labels: Labels['payment']): string {
-  // The format that ISO 13616 prescribes for print.
-  if (field === 'iban') return value.replace(/\s/g, '').replace(/.{4}(?=.)/g, '$& ');
+  if (field === 'iban') return inFours(value.replace(/\s/g, ''));
   return field === 'account_type' ? labels[value as 'checking' | 'savings'] : value;
 }

@@ -3,7 +3,7 @@ import type { Box, Tag } from './canvas.ts';
 
 import { noticePart, type Part } from './notice-panel.ts';
 import type { PageLayout } from './page.ts';
-import type { Card, Payment, PaymentLink } from './payment-content.ts';
+import type { Card, Payment, PaymentLink, TransferCode } from './payment-content.ts';
 import type { Code } from './qr-code.ts';
 import type { Style } from './template.ts';
 import { type Line, type Run, shrunk } from './text.ts';
@@ -31,6 +31,9 @@ const REFERENCE_SPACE = 8;
 /** The address of the payment page shrinks to this fraction of its size before it breaks into lines. */
 const LEAST_LINK = 0.85;
 
+/** What is drawn with the cards. */
+type Quoted = Pick<Payment, 'reference'> & Partial<Pick<Payment, 'creditorReference' | 'transfer'>>;
+
 /** Bank details without other ways to pay, under their own heading. */
 interface BankDetails extends Pick<Payment, 'heading' | 'cards' | 'reference' | 'changed'> {
   /** The note under the heading. */
@@ -45,7 +48,7 @@ export function drawBankDetails(
   const parts = [
     ...(changed && cards.length > 0 ? [changedPart(layout)] : []),
     ...(note.empty ? [] : [columnPart(layout, note, layout.space(AFTER_HEADING))]),
-    ...(cards.length === 0 ? [] : [cardsPart(layout, cards, reference)]),
+    ...(cards.length === 0 ? [] : [cardsPart(layout, cards, { reference })]),
   ];
   if (parts.length === 0) return;
   // The parts are kept on one page, if they fit.
@@ -55,12 +58,13 @@ export function drawBankDetails(
   drawWays(layout, heading, [{ height: parts.reduce((sum, { height }) => sum + height, 0), draw }]);
 }
 
-export function drawPayment(layout: PageLayout, { heading, changed, online, cards, none, reference }: Payment): void {
+export function drawPayment(layout: PageLayout, payment: Payment): void {
+  const { heading, changed, online, cards, none } = payment;
   const ask = new Column(layout, layout.width).text(none, layout.style('body'));
   drawWays(layout, heading, [
     ...(changed ? [changedPart(layout)] : []),
     ...(online === null ? [] : [onlinePart(layout, online)]),
-    ...(cards.length === 0 ? [] : [cardsPart(layout, cards, reference)]),
+    ...(cards.length === 0 ? [] : [cardsPart(layout, cards, payment)]),
     ...(ask.empty ? [] : [columnPart(layout, ask, 0)]),
   ]);
 }
@@ -175,16 +179,19 @@ const linesHeight = (lines: readonly Line[]): number => lines.reduce((total, lin
 
 // --- Bank transfers --------------------------------------------------------------------------------------------------
 
-/** Two cards side by side, or one over the whole width. */
-function cardsPart(layout: PageLayout, cards: readonly Card[], reference: string): Part {
+/** Two cards side by side, or one over the whole width, with the QR code of the transfer on its right. */
+function cardsPart(layout: PageLayout, cards: readonly Card[], quoted: Quoted): Part {
+  const { transfer } = quoted;
+  const codeWidth = transfer === undefined ? 0 : transfer.code.side + CODE_GAP;
   const width = (layout.width - (cards.length - 1) * CARD_GAP) / cards.length;
   const labelWidth = cards.length === 1 ? WIDE_LABEL_WIDTH : LABEL_WIDTH;
   const placed = cards.map((card, index) => {
-    const column = new Column(layout, width - 2 * CARD_PADDING_X, labelWidth);
-    fillCard(layout, column, card, reference);
+    const column = new Column(layout, width - 2 * CARD_PADDING_X - codeWidth, labelWidth);
+    fillCard(layout, column, card, quoted);
     return { column, x: layout.left + index * (width + CARD_GAP) + CARD_PADDING_X };
   });
-  const height = Math.max(...placed.map(({ column }) => column.height)) + 2 * layout.space(CARD_PADDING_Y);
+  const columns = transfer === undefined ? placed : [...placed, codeColumn(layout, transfer)];
+  const height = Math.max(...columns.map(({ column }) => column.height)) + 2 * layout.space(CARD_PADDING_Y);
   return {
     height,
     draw: () => {
@@ -195,13 +202,27 @@ function cardsPart(layout: PageLayout, cards: readonly Card[], reference: string
         }
       }
       layout.y += layout.space(CARD_PADDING_Y);
-      drawBeside(layout.root, layout, placed);
+      drawBeside(layout.root, layout, columns);
       layout.y += layout.space(CARD_PADDING_Y);
     },
   };
 }
 
-function fillCard(layout: PageLayout, column: Column, { title, note, facts }: Card, reference: string): void {
+function codeColumn(layout: PageLayout, { code: { side, unit, boxes }, says }: TransferCode) {
+  // The label is above the dark squares, not above the quiet zone.
+  const quiet = (boxes[0]?.x ?? 0) * unit;
+  const width = side - quiet;
+  const column = new Column(layout, width).text(layout.labels.payment.scan_transfer, layout.style('small'));
+  column.figure({ width, height: side }, says, ({ x, y }) => layout.shape(boxes, { x: x - quiet, y, unit }, 'code'));
+  return { column, x: layout.left + layout.width - width - CODE_MARGIN };
+}
+
+function fillCard(
+  layout: PageLayout,
+  column: Column,
+  { title, note, facts }: Card,
+  { reference, creditorReference = '' }: Quoted,
+): void {
   const strong = layout.style('strong');
   const small = layout.style('small');
   column.text(
@@ -222,5 +243,9 @@ function fillCard(layout: PageLayout, column: Column, { title, note, facts }: Ca
   }
   const value = [[{ text: reference, style: strong }]];
   const before = layout.space(REFERENCE_SPACE);
-  column.fact(layout.labels.payment.reference, value, { before, emphasized: true });
+  const { payment: labels } = layout.labels;
+  column.fact(labels.reference, value, { before, emphasized: true });
+  if (creditorReference === '') return;
+  const checked = [[{ text: creditorReference, style: strong }]];
+  column.fact(labels.creditor_reference, checked, { before: layout.space(FACT_SPACE), emphasized: true });
 }

@@ -14,7 +14,7 @@ import { PageLayout } from './page.ts';
 import { drawPayment } from './payment.ts';
 import { readTemplate } from './template.ts';
 import { Column } from './text-column.ts';
-import { RENDERER_VERSION, refuseUnknownVersion } from './version.ts';
+import { printsCreditorReference, RENDERER_VERSION, refuseUnknownVersion } from './version.ts';
 
 export { unprintable } from './text.ts';
 export { RENDERER_VERSION, RENDERER_VERSIONS } from './version.ts';
@@ -37,8 +37,10 @@ export interface RenderOptions {
 }
 
 export async function renderDocument(snapshot: DocumentSnapshot, options: RenderOptions = {}): Promise<Buffer> {
-  refuseUnknownVersion(options.version ?? RENDERER_VERSION);
-  const draw = () => drawContent(contentOf(snapshot, options.void), options.eInvoice);
+  const version = options.version ?? RENDERER_VERSION;
+  refuseUnknownVersion(version);
+  const drawn = printsCreditorReference(version) ? snapshot : { ...snapshot, creditor_reference: null };
+  const draw = () => drawContent(contentOf(drawn, options.void), options.eInvoice);
   return withAddedFonts(options.fonts ?? [], draw).finish();
 }
 

@@ -4,9 +4,12 @@
  * new version, and a branch on the version: test/golden/pdfs.test.ts compares each version's output. Versions 1 and 2
  * were never released, so their PDFs are verified only by hash.
  */
-export const RENDERER_VERSION = 3;
+export const RENDERER_VERSION = 4;
 
-export const RENDERER_VERSIONS: readonly number[] = [RENDERER_VERSION];
+export const RENDERER_VERSIONS: readonly number[] = [3, RENDERER_VERSION];
+
+/** Whether the PDF of a document has a creditor reference, if its instructions ask for one. Null: not rendered yet. */
+export const printsCreditorReference = (version: number | null): boolean => version === null || version > 3;
 
 export function refuseUnknownVersion(version: number): void {
   if (!RENDERER_VERSIONS.includes(version)) throw new RangeError(`unknown renderer version: ${version}`);

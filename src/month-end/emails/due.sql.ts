@@ -74,6 +74,8 @@ interface Receipt {
     readonly amount: string;
     readonly bank_charges: string;
     readonly balance: string;
+    /** Whether the payer, or a company below it, owes the invoice. */
+    readonly of_family: boolean;
   }[];
 }
 
@@ -85,7 +87,13 @@ export async function readReceipt(tx: Transaction, paymentId: number): Promise<R
             r.paid_back::text AS paid_back, r.elsewhere::text AS elsewhere, b.unapplied::text AS unapplied,
             coalesce((
               SELECT json_agg(json_build_object('number', d.number, 'partner_id', d.partner_id, 'partner_name', n.name,
-                       'amount', a.amount::text, 'bank_charges', a.bank_charges::text, 'balance', o.balance::text)
+                       'amount', a.amount::text, 'bank_charges', a.bank_charges::text, 'balance', o.balance::text,
+                       'of_family', EXISTS (
+                         WITH RECURSIVE above AS (
+                           SELECT n.partner_id, n.parent
+                           UNION
+                           SELECT q.partner_id, q.parent FROM partners q JOIN above ON q.partner_id = above.parent)
+                         SELECT FROM above WHERE above.partner_id = b.partner_id))
                      ORDER BY d.series, d.sequence)
               FROM (SELECT a.document_id, sum(a.amount) AS amount, sum(coalesce(s.amount, 0)) AS bank_charges
                     FROM live_payment_applications a LEFT JOIN small_differences s USING (payment_application_id)

@@ -36,6 +36,11 @@ export const paymentReceiptEmail: EmailComposer = {
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
     const locale = localeOf(partner.address.country);
     const amount = (text: string) => locale.amount(Amount.of(text, payment.currency));
+    // The payer does not learn the invoices of companies that are not below it, only their sum.
+    const told = payment.paid.filter(({ of_family }) => of_family);
+    const others = payment.paid
+      .filter(({ of_family }) => !of_family)
+      .reduce((sum, each) => sum.plus(Amount.of(each.amount, payment.currency)), Amount.zero(payment.currency));
     return {
       to: { name, address },
       cc,
@@ -49,13 +54,14 @@ export const paymentReceiptEmail: EmailComposer = {
         receivedOn: locale.date(payment.received_on),
         method: METHODS[payment.method],
         reference: oneLine(payment.reference),
-        invoices: payment.paid.map((each) => ({
+        invoices: told.map((each) => ({
           number: each.number,
           partner: each.partner_id === partnerId ? '' : oneLine(each.partner_name),
           amount: amount(each.amount),
           bankCharges: isZero(each.bank_charges) ? '' : amount(each.bank_charges),
           left: isZero(each.balance) ? '' : amount(each.balance),
         })),
+        others: others.isZero() ? '' : locale.amount(others),
         returned: isZero(payment.paid_back) ? '' : amount(`-${payment.paid_back}`),
         elsewhere: isZero(payment.elsewhere) ? '' : amount(`-${payment.elsewhere}`),
         unapplied: isZero(payment.unapplied) ? '' : amount(payment.unapplied),

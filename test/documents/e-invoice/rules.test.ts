@@ -27,6 +27,15 @@ describe.each(E_INVOICE_FORMATS)('%s', (format) => {
     expect(xml.toString()).toContain('>381<');
   });
 
+  test('the remittance information is the creditor reference where the invoice prints one', () => {
+    const reference = 'RF54INV2026000042';
+    const xml = drawEInvoice({ ...euroInvoice(), creditor_reference: reference }, factsOf(format));
+    expect(judge(xml).failed).toEqual([]);
+    if (format !== 'facturx') expect(brokenProfileRules(xml)).toEqual([]);
+    expect(xml.toString()).toMatch(new RegExp(`<(ram:PaymentReference|cbc:PaymentID)>${reference}<`));
+    expect(xml.toString().match(new RegExp(reference, 'g'))).toHaveLength(1);
+  });
+
   test('an invoice with tax at two rates and an exempt policy states each total', () => {
     const taxed = taxedInvoice();
     const xml = drawEInvoice(taxed, factsOf(format));

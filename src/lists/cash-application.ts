@@ -1,0 +1,104 @@
+/**
+ * How well the credits of bank files are applied: `reckoner report cash-application`, and the console's report. Shares
+ * are in percent, rounded down, so that only a faultless month has 100.0.
+ */
+import { z } from 'zod';
+import { query, type Transaction } from '../database/transaction.ts';
+import { lastDay, type Month } from '../month.ts';
+import { defineList, type ListQuery, pageOf } from './list.ts';
+
+interface Row {
+  /** The month of receipt; `total` for all months. */
+  readonly month: Month | 'total';
+  readonly credits: number;
+  /** The credits that the program applied. */
+  readonly applied: number;
+  /** Of these, the credits that a person took back, and their payments. */
+  readonly undone: number;
+  readonly undone_payments: readonly number[];
+  readonly precision: string | null;
+  /** The credits that were applied in full without a person. */
+  readonly touchless: number;
+  readonly touchless_share: string;
+}
+
+/**
+ * A person took an application back unless the payment pays the same invoice or its replacement again, or the money
+ * went back to the payer.
+ */
+const STATEMENT = `
+     WITH automatic AS (
+       SELECT a.payment_id, sum(a.amount) AS amount, min(a.event_id) AS event_id,
+              bool_or(u.payment_application_id IS NOT NULL
+                AND (r.kind IS NULL OR r.kind NOT IN ('returned', 'refunded', 'disputed'))
+                AND NOT EXISTS (SELECT FROM live_payment_applications l JOIN documents d USING (document_id)
+                                WHERE l.payment_id = a.payment_id AND a.document_id IN (d.document_id, d.replaces)))
+                AS is_undone
+       FROM payment_applications a
+       LEFT JOIN payment_unapplications u USING (payment_application_id)
+       LEFT JOIN payment_reversals r USING (payment_reversal_id)
+       WHERE a.evidence->>'rule' NOT IN ('by_hand', 'reapplied') GROUP BY a.payment_id
+     ), judged AS (
+       SELECT p.payment_id, to_char(p.received_on, 'YYYY-MM') AS month, a.payment_id IS NOT NULL AS is_applied,
+              a.is_undone OR EXISTS (
+                SELECT FROM payment_assignments g WHERE g.payment_id = p.payment_id AND g.kind = 'named'
+                  AND g.from_partner_id IS NOT NULL AND g.event_id > a.event_id) AS is_undone,
+              a.amount >= p.amount
+                AND NOT EXISTS (SELECT FROM payment_assignments g
+                                WHERE g.payment_id = p.payment_id AND g.kind = 'named')
+                AND NOT EXISTS (SELECT FROM payment_applications h
+                                WHERE h.payment_id = p.payment_id AND h.evidence->>'rule' = 'by_hand') AS is_untouched
+       FROM payments p LEFT JOIN automatic a USING (payment_id)
+       WHERE EXISTS (SELECT FROM payment_sources s WHERE s.payment_id = p.payment_id AND s.source = 'bank')
+     ), counted AS (
+       SELECT coalesce(month, 'total') AS month, count(*) AS credits, count(*) FILTER (WHERE is_applied) AS applied,
+              count(*) FILTER (WHERE is_undone) AS undone,
+              coalesce(json_agg(payment_id ORDER BY payment_id DESC) FILTER (WHERE is_undone), '[]')
+                AS undone_payments,
+              count(*) FILTER (WHERE is_untouched AND NOT is_undone) AS touchless
+       FROM judged GROUP BY GROUPING SETS ((month), ()) HAVING count(*) > 0
+     )
+     SELECT *, trunc(100.0 * (applied - undone) / nullif(applied, 0), 1)::text AS precision,
+            trunc(100.0 * touchless / credits, 1)::text AS touchless_share
+     FROM counted ORDER BY month DESC`;
+
+const SHOWN = [
+  ...(['month', 'credits', 'applied', 'undone', 'precision'] as const),
+  ...(['touchless', 'touchless_share', 'undone_payments'] as const),
+];
+
+export const cashApplication = defineList({
+  command: 'report cash-application',
+  summary: 'Show how many credits of bank files were applied automatically, and how many of these rightly',
+  title: 'Cash application',
+  one: 'month',
+  ofLedger: true,
+  none: 'No bank file has had a credit yet.',
+  filters: z.strictObject({}),
+  sorts: ['-month', '-month'],
+  columns: {
+    month: {
+      ...{ heading: 'Month', type: 'text' },
+      value: ({ month }) => (month === 'total' ? 'All months' : month),
+      to: ({ month }) => (month === 'total' ? null : ['payments/all', { from: `${month}-01`, to: lastDay(month) }]),
+    },
+    credits: { heading: 'Credits', type: 'amount' },
+    applied: { heading: 'Applied automatically', type: 'amount' },
+    undone: { heading: 'Undone later', type: 'amount', look: 'quiet' },
+    undone_payments: {
+      ...{ heading: 'Undone payments', type: 'text', look: 'wrap' },
+      value: (row) => row.undone_payments.join(', '),
+      to: ({ undone_payments: [last] }) => (last === undefined ? null : ['payments', `payment-${last}`]),
+    },
+    precision: { heading: 'Precision, %', type: 'amount' },
+    touchless: { heading: 'Touchless', type: 'amount' },
+    touchless_share: { heading: 'Touchless, %', type: 'amount' },
+  },
+  sheet: SHOWN,
+  terminal: SHOWN,
+  page: SHOWN,
+  key: ({ month }) => month,
+  keyed: 'text',
+  read: async (tx: Transaction, asked: ListQuery<object>): Promise<Row[]> =>
+    pageOf(await query<Row>(tx, STATEMENT, {}), asked, ({ month }) => month),
+});
