@@ -4,12 +4,13 @@ import { Tabs } from '../kit.tsx';
 const REPORTS = [
   ['aging', 'Aging', '/console/aging'],
   ['trial-balance', 'Trial balance', '/console/reports/trial-balance'],
+  ['bank-reconciliation', 'Bank', '/console/reports/bank-reconciliation'],
   ['general-ledger', 'General ledger', '/console/reports/general-ledger'],
   ['coverage', 'Coverage', '/console/reports/coverage'],
   ['close', 'Close report', '/console/reports/close'],
 ] as const;
 
-const LEDGER: readonly string[] = ['trial-balance', 'general-ledger'];
+const LEDGER: readonly string[] = ['trial-balance', 'bank-reconciliation', 'general-ledger'];
 
 /** A page without `user` requires access to the whole ledger, so it shows all tabs. */
 export const ReportsMenu = ({ current, user }: { current: (typeof REPORTS)[number][0]; user?: Seer }) => (
