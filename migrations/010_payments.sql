@@ -59,6 +59,10 @@ CREATE TABLE bank_lines (
   CONSTRAINT bank_line_money UNIQUE (bank_line_id, currency, amount, direction),
   CONSTRAINT bank_line_minor_digits CHECK (scale(amount) <= minor_digits(currency))
 );
+-- The amount of a debit is negative.
+CREATE FUNCTION signed_amount(line bank_lines) RETURNS numeric STABLE LANGUAGE sql
+RETURN CASE line.direction WHEN 'credit' THEN line.amount ELSE -line.amount END;
+CREATE INDEX bank_lines_by_day ON bank_lines (account, bank_booked_on);
 CREATE INDEX bank_lines_by_amount ON bank_lines (currency, amount, bank_booked_on);
 CALL make_fact('bank_lines');
 CALL keep_personal('bank_lines', 'references:text', 'text', 'payer_name', 'payer_account', 'raw');
@@ -144,7 +148,7 @@ CREATE TABLE payments (
   currency text COLLATE "C" NOT NULL CONSTRAINT payment_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   amount numeric NOT NULL CONSTRAINT payment_amount_positive CHECK (amount > 0),
   -- The money of a link is with the processor until a payout brings it to the bank.
-  method text NOT NULL CONSTRAINT payment_method_known CHECK (method IN ('ach', 'wire', 'link', 'other')),
+  method text NOT NULL CONSTRAINT payment_method_known CHECK (method IN ('ach', 'wire', 'check', 'link', 'other')),
   -- Our account that received the money, or empty if unknown.
   account text NOT NULL,
   received_on date NOT NULL,
@@ -172,6 +176,7 @@ CREATE TABLE payments (
 );
 CREATE INDEX payments_of_opening ON payments (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX payments_by_amount ON payments (currency, amount);
+CREATE INDEX payments_without_account ON payments (payment_id) WHERE source = 'hand' AND account = '';
 CREATE INDEX payments_by_entry ON payments USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
 CREATE INDEX payments_of_partner ON payments (partner_id) WHERE partner_id IS NOT NULL;
 CREATE INDEX payments_of_payer ON payments (payer_account) WHERE payer_account IS NOT NULL;
@@ -312,6 +317,13 @@ CALL make_fact('payment_suggestions');
 CREATE TRIGGER personal_texts_kept BEFORE INSERT ON payment_suggestions FOR EACH ROW
   EXECUTE FUNCTION keep_texts_of_evidence();
 
+-- Whether money that is not a customer's may be booked to an account. Accounts that other facts move are excluded,
+-- except bank charges.
+CREATE FUNCTION is_bookable(account text) RETURNS boolean IMMUTABLE STRICT LANGUAGE sql
+RETURN account ~ '^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$'
+  AND account !~ ('^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied|tax)|'
+    'equity:opening-balances|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|processor-fees))(:|$)');
+
 -- Reversals of payments and of applications.
 
 CREATE TABLE payment_reversals (
@@ -331,11 +343,7 @@ CREATE TABLE payment_reversals (
   bank_line_id bigint CONSTRAINT payment_reversal_of_a_line_once UNIQUE REFERENCES bank_lines,
   duplicate_of bigint REFERENCES payments,
   -- For money that stays in the bank but pays no invoice: the account to which it is booked, such as income:interest.
-  booked_to text COLLATE "C"
-    CONSTRAINT payment_reversal_account_form CHECK (booked_to ~ '^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$')
-    CONSTRAINT payment_reversal_account_not_ours CHECK (booked_to !~ ('^(assets:(receivable|bank|processor)|'
-      'liabilities:(partner-credit|unapplied)|equity:opening-balances|income:(sales|adjustments)|'
-      'expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)')),
+  booked_to text COLLATE "C" CONSTRAINT payment_reversal_account_bookable CHECK (is_bookable(booked_to)),
   reversed_on date NOT NULL,
   entry_on date NOT NULL,
   recorded_at timestamptz NOT NULL,
@@ -447,7 +455,7 @@ CREATE TABLE credit_refunds (
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CONSTRAINT credit_refund_positive CHECK (amount > 0),
-  method text NOT NULL CONSTRAINT credit_refund_method_known CHECK (method IN ('ach', 'wire', 'other')),
+  method text NOT NULL CONSTRAINT credit_refund_method_known CHECK (method IN ('ach', 'wire', 'check', 'other')),
   account text NOT NULL,
   reference text NOT NULL,
   refunded_on date NOT NULL,
@@ -466,6 +474,8 @@ CALL keep_personal('credit_refunds', 'reference');
 -- The bank returned the refund, or the refund was never sent. The credit is open again.
 CREATE TABLE credit_refund_returns (
   credit_refund_id bigint PRIMARY KEY REFERENCES credit_refunds,
+  -- The credit line that returned the refund, or NULL if the line is unknown.
+  bank_line_id bigint CONSTRAINT credit_refund_return_of_a_line_once UNIQUE REFERENCES bank_lines,
   reason text NOT NULL CONSTRAINT credit_refund_return_has_reason CHECK (btrim(reason) <> ''),
   returned_on date NOT NULL,
   entry_on date NOT NULL,
@@ -508,6 +518,37 @@ CALL require_open_books('refund_matches');
 CALL make_fact('refund_matches');
 CREATE TRIGGER personal_texts_kept BEFORE INSERT ON refund_matches FOR EACH ROW
   EXECUTE FUNCTION keep_texts_of_evidence();
+
+-- Bookings of bank lines that are neither a customer's nor a processor's money, such as bank charges, interest and
+-- transfers between our accounts. Each booking replaces the previous booking of its line. A booking without an account
+-- only takes the previous booking back.
+CREATE TABLE bank_bookings (
+  bank_booking_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  bank_line_id bigint NOT NULL,
+  previous bigint,
+  account text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  amount numeric NOT NULL,
+  direction text NOT NULL,
+  booked_to text COLLATE "C" CONSTRAINT bank_booking_account_bookable CHECK (is_bookable(booked_to)),
+  reason text NOT NULL CONSTRAINT bank_booking_has_reason CHECK (btrim(reason) <> ''),
+  booked_on date NOT NULL,
+  entry_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT bank_booking_of_line UNIQUE (bank_booking_id, bank_line_id),
+  CONSTRAINT bank_booking_replaces_one UNIQUE NULLS NOT DISTINCT (bank_line_id, previous),
+  CONSTRAINT bank_booking_replaces_its_own FOREIGN KEY (previous, bank_line_id)
+    REFERENCES bank_bookings (bank_booking_id, bank_line_id),
+  CONSTRAINT bank_booking_begins_with_account CHECK (num_nonnulls(previous, booked_to) > 0),
+  CONSTRAINT bank_booking_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction)
+    REFERENCES bank_lines (bank_line_id, currency, amount, direction),
+  CONSTRAINT bank_booking_of_its_account FOREIGN KEY (bank_line_id, account, currency)
+    REFERENCES bank_lines (bank_line_id, account, currency)
+);
+CREATE INDEX bank_bookings_replaced ON bank_bookings (previous) WHERE previous IS NOT NULL;
+CALL require_open_books('bank_bookings');
+CALL make_fact('bank_bookings');
 
 CREATE FUNCTION payload_hash(payload jsonb) RETURNS text IMMUTABLE STRICT LANGUAGE sql
 RETURN encode(sha256(convert_to(payload::text, 'UTF8')), 'hex');
@@ -660,18 +701,46 @@ WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id =
   AND NOT EXISTS (SELECT FROM payment_reinstatements i WHERE i.payment_reversal_id = m.payment_reversal_id);
 CALL grant_to_app('SELECT', 'live_refund_matches');
 
-CREATE FUNCTION refuse_line_of_two_refunds() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE VIEW live_bank_bookings AS
+SELECT * FROM bank_bookings b
+WHERE booked_to IS NOT NULL AND NOT EXISTS (SELECT FROM bank_bookings n WHERE n.previous = b.bank_booking_id);
+CALL grant_to_app('SELECT', 'live_bank_bookings');
+
+-- The present state of each bank line: what the import found, the refund that the line pays, or its booking. A line
+-- that is `unbooked` is in no account of the books.
+CREATE VIEW bank_line_states AS
+SELECT l.bank_line_id, o.payment_id, b.booked_to, coalesce(b.reason, personal(o.reason)) AS reason,
+       CASE WHEN o.outcome NOT IN ('ignored', 'refund') THEN o.outcome
+            WHEN EXISTS (SELECT FROM payment_reversals r WHERE r.bank_line_id = l.bank_line_id)
+              OR EXISTS (SELECT FROM credit_refund_returns r WHERE r.bank_line_id = l.bank_line_id) THEN 'return'
+            WHEN b.bank_booking_id IS NOT NULL THEN 'booked'
+            WHEN EXISTS (SELECT FROM live_refund_matches m WHERE m.bank_line_id = l.bank_line_id) THEN 'refund'
+            ELSE 'unbooked' END AS state
+FROM bank_lines l JOIN bank_line_outcomes o USING (bank_line_id) LEFT JOIN live_bank_bookings b USING (bank_line_id);
+CALL grant_to_app('SELECT', 'bank_line_states');
+
+CREATE FUNCTION refuse_line_of_two_kinds() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock(7310, 51);
-  IF (SELECT count(*) FROM live_refund_matches WHERE bank_line_id = NEW.bank_line_id) > 1 THEN
-    RAISE EXCEPTION 'bank line % pays two refunds', NEW.bank_line_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'refund_match_of_line_once';
+  IF (SELECT count(*) FROM (
+        SELECT bank_line_id FROM live_refund_matches UNION ALL SELECT bank_line_id FROM live_bank_bookings
+        UNION ALL SELECT bank_line_id FROM bank_line_outcomes WHERE outcome IN ('payment', 'payout')
+        UNION ALL SELECT bank_line_id FROM payment_reversals UNION ALL SELECT bank_line_id FROM credit_refund_returns) AS kinds
+      WHERE bank_line_id = NEW.bank_line_id) > 1 THEN
+    RAISE EXCEPTION 'bank line % has two meanings', NEW.bank_line_id
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
   END IF;
   RETURN NULL;
 END
 $$;
 CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_matches DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_refunds();
+  FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_kinds();
+CREATE CONSTRAINT TRIGGER bank_booking_of_line_once AFTER INSERT ON bank_bookings DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_kinds();
+CREATE CONSTRAINT TRIGGER reversal_of_line_once AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW WHEN (NEW.bank_line_id IS NOT NULL) EXECUTE FUNCTION refuse_line_of_two_kinds();
+CREATE CONSTRAINT TRIGGER refund_return_of_line_once AFTER INSERT ON credit_refund_returns DEFERRABLE INITIALLY DEFERRED
+  FOR EACH ROW WHEN (NEW.bank_line_id IS NOT NULL) EXECUTE FUNCTION refuse_line_of_two_kinds();
 
 -- The applied, reversed and unapplied amounts of each payment, and its payer if known. `stays`: the money is in the
 -- bank, because a part of the payment was not reversed, or was booked to a different account.
@@ -915,7 +984,8 @@ SELECT f.document_id, 'credit_note', 'amount_paid', 'credit_refunded', f.credit_
        f.entry_on, f.refunded_on, f.log_no,
        b.credit_refund_id IS NOT NULL, 'credit_refund_returned', b.entry_on, b.returned_on, b.log_no, b.recorded_at,
        'liabilities:partner-credit', 'assets:bank', f.account,
-       (SELECT m.account FROM refund_matches m WHERE m.credit_refund_id = f.credit_refund_id), NULL, NULL, f.reference
+       coalesce((SELECT l.account FROM bank_lines l WHERE l.bank_line_id = b.bank_line_id),
+         (SELECT m.account FROM refund_matches m WHERE m.credit_refund_id = f.credit_refund_id)), NULL, NULL, f.reference
 FROM credit_refunds f LEFT JOIN credit_refund_returns b USING (credit_refund_id);
 CALL grant_to_app('SELECT', 'balance_changes');
 
@@ -1175,6 +1245,7 @@ FROM bank_line_outcomes o JOIN bank_lines l USING (bank_line_id)
 WHERE o.needs_review AND o.outcome = 'ignored'
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.bank_line_id = o.bank_line_id)
   AND NOT EXISTS (SELECT FROM refund_matches m WHERE m.bank_line_id = o.bank_line_id)
+  AND (SELECT state FROM bank_line_states b WHERE b.bank_line_id = o.bank_line_id) = 'unbooked'
 UNION ALL
 SELECT 'bank_statement', 'bank-statement-' || s.bank_statement_id, NULL, s.currency, s.opening - s.expected, s.first_on,
        format('%s of account %s opens with %s, but %s ends with %s on %s: %s', s.file, s.account,

@@ -30,6 +30,18 @@ SELECT d.document_id, d.log_no, d.entry_on, d.issued_on, d.partner_id, d.currenc
 FROM document_taxes t JOIN documents d USING (document_id) WHERE t.tax <> 0;
 CALL grant_to_app('SELECT', 'document_amounts');
 
+-- The payments that were recorded by hand without our bank account, with the first bank line that shows them. The move
+-- to the line's account is entered on the first day whose books were open when the line was recorded.
+CREATE VIEW placed_payments AS
+SELECT DISTINCT ON (p.payment_id) p.payment_id, p.partner_id, p.currency, p.amount, p.reference, l.account,
+       l.bank_booked_on, s.log_no,
+       greatest(l.bank_booked_on, p.entry_on, (
+         SELECT (month_after(max(c.month)) || '-01')::date FROM book_closes c WHERE c.log_no < s.log_no)) AS entry_on
+FROM payments p JOIN payment_sources s USING (payment_id) JOIN bank_lines l USING (bank_line_id)
+WHERE p.source = 'hand' AND p.account = '' AND p.method <> 'link'
+ORDER BY p.payment_id, s.log_no;
+CALL grant_to_app('SELECT', 'placed_payments');
+
 -- Each SELECT below is one kind of fact, or all kinds of balance_changes, written in four lines:
 --   the fact, its id, its entry date and its true date
 --   debit: control account, the detail of its subaccount (a partner, our bank account), and the partner
@@ -92,6 +104,14 @@ SELECT 'payment_received', p.payment_id, p.entry_on, p.received_on,
 FROM payments p
 
 UNION ALL
+-- A payment was recorded by hand without its bank account, and a bank line showed the account later.
+SELECT 'payment_placed', s.payment_id, s.entry_on, s.bank_booked_on,
+       'assets:bank', s.account, s.partner_id,
+       'assets:bank', NULL, s.partner_id,
+       s.currency, s.amount, NULL, s.reference, s.log_no
+FROM placed_payments s
+
+UNION ALL
 SELECT 'payment_assigned', g.payment_assignment_id, g.entry_on, g.assigned_on,
        'liabilities:unapplied', g.from_partner_id, g.from_partner_id,
        'liabilities:unapplied', g.partner_id, g.partner_id,
@@ -108,9 +128,10 @@ SELECT 'payment_reversed', r.payment_reversal_id, r.entry_on, r.reversed_on,
             WHEN p.method = 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
        CASE WHEN r.kind = 'other' OR p.method = 'link' THEN NULL
             WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN NULL
-            ELSE p.account END, r.partner_id,
+            ELSE coalesce(l.account, p.account) END, r.partner_id,
        r.currency, r.amount, NULL, p.reference, r.log_no
 FROM payment_reversals r JOIN payments p USING (payment_id)
+LEFT JOIN bank_lines l ON l.bank_line_id = r.bank_line_id
 
 UNION ALL
 SELECT 'payment_reinstated', r.payment_reversal_id, i.entry_on, i.reinstated_on,
@@ -127,6 +148,19 @@ SELECT 'payout_received', o.payout_id, o.entry_on, o.received_on,
        'assets:processor', NULL, NULL,
        o.currency, o.amount, NULL, l.bank_reference, o.log_no
 FROM payouts o JOIN bank_lines l USING (bank_line_id)
+
+UNION ALL
+-- A booking moves the line's money from the account of the previous booking, or from our bank account.
+SELECT 'bank_booked', b.bank_booking_id, b.entry_on, b.booked_on,
+       CASE b.direction WHEN 'debit' THEN s.to_account ELSE s.from_account END,
+       CASE WHEN CASE b.direction WHEN 'debit' THEN b.booked_to ELSE p.booked_to END IS NULL THEN b.account END, NULL,
+       CASE b.direction WHEN 'debit' THEN s.from_account ELSE s.to_account END,
+       CASE WHEN CASE b.direction WHEN 'debit' THEN p.booked_to ELSE b.booked_to END IS NULL THEN b.account END, NULL,
+       b.currency, b.amount, NULL, l.bank_reference, b.log_no
+FROM bank_bookings b JOIN bank_lines l USING (bank_line_id)
+LEFT JOIN bank_bookings p ON p.bank_booking_id = b.previous
+CROSS JOIN LATERAL (
+  SELECT coalesce(p.booked_to, 'assets:bank') AS from_account, coalesce(b.booked_to, 'assets:bank') AS to_account) AS s
 
 UNION ALL
 -- The processor's fees. Together with the payout itself, this entry removes the whole amount of the payout's payments
@@ -200,11 +234,13 @@ UNION ALL SELECT undone_by, id, undone_recorded, undone_dated_on, undone_on FROM
 UNION ALL SELECT 'document_issued', document_id, log_no, issued_on, entry_on FROM documents
 UNION ALL SELECT 'document_voided', document_id, log_no, voided_on, entry_on FROM voids
 UNION ALL SELECT 'payment_received', payment_id, log_no, received_on, entry_on FROM payments
+UNION ALL SELECT 'payment_placed', payment_id, log_no, bank_booked_on, entry_on FROM placed_payments
 UNION ALL SELECT 'payment_assigned', payment_assignment_id, log_no, assigned_on, entry_on FROM payment_assignments
 UNION ALL SELECT 'payment_reversed', payment_reversal_id, log_no, reversed_on, entry_on FROM payment_reversals
 UNION ALL SELECT 'payment_reinstated', payment_reversal_id, log_no, reinstated_on, entry_on FROM payment_reinstatements
 UNION ALL SELECT 'payout_received', payout_id, log_no, received_on, entry_on FROM payouts
 UNION ALL SELECT 'payout_settled', payout_id, log_no, entry_on, entry_on FROM payout_settlements
+UNION ALL SELECT 'bank_booked', bank_booking_id, log_no, booked_on, entry_on FROM bank_bookings
 UNION ALL SELECT 'refund_matched', refund_match_id, log_no, paid_on, entry_on FROM refund_matches
 UNION ALL SELECT 'share_received', share_allocation_id, log_no, occurred_on, entry_on FROM share_allocations;
 

@@ -1,4 +1,4 @@
--- Facts: SHA-256 553296ccef240138b2ecd43673d40d20c25d071c4881e4eed4e7567264520438, without the role reckoner_app 728b7336bfc456a64d08315d4ff11b168f98938118f91616668c6bb291814883
+-- Facts: SHA-256 b1f3a11b7ae9ffb77d1f104d6fb9e4ce754add43096ead01a74fcc095045fdd6, without the role reckoner_app 9afee894628e57695bf0260e53fc7a8d586f091b5f8cd98252a7ce05492e5a19
 /*
 What the migrations make, in their order. Generated for reading: change a migration, then run npm run db:schema.
 Definitions and reasons stand in the migrations. The hash of an object changes with every part of its definition.
@@ -920,7 +920,7 @@ FACT bank_statements #8afe0ccc
     currency)
   references: (bank_file_id) of bank_files
   checks: bank_statement_has_account, bank_statement_adds_up
-FACT bank_lines #bc8605d3
+FACT bank_lines #fc398e61
   columns: bank_line_id bigint identity, account text, identity text, currency text, direction text, amount numeric,
     bank_booked_on date, value_on date null, bank_reference text null, references jsonb, text text,
     payer_name text null, payer_account text null, type text, is_reversal boolean, return_code text null, raw text
@@ -929,8 +929,9 @@ FACT bank_lines #bc8605d3
     bank_line_money (bank_line_id, currency, amount, direction)
   checks: bank_line_direction_known, bank_line_amount_positive, bank_line_minor_digits, bank_lines_text_kept,
     bank_lines_payer_name_kept, bank_lines_payer_account_kept, bank_lines_raw_kept
-  indexes: bank_lines_by_amount (currency, amount, bank_booked_on)
+  indexes: bank_lines_by_day (account, bank_booked_on), bank_lines_by_amount (currency, amount, bank_booked_on)
   triggers: personal_texts_kept
+FUNCTION signed_amount(line bank_lines) numeric #2bebd876
 FACT bank_statement_lines #f54d8740
   columns: bank_statement_id bigint, position integer, bank_line_id bigint, account text, currency text
   key: (bank_statement_id, position)
@@ -941,7 +942,7 @@ FACT bank_statement_lines #f54d8740
 FUNCTION equal_bank_lines(line_ids bigint[]) TABLE(bank_line_id bigint, equal_line_id bigint) #ecbfdf88
 VIEW bank_feeds #e90a0152
   columns: account, reported_to, balances_stated
-FACT payments #72b04be5
+FACT payments #98aae808
   columns: payment_id bigint identity, identity text, source text, partner_id text null, currency text, amount numeric,
     method text, account text, received_on date, entry_on date, reference text, payer_name text null,
     payer_account text null, recorded_at timestamptz, event_id bigint, opening_id bigint null, opening_number text null
@@ -954,8 +955,9 @@ FACT payments #72b04be5
     payment_has_reference, payment_opening_number_form, payment_of_an_opening, payment_entry_not_before_receipt,
     payment_minor_digits, payment_amount_limit, payments_reference_kept, payments_payer_name_kept,
     payments_payer_account_kept
-  indexes: payments_of_opening (opening_id), payments_by_amount (currency, amount), payments_by_entry brin (entry_on),
-    payments_of_partner (partner_id), payments_of_payer (payer_account)
+  indexes: payments_of_opening (opening_id), payments_by_amount (currency, amount),
+    payments_without_account (payment_id), payments_by_entry brin (entry_on), payments_of_partner (partner_id),
+    payments_of_payer (payer_account)
   triggers: entry_books_open, personal_texts_kept
 FACT payment_sources #adeea87f
   columns: identity text, payment_id bigint, source text, reference text, bank_line_id bigint null,
@@ -1014,7 +1016,8 @@ FACT payment_suggestions #a333206c
   checks: payment_suggestion_positive, payment_suggestion_confidence_range, payment_suggestion_says_why,
     payment_suggestion_of_one_thing, payment_suggestion_not_itself
   triggers: personal_texts_kept
-FACT payment_reversals #0d9df4ea
+FUNCTION is_bookable(account text) boolean #772eb3fd
+FACT payment_reversals #0457f985
   columns: payment_reversal_id bigint identity, identity text, payment_id bigint, partner_id text null, currency text,
     amount numeric, kind text, code text null, reason text, bank_line_id bigint null, duplicate_of bigint null,
     booked_to text null, reversed_on date, entry_on date, recorded_at timestamptz, event_id bigint
@@ -1024,10 +1027,10 @@ FACT payment_reversals #0d9df4ea
   references: (partner_id) of partners, (bank_line_id) of bank_lines, (duplicate_of) of payments,
     (event_id) of audit_events, payment_reversal_in_its_currency (payment_id, currency) of payments
   checks: payment_reversal_positive, payment_reversal_kind_known, payment_reversal_has_reason,
-    payment_reversal_account_form, payment_reversal_account_not_ours, payment_reversal_names_the_other,
-    payment_reversal_names_the_account, payment_reversal_not_of_itself
+    payment_reversal_account_bookable, payment_reversal_names_the_other, payment_reversal_names_the_account,
+    payment_reversal_not_of_itself
   indexes: payment_reversals_of_payment (payment_id)
-  triggers: entry_books_open, payment_within_amount
+  triggers: entry_books_open, payment_within_amount, reversal_of_line_once
 FACT payment_reinstatements #32bf3f64
   columns: payment_reversal_id bigint, partner_id text null, reinstated_on date, entry_on date, recorded_at timestamptz,
     event_id bigint
@@ -1073,7 +1076,7 @@ FACT bank_line_outcomes #7b42b0af
     bank_line_outcomes_reason_kept
   indexes: bank_line_outcomes_of_payment (payment_id), bank_line_outcomes_to_review (bank_line_id)
   triggers: personal_texts_kept
-FACT credit_refunds #e233cfd8
+FACT credit_refunds #2729ad6e
   columns: credit_refund_id bigint identity, document_id bigint, partner_id text, currency text, amount numeric,
     method text, account text, reference text, refunded_on date, entry_on date, recorded_at timestamptz, event_id bigint
   key: (credit_refund_id)
@@ -1082,14 +1085,15 @@ FACT credit_refunds #e233cfd8
   checks: credit_refund_positive, credit_refund_method_known, credit_refunds_reference_kept
   indexes: credit_refunds_of_document (document_id), credit_refunds_recorded (recorded_at)
   triggers: document_not_overpaid, entry_books_open, held_credit_not_used, personal_texts_kept
-FACT credit_refund_returns #b03b8157
-  columns: credit_refund_id bigint, reason text, returned_on date, entry_on date, recorded_at timestamptz,
-    event_id bigint
+FACT credit_refund_returns #4fdd6964
+  columns: credit_refund_id bigint, bank_line_id bigint null, reason text, returned_on date, entry_on date,
+    recorded_at timestamptz, event_id bigint
   key: (credit_refund_id)
-  references: (credit_refund_id) of credit_refunds, (event_id) of audit_events
+  unique: credit_refund_return_of_a_line_once (bank_line_id)
+  references: (credit_refund_id) of credit_refunds, (bank_line_id) of bank_lines, (event_id) of audit_events
   checks: credit_refund_return_has_reason
-  triggers: entry_books_open
-FACT refund_matches #cb58990a
+  triggers: entry_books_open, refund_return_of_line_once
+FACT refund_matches #f8c926b0
   columns: refund_match_id bigint identity, bank_line_id bigint, account text, currency text, amount numeric,
     direction text, credit_refund_id bigint null, payment_reversal_id bigint null, paid_on date, entry_on date,
     evidence jsonb, recorded_at timestamptz, event_id bigint
@@ -1102,6 +1106,18 @@ FACT refund_matches #cb58990a
   checks: refund_match_goes_out, refund_match_says_why, refund_match_of_one_refund
   indexes: refund_matches_of_line (bank_line_id)
   triggers: entry_books_open, personal_texts_kept, refund_match_of_line_once
+FACT bank_bookings #cf83e0d8
+  columns: bank_booking_id bigint identity, bank_line_id bigint, previous bigint null, account text, currency text,
+    amount numeric, direction text, booked_to text null, reason text, booked_on date, entry_on date,
+    recorded_at timestamptz, event_id bigint
+  key: (bank_booking_id)
+  unique: bank_booking_of_line (bank_booking_id, bank_line_id), bank_booking_replaces_one (bank_line_id, previous)
+  references: (event_id) of audit_events, bank_booking_replaces_its_own (previous, bank_line_id) of bank_bookings,
+    bank_booking_is_its_line (bank_line_id, currency, amount, direction) of bank_lines,
+    bank_booking_of_its_account (bank_line_id, account, currency) of bank_lines
+  checks: bank_booking_account_bookable, bank_booking_has_reason, bank_booking_begins_with_account
+  indexes: bank_bookings_replaced (previous)
+  triggers: bank_booking_of_line_once, entry_books_open
 FUNCTION payload_hash(payload jsonb) text #e6bb5181
 TABLE processor_events #42d42d6b
   columns: processor_event_id bigint identity, account text, id text, type text, livemode boolean, created timestamptz,
@@ -1166,7 +1182,12 @@ VIEW live_credit_refunds #6a49fd0f
 VIEW live_refund_matches #68cd512e
   columns: refund_match_id, bank_line_id, account, currency, amount, direction, credit_refund_id, payment_reversal_id,
     paid_on, entry_on, evidence, recorded_at, event_id, log_no
-FUNCTION refuse_line_of_two_refunds() trigger #6a214138
+VIEW live_bank_bookings #ac079776
+  columns: bank_booking_id, bank_line_id, previous, account, currency, amount, direction, booked_to, reason, booked_on,
+    entry_on, recorded_at, event_id, log_no
+VIEW bank_line_states #9b90189e
+  columns: bank_line_id, payment_id, booked_to, reason, state
+FUNCTION refuse_line_of_two_kinds() trigger #64a779b5
 VIEW payment_balances #ea4e04cf
   columns: payment_id, partner_id, currency, amount, applied, reversed, unapplied, status, stays
 TABLE book_open_documents #7e9e68f5
@@ -1193,7 +1214,7 @@ VIEW payment_cash #c8c00830
   columns: payment_id, partner_id, amount
 VIEW payer_accounts #a4e1568a
   columns: payer_account, partner_id, payer_name, by_finance, payments, last_received_on
-VIEW balance_changes #46ba4a25
+VIEW balance_changes #e57f0acf
   columns: document_id, document, changes, fact, id, amount, entry_on, dated_on, recorded, undone, undone_by, undone_on,
     undone_dated_on, undone_recorded, undone_at, debit, credit, bank_account, returned_to, payment_id, credit_note_id,
     reference
@@ -1220,7 +1241,7 @@ VIEW suggested_duplicates #c3b5339d
   columns: payment_id, received_on, of
 VIEW possible_duplicates #fa0094fb
   columns: payment_id, received_on, of
-VIEW payment_exceptions #1b5d0a6f
+VIEW payment_exceptions #e34b6c7d
   columns: kind, exception, partner_id, currency, amount, since, reason
 FUNCTION refuse_overdrawn_payment() trigger #308abbec
 FUNCTION refuse_cash_of_another_partner() trigger #d958370f
@@ -1393,10 +1414,12 @@ FUNCTION csv_cell(value text) text #a1bdb2cc
 VIEW document_amounts #16c032c2
   columns: document_id, log_no, entry_on, issued_on, partner_id, currency, number, account, billed, billed_detail,
     amount
-VIEW journal_entries #c19e8995
+VIEW placed_payments #56de466f
+  columns: payment_id, partner_id, currency, amount, reference, account, bank_booked_on, log_no, entry_on
+VIEW journal_entries #28d5ecd5
   columns: fact, log_no, entry_on, dated_on, debit, debit_detail, debit_partner, credit, credit_detail, credit_partner,
     currency, amount, document, reference, recorded
-VIEW dated_facts #153c6fc9
+VIEW dated_facts #14cfc5d0
   columns: fact, id, log_no, dated_on, entry_on
 VIEW journal_of_facts #bc944670
   columns: month, entry_on, dated_on, fact, log_no, control, account, partner_id, policy_id, currency, amount, document,
@@ -1519,11 +1542,12 @@ GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_eve
   bank_statements, bank_lines, bank_statement_lines, payments, payment_sources, payment_assignments,
   forgotten_payer_accounts, payment_applications, small_differences, payment_suggestions, payment_reversals,
   payment_reinstatements, payment_unapplications, payouts, payout_settlements, payout_payments, bank_line_outcomes,
-  credit_refunds, credit_refund_returns, refund_matches, processor_events, processor_event_outcomes, disputes,
-  dispute_outcomes, payment_exception_closings, processor_event_erasures, book_open_documents, book_unapplied_cash,
-  reminders, settlement_files, settlement_lines, balance_transactions, processor_readings, share_allocations,
-  balance_transaction_closings, reversal_evidence, missing_shares, share_payments, payout_contents, account_payouts,
-  partner_events, approval_requests, approval_decisions, gl_exports, gl_export_lines, gl_export_files TO reckoner_app;
+  credit_refunds, credit_refund_returns, refund_matches, bank_bookings, processor_events, processor_event_outcomes,
+  disputes, dispute_outcomes, payment_exception_closings, processor_event_erasures, book_open_documents,
+  book_unapplied_cash, reminders, settlement_files, settlement_lines, balance_transactions, processor_readings,
+  share_allocations, balance_transaction_closings, reversal_evidence, missing_shares, share_payments, payout_contents,
+  account_payouts, partner_events, approval_requests, approval_decisions, gl_exports, gl_export_lines,
+  gl_export_files TO reckoner_app;
 GRANT INSERT, SELECT, UPDATE ON passkey_uses, partners, partner_arrangements, policies, client_uses, presentation,
   emails, account_months, published_marks, webhooks TO reckoner_app;
 GRANT SELECT ON schema_records, active_users, present_roles, present_work_assignments, open_pauses, partner_payers,
@@ -1531,11 +1555,12 @@ GRANT SELECT ON schema_records, active_users, present_roles, present_work_assign
   open_invoice_disputes, instructions_in_force, document_emails, latest_emails, latest_other_emails, unfinished_emails,
   document_email_history, current_links, ordered_payments, payment_link_history, printed_links, bank_feeds,
   last_dispute_outcomes, live_payment_applications, live_small_differences, document_bank_charges,
-  live_payment_reversals, live_credit_refunds, live_refund_matches, payment_balances, unapplied_payments, payment_cash,
-  payer_accounts, balance_changes, document_balances, open_documents, applicable_credit, payment_history, opening_sums,
-  opening_differences, bank_statement_breaks, suggested_duplicates, possible_duplicates, payment_exceptions,
-  account_sources, account_partners, routed_quotes, unattributed_balance_transactions, unexplained_balance_transactions,
-  live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows, document_amounts,
-  journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal, journal_months, journal_of_row_months,
-  partner_event_facts, gl_export_states, gl_unexported_months TO reckoner_app;
+  live_payment_reversals, live_credit_refunds, live_refund_matches, live_bank_bookings, bank_line_states,
+  payment_balances, unapplied_payments, payment_cash, payer_accounts, balance_changes, document_balances,
+  open_documents, applicable_credit, payment_history, opening_sums, opening_differences, bank_statement_breaks,
+  suggested_duplicates, possible_duplicates, payment_exceptions, account_sources, account_partners, routed_quotes,
+  unattributed_balance_transactions, unexplained_balance_transactions, live_missing_shares, expected_account_payouts,
+  arrived_account_payouts, billed_rows, document_amounts, placed_payments, journal_entries, dated_facts,
+  journal_of_facts, journal_of_rows, journal, journal_months, journal_of_row_months, partner_event_facts,
+  gl_export_states, gl_unexported_months TO reckoner_app;
 GRANT SELECT, USAGE ON SEQUENCE audit_events_event_id_seq, log_numbers TO reckoner_app;

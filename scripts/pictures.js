@@ -28,11 +28,28 @@ const PICTURES = [
 ];
 /** Every screen, for developers who change them. */
 const SCREENS = [
-  ...['close', 'close/2026-10', 'queue', 'payments', 'payments/all', 'payments/1', 'payments/2', 'payments/3'],
+  ...[
+    'close',
+    'close/2026-10',
+    'queue',
+    'payments',
+    'payments/all',
+    'payments/lines',
+    'payments/1',
+    'payments/2',
+    'payments/3',
+  ],
   ...['invoices', 'invoices/INV-2026-000002', 'invoices/INV-2026-000009', 'invoices/CN-2026-000001'],
   ...['partners', 'partners/p-harbour-lights', 'partners/p-harbour-lights/statement'],
   ...['partners/p-harbour-lights/terms', 'partners/p-harbour-lights/emails', 'aging', 'reports/coverage'],
-  ...['reports/close', 'reports/trial-balance', 'accounts', 'audit', 'audit/checkpoints'],
+  ...[
+    'reports/close',
+    'reports/trial-balance',
+    'reports/bank-reconciliation',
+    'accounts',
+    'audit',
+    'audit/checkpoints',
+  ],
   ...['audit/checks', 'audit/settings', 'audit/packs', 'audit/packs/2026-08', 'settings', 'account', 'approvals'],
   ...['actions/invoice.void?number=INV-2026-000009', 'actions/payment.import', 'search?q=harbour', 'nothing'],
 ];

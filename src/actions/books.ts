@@ -123,7 +123,18 @@ function describeBooks(
 /** Returns nothing if no file states balances. */
 function describeBalances({ month, bank_balances: balances }: BooksReport): string[] {
   if (balances.length === 0) return [];
-  const before = balances.filter((each) => Number(each.before_first_statement) !== 0);
+  const reasons = balances.flatMap((each) =>
+    (
+      [
+        [each.before_first_statement, 'was there before its first statement'],
+        [each.not_in_books, 'is on its statements, but not in the books'],
+        [each.in_transit, 'is in the books, but on no statement yet'],
+        [each.unexplained, 'is explained by no line: a file may be missing'],
+      ] as const
+    ).flatMap(([amount, why]) =>
+      Number(amount) === 0 ? [] : [`${groupThousands(amount)} ${each.currency} of ${each.account} ${why}.`],
+    ),
+  );
   return [
     '',
     table(
@@ -134,11 +145,7 @@ function describeBalances({ month, bank_balances: balances }: BooksReport): stri
         each.currency,
       ]),
     ),
-    ...before.map(
-      (each) =>
-        `${groupThousands(each.before_first_statement)} ${each.currency} was in ${each.account} before its first ` +
-        'statement.',
-    ),
+    ...reasons,
     '',
   ];
 }

@@ -3,8 +3,10 @@ import { applyCredit, type PlacedCredit, unapplyCredit } from '../documents/plac
 import { failpoint } from '../failpoint.ts';
 import { Amount, moneyText } from '../money.ts';
 import { enteredLater } from '../payments/context.ts';
+import { REFUND_METHODS } from '../payments/enums.ts';
 import { type Refund, refundCredit, returnRefund } from '../payments/refund.ts';
 import { defineAction, type Report } from './action.ts';
+import { BANK_LINE } from './bank.ts';
 import { documentFacts, documentNumbered, followBalance, partnersOfDocuments } from './documents.ts';
 import { amount, choice, date, flag, line, onLatestDate, text } from './fields.ts';
 
@@ -74,8 +76,6 @@ async function reportPlaced(tx: Transaction, placed: PlacedCredit, what: string)
   };
 }
 
-export const REFUND_METHODS = ['ach', 'wire', 'other'] as const;
-
 export const creditRefund = defineAction({
   name: 'credit.refund',
   command: { arguments: { number: '<credit-note>' } },
@@ -114,6 +114,7 @@ export const creditRefundReturned = defineAction({
     number: CREDIT_NOTE(),
     reason: line('Reason', 'Why the latest refund came back. It is recorded.'),
     amount: amount('Amount', 'Only the latest refund of this amount. Default: the latest refund.').optional(),
+    bankLineId: BANK_LINE('The credit that returned the refund.').optional(),
     on: date('On', 'The date of the return. Default: today.').optional(),
   },
   subject: ({ number }) => number,

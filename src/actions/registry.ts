@@ -27,6 +27,8 @@ export const LOADING = {
   'payment.forget_account': () => import('./payment/payer.ts').then((actions) => actions.paymentForgetAccount),
   'payment.settle': () => import('./payment/payout.ts').then((actions) => actions.paymentSettle),
   'payment.close_exception': () => import('./payment/exception.ts').then((actions) => actions.paymentCloseException),
+  'bank.book': () => import('./bank.ts').then((actions) => actions.bankBook),
+  'bank.unbook': () => import('./bank.ts').then((actions) => actions.bankUnbook),
   'credit.apply': () => import('./credit.ts').then((actions) => actions.creditApply),
   'credit.unapply': () => import('./credit.ts').then((actions) => actions.creditUnapply),
   'credit.refund': () => import('./credit.ts').then((actions) => actions.creditRefund),

@@ -112,6 +112,14 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       actionCommand(loadAction('payment.close_exception')),
     ],
   ],
+  bank: [
+    "List bank lines, and book those that are not customers' money",
+    () => [
+      listCommand(import('../lists/bank-lines.ts').then(({ bankLines }) => bankLines)),
+      actionCommand(loadAction('bank.book')),
+      actionCommand(loadAction('bank.unbook')),
+    ],
+  ],
   credit: [
     'Apply open credit to invoices, unapply it, refund it',
     () => [
@@ -148,6 +156,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/report/aging.ts'),
       import('./commands/report/statement.ts'),
       import('./commands/report/trial-balance.ts'),
+      import('./commands/report/bank-reconciliation.ts'),
       import('./commands/report/close.ts'),
       import('./commands/report/coverage.ts'),
       import('./commands/report/tax.ts'),

@@ -213,6 +213,13 @@ export const settingsSchema = z
     reversals: reversalsSchema.prefault({}),
     /** Names in bank lines that identify payouts of the processor. */
     payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
+    /**
+     * The codes of bank lines that are certainly the bank's own charges, as BAI2 types or as sub-families of ISO 20022.
+     * Debits with such a code are booked to bank charges when they are imported.
+     */
+    bank_charge_codes: z
+      .array(z.string().regex(/^[A-Za-z0-9]{3,10}$/, 'must be a code such as 698 or CHRG'))
+      .default(['524', '564', '567', '661', '698', 'CHRG', 'COMM', 'FEES']),
     /** Partners for which a month may close without rows. `true`: no feed is expected from any partner. */
     allow_empty: z.union([z.boolean(), z.array(line(128))]).default(false),
     /**

@@ -3,6 +3,7 @@ import { refuse } from '../errors/refusals.ts';
 import { readFile } from '../general-ledger/exports.sql.ts';
 import { glListSheet } from '../general-ledger/list.ts';
 import type { Shared } from '../http/shared.ts';
+import { bankLines } from '../lists/bank-lines.ts';
 import { cashApplication } from '../lists/cash-application.ts';
 import { checkpoints } from '../lists/checkpoints.ts';
 import { clients } from '../lists/clients.ts';
@@ -15,6 +16,7 @@ import { users } from '../lists/users.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
+import { bankReconciliationSheet } from '../reports/bank-reconciliation.ts';
 import { actionHref } from './action-link.tsx';
 import { readListSheet } from './list.tsx';
 import { addList } from './list-route.tsx';
@@ -26,6 +28,7 @@ import { agingScreen, readAging, sheetOfAging } from './screens/aging.tsx';
 import { checksScreen, packsScreen, readChecks, readPacks, settingsLogScreen } from './screens/audit.tsx';
 import { auditEventsScreen, readAuditEvents } from './screens/audit-events.tsx';
 import { AuditMenu } from './screens/audit-menu.tsx';
+import { bankReconciliationScreen, readBankReconciliation } from './screens/bank-reconciliation.tsx';
 import { checkpointScreen, readCheckpoint, TakeCheckpoint } from './screens/checkpoints.tsx';
 import { closeScreen, readClose } from './screens/close.tsx';
 import { closePreviewScreen, readClosePreview } from './screens/close-preview.tsx';
@@ -43,7 +46,7 @@ import {
 } from './screens/partner-statement.tsx';
 import { partnerTermsScreen, readPartnerTerms } from './screens/partner-terms.tsx';
 import { PartnerActions, StateFeed } from './screens/partners.tsx';
-import { AllPaymentsTab, PaymentActions, paymentsScreen, readPayments } from './screens/payments.tsx';
+import { AllPaymentsTab, BankLinesTab, PaymentActions, paymentsScreen, readPayments } from './screens/payments.tsx';
 import { InviteUser, SettingsMenu } from './screens/people.tsx';
 import { readReceipt, receiptScreen } from './screens/receipt.tsx';
 import { ReportsMenu } from './screens/reports-menu.tsx';
@@ -142,6 +145,10 @@ function addPayments(routes: Routes): void {
     ...{ list: payments, place: 'payments', title: 'Payments' },
     ...{ Actions: PaymentActions, Above: AllPaymentsTab },
   });
+  addList(routes, '/payments/lines', {
+    ...{ list: bankLines, place: 'payments', title: 'Payments', lead: 'every line of the bank' },
+    ...{ Actions: PaymentActions, Above: BankLinesTab },
+  });
   redirect('/payments/import', PARTNERS, () => actionHref('payment.import'));
   redirect('/payments/record', PARTNERS, () => actionHref('payment.record'));
   screen(
@@ -185,6 +192,13 @@ function addReports(routes: Routes): void {
     (tx, { query, today }) => readTrialBalance(tx, query, { today }),
     trialBalanceScreen,
     sheetOfTrialBalance,
+  );
+  screen(
+    '/reports/bank-reconciliation',
+    LEDGER,
+    (tx, { query, today }) => readBankReconciliation(tx, query, { today }),
+    bankReconciliationScreen,
+    bankReconciliationSheet,
   );
   addList(routes, '/reports/cash-application', {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },

@@ -88,6 +88,9 @@ for (const { month, file, close, now } of MONTHS) {
 }
 
 const last = MONTHS[MONTHS.length - 1]?.now ?? '';
+// The statement has the bank's own charges only. It gives the account an opening balance.
+say('payment import 2026-09-bank.bai', reckoner(['payment', 'import', join(DATA, '2026-09-bank.bai')], last));
+say('report bank-reconciliation', reckoner(['report', 'bank-reconciliation'], last));
 const documents = JSON.parse(reckoner(['--json', 'invoice', 'list'], last)) as DocumentJson[];
 const folder = join(HOME, 'pdf');
 mkdirSync(folder, { recursive: true });

@@ -48,7 +48,13 @@ export interface ExceptionSuggestion {
   readonly amount: string;
   readonly balance: string | null;
   readonly confidence: string;
-  readonly evidence: { readonly why: string; readonly set?: readonly string[]; readonly fee?: string };
+  readonly evidence: {
+    readonly why: string;
+    readonly set?: readonly string[];
+    readonly fee?: string;
+    /** The bank states `same_as` again, with the amount of this payment. */
+    readonly corrects?: true;
+  };
   readonly less: readonly { readonly number: string; readonly balance: string }[];
   /** For a possible duplicate: whether the payment can be reversed as a duplicate. */
   readonly reversible: boolean;
@@ -115,6 +121,18 @@ export function readExceptionalPayments(tx: Transaction, ids: readonly string[])
      WHERE b.unapplied > 0`,
     { ids },
   );
+}
+
+/** Reads the bank's texts and names of lines, by exception. */
+export async function readLineTexts(tx: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
+  const rows = await query<{ exception: string; text: string }>(
+    tx,
+    `SELECT 'line-' || bank_line_id AS exception,
+            concat_ws(' · ', nullif(personal(text), ''), personal(payer_name), bank_reference) AS text
+     FROM bank_lines WHERE bank_line_id = ANY (:ids::bigint[])`,
+    { ids },
+  );
+  return new Map(rows.map(({ exception, text }) => [exception, text]));
 }
 
 /**

@@ -23,6 +23,7 @@ import {
   type PaymentException,
   readExceptionalPayments,
   readExceptions,
+  readLineTexts,
 } from './exceptions.sql.ts';
 import { type PresentMatch, readPresentMatches } from './present-suggestions.ts';
 
@@ -39,7 +40,12 @@ export const EXCEPTION_NAMES: Readonly<Record<ExceptionKind, string>> = {
   waiting_event: 'waiting event',
 };
 
-function endsOf({ kind, exception, amount }: Pick<PaymentException, 'kind' | 'exception' | 'amount'>): Remedy[] {
+function endsOf({
+  kind,
+  exception,
+  amount,
+  reason,
+}: Pick<PaymentException, 'kind' | 'exception' | 'amount'> & { reason?: string }): Remedy[] {
   const id = /\d+$/.exec(exception)?.[0] ?? '';
   const apply = (when?: string) => toDo('Apply it', 'payment.apply', { paymentId: id }, when);
   const close = (label: string, when?: string) => toDo(label, 'payment.close_exception', { exception }, when);
@@ -56,22 +62,36 @@ function endsOf({ kind, exception, amount }: Pick<PaymentException, 'kind' | 'ex
     suggestion: [apply()],
     unapplied_cash: [apply(), reverse('refunded', 'once it is paid back')],
     payout: [toDo('Record its contents', 'payment.settle', { payoutId: id })],
-    bank_line: [
-      amount?.startsWith('-')
-        ? toDo(
-            'Reverse the payment',
-            'payment.reverse',
-            { kind: 'returned' },
-            'if the debit is the return of a payment',
-          )
-        : toDo('Record the return', 'credit.refund_returned', {}, 'if a refund came back'),
-      close('Close it'),
-    ],
+    bank_line: [...endsOfLine(id, amount, reason), close('Close it')],
     bank_statement: [toDo('Import the missing file', 'payment.import'), close('Close it', 'if no file is missing')],
     event: [close('Close it')],
     waiting_event: [],
   };
   return [...ends[kind]];
+}
+
+/**
+ * The remedies of a bank line. The reason of its outcome is our own sentence (bank-import/returns.ts and decide.ts),
+ * which names the payment or the credit note that the line is about.
+ */
+function endsOfLine(bankLineId: string, amount: string | null, reason = ''): Remedy[] {
+  const [, paymentId] = /\bpayment (\d+)/.exec(reason) ?? [];
+  const [number] = /\bCN-\d{4}-\d+/.exec(reason) ?? [];
+  const why = 'returned by the bank';
+  const about = amount?.startsWith('-')
+    ? toDo(
+        'Reverse the payment',
+        'payment.reverse',
+        { ...(paymentId !== undefined && { paymentId }), kind: 'returned', bankLineId, reason: why },
+        'if the debit is the return of a payment',
+      )
+    : toDo(
+        'Record the return',
+        'credit.refund_returned',
+        { ...(number !== undefined && { number }), bankLineId, reason: why },
+        'if a refund came back',
+      );
+  return [about, toDo('Book it', 'bank.book', { bankLineId }, "if it is not a customer's money")];
 }
 
 /** A suggestion. `accepts` is null if no single command accepts the suggestion unchanged. */
@@ -110,6 +130,8 @@ export async function describeExceptions(
 ): Promise<ListedException[]> {
   const ids = exceptions.flatMap(({ exception }) => /^payment-(\d+)$/.exec(exception)?.[1] ?? []);
   const stored = ids.length === 0 ? [] : await readExceptionalPayments(tx, ids);
+  const lines = exceptions.flatMap(({ exception }) => /^line-(\d+)$/.exec(exception)?.[1] ?? []);
+  const texts = lines.length === 0 ? new Map<string, string>() : await readLineTexts(tx, lines);
   const present = await readPresentMatches(tx, settings, stored);
   const payments = new Map(
     stored.map((each) => {
@@ -120,7 +142,9 @@ export async function describeExceptions(
   );
   return exceptions.map((each) => {
     const payment = payments.get(each.exception);
-    return payment === undefined ? otherException(each) : paymentException(each, payment);
+    return payment === undefined
+      ? otherException(each, texts.get(each.exception) ?? null)
+      : paymentException(each, payment);
   });
 }
 
@@ -159,9 +183,9 @@ function presentKind(exception: PaymentException, payment: MatchedPayment): Pick
   };
 }
 
-const otherException = (exception: PaymentException): ListedException => ({
+const otherException = (exception: PaymentException, text: string | null): ListedException => ({
   ...exception,
-  ...{ payment_id: null, partner_name: null, payer: null, reference: null, text: null, sets: [], suggestions: [] },
+  ...{ payment_id: null, partner_name: null, payer: null, reference: null, text, sets: [], suggestions: [] },
   remedies: endsOf(exception),
 });
 
@@ -216,11 +240,16 @@ function setsOf({ payment_id, currency, unapplied, suggestions }: ExceptionalPay
   return [...sets.values()];
 }
 
+const CORRECTED = 'the bank corrected its amount';
+
 function acceptable(payment: ExceptionalPayment, suggestion: ExceptionSuggestion): Acceptable {
   const { payment_id } = payment;
   const { number, same_as, partner_id, amount, confidence, evidence, reversible } = suggestion;
   const duplicate = toDo('Reverse it as a duplicate', 'payment.reverse', {
     ...{ paymentId: String(payment_id), kind: 'duplicate', reason: 'recorded twice', duplicateOf: String(same_as) },
+  });
+  const corrected = toDo('Reverse the first', 'payment.reverse', {
+    ...{ paymentId: String(same_as), kind: 'returned', reason: CORRECTED },
   });
   const applied =
     number === null ? undefined : applying(payment_id, [number], { creditNotes: creditBeside(payment, suggestion) });
@@ -231,7 +260,7 @@ function acceptable(payment: ExceptionalPayment, suggestion: ExceptionSuggestion
     amount,
     confidence,
     why: evidence.why,
-    accepts: applied ?? (reversible ? duplicate : null),
+    accepts: applied ?? (evidence.corrects ? corrected : reversible ? duplicate : null),
   };
 }
 
@@ -247,10 +276,18 @@ function creditBeside({ currency, unapplied }: ExceptionalPayment, { balance, le
 
 function remediesWithoutSuggestion(
   { kind, exception, amount }: PaymentException,
-  { payment_id, account_partner, unapplied, currency }: MatchedPayment,
+  { payment_id, account_partner, unapplied, currency, suggestions }: MatchedPayment,
 ): Remedy[] {
   const paymentId = String(payment_id);
-  if (kind === 'possible_duplicate') return endsOf({ kind, exception, amount }).slice(1);
+  if (kind === 'possible_duplicate') {
+    const correction = { paymentId, kind: 'returned', reason: CORRECTED };
+    return [
+      ...(suggestions.some(({ evidence }) => evidence.corrects)
+        ? [toDo('Reverse it', 'payment.reverse', correction, 'if the first amount is right')]
+        : []),
+      ...endsOf({ kind, exception, amount }).slice(1),
+    ];
+  }
   const apply = toDo('Apply it', 'payment.apply', { paymentId });
   if (kind === 'unknown_payer') {
     const partnerId = account_partner === null ? {} : { partnerId: account_partner };

@@ -95,7 +95,7 @@ export function readUnmatchedDebits(
      FROM bank_lines l JOIN bank_line_outcomes o USING (bank_line_id)
      WHERE l.currency = :currency AND l.amount = :amount::numeric AND l.direction = 'debit'
        AND o.outcome IN ('ignored', 'refund') AND NOT l.is_reversal AND l.return_code IS NULL
-       AND NOT EXISTS (SELECT FROM live_refund_matches x WHERE x.bank_line_id = l.bank_line_id)
+       AND (SELECT state FROM bank_line_states s WHERE s.bank_line_id = l.bank_line_id) = 'unbooked'
      ORDER BY l.bank_booked_on, l.bank_line_id`,
     { currency, amount },
   );

@@ -40,12 +40,13 @@ export function readRefunds(
 export async function insertRefundReturn(
   tx: Transaction,
   { now, eventId, earliest }: PaymentContext,
-  returned: { refundId: number; reason: string; on: string },
+  returned: { refundId: number; bankLineId: number | null; reason: string; on: string },
 ): Promise<string> {
   const { entry_on } = await queryOne<{ entry_on: string }>(
     tx,
-    `INSERT INTO credit_refund_returns (credit_refund_id, reason, returned_on, entry_on, recorded_at, event_id)
-     SELECT f.credit_refund_id, :reason, :on::date,
+    `INSERT INTO credit_refund_returns (
+       credit_refund_id, bank_line_id, reason, returned_on, entry_on, recorded_at, event_id)
+     SELECT f.credit_refund_id, :bankLineId::bigint, :reason, :on::date,
             greatest(:on::date, f.entry_on, :earliest::date), :now::timestamptz, :eventId::bigint
      FROM credit_refunds f WHERE f.credit_refund_id = :refundId
      RETURNING entry_on`,

@@ -9,7 +9,9 @@ import { positiveAmount } from '../errors/amounts.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { normalizeReference } from './bank/statement.ts';
+import { openLine } from './bank-booking.ts';
 import { type Caller, dayOfAction, lockPayments, openPaymentContext } from './context.ts';
+import type { RefundMethod } from './enums.ts';
 import { type PayableRow, readPayable } from './open-items.sql.ts';
 import { matchRecordedRefunds } from './outgoing-refunds.ts';
 import { insertRefund, insertRefundReturn, readRefunds } from './refund.sql.ts';
@@ -20,7 +22,7 @@ interface RefundRequest {
   readonly amount?: string | undefined;
   /** Allows a second refund with the amount and reference of an earlier refund. */
   readonly again?: boolean | undefined;
-  readonly method: 'ach' | 'wire' | 'other';
+  readonly method: RefundMethod;
   readonly reference: string;
   readonly on?: string | undefined;
 }
@@ -97,11 +99,20 @@ export async function returnRefund(
     number,
     reason,
     amount: over,
+    bankLineId,
     on,
-  }: { number: string; reason: string; amount?: string | undefined; on?: string | undefined },
+  }: {
+    number: string;
+    reason: string;
+    amount?: string | undefined;
+    /** The bank's credit line. Its amount and day are the defaults. */
+    bankLineId?: number | undefined;
+    on?: string | undefined;
+  },
 ): Promise<Refund> {
   const { document_id, partner_id, currency } = await lockCreditNote(tx, number);
-  const asked = over === undefined ? undefined : positiveAmount(over, currency);
+  const line = bankLineId === undefined ? undefined : await openLine(tx, bankLineId, 'credit', currency);
+  const asked = line?.amount ?? (over === undefined ? undefined : positiveAmount(over, currency));
   const refund = (await readRefunds(tx, document_id)).find(
     (each) => asked === undefined || Amount.of(each.amount, currency).equals(asked),
   );
@@ -109,13 +120,18 @@ export async function returnRefund(
     throw notRefundable(number, `it has no refund${asked ? ` of ${asked.forPeople()}` : ''} that could be returned`);
   }
   const what = `${number} was refunded`;
-  const returnedOn = dayOfAction(caller, on, { earliest: refund.refunded_on, what });
+  const returnedOn = dayOfAction(caller, on, {
+    ...{ earliest: refund.refunded_on, what },
+    ...(line !== undefined && { otherwise: line.booked_on }),
+  });
   const context = await openPaymentContext(tx, caller, {
     action: 'credit.refund_returned',
     subject: number,
     details: { amount: refund.amount, currency, reason },
   });
-  const entry_on = await insertRefundReturn(tx, context, { refundId: refund.credit_refund_id, reason, on: returnedOn });
+  const entry_on = await insertRefundReturn(tx, context, {
+    ...{ refundId: refund.credit_refund_id, bankLineId: bankLineId ?? null, reason, on: returnedOn },
+  });
   const amount = Amount.of(refund.amount, currency).toString();
   return { number, partner_id, currency, amount, refunded_on: refund.refunded_on, returned_on: returnedOn, entry_on };
 }

@@ -11,6 +11,7 @@ import { fieldName } from '../field-names.ts';
 import type { Amount } from '../money.ts';
 import { toDo } from '../remedy.ts';
 import { money, paymentState, remaining, smaller } from './apply.ts';
+import { openLine, refuseUnbookable } from './bank-booking.ts';
 import {
   type Caller,
   dayOfAction,
@@ -82,6 +83,8 @@ export interface ReverseRequest {
   /** Default day: today. For a duplicate and for `other`, the default is the day when the payment was received. */
   readonly on?: string | undefined;
   readonly duplicateOf?: number | undefined;
+  /** For `returned`: the bank's debit line. Its amount and day are the defaults. */
+  readonly bankLineId?: number | undefined;
   /** For `other`: the general-ledger account to which the money is booked, such as `income:interest`. */
   readonly account?: string | undefined;
 }
@@ -99,11 +102,14 @@ export async function reversePayment(
   if (request.kind !== 'refunded' && isShareIdentity(state.identity)) {
     throw refuse('payment_is_share', { payment_id: state.payment_id });
   }
+  const { bankLineId } = request;
+  const line = bankLineId === undefined ? undefined : await openLine(tx, bankLineId, 'debit', state.currency);
   const on = dayOfAction(caller, request.on, {
     earliest: state.received_on,
     what: `payment ${state.payment_id} was received`,
     // The money of a duplicate or of `other` never was a customer's.
     ...((request.kind === 'duplicate' || request.kind === 'other') && { otherwise: state.received_on }),
+    ...(line !== undefined && { otherwise: line.booked_on }),
   });
   const invalid = (field: string, value: string, reason: string) =>
     refuse('argument_invalid', { argument: fieldName(field), value, reason });
@@ -121,7 +127,8 @@ export async function reversePayment(
   else if (request.account !== undefined) throw invalid('account', request.account, `goes with ${AS_OTHER} only`);
   if (request.kind === 'mistake') refuseInBank(state);
   const left = remaining(state);
-  const amount = request.amount === undefined ? left : positiveAmount(request.amount, state.currency);
+  const amount = request.amount === undefined ? (line?.amount ?? left) : positiveAmount(request.amount, state.currency);
+  if (line !== undefined) refuseOtherThan(line.amount, { ...request, amount });
   if (amount.minus(left).isPositive() || left.isZero()) {
     throw refuse('payment_amount_too_large', {
       amount: amount.forPeople(),
@@ -151,6 +158,7 @@ export async function reversePayment(
       code: request.code,
       reason: request.reason.trim(),
       duplicate_of: duplicateOf,
+      bank_line_id: bankLineId,
       booked_to: request.account,
       reversed_on: on,
     },
@@ -164,20 +172,25 @@ export async function reversePayment(
 const AS_OTHER = fieldName('kind', 'other');
 const AS_DUPLICATE = fieldName('kind', 'duplicate');
 
-/** General-ledger accounts that only invoices and payments may change. */
-const OWN_ACCOUNT =
-  /^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied|tax)|equity:opening-balances|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|bank-charges|processor-fees))(:|$)/;
-
-function refuseNotBookable({ payment_id, method }: PaymentState, account = ''): void {
-  const invalid = (reason: string) =>
-    refuse('argument_invalid', { argument: fieldName('account'), value: account, reason });
-  if (!/^(assets|liabilities|equity|income|expenses)(:[a-z0-9][a-z0-9-]*)+$/.test(account)) {
-    throw invalid(`must be an account of the general ledger such as income:interest, and goes with ${AS_OTHER}`);
-  }
-  if (OWN_ACCOUNT.test(account)) throw invalid('is moved by invoices and payments: name another account');
+function refuseNotBookable({ payment_id, method }: PaymentState, account: string | undefined): void {
+  refuseUnbookable(account);
   if (method === 'link') {
     const reason = `cannot be other: payment ${payment_id} was made by a payment link, so it is a customer's`;
     throw refuse('argument_invalid', { argument: fieldName('kind'), value: 'other', reason });
+  }
+}
+
+/** Refuses to reverse by a bank line what the line did not return. */
+function refuseOtherThan(
+  returned: Amount,
+  { kind, amount, bankLineId }: Pick<ReverseRequest, 'kind' | 'bankLineId'> & { amount: Amount },
+): void {
+  const invalid = (field: string, value: string, reason: string) =>
+    refuse('argument_invalid', { argument: fieldName(field), value, reason });
+  const only = `goes with ${fieldName('kind', 'returned')} only`;
+  if (kind !== 'returned') throw invalid('bankLineId', String(bankLineId), only);
+  if (!amount.equals(returned)) {
+    throw invalid('amount', amount.toString(), `is not the amount of the line, ${returned.forPeople()}`);
   }
 }
 

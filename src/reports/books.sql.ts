@@ -43,32 +43,3 @@ export const countExceptions = (tx: Transaction, end: string): Promise<{ kind: E
 
 export const readBookClose = (tx: Transaction, month: Month): Promise<{ closed_at: string }[]> =>
   query(tx, `SELECT closed_at FROM book_closes WHERE month = :month`, { month });
-
-interface BankBalance {
-  readonly account: string;
-  readonly currency: string;
-  /** The closing balance of the last statement, plus the lines that were booked after this statement. */
-  readonly balance: string;
-  /** The balance before the account's first statement, which no fact in our books explains. */
-  readonly before: string;
-}
-
-export function readBankBalances(tx: Transaction, day: string): Promise<BankBalance[]> {
-  return query(
-    tx,
-    `SELECT s.account, s.currency, f.opening AS before,
-            s.closing + coalesce((
-              SELECT sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END) FROM bank_lines l
-              WHERE (l.account, l.currency) = (s.account, s.currency)
-                AND l.bank_booked_on > s.closed_on AND l.bank_booked_on <= :day::date), 0) AS balance
-     FROM (SELECT DISTINCT ON (account, currency) * FROM bank_statements
-           WHERE opening IS NOT NULL AND closing IS NOT NULL AND closed_on <= :day::date
-           ORDER BY account, currency, closed_on DESC, bank_statement_id DESC) AS s
-     JOIN (SELECT DISTINCT ON (account, currency) account, currency, opening FROM bank_statements
-           WHERE opening IS NOT NULL AND closing IS NOT NULL AND closed_on <= :day::date
-           ORDER BY account, currency, closed_on, bank_statement_id) AS f
-       ON (f.account, f.currency) = (s.account, s.currency)
-     ORDER BY s.account COLLATE "C", s.currency`,
-    { day },
-  );
-}

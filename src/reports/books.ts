@@ -10,8 +10,8 @@ import { lastDay, type Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import type { Installation } from '../people/audit-events.ts';
 import type { Remedy } from '../remedy.ts';
-import { readBalances } from './balances.sql.ts';
-import { countExceptions, readBankBalances, readBookClose } from './books.sql.ts';
+import { readBankReconciliation } from './bank-reconciliation.ts';
+import { countExceptions, readBookClose } from './books.sql.ts';
 import { readUnappliedCash } from './open-items.sql.ts';
 import { readTrialBalance, type TrialBalance } from './trial-balance.ts';
 
@@ -34,6 +34,10 @@ export interface BooksReport {
     readonly difference: string;
     /** The account's balance before its first statement, which explains a part of the difference. */
     readonly before_first_statement: string;
+    /** Lines that the books do not have, and postings that no line shows (reports/bank-reconciliation.ts). */
+    readonly not_in_books: string;
+    readonly in_transit: string;
+    readonly unexplained: string;
   }[];
   readonly exceptions: Partial<Record<ExceptionKind, number>>;
   readonly unapplied: readonly { readonly currency: string; readonly amount: string }[];
@@ -69,20 +73,16 @@ export async function readBooksReport(
   };
 }
 
+/** The accounts of the bank reconciliation whose banks state balances. */
 async function compareBankBalances(tx: Transaction, end: string): Promise<BooksReport['bank_balances']> {
-  const balances = await readBalances(tx, end);
-  return (await readBankBalances(tx, end)).map(({ account, currency, balance, before }) => {
-    const own = balances.find((each) => each.account === `assets:bank:${account}` && each.currency === currency);
-    const [bank, books] = [Amount.of(balance, currency), Amount.of(own?.amount ?? '0', currency)];
-    return {
-      account,
-      currency,
-      bank: bank.toString(),
-      books: books.toString(),
-      difference: bank.minus(books).toString(),
-      before_first_statement: Amount.of(before, currency).toString(),
-    };
-  });
+  const { accounts } = await readBankReconciliation(tx, { on: end, today: end });
+  return accounts
+    .filter(({ balances_stated }) => balances_stated)
+    .map(({ account, currency, bank, books, opening, not_in_books, in_transit, difference }) => ({
+      ...{ account, currency, bank, books },
+      difference: Amount.of(bank, currency).minus(Amount.of(books, currency)).toString(),
+      ...{ before_first_statement: opening, not_in_books, in_transit, unexplained: difference },
+    }));
 }
 
 function sumByCurrency(cash: readonly { currency: string; amount: string }[]): BooksReport['unapplied'] {

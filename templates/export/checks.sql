@@ -70,8 +70,9 @@
 -- FORM disputes dispute_id:int identity payment_id:int currency amount:amount reason opened_on:day recorded_at:time event_id:int
 -- FORM dispute_outcomes dispute_id:int outcome decided_on:day recorded_at:time event_id:int
 -- FORM credit_refunds credit_refund_id:int document_id:int partner_id currency amount:amount method account reference:personal refunded_on:day entry_on:day recorded_at:time event_id:int
--- FORM credit_refund_returns credit_refund_id:int reason returned_on:day entry_on:day recorded_at:time event_id:int
+-- FORM credit_refund_returns credit_refund_id:int bank_line_id?:int reason returned_on:day entry_on:day recorded_at:time event_id:int
 -- FORM refund_matches refund_match_id:int bank_line_id:int account currency amount:amount direction credit_refund_id?:int payment_reversal_id?:int paid_on:day entry_on:day evidence:map recorded_at:time event_id:int
+-- FORM bank_bookings bank_booking_id:int bank_line_id:int previous?:int account currency amount:amount direction booked_to? reason booked_on:day entry_on:day recorded_at:time event_id:int
 -- FORM processor_event_outcomes processor_event_id:int outcome payment_id?:int reason:personal recorded_at:time event_id:int event_sha256?
 -- FORM processor_event_erasures processor_event_id:int recorded_at:time event_id:int
 -- FORM payment_exception_closings payment_exception_closing_id:int processor_event_id?:int bank_line_id?:int bank_statement_id?:int payment_id?:int reason recorded_at:time event_id:int
@@ -502,6 +503,16 @@ FROM (SELECT rate, substr(text, 1, length(text) - 4) AS whole, rtrim(substr(text
       FROM (SELECT rate, CASE WHEN rate < 10 THEN '0000' WHEN rate < 100 THEN '000' WHEN rate < 1000 THEN '00'
                               WHEN rate < 10000 THEN '0' ELSE '' END || CAST(rate AS TEXT) AS text
             FROM (SELECT DISTINCT rate FROM document_taxes) r) r) r;
+-- The payments recorded by hand without a bank account, with the first bank line that shows them.
+CREATE TABLE placed_payments AS
+SELECT p.payment_id, p.partner_id, p.currency, p.amount, p.reference, l.account, l.bank_booked_on, s.log_no,
+       (SELECT max(o.day) FROM (SELECT l.bank_booked_on AS day UNION SELECT p.entry_on
+                                UNION SELECT m.last_day + 1 FROM book_closes c JOIN months m ON m.month = c.month
+                                WHERE c.log_no < s.log_no) o) AS entry_on
+FROM payments p JOIN payment_sources s ON s.payment_id = p.payment_id
+JOIN bank_lines l ON l.bank_line_id = s.bank_line_id
+WHERE p.source = 'hand' AND p.account = '' AND p.method <> 'link' AND s.log_no = (
+  SELECT min(f.log_no) FROM payment_sources f WHERE f.payment_id = p.payment_id AND f.bank_line_id IS NOT NULL);
 CREATE TABLE entries AS
 SELECT 'document_issued' AS fact, d.log_no, d.entry_on, d.issued_on AS dated_on, d.partner_id, d.currency,
        d.sign * d.invoice_amount AS amount,
@@ -566,9 +577,10 @@ SELECT 'credit_refunded', f.log_no, f.entry_on, f.refunded_on, d.partner_id, d.c
 FROM credit_refunds f JOIN papers d ON d.document_id = f.document_id
 UNION ALL
 SELECT 'credit_refund_returned', b.log_no, b.entry_on, b.returned_on, d.partner_id, d.currency, -f.amount,
-       'liabilities:partner-credit', d.partner_id, 'assets:bank', coalesce(m.account, f.account)
+       'liabilities:partner-credit', d.partner_id, 'assets:bank', coalesce(l.account, m.account, f.account)
 FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id
 JOIN papers d ON d.document_id = f.document_id LEFT JOIN refund_matches m ON m.credit_refund_id = f.credit_refund_id
+LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
 UNION ALL
 SELECT 'payment_received', p.log_no, p.entry_on, p.received_on, p.partner_id, p.currency, p.amount,
        CASE WHEN p.source = 'opening' THEN 'equity:opening-balances' WHEN p.method = 'link' THEN 'assets:processor'
@@ -576,6 +588,10 @@ SELECT 'payment_received', p.log_no, p.entry_on, p.received_on, p.partner_id, p.
        CASE WHEN p.source = 'opening' OR p.method = 'link' THEN '' ELSE p.account END,
        'liabilities:unapplied', coalesce(p.partner_id, '')
 FROM payments p
+UNION ALL
+SELECT 'payment_placed', s.log_no, s.entry_on, s.bank_booked_on, s.partner_id, s.currency, s.amount,
+       'assets:bank', s.account, 'assets:bank', ''
+FROM placed_payments s
 UNION ALL
 SELECT 'payment_assigned', g.log_no, g.entry_on, g.assigned_on, g.partner_id, g.currency, g.amount,
        'liabilities:unapplied', coalesce(g.from_partner_id, ''), 'liabilities:unapplied', g.partner_id
@@ -587,8 +603,10 @@ SELECT 'payment_reversed', r.log_no, r.entry_on, r.reversed_on, r.partner_id, r.
             WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN 'equity:opening-balances'
             WHEN p.method = 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
        CASE WHEN r.kind = 'other' OR p.method = 'link' THEN ''
-            WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN '' ELSE p.account END
+            WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN ''
+            ELSE coalesce(l.account, p.account) END
 FROM payment_reversals r JOIN payments p ON p.payment_id = r.payment_id
+LEFT JOIN bank_lines l ON l.bank_line_id = r.bank_line_id
 UNION ALL
 SELECT 'payment_reinstated', i.log_no, i.entry_on, i.reinstated_on, i.partner_id, r.currency, r.amount,
        CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
@@ -605,6 +623,12 @@ UNION ALL
 SELECT 'payout_settled', t.log_no, t.entry_on, t.entry_on, NULL, t.currency, t.fees,
        'expenses:processor-fees', '', 'assets:processor', ''
 FROM payout_settlements t
+UNION ALL
+SELECT 'bank_booked', b.log_no, b.entry_on, b.booked_on, NULL, b.currency,
+       CASE b.direction WHEN 'debit' THEN b.amount ELSE -b.amount END,
+       coalesce(b.booked_to, 'assets:bank'), CASE WHEN b.booked_to IS NULL THEN b.account ELSE '' END,
+       coalesce(p.booked_to, 'assets:bank'), CASE WHEN p.booked_to IS NULL THEN b.account ELSE '' END
+FROM bank_bookings b LEFT JOIN bank_bookings p ON p.bank_booking_id = b.previous
 UNION ALL
 SELECT 'refund_matched', m.log_no, m.entry_on, m.paid_on, coalesce(f.partner_id, r.partner_id), m.currency, m.amount,
        'assets:bank', coalesce(f.account, p.account), 'assets:bank', m.account
@@ -702,6 +726,7 @@ UNION ALL SELECT 'dispute_outcomes', log_no, event_id FROM dispute_outcomes
 UNION ALL SELECT 'credit_refunds', log_no, event_id FROM credit_refunds
 UNION ALL SELECT 'credit_refund_returns', log_no, event_id FROM credit_refund_returns
 UNION ALL SELECT 'refund_matches', log_no, event_id FROM refund_matches
+UNION ALL SELECT 'bank_bookings', log_no, event_id FROM bank_bookings
 UNION ALL SELECT 'processor_event_outcomes', log_no, event_id FROM processor_event_outcomes
 UNION ALL SELECT 'processor_event_erasures', log_no, event_id FROM processor_event_erasures
 UNION ALL SELECT 'erasures', log_no, event_id FROM erasures
@@ -773,6 +798,7 @@ UNION ALL SELECT 'dispute_outcomes', log_no, event_id, recorded_at FROM dispute_
 UNION ALL SELECT 'credit_refunds', log_no, event_id, recorded_at FROM credit_refunds
 UNION ALL SELECT 'credit_refund_returns', log_no, event_id, recorded_at FROM credit_refund_returns
 UNION ALL SELECT 'refund_matches', log_no, event_id, recorded_at FROM refund_matches
+UNION ALL SELECT 'bank_bookings', log_no, event_id, recorded_at FROM bank_bookings
 UNION ALL SELECT 'processor_event_outcomes', log_no, event_id, recorded_at FROM processor_event_outcomes
 UNION ALL SELECT 'processor_event_erasures', log_no, event_id, recorded_at FROM processor_event_erasures
 UNION ALL SELECT 'erasures', log_no, event_id, recorded_at FROM erasures
@@ -817,6 +843,7 @@ FROM (SELECT 'document_issued' AS fact, log_no, issued_on AS dated_on, entry_on,
       UNION ALL SELECT 'credit_refunded', log_no, refunded_on, entry_on, NULL, 0, recorded_at FROM credit_refunds
       UNION ALL SELECT 'credit_refund_returned', log_no, returned_on, entry_on, NULL, 0, recorded_at FROM credit_refund_returns
       UNION ALL SELECT 'refund_matched', log_no, paid_on, entry_on, NULL, 0, recorded_at FROM refund_matches
+      UNION ALL SELECT 'bank_booked', log_no, booked_on, entry_on, NULL, 0, recorded_at FROM bank_bookings
       UNION ALL SELECT 'share_received', log_no, occurred_on, entry_on, NULL, 0, recorded_at FROM share_allocations) f;
 -- The actions whose events record facts of a kind, and whether they always do.
 CREATE TABLE recording AS
@@ -832,7 +859,7 @@ WITH always(kind, action) AS (VALUES
   ('user_roles', 'user.invite'), ('user_roles', 'user.provision'), ('user_roles', 'user.role'),
   ('user_roles', 'user.claims'), ('user_identities', 'user.identify'), ('passkeys', 'user.add_passkey'),
   ('passkey_ends', 'user.remove_passkey'), ('erasures', 'person.erase'),
-  ('processor_event_erasures', 'processor_event.erase'),
+  ('processor_event_erasures', 'processor_event.erase'), ('bank_bookings', 'bank.book'), ('bank_bookings', 'bank.unbook'),
   ('approval_requests', 'approval.request'), ('approval_decisions', 'approval.approve'),
   ('approval_decisions', 'approval.reject'), ('approval_decisions', 'approval.withdraw'), ('voids', 'invoice.void'),
   ('bank_files', 'payment.import'), ('balance_transaction_closings', 'processor.close'),
@@ -851,7 +878,7 @@ sometimes(kind, action) AS (VALUES
   ('log_continues', 'ledger.resume'), ('settlement_files', 'processor.import'), ('share_payments', 'shares.pay'),
   ('payment_exception_closings', 'payment.close_exception'), ('payment_exception_closings', 'payment.assign'),
   ('payment_exception_closings', 'payment.apply'), ('credit_refund_returns', 'payment.import'),
-  ('feed_decisions', 'month.close'), ('credit_applications', 'month.close'), ('credit_applications', 'invoice.rerun'),
+  ('bank_bookings', 'payment.import'), ('feed_decisions', 'month.close'), ('credit_applications', 'month.close'), ('credit_applications', 'invoice.rerun'),
   ('credit_applications', 'invoice.credit'), ('credit_applications', 'shares.bill'),
   ('credit_applications', 'payment.apply'), ('credit_applications', 'payment.import'),
   ('credit_applications', 'payment.record'), ('credit_applications', 'payment.events'),
@@ -881,6 +908,7 @@ UNION ALL SELECT 'holds', log_no, event_id, reason FROM holds
 UNION ALL SELECT 'invoice_disputes', log_no, event_id, reason FROM invoice_disputes
 UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, reason FROM invoice_dispute_closings
 UNION ALL SELECT 'payment_reversals', log_no, event_id, reason FROM payment_reversals
+UNION ALL SELECT 'bank_bookings', log_no, event_id, reason FROM bank_bookings
 UNION ALL SELECT 'balance_transaction_closings', log_no, event_id, reason FROM balance_transaction_closings
 UNION ALL SELECT 'feed_decisions', log_no, event_id, reason FROM feed_decisions WHERE reason IS NOT NULL
 UNION ALL SELECT 'pauses', log_no, event_id, reason FROM pauses
@@ -2096,12 +2124,15 @@ SELECT 'refund ' || CAST(f.credit_refund_id AS TEXT), d.number, d.partner_id, f.
        f.currency, f.amount, f.method, f.refunded_on, NULL
 FROM credit_refunds f LEFT JOIN papers d ON d.document_id = f.document_id
 WHERE d.document IS DISTINCT FROM 'credit_note' OR d.log_no > f.log_no OR d.partner_id <> f.partner_id
-   OR f.currency <> d.currency OR f.amount <= 0 OR f.method NOT IN ('ach', 'wire', 'other')
+   OR f.currency <> d.currency OR f.amount <= 0 OR f.method NOT IN ('ach', 'wire', 'check', 'other')
 UNION ALL
 SELECT 'returned refund ' || CAST(b.credit_refund_id AS TEXT), NULL, NULL, f.partner_id, NULL, f.currency, f.amount,
        f.method, f.refunded_on, b.returned_on
 FROM credit_refund_returns b LEFT JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id
+LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
 WHERE f.log_no IS NULL OR f.log_no > b.log_no OR b.returned_on < f.refunded_on
+   OR (b.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'credit' OR l.amount <> f.amount
+       OR l.currency <> f.currency))
 UNION ALL
 SELECT 'refund ' || CAST(credit_refund_id AS TEXT) || ', returned ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL
@@ -2194,7 +2225,7 @@ SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.source, p.method, p.currency,
        p.recorded_at
 FROM payments p LEFT JOIN days d ON d.day = substr(p.recorded_at, 1, 10)
 WHERE p.amount <= 0 OR p.source NOT IN ('hand', 'bank', 'processor', 'opening')
-   OR p.method NOT IN ('ach', 'wire', 'link', 'other') OR p.entry_on < p.received_on OR trim(p.reference) = ''
+   OR p.method NOT IN ('ach', 'wire', 'check', 'link', 'other') OR p.entry_on < p.received_on OR trim(p.reference) = ''
    OR (p.source = 'opening') <> (p.opening_id IS NOT NULL) OR (p.source <> 'bank' AND coalesce(p.received_on > d.n + 1, 1 = 1));
 
 -- payment_not_overdrawn: On no day was more of a payment applied or given back than its owner had of it.
@@ -2609,6 +2640,35 @@ SELECT CASE WHEN credit_refund_id IS NULL THEN 'reversal ' ELSE 'refund ' END
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM refund_matches
 GROUP BY credit_refund_id, payment_reversal_id HAVING count(*) > 1;
+
+-- bank_booking: A bank line is booked once at a time, in its amount, to an account that nothing else moves; a line that is a payment, payout, refund or return is not booked.
+-- whole
+-- columns at currency amount:amount account booked_to line_currency line_amount:amount@line_currency line_account outcome
+SELECT 'booking ' || CAST(b.bank_booking_id AS TEXT), b.currency, b.amount, b.account, b.booked_to, l.currency, l.amount,
+       l.account, o.outcome
+FROM bank_bookings b LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
+LEFT JOIN bank_line_outcomes o ON o.bank_line_id = b.bank_line_id
+LEFT JOIN bank_bookings p ON p.bank_booking_id = b.previous
+LEFT JOIN bank_bookings n ON n.previous = b.bank_booking_id
+WHERE l.log_no IS NULL OR l.log_no > b.log_no OR l.amount <> b.amount OR l.currency <> b.currency
+   OR l.account <> b.account OR l.direction <> b.direction OR b.booked_on < l.bank_booked_on OR trim(b.reason) = ''
+   OR o.outcome NOT IN ('ignored', 'refund') OR (b.previous IS NULL AND b.booked_to IS NULL)
+   OR (b.previous IS NOT NULL AND (p.log_no IS NULL OR p.log_no > b.log_no OR p.bank_line_id <> b.bank_line_id
+       OR p.booked_to IS NOT DISTINCT FROM b.booked_to))
+   OR substr(b.booked_to, 1, 11) = 'assets:bank' OR substr(b.booked_to, 1, 16) = 'assets:processor'
+   OR substr(b.booked_to, 1, 17) = 'assets:receivable' OR substr(b.booked_to, 1, 12) = 'income:sales'
+   OR substr(b.booked_to, 1, 18) = 'income:adjustments' OR substr(b.booked_to, 1, 21) = 'liabilities:unapplied'
+   OR (n.log_no IS NULL AND b.booked_to IS NOT NULL AND b.bank_line_id IN (
+     SELECT bank_line_id FROM payment_reversals WHERE bank_line_id IS NOT NULL
+     UNION SELECT bank_line_id FROM credit_refund_returns WHERE bank_line_id IS NOT NULL
+     UNION SELECT m.bank_line_id FROM refund_matches m
+     LEFT JOIN credit_refund_returns r ON r.credit_refund_id = m.credit_refund_id
+     LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = m.payment_reversal_id
+     WHERE r.log_no IS NULL AND i.log_no IS NULL))
+UNION ALL
+SELECT 'bank line ' || CAST(bank_line_id AS TEXT) || ', booked ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+       NULL, NULL, NULL, NULL, NULL
+FROM bank_bookings GROUP BY bank_line_id, coalesce(previous, 0) HAVING count(*) > 1;
 
 -- share_transaction: A balance transaction is reported once, its net amount is its amount less its fee, and a converted one names what was sent.
 -- whole
@@ -3052,6 +3112,7 @@ SELECT kind, id, count(*)
 FROM (SELECT 'payment_suggestions' AS kind, payment_suggestion_id AS id FROM payment_suggestions
       UNION ALL SELECT 'payment_exception_closings', payment_exception_closing_id FROM payment_exception_closings
       UNION ALL SELECT 'refund_matches', refund_match_id FROM refund_matches
+      UNION ALL SELECT 'bank_bookings', bank_booking_id FROM bank_bookings
       UNION ALL SELECT 'forgotten_payer_accounts', forgotten_payer_account_id FROM forgotten_payer_accounts
       UNION ALL SELECT 'email_bounces', email_bounce_id FROM email_bounces
       UNION ALL SELECT 'processor_readings', processor_reading_id FROM processor_readings
@@ -3131,7 +3192,7 @@ WHERE f.recorded_at <> e.occurred_at
 SELECT f.kind || ', fact ' || CAST(f.log_no AS TEXT), f.reason, d.value
 FROM fact_reasons f JOIN details d ON d.event_id = f.event_id AND d.path = 'reason'
 WHERE f.reason <> d.value AND d.action IN ('invoice.void', 'invoice.write_off', 'invoice.write_off_undone', 'invoice.hold',
-  'dispute.open', 'dispute.close', 'feed.accept', 'payment.reverse', 'processor.close', 'ledger.pause', 'user.deactivate',
+  'dispute.open', 'dispute.close', 'feed.accept', 'payment.reverse', 'bank.book', 'bank.unbook', 'processor.close', 'ledger.pause', 'user.deactivate',
   'opening.reverse',   'rows.release', 'rows.discard')
   AND length(f.reason) * length(d.value) > 0
   AND NOT (substr(f.reason, 1, 1) = '#' AND length(f.reason) = 45) AND NOT (substr(d.value, 1, 1) = '#' AND length(d.value) = 45);
@@ -4150,16 +4211,18 @@ ORDER BY m.log_no;
 -- whole
 -- columns bank_statement_id:int position:int bank_line_id:int account currency direction amount:amount
 -- columns bank_booked_on:day value_on:day bank_reference text payer_name payer_account type is_reversal:flag
--- columns return_code outcome payment_id:int payout_id:int payment_reversal_id:int needs_review:flag reason statement file
--- columns file_sha256 recorded_at:time
+-- columns return_code outcome payment_id:int payout_id:int payment_reversal_id:int booked_to needs_review:flag reason
+-- columns statement file file_sha256 recorded_at:time
 SELECT x.bank_statement_id, x.position, l.bank_line_id, l.account, l.currency, l.direction, l.amount, l.bank_booked_on,
        l.value_on, l.bank_reference, l.text, l.payer_name, l.payer_account, l.type, l.is_reversal, l.return_code,
-       o.outcome, o.payment_id, o.payout_id, o.payment_reversal_id, o.needs_review, o.reason, s.reference, f.name,
-       f.sha256, f.recorded_at
+       o.outcome, o.payment_id, o.payout_id, o.payment_reversal_id, b.booked_to, o.needs_review, o.reason, s.reference,
+       f.name, f.sha256, f.recorded_at
 FROM bank_statement_lines x JOIN bank_lines l ON l.bank_line_id = x.bank_line_id
 JOIN bank_statements s ON s.bank_statement_id = x.bank_statement_id
 JOIN bank_files f ON f.bank_file_id = s.bank_file_id
 LEFT JOIN bank_line_outcomes o ON o.bank_line_id = l.bank_line_id
+LEFT JOIN bank_bookings b ON b.bank_line_id = l.bank_line_id
+  AND b.bank_booking_id NOT IN (SELECT previous FROM bank_bookings WHERE previous IS NOT NULL)
 JOIN days t ON t.n = l.bank_booked_on JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
 ORDER BY x.bank_statement_id, x.position;
 
@@ -4297,6 +4360,7 @@ WITH named(log_no, document, reference) AS (
   FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id
   JOIN papers d ON d.document_id = f.document_id
   UNION ALL SELECT log_no, NULL, reference FROM payments
+  UNION ALL SELECT log_no, NULL, reference FROM placed_payments
   UNION ALL SELECT g.log_no, NULL, p.reference FROM payment_assignments g JOIN payments p ON p.payment_id = g.payment_id
   UNION ALL SELECT r.log_no, NULL, p.reference FROM payment_reversals r JOIN payments p ON p.payment_id = r.payment_id
   UNION ALL SELECT i.log_no, NULL, p.reference
@@ -4306,6 +4370,7 @@ WITH named(log_no, document, reference) AS (
   UNION ALL SELECT t.log_no, NULL, l.bank_reference
   FROM payout_settlements t JOIN payouts o ON o.payout_id = t.payout_id
   JOIN bank_lines l ON l.bank_line_id = o.bank_line_id
+  UNION ALL SELECT b.log_no, NULL, l.bank_reference FROM bank_bookings b JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
   UNION ALL SELECT m.log_no, d.number, coalesce(f.reference, p.reference)
   FROM refund_matches m LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
   LEFT JOIN papers d ON d.document_id = f.document_id

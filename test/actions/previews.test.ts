@@ -48,6 +48,8 @@ const made = {
     requested: 0,
     linked: 0,
     payout: 0,
+    fee: 0,
+    charged: 0,
     exception: '',
     matched: '',
     pulled: '',
@@ -129,10 +131,14 @@ async function bankMoney(): Promise<void> {
     'october.csv',
     `${HEAD}2026-10-09,120.10,USD,0001,B-7,${inv(7)},Blue Ridge Arena LLC,${PAYER_ACCOUNT}\n` +
       `2026-10-09,-5.00,USD,0001,B-8,RETURN R01,,\n` +
+      `2026-10-09,-3.00,USD,0001,B-10,ACCOUNT FEE,,\n2026-10-09,-4.00,USD,0001,B-11,WIRE FEE,,\n` +
       `2026-10-09,10.00,EUR,0002,B-9,STRIPE TRANSFER ${link.ids.intent},STRIPE,\n`,
   );
   made.linked = (await books.payments()).find(({ reference }) => reference === link.ids.intent)?.payment_id ?? 0;
   made.payout = Number((await books.sql('SELECT max(payout_id)::int AS payout FROM payouts'))[0]?.['payout']);
+  const fees = await books.sql<{ id: number }>(`SELECT bank_line_id::int AS id FROM bank_lines WHERE amount IN (3, 4)`);
+  [made.fee = 0, made.charged = 0] = fees.map(({ id }) => id).sort((one, other) => one - other);
+  await books.book({ bankLineId: made.charged });
   const exceptions = await books.database.reading((tx) => readExceptions(tx));
   made.exception = exceptions.find(({ kind }) => kind === 'bank_line')?.exception ?? '';
 }
@@ -208,6 +214,8 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'payment.apply': () => ({ paymentId: made.unapplied, numbers: [inv(1)] }),
   'payment.unapply': () => ({ paymentId: made.applied }),
   'payment.reverse': () => ({ paymentId: made.applied, kind: 'returned', ...why }),
+  'bank.book': () => ({ bankLineId: made.fee, kind: 'charges', ...why }),
+  'bank.unbook': () => ({ bankLineId: made.charged, ...why }),
   'payment.assign': () => ({ paymentId: made.unapplied, partnerId: 'p-2' }),
   'payment.forget_account': () => ({ account: PAYER_ACCOUNT }),
   'person.erase': () => ({ payment: made.applied, ...why }),

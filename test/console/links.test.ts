@@ -31,6 +31,8 @@ const USERS: readonly (readonly [name: string, roles: readonly Role[], partnerId
 const WHERE_ONE_WAITS: readonly string[] = [
   'feed.accept', // the close, beside what is in doubt (close.test.ts)
   'payment.settle', // the receipt of a payout
+  'bank.book', // a bank line that is in no account of the books (test/payments/bank-lines.test.ts)
+  'bank.unbook', // a bank line that is booked
   'payment.close_exception', // a receipt that may be a duplicate
   'rows.release', // a row that is held
   'rows.discard', // the same

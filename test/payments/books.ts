@@ -6,6 +6,8 @@ import type { Settings } from '../../src/config/settings.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { applyPayment, unapplyPayment } from '../../src/payments/apply.ts';
 import { assignPayment } from '../../src/payments/assign.ts';
+import type { BookableLine } from '../../src/payments/bank-booking.sql.ts';
+import { type BookRequest, bookBankLine } from '../../src/payments/bank-booking.ts';
 import { type BankImport, importBankFile } from '../../src/payments/bank-import/import.ts';
 import type { Caller } from '../../src/payments/context.ts';
 import { type PaymentJson, paymentJson } from '../../src/payments/payment.ts';
@@ -81,6 +83,7 @@ export interface Books extends World {
   readonly reverse: (
     request: Partial<ReverseRequest> & { paymentId: number },
   ) => Promise<Awaited<ReturnType<typeof reversePayment>>>;
+  readonly book: (request: Partial<BookRequest> & { bankLineId: number }) => Promise<BookableLine>;
   readonly bank: (name: string, map?: string) => Promise<BankImport>;
   readonly bankText: (name: string, text: string, options?: { map?: string; preview?: boolean }) => Promise<BankImport>;
   readonly events: (
@@ -161,6 +164,8 @@ export function booksOf(world: World, settings: Partial<Settings> = {}): Books {
     unapply: (paymentId, number) => transaction((tx) => unapplyPayment(tx, acting, { paymentId, number })),
     reverse: (request) =>
       transaction((tx) => reversePayment(tx, acting, { kind: 'returned', reason: 'the bank says so', ...request })),
+    book: (request) =>
+      transaction((tx) => bookBankLine(tx, acting, { kind: 'charges', reason: 'of the statement', ...request })),
     bank: (name, map) =>
       transaction((tx) => importBankFile(tx, acting, { name: basename(name), bytes: bankFile(name), map })),
     bankText: (name, text, options = {}) =>

@@ -88,7 +88,7 @@ describe('camt.053', () => {
     expect(summary(report)).toEqual([
       ['500.00', 'payment', `${inv(4)} 500.00`, ''],
       ['750.25', 'payment', `${inv(8)} 750.25`, ''],
-      ['-12.50', 'ignored', '', ''],
+      ['-12.50', 'booked', '', ''],
     ]);
     expect(report.statements).toMatchObject([
       { account: 'GB82WEST12345698765432', opening: '10000.00', closing: '11237.75' },

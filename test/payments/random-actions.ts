@@ -4,6 +4,7 @@
  */
 import { Refusal } from '../../src/errors/refusals.ts';
 import { applyPayment } from '../../src/payments/apply.ts';
+import { unbookBankLine } from '../../src/payments/bank-booking.ts';
 import { readExceptions } from '../../src/payments/exceptions.sql.ts';
 import { closeException, listExceptions } from '../../src/payments/exceptions.ts';
 import { forgetAccount, readPayerAccounts } from '../../src/payments/payer-accounts.ts';
@@ -251,6 +252,31 @@ export const PAYMENT_ACTS: Readonly<Record<string, PaymentAction>> = {
     if (payment === undefined) return false;
     const { payment_id: paymentId } = payment;
     return unlessRefused(books.reverse({ paymentId, kind: 'other', account: 'income:interest' }));
+  },
+  async 'book a bank line'(books, random) {
+    const lines = await books.sql<{ bank_line_id: number; state: string }>(
+      `SELECT bank_line_id::int, state FROM bank_line_states WHERE state IN ('unbooked', 'booked')`,
+    );
+    const line = pick(lines, random);
+    if (line === undefined) return false;
+    const { bank_line_id: bankLineId, state } = line;
+    if (state === 'booked' && chance(random, 0.5)) {
+      return unlessRefused(
+        books.database.transaction((tx) => unbookBankLine(tx, books.acting, { bankLineId, reason: 'looked at again' })),
+      );
+    }
+    const kind = pick(['charges', 'interest', 'transfer'] as const, random) ?? 'charges';
+    return unlessRefused(books.book({ bankLineId, kind }));
+  },
+  async 'reverse by the line that returned it'(books, random) {
+    const found = await books.sql<{ bank_line_id: number; payment_id: number }>(
+      `SELECT l.bank_line_id::int, p.payment_id::int FROM bank_lines l JOIN bank_line_states s USING (bank_line_id)
+       JOIN payments p USING (currency) JOIN payment_balances b ON b.payment_id = p.payment_id
+       WHERE s.state = 'unbooked' AND l.direction = 'debit' AND l.amount <= b.amount - b.reversed AND p.method <> 'link'`,
+    );
+    const one = pick(found, random);
+    if (one === undefined) return false;
+    return unlessRefused(books.reverse({ paymentId: one.payment_id, bankLineId: one.bank_line_id }));
   },
   async reverse(books, random) {
     const payment = pick(await books.payments(), random);

@@ -1,5 +1,6 @@
 /** Random actions on payments in any order: nothing is lost, and verify finds nothing. */
 import { expect, test } from 'vitest';
+import { readBankReconciliation } from '../../src/reports/bank-reconciliation.ts';
 import { seeded } from '../support/random.ts';
 import { times } from '../support/sweep.ts';
 import { type Books, openBooks } from './books.ts';
@@ -38,12 +39,17 @@ async function actionAtRandom(books: Books, seed: number, done: Record<string, n
     const day = `2026-10-${String(1 + Math.floor(random() * 15)).padStart(2, '0')}`;
     try {
       await PAYMENT_ACTS[name]?.(books, random, day);
+      done[name] = (done[name] ?? 0) + 1;
       for (const ties of await books.sql(TIES))
         expect(ties).toMatchObject({ payments_tie: true, none_below_zero: true, invoices_tie: true });
-      if (index % 20 === 19) await books.verified();
+      if (index % 20 !== 19) continue;
+      await books.verified();
+      const { accounts } = await books.database.reading((tx) => readBankReconciliation(tx, { today: '2026-10-15' }));
+      expect(accounts.map(({ account, difference }) => [account, Number(difference)])).toEqual(
+        accounts.map(({ account }) => [account, 0]),
+      );
     } catch (error) {
       throw new Error(`RECKONER_SEED=${seed} RECKONER_HISTORIES=1, action ${index}, ${name}`, { cause: error });
     }
-    done[name] = (done[name] ?? 0) + 1;
   }
 }

@@ -89,6 +89,7 @@ const OUTCOMES: readonly (readonly [LineReport['outcome'], (count: number) => st
   ['payout', (count) => plural(count, 'payout')],
   ['return', (count) => plural(count, 'return')],
   ['refund', (count) => plural(count, 'refund')],
+  ['booked', (count) => `${count} booked to bank charges`],
   ['ignored', (count) => `${count} ignored`],
 ];
 

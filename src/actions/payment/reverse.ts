@@ -2,6 +2,7 @@ import { enteredLater } from '../../payments/context.ts';
 import { REVERSAL_KINDS } from '../../payments/enums.ts';
 import { reversePayment, whatIsOwedAgain } from '../../payments/reverse.ts';
 import { defineAction } from '../action.ts';
+import { BANK_LINE } from '../bank.ts';
 import { amount, choice, date, reason, text, whole } from '../fields.ts';
 import { movedOf, onePayment, partnersOfPayment, paymentFacts, reportPayment } from './describe.ts';
 
@@ -29,6 +30,7 @@ Money that is not from a customer stays in the bank and is posted to an account:
       'Account',
       'With other: the ledger account for money that is not from a customer, such as income:interest.',
     ).optional(),
+    bankLineId: BANK_LINE('The debit that returned the payment.').optional(),
     duplicateOf: whole('Duplicate of', 'The payment that this one duplicates.').optional(),
   },
   subject: ({ paymentId }) => String(paymentId),

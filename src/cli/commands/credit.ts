@@ -1,5 +1,6 @@
-import { creditRefund, creditRefundReturned, REFUND_METHODS } from '../../actions/credit.ts';
-import { choiceArgument, dateArgument, lineArgument } from '../arguments.ts';
+import { creditRefund, creditRefundReturned } from '../../actions/credit.ts';
+import { REFUND_METHODS, type RefundMethod } from '../../payments/enums.ts';
+import { choiceArgument, dateArgument, lineArgument, wholeNumberArgument } from '../arguments.ts';
 import type { Definition, ExitStatus } from '../define.ts';
 import type { Output } from '../output.ts';
 import { doing } from '../run-action.ts';
@@ -9,7 +10,7 @@ export const define: Definition = (credit, action) => {
     .command('refund <credit-note>')
     .description('Record that open credit was paid out to the partner')
     .option('--amount <amount>', 'how much (default: all open credit)')
-    .option('--method <method>', 'ach, wire or other', choiceArgument('--method', REFUND_METHODS), 'other')
+    .option('--method <method>', 'ach, wire, check or other', choiceArgument('--method', REFUND_METHODS), 'other')
     .option('--reference <reference>', "the bank's reference", '')
     .option('--on <YYYY-MM-DD>', 'the date of the refund (default: today)', dateArgument('--on'))
     .option('--again', 'record it even if the same amount was already refunded with that reference')
@@ -18,21 +19,31 @@ export const define: Definition = (credit, action) => {
       'the bank returned the latest refund (with --amount: the latest of that amount); reopen its credit',
       lineArgument('--returned'),
     )
+    .option(
+      '--bank-line <id>',
+      'with --returned: the credit line that returned it',
+      wholeNumberArgument('--bank-line', 1, 999_999_999),
+    )
     .action(action(refund));
 };
 
 interface RefundOptions {
   readonly amount?: string;
-  readonly method: (typeof REFUND_METHODS)[number];
+  readonly method: RefundMethod;
   readonly reference: string;
   readonly on?: string;
   readonly again?: boolean;
   readonly returned?: string;
+  readonly bankLine?: number;
 }
 
-function refund(output: Output, number: string, { returned: reason, ...options }: RefundOptions): ExitStatus {
+function refund(
+  output: Output,
+  number: string,
+  { returned: reason, bankLine: bankLineId, ...options }: RefundOptions,
+): ExitStatus {
   const { amount, on } = options;
   return reason === undefined
     ? doing(creditRefund, () => ({ number, ...options }))(output)
-    : doing(creditRefundReturned, () => ({ number, reason, amount, on }))(output);
+    : doing(creditRefundReturned, () => ({ number, reason, amount, bankLineId, on }))(output);
 }

@@ -5,7 +5,7 @@ import { readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions, EXCEPTION_NAMES, type ListedException } from '../../payments/exceptions.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
-import { ActionLink, MoreActions, type Seer } from '../action-link.tsx';
+import { ActionLink, MoreActions, type Seer, seesAll } from '../action-link.tsx';
 import { addressOf, Chip, Money, Pager, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
@@ -35,17 +35,19 @@ export async function readPayments(
 
 const PATH = '/console/payments';
 
-const PaymentTabs = ({ current }: { current: 'decide' | 'all' }) => (
+const PaymentTabs = ({ current, user }: { current: 'decide' | 'all' | 'lines'; user: Seer }) => (
   <Tabs
     label="Payments"
     tabs={[
       { name: 'To decide', href: PATH, current: current === 'decide' },
       { name: 'All payments', href: `${PATH}/all`, current: current === 'all' },
+      ...(seesAll(user) ? [{ name: 'Bank lines', href: `${PATH}/lines`, current: current === 'lines' }] : []),
     ]}
   />
 );
 
-export const AllPaymentsTab = () => <PaymentTabs current="all" />;
+export const AllPaymentsTab = ({ user }: { user: Seer }) => <PaymentTabs current="all" user={user} />;
+export const BankLinesTab = ({ user }: { user: Seer }) => <PaymentTabs current="lines" user={user} />;
 
 export const PaymentActions = ({ user }: { user: Seer }) => (
   <>
@@ -73,7 +75,7 @@ export function paymentsScreen({ exceptions, total, after, next }: PaymentsView,
     actions: <PaymentActions user={user} />,
     content: (
       <>
-        <PaymentTabs current="decide" />
+        <PaymentTabs current="decide" user={user} />
         <div class="stack">
           {exceptions.map((exception) => (
             <Receipt exception={exception} />

@@ -357,6 +357,7 @@ function Other({ exception: each, user }: { exception: ListedException; user: Us
               </div>
             </dl>
           )}
+          {each.text !== null && <p class="soft wrap">{each.text}</p>}
           <p class="wrap">{each.reason}</p>
           <p class="buttons">
             <Remedies remedies={each.remedies} user={user} partner={null} />

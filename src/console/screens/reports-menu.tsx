@@ -4,13 +4,14 @@ import { Tabs } from '../kit.tsx';
 const REPORTS = [
   ['aging', 'Aging', '/console/aging'],
   ['trial-balance', 'Trial balance', '/console/reports/trial-balance'],
+  ['bank-reconciliation', 'Bank', '/console/reports/bank-reconciliation'],
   ['general-ledger', 'General ledger', '/console/reports/general-ledger'],
   ['coverage', 'Coverage', '/console/reports/coverage'],
   ['cash-application', 'Cash application', '/console/reports/cash-application'],
   ['close', 'Close report', '/console/reports/close'],
 ] as const;
 
-const LEDGER: readonly string[] = ['trial-balance', 'general-ledger', 'cash-application'];
+const LEDGER: readonly string[] = ['trial-balance', 'bank-reconciliation', 'general-ledger', 'cash-application'];
 
 /** A page without `user` requires access to the whole ledger, so it shows all tabs. */
 export const ReportsMenu = ({ current, user }: { current: (typeof REPORTS)[number][0]; user?: Seer }) => (

@@ -88,6 +88,29 @@ export const readFoundPayments = (tx: Transaction, seen: SearchParameters): Prom
     seen,
   );
 
+export interface FoundLine {
+  readonly bank_line_id: number;
+  readonly booked_on: string;
+  readonly text: string;
+  readonly state: string;
+  readonly currency: string;
+  readonly amount: string;
+}
+
+/** The latest bank lines with the text or the exact amount. Bank lines are for users who see the whole ledger. */
+export const readFoundLines = (tx: Transaction, seen: SearchParameters): Promise<FoundLine[]> =>
+  query(
+    tx,
+    `SELECT l.bank_line_id, l.bank_booked_on AS booked_on, t.text, s.state, l.currency, signed_amount(l)::text AS amount
+     FROM bank_lines l JOIN bank_line_states s USING (bank_line_id)
+     CROSS JOIN LATERAL (
+       SELECT concat_ws(' · ', personal(l.payer_name), nullif(personal(l.text), ''), l.bank_reference) AS text) AS t
+     WHERE :scope::text[] IS NULL AND l.bank_line_id > (SELECT max(bank_line_id) - 20000 FROM bank_lines)
+       AND (l.amount = :amount::numeric OR strpos(lower(t.text), lower(:q)) > 0)
+     ORDER BY l.bank_line_id DESC LIMIT :limit`,
+    seen,
+  );
+
 /**
  * Returns the rows of a quote or of a partner's order. For each partner, the query probes one index for acceptances, one
  * for later rows and one for orders.

@@ -11,10 +11,12 @@ import type { Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
 import {
   type FoundDocument,
+  type FoundLine,
   type FoundPartner,
   type FoundPayment,
   type FoundRow,
   readFoundDocuments,
+  readFoundLines,
   readFoundPartners,
   readFoundPayments,
   readFoundRows,
@@ -27,11 +29,12 @@ interface SearchView {
   readonly documents: readonly FoundDocument[];
   readonly partners: readonly FoundPartner[];
   readonly payments: readonly FoundPayment[];
+  readonly lines: readonly FoundLine[];
   readonly rows: readonly FoundRow[];
 }
 
 const SHOWN = 20;
-const NOTHING = { exact: null, documents: [], partners: [], payments: [], rows: [] };
+const NOTHING = { exact: null, documents: [], partners: [], payments: [], lines: [], rows: [] };
 
 export async function readSearch(
   tx: Transaction,
@@ -49,6 +52,7 @@ export async function readSearch(
     ...{ q, exact, documents },
     partners: await readFoundPartners(tx, seen),
     payments: await readFoundPayments(tx, seen),
+    lines: await readFoundLines(tx, seen),
     rows: await readFoundRows(tx, seen),
   };
 }
@@ -101,10 +105,24 @@ const rowColumns: readonly Column<FoundRow>[] = [
   { heading: 'Amount', number: true, cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
 ];
 
+const lineColumns: readonly Column<FoundLine>[] = [
+  { heading: 'Booked', cell: ({ booked_on }) => <span class="day">{booked_on}</span> },
+  {
+    heading: 'Text',
+    cell: ({ text, booked_on }) => (
+      <a class="row wrap" href={`/console/payments/lines?from=${booked_on}&to=${booked_on}`}>
+        {text}
+      </a>
+    ),
+  },
+  { heading: 'Is', cell: ({ state }) => state },
+  { heading: 'Amount', number: true, cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
+];
+
 export function searchScreen(view: SearchView): Screen | { readonly to: string } {
-  const { q, exact, documents, partners, payments, rows } = view;
+  const { q, exact, documents, partners, payments, lines, rows } = view;
   if (exact !== null) return { to: `/console/invoices/${exact}` };
-  const found = documents.length + partners.length + payments.length + rows.length;
+  const found = documents.length + partners.length + payments.length + lines.length + rows.length;
   return {
     place: null,
     title: q === undefined ? 'Search' : `Search: ${q}`,
@@ -113,8 +131,8 @@ export function searchScreen(view: SearchView): Screen | { readonly to: string }
         {found === 0 && (
           <p class="nothing">
             {q !== undefined && 'Nothing found. '}
-            Search for a document number, a partner, an exact amount, a full payment reference, a quote id or an order
-            reference.
+            Search for a document number, a partner, an exact amount, a payment reference, a text of the bank, a quote
+            id or an order reference.
           </p>
         )}
         {partners.length > 0 && (
@@ -139,6 +157,11 @@ export function searchScreen(view: SearchView): Screen | { readonly to: string }
         {payments.length > 0 && (
           <Card title="Payments" note={noteOf(payments)} flush>
             <DataTable columns={paymentColumns} rows={payments} nothing="" caption="Payments" />
+          </Card>
+        )}
+        {lines.length > 0 && (
+          <Card title="Bank lines" note={noteOf(lines)} flush>
+            <DataTable columns={lineColumns} rows={lines} nothing="" caption="Bank lines" />
           </Card>
         )}
         {rows.length > 0 && (

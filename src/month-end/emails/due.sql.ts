@@ -2,6 +2,7 @@
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { EmailSubject } from '../../mail/email.ts';
 import { lastDay, type Month } from '../../month.ts';
+import type { Method, RefundMethod } from '../../payments/enums.ts';
 
 export interface DueApproval {
   readonly request_id: number;
@@ -60,7 +61,7 @@ interface Receipt {
   /** The amount received, without the parts that were recorded by mistake or twice. */
   readonly amount: string;
   readonly received_on: string;
-  readonly method: 'ach' | 'wire' | 'link' | 'other';
+  readonly method: Method;
   readonly reference: string;
   readonly status: 'reversed' | 'applied' | 'unapplied' | 'partly_applied';
   readonly paid_back: string;
@@ -140,7 +141,7 @@ interface Refund {
   readonly currency: string;
   readonly amount: string;
   readonly refunded_on: string;
-  readonly method: 'ach' | 'wire' | 'other';
+  readonly method: RefundMethod;
   readonly reference: string;
   readonly returned: boolean;
   readonly balance: string;

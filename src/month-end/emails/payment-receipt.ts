@@ -13,13 +13,12 @@ import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
 import { Amount, isZero } from '../../money.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
+import { METHOD_WORDS } from '../../payments/enums.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { readDueReceipts, readReceipt } from './due.sql.ts';
 
 /** Payments applied longer ago get no receipt, even if the setting is turned on later. */
 const NEWS_FOR_DAYS = 7;
-
-const METHODS = { ach: 'by ACH', wire: 'by bank transfer', link: 'online', other: '' } as const;
 
 export const paymentReceiptEmail: EmailComposer = {
   kind: 'payment_receipt',
@@ -52,7 +51,7 @@ export const paymentReceiptEmail: EmailComposer = {
         ...{ rowsOmitted: false, paymentLink: '', attachments: [] },
         amount: amount(payment.amount),
         receivedOn: locale.date(payment.received_on),
-        method: METHODS[payment.method],
+        method: METHOD_WORDS[payment.method],
         reference: oneLine(payment.reference),
         invoices: told.map((each) => ({
           number: each.number,

@@ -11,13 +11,12 @@ import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
 import { Amount, isZero } from '../../money.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
+import { METHOD_WORDS } from '../../payments/enums.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { readDueRefundNotices, readRefund } from './due.sql.ts';
 
 /** Older refunds get no notice, even if the setting is turned on later. */
 const NEWS_FOR_DAYS = 7;
-
-const METHODS = { ach: 'by ACH', wire: 'by bank transfer', other: '' } as const;
 
 export const refundNoticeEmail: EmailComposer = {
   kind: 'refund_notice',
@@ -44,7 +43,7 @@ export const refundNoticeEmail: EmailComposer = {
         amount: amount(refund.amount),
         creditNote: refund.number,
         refundedOn: locale.date(refund.refunded_on),
-        method: METHODS[refund.method],
+        method: METHOD_WORDS[refund.method],
         reference: oneLine(refund.reference),
         left: isZero(refund.balance) ? '' : amount(refund.balance),
       }),

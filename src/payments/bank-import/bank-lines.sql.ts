@@ -128,22 +128,29 @@ export interface EqualLineRow {
   readonly payment_id: number | null;
   /** Whether the payment was completely returned or refunded. */
   readonly sent_back: boolean;
+  /** The amount of the earlier line if the bank states the same line again with another amount. Otherwise null. */
+  readonly corrected: string | null;
 }
 
+const FILE_OF_LINE = `SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
+              FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
+              JOIN bank_files f USING (bank_file_id)
+              WHERE x.bank_line_id = t.bank_line_id ORDER BY f.bank_file_id LIMIT 1`;
+
+/** The identity of a line without its amount (lineIdentities in bank/statement.ts). */
+const sameButAmount = (line: string) => `regexp_replace(${line}.identity, '\\|[0-9.]+(\\|[0-9]+)?$', '')`;
+
 /**
- * Reads the earlier lines that the given lines may report again. Lines whose payment was reversed as a mistake are left
- * out.
+ * Reads the earlier lines that the given lines may report again, or correct: the bank issues a statement again, in
+ * which a line has the same reference and day but another amount. Without a reference, the whole statement must be the
+ * same. Lines whose payment was reversed as a mistake are left out.
  */
 export function readEqualLines(tx: Transaction, lineIds: readonly number[]): Promise<EqualLineRow[]> {
   return query(
     tx,
     `SELECT l.bank_line_id, t.bank_line_id AS equal_line_id, t.account, t.bank_reference, o.outcome, b.payment_id,
             coalesce(NOT b.stays, false) AS sent_back,
-            CASE WHEN t.account = l.account THEN (
-              SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
-              FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
-              JOIN bank_files f USING (bank_file_id)
-              WHERE x.bank_line_id = t.bank_line_id ORDER BY f.bank_file_id LIMIT 1) END AS other_file
+            CASE WHEN t.account = l.account THEN (${FILE_OF_LINE}) END AS other_file, NULL AS corrected
      FROM bank_lines l JOIN equal_bank_lines(:lineIds::bigint[]) AS e USING (bank_line_id)
      JOIN bank_lines t ON t.bank_line_id = e.equal_line_id AND t.bank_line_id < l.bank_line_id
      LEFT JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
@@ -155,7 +162,26 @@ export function readEqualLines(tx: Transaction, lineIds: readonly number[]): Pro
          OR t.account = l.account AND NOT EXISTS (
            SELECT FROM live_payment_reversals r
            WHERE r.payment_id = b.payment_id AND r.kind IN ('mistake', 'duplicate'))
-     ORDER BY l.bank_line_id, t.bank_line_id`,
+     UNION ALL
+     SELECT l.bank_line_id, t.bank_line_id, t.account, t.bank_reference, o.outcome, o.payment_id, false,
+            (${FILE_OF_LINE}), round(t.amount, minor_digits(t.currency))::text
+     FROM bank_lines l JOIN bank_lines t USING (account, currency, direction, bank_booked_on)
+     JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
+     LEFT JOIN payment_balances b ON b.payment_id = o.payment_id
+     WHERE l.bank_line_id = ANY (:lineIds::bigint[]) AND t.amount <> l.amount AND b.stays IS NOT FALSE
+       AND ${sameButAmount('t')} = ${sameButAmount('l')}
+       AND NOT EXISTS (
+         SELECT FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
+         JOIN bank_statements n ON n.bank_file_id = s.bank_file_id
+         JOIN bank_statement_lines y ON y.bank_statement_id = n.bank_statement_id
+         WHERE x.bank_line_id = t.bank_line_id AND y.bank_line_id = l.bank_line_id)
+       AND (l.bank_reference IS NOT NULL OR EXISTS (
+         SELECT FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
+         JOIN bank_statements n ON (n.account, n.currency, n.closed_on) = (s.account, s.currency, s.closed_on)
+         JOIN bank_statement_lines y ON y.bank_statement_id = n.bank_statement_id
+         WHERE x.bank_line_id = t.bank_line_id AND y.bank_line_id = l.bank_line_id
+           AND (s.reference = nullif(n.reference, '') OR s.opening = n.opening)))
+     ORDER BY bank_line_id, equal_line_id`,
     { lineIds },
   );
 }

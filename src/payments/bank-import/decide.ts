@@ -50,6 +50,8 @@ export interface PayoutDecision {
 export interface PossibleDuplicate {
   readonly of: number | NewLine;
   readonly evidence: string;
+  /** Whether the bank states the payment again, with another amount. */
+  readonly corrects?: boolean;
 }
 
 interface RecordedFacts {
@@ -172,8 +174,10 @@ function decideEqualLine(
       const otherwise = 'not recorded. If it is another payment, enter it by hand';
       return { kind: 'ignored', why: `possible duplicate of ${name}: ${evidence}; ${otherwise}`, needsReview: true };
     }
-    if (equal.other_file !== null) continue;
-    if (equal.payment_id !== null) possible.push({ of: equal.payment_id, evidence });
+    const corrects = equal.corrected !== null;
+    if (equal.other_file !== null && !corrects) continue;
+    if (equal.payment_id !== null) possible.push({ of: equal.payment_id, evidence, corrects });
+    else if (corrects) return { kind: 'ignored', why: `${evidence}; not recorded`, needsReview: true };
     else if (decision?.kind === 'duplicate') possible.push({ of: decision.payment.payment_id, evidence });
     else if (decision?.kind === 'payment') possible.push({ of: earlier as NewLine, evidence });
   }
@@ -184,7 +188,12 @@ export function equalEvidence({
   account,
   other_file,
   bank_reference,
-}: Pick<EqualLineRow, 'account' | 'other_file' | 'bank_reference'>): string {
+  corrected = null,
+}: Pick<EqualLineRow, 'account' | 'other_file' | 'bank_reference'> & Partial<EqualLineRow>): string {
+  if (corrected !== null) {
+    const line = bank_reference === null ? 'this line' : `the reference ${bank_reference}`;
+    return `${other_file} has ${line} with the amount ${corrected}, and the bank states it again with another amount`;
+  }
   if (other_file === null) return `a line of account ${account} has the same reference, day and amount`;
   const reference = bank_reference === null ? 'no reference' : `reference ${bank_reference}`;
   return `${other_file} has a line of the same account, day and amount, with ${reference}`;
@@ -227,7 +236,7 @@ function decideCredit(each: NewLine, file: FileState): Decision {
   const { id, line } = each;
   if (line.reversal) return decideReversedDebit(each, file.refunds);
   const { items, current, reportedIds, payoutNames } = file;
-  const equal = (file.equalLines.get(id) ?? []).filter((each) => each.other_file !== null);
+  const equal = (file.equalLines.get(id) ?? []).filter((each) => each.other_file !== null && each.corrected === null);
   const inOtherFiles = new Map(equal.map((each) => [each.payment_id as number, equalEvidence(each)]));
   const reported: ReportedPayment = { ...reportedBy(line, items), inOtherFiles };
   const identity = identify(reported, current.of(reported));

@@ -1,7 +1,7 @@
 /**
  * Imports a bank file once, as a whole or not at all. Every new line gets exactly one outcome with its reason: a
- * payment, a further source record of a payment, a payout of the processor, a return, a refund, or ignored. Refusals:
- * those of bank/read.ts.
+ * payment, a further source record of a payment, a payout of the processor, a return, a refund, bank charges, or
+ * ignored. Refusals: those of bank/read.ts.
  */
 import { createHash } from 'node:crypto';
 import { DateTime } from 'luxon';
@@ -210,7 +210,9 @@ async function recordLines(
   );
   // Debits are recorded after credits, because a return may concern a payment in the same file.
   const candidates = await readLineCandidates(tx, debits);
-  const debitReports = await recordDebits(tx, context, debits, { candidates, equalLines, ownLines });
+  const debitReports = await recordDebits(tx, context, debits, {
+    ...{ candidates, equalLines, ownLines, chargeCodes: caller.settings.bank_charge_codes },
+  });
   return newLines.map((each) => (creditReports.get(each) ?? debitReports.get(each)) as LineReport);
 }
 

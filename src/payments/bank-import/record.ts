@@ -169,7 +169,7 @@ function suggestionsOf(each: NewLine, decision: PaymentDecision, paymentIdOf: Pa
       same_as: duplicateId(duplicate, paymentIdOf),
       amount: each.line.amount.toString(),
       confidence: CONFIDENCE.possible_duplicate,
-      evidence: { why: duplicate.evidence },
+      evidence: { why: duplicate.evidence, ...(duplicate.corrects && { corrects: true as const }) },
     })),
     ...decision.match.suggested.map(({ document: { document_id }, amount, confidence, evidence }) => ({
       ...{ payment_id, document_id, amount: amount.toString(), confidence, evidence },

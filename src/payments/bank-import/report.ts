@@ -19,8 +19,10 @@ export interface LineReport {
   readonly currency: string;
   readonly payer: string | null;
   readonly bank_reference: string | null;
-  /** `duplicate`: the payment was already recorded. `refund`: the line pays a recorded refund. */
-  readonly outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'refund' | 'ignored';
+  /**
+   * `duplicate`: the payment was already recorded. `refund`: the line pays a recorded refund. `booked`: bank charges.
+   */
+  readonly outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'refund' | 'booked' | 'ignored';
   readonly payment_id: number | null;
   readonly applied: readonly (LineDocument & { readonly small_difference: string | null })[];
   /** Credit that the remittance deducts and that is applied with the payment. */
@@ -103,7 +105,7 @@ export function sumBankCharges(reports: readonly LineReport[]): Readonly<Record<
 }
 
 export function countOutcomes(reports: readonly LineReport[]): Readonly<Record<LineReport['outcome'], number>> {
-  const outcomes = { payment: 0, duplicate: 0, payout: 0, return: 0, refund: 0, ignored: 0 };
+  const outcomes = { payment: 0, duplicate: 0, payout: 0, return: 0, refund: 0, booked: 0, ignored: 0 };
   for (const { outcome } of reports) outcomes[outcome] += 1;
   return outcomes;
 }

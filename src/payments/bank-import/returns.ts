@@ -6,6 +6,8 @@ import type { Transaction } from '../../database/transaction.ts';
 import { Amount, isZero } from '../../money.ts';
 import { daysApart } from '../../month.ts';
 import type { BankLine } from '../bank/statement.ts';
+import { insertBookings, type NewBooking } from '../bank-booking.sql.ts';
+import { BANK_CHARGES } from '../bank-booking.ts';
 import type { PaymentContext } from '../context.ts';
 import { type Candidate, containsReference } from '../duplicates.ts';
 import { bankIdentity } from '../identities.ts';
@@ -26,21 +28,26 @@ const RETURNED_WITHIN_DAYS = 90;
 
 const isReturn = ({ line }: NewLine): boolean => line.reversal || line.return_code !== undefined;
 
+/** The code of a BAI2 line, or the sub-family of an ISO 20022 line, such as CHRG of `ACMT/MDOP/CHRG`. */
+const codeOf = ({ type }: BankLine): string => type.split('/').at(-1) ?? '';
+
 interface KnownPayments {
   readonly candidates: readonly Candidate[];
   readonly equalLines: readonly EqualLineRow[];
   /** The lines of this file that were the first to report a payment, by payment. */
   readonly ownLines: ReadonlyMap<number, NewLine>;
+  /** The codes of the bank's own charges (setting `bank_charge_codes`). */
+  readonly chargeCodes: readonly string[];
 }
 
 export async function recordDebits(
   tx: Transaction,
   context: PaymentContext,
   debits: readonly NewLine[],
-  { candidates, equalLines, ownLines }: KnownPayments,
+  { candidates, equalLines, ownLines, chargeCodes }: KnownPayments,
 ): Promise<Map<NewLine, LineReport>> {
   const nameOf = paymentNames(ownLines);
-  const decisions = decideDebits(debits, { candidates, equalLines }, nameOf);
+  const decisions = decideDebits(debits, { candidates, equalLines, chargeCodes }, nameOf);
   const reversals = [...decisions].flatMap(([each, decision]) =>
     'reverses' in decision ? [newReversal(each, decision.reverses)] : [],
   );
@@ -48,6 +55,7 @@ export async function recordDebits(
   const outgoing = [...decisions].flatMap(([each, decision]) => ('goesOut' in decision ? [outgoingLine(each)] : []));
   const { paid, held } = await matchDebits(tx, context, outgoing);
   const outcomes: NewOutcome[] = [];
+  const bookings: NewBooking[] = [];
   const reports = new Map<NewLine, LineReport>();
   for (const [each, decision] of decisions) {
     const refund = paid.get(each.id);
@@ -59,6 +67,15 @@ export async function recordDebits(
     }
     if ('why' in decision) {
       const equal = held.get(each.id);
+      const { charges } = decision;
+      if (charges !== undefined && equal === undefined) {
+        bookings.push({
+          ...{ bank_line_id: each.id, previous: null, booked_to: BANK_CHARGES, reason: charges, later: false },
+        });
+        outcomes.push({ bank_line_id: each.id, outcome: 'ignored', reason: charges });
+        reports.set(each, plainReport(each, 'booked', charges));
+        continue;
+      }
       const { outcome, report } =
         equal === undefined
           ? ignoredLine(each, decision.why, decision.needsReview)
@@ -75,6 +92,7 @@ export async function recordDebits(
     reports.set(each, plainReport(each, 'return', why, { payment_id, needs_review: true }));
   }
   await insertOutcomes(tx, context, outcomes);
+  await insertBookings(tx, context, bookings);
   return reports;
 }
 
@@ -87,7 +105,13 @@ const paymentNames = (ownLines: KnownPayments['ownLines']) => (paymentId: number
 type DebitDecision =
   | { readonly reverses: Candidate }
   /** The reason why the line is not a return. `goesOut`: the line is an ordinary debit, which may pay a refund. */
-  | { readonly why: string; readonly needsReview: boolean; readonly goesOut?: true };
+  | {
+      readonly why: string;
+      readonly needsReview: boolean;
+      readonly goesOut?: true;
+      /** The reason why the line is certainly the bank's own charges. */
+      readonly charges?: string;
+    };
 
 function heldDebit({ account }: NewLine, equal: EqualDebit): string {
   const evidence = equalEvidence({ ...equal, other_file: equal.account === account ? equal.file : null });
@@ -101,12 +125,22 @@ const refundName = ({ document, payment_id, refunded_on }: RecordedRefund): stri
 /** Decides which payment each debit reverses. Each payment is returned at most once. Pure. */
 function decideDebits(
   debits: readonly NewLine[],
-  { candidates, equalLines }: Pick<KnownPayments, 'candidates' | 'equalLines'>,
+  { candidates, equalLines, chargeCodes }: Omit<KnownPayments, 'ownLines'>,
   nameOf: (paymentId: number) => string,
 ): Map<NewLine, DebitDecision> {
   const left = new Map(candidates.map((each) => [each.payment_id, each]));
   const returns = new Set<number>();
   const decide = (each: NewLine): DebitDecision => {
+    if (chargeCodes.includes(codeOf(each.line))) {
+      const [equal] = equalLines.filter((one) => one.bank_line_id === each.id);
+      if (equal === undefined) {
+        const charges = `bank charges, by the code ${codeOf(each.line)}`;
+        return { why: charges, needsReview: false, goesOut: true, charges };
+      }
+      return { why: `possible duplicate of bank charges: ${equalEvidence(equal)}; not booked`, needsReview: true };
+    }
+    const corrected = equalLines.find((one) => one.bank_line_id === each.id && one.corrected !== null);
+    if (corrected !== undefined) return { why: `${equalEvidence(corrected)}; not recorded`, needsReview: true };
     if (!isReturn(each)) {
       const doubt = whyPerhapsReturn(each.line, [...left.values()], nameOf);
       const why = doubt ?? 'an outgoing payment that is not one of our refunds';

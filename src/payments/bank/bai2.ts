@@ -404,8 +404,12 @@ const REVERSALS = {
 } as const;
 const RETURN_FEE = '567';
 
-/** Returns the method of a type code: 142 to 169 are ACH, 191 to 213 wires. Other formats use these codes too. */
+/**
+ * Returns the method of a type code: 142 to 169 are ACH, 191 to 213 wires, and 115 (lockbox) and 174 to 176 (check
+ * deposits) are checks. Other formats use these codes too.
+ */
 export function methodOfCode(type: string): Method | undefined {
+  if (/^(115|174|175|176)\b/.test(type)) return 'check';
   if (/^(142|143|164|165|166|168|169)\b/.test(type)) return 'ach';
   return /^(191|195|196|206|208|212|213)\b/.test(type) ? 'wire' : undefined;
 }

@@ -133,7 +133,8 @@ export function lineIdentities(lines: readonly BankLine[]): string[] {
 export function methodInWords(...texts: readonly string[]): Method {
   const words = texts.join(' ').toUpperCase();
   if (/\bACH\b/.test(words)) return 'ach';
-  return /\bWIRE\b|FEDWIRE|SWIFT/.test(words) ? 'wire' : 'other';
+  if (/\bWIRE\b|FEDWIRE|SWIFT/.test(words)) return 'wire';
+  return /\b(?:CHECK|CHEQUE|LOCKBOX)\b(?! ?CARD)/.test(words) ? 'check' : 'other';
 }
 
 const digest = (parts: readonly string[]): string =>

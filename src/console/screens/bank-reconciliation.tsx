@@ -1,0 +1,129 @@
+import type { Transaction } from '../../database/transaction.ts';
+import {
+  type AccountReconciliation,
+  accountName,
+  type BankItem,
+  type BankReconciliation,
+  ITEM_KINDS,
+  nameOfItem,
+  readBankReconciliation as readReport,
+  stepsOf,
+  VERDICTS,
+} from '../../reports/bank-reconciliation.ts';
+import { refuseFutureDay } from '../../reports/future-day.ts';
+import { ActionLink, type Seer } from '../action-link.tsx';
+import { Card, Chip, type Column, DataTable, Downloads, Money } from '../kit.tsx';
+import type { Screen } from '../page.tsx';
+import { dayAsked, textAsked } from '../parameters.ts';
+import { Verdict } from './aging.tsx';
+import { ReportsMenu } from './reports-menu.tsx';
+
+const PATH = '/console/reports/bank-reconciliation';
+
+export async function readBankReconciliation(
+  tx: Transaction,
+  asked: Readonly<Partial<Record<'on' | 'account', string>>>,
+  { today }: { today: string },
+): Promise<BankReconciliation> {
+  const on = dayAsked('on', asked.on);
+  await refuseFutureDay(tx, on, today, 'on');
+  return readReport(tx, { on, account: textAsked(asked.account), today });
+}
+
+export function bankReconciliationScreen(report: BankReconciliation, { user }: { user: Seer }): Screen {
+  const { on, accounts, ties } = report;
+  return {
+    ...{ place: 'aging', title: 'Bank reconciliation', lead: `as of ${on}` },
+    actions: <Downloads path={PATH} question={{ on }} />,
+    content: (
+      <>
+        <ReportsMenu current="bank-reconciliation" />
+        <form class="filters" action={PATH}>
+          <label class="field">
+            On
+            <input type="date" name="on" value={on} />
+          </label>
+          <button type="submit">Show</button>
+          <Verdict good={ties}>{ties ? 'all accounts tie' : 'not all accounts tie'}</Verdict>
+        </form>
+        <div class="stack">
+          {accounts.map((account) => (
+            <Account account={account} user={user} />
+          ))}
+          {accounts.length === 0 && <p class="nothing">No bank account has reported.</p>}
+        </div>
+      </>
+    ),
+  };
+}
+
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+function Account({ account: each, user }: { account: AccountReconciliation; user: Seer }) {
+  const { state, currency, items } = each;
+  const [bank, ...before] = stepsOf(each).reverse();
+  const steps: readonly Column<readonly [string, string]>[] = [
+    { heading: 'Step', cell: ([name]) => <span class="wrap">{capital(name)}</span> },
+    { heading: 'Amount', number: true, cell: ([, amount]) => <Money amount={amount} currency={currency} /> },
+  ];
+  return (
+    <Card
+      title={accountName(each)}
+      note={<Chip tone={state === 'tied' ? 'good' : 'warn'}>{VERDICTS[state]}</Chip>}
+      flush
+    >
+      <DataTable
+        columns={steps}
+        rows={before.reverse()}
+        nothing=""
+        caption={`Reconciliation of ${accountName(each)}`}
+        foot={
+          <tr>
+            <td>{capital(bank?.[0] ?? '')}</td>
+            <td class="num">
+              <Money amount={bank?.[1] ?? '0'} currency={currency} />
+            </td>
+          </tr>
+        }
+      />
+      {items.length > 0 && (
+        <DataTable
+          columns={itemColumns(each, user)}
+          rows={items}
+          labelled
+          nothing=""
+          caption={`Items of ${accountName(each)}`}
+        />
+      )}
+    </Card>
+  );
+}
+
+const itemColumns = ({ currency }: AccountReconciliation, user: Seer): Column<BankItem>[] => [
+  { heading: 'Item of', cell: ({ dated_on }) => <span class="day">{dated_on}</span> },
+  {
+    heading: 'Item',
+    cell: (item) => (
+      <span class="wrap">
+        {item.payment_id === null ? (
+          nameOfItem(item)
+        ) : (
+          <a href={`/console/payments/${item.payment_id}`}>{nameOfItem(item)}</a>
+        )}
+        <span class="soft">{` ${item.text}`}</span>
+      </span>
+    ),
+  },
+  {
+    heading: '',
+    cell: ({ kind, state, bank_line_id }) =>
+      state === 'unbooked' ? (
+        <ActionLink user={user} action="bank.book" partner={null} input={{ bankLineId: String(bank_line_id) }}>
+          Book it
+        </ActionLink>
+      ) : (
+        <span class="soft">{ITEM_KINDS[kind].replace(/:.*/, '')}</span>
+      ),
+  },
+  { heading: 'Amount', number: true, cell: ({ amount }) => <Money amount={amount} currency={currency} /> },
+];

@@ -1,0 +1,143 @@
+/** The lines of bank statements, whatever they are: `reckoner bank list` and the console's Bank lines. */
+import { z } from 'zod';
+import { choice, date, soughtAmount, soughtText, text } from '../actions/fields.ts';
+import { query, type Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import { BANK_LINE_STATES, type BankLineState } from '../payments/enums.ts';
+import { defineList, given, type ListQuery, type Mark } from './list.ts';
+
+interface BankLineRow {
+  readonly bank_line_id: number;
+  readonly booked_on: string;
+  readonly account: string;
+  readonly currency: string;
+  /** The amount of a debit is negative. */
+  readonly amount: string;
+  readonly bank_reference: string | null;
+  readonly payer: string | null;
+  readonly text: string | null;
+  readonly type: string;
+  readonly state: BankLineState;
+  readonly payment_id: number | null;
+  readonly booked_to: string | null;
+  readonly reason: string | null;
+  readonly file: string;
+}
+
+const filters = z.strictObject({
+  state: choice('Is', `${BANK_LINE_STATES.join(', ')}.`, BANK_LINE_STATES).optional(),
+  account: text('Account', 'Only lines of this account of ours.').optional(),
+  amount: soughtAmount('Amount', 'Only lines of exactly this amount.').optional(),
+  text: soughtText(
+    'Text',
+    "Only lines with this text in the bank's text, a reference or the other side's name.",
+  ).optional(),
+  from: date('From', 'Booked by the bank on or after this day.').optional(),
+  to: date('To', 'Booked by the bank on or before this day.').optional(),
+});
+
+const found = (after: string, order: string) => `
+     SELECT l.bank_line_id, l.bank_booked_on AS booked_on, l.account, l.currency, signed_amount(l)::text AS amount,
+            l.bank_reference, personal(l.payer_name) AS payer, personal(l.text) AS text, l.type, s.state, s.payment_id,
+            s.booked_to, s.reason,
+            (SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
+             FROM bank_statement_lines x JOIN bank_statements t USING (bank_statement_id)
+             JOIN bank_files f USING (bank_file_id)
+             WHERE x.bank_line_id = l.bank_line_id ORDER BY f.bank_file_id LIMIT 1) AS file
+     FROM bank_lines l JOIN bank_line_states s USING (bank_line_id)
+     WHERE (:after::bigint IS NULL OR ${after})
+       AND (:state::text IS NULL OR s.state = :state)
+       AND (:account::text IS NULL OR l.account = :account)
+       AND (:amount::numeric IS NULL OR l.amount = :amount::numeric)
+       AND (:from::date IS NULL OR l.bank_booked_on >= :from::date)
+       AND (:to::date IS NULL OR l.bank_booked_on <= :to::date)
+       AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', l.bank_reference, personal(l.text),
+              personal(l.payer_name), s.reason)), lower(:text)) > 0)
+     ORDER BY ${order} LIMIT :limit`;
+
+const SORTED = {
+  '-bank_line_id': found('l.bank_line_id < :after', 'l.bank_line_id DESC'),
+  bank_line_id: found('l.bank_line_id > :after', 'l.bank_line_id'),
+} as const;
+
+const readRows = (
+  tx: Transaction,
+  { sort, filter, after, limit }: ListQuery<z.output<typeof filters>, keyof typeof SORTED>,
+): Promise<BankLineRow[]> => query(tx, SORTED[sort], { ...given(filters, filter), after, limit });
+
+const TONES = {
+  payment: 'good',
+  payout: 'good',
+  return: 'plain',
+  refund: 'good',
+  booked: 'good',
+  unbooked: 'warn',
+} as const;
+const standingOf = ({ state }: BankLineRow): Mark[] => [{ text: state, tone: TONES[state] }];
+
+export const bankLines = defineList({
+  command: 'bank list',
+  summary: 'List the lines of bank statements, and what each of them is',
+  title: 'Bank lines',
+  one: 'bank line',
+  ofLedger: true,
+  none: 'No bank file has been imported yet.',
+  filters,
+  sorts: ['-bank_line_id', 'bank_line_id'],
+  columns: {
+    bank_line_id: {
+      ...{ heading: 'Line', type: 'count' },
+      to: ({ payment_id }) => (payment_id === null ? null : ['payments', String(payment_id)]),
+    },
+    booked_on: { heading: 'Booked', type: 'date' },
+    account: { heading: 'Our account', type: 'text', unlessSame: true },
+    currency: { heading: '', type: 'text' },
+    amount: { heading: 'Amount', type: 'amount', value: (row) => Amount.of(row.amount, row.currency) },
+    bank_reference: { heading: 'Reference', type: 'text' },
+    payer: { heading: 'Other side', type: 'text' },
+    text: { heading: 'Text', type: 'text' },
+    type: { heading: 'Code', type: 'text' },
+    said: {
+      ...{ heading: 'Text', type: 'text', look: 'wrap', cut: true },
+      value: ({ text, bank_reference, payer }) => text || payer || bank_reference,
+    },
+    stated: {
+      ...{ heading: 'Text and account', type: 'text', look: 'wrap' },
+      value: ({ text, bank_reference, payer, account }) => `${text || payer || bank_reference} · ${account}`,
+    },
+    state: { heading: 'Is', type: 'text' },
+    standing: { heading: 'Is', type: 'marks', value: standingOf },
+    payment_id: { heading: 'Payment', type: 'count' },
+    booked_to: { heading: 'Booked to', type: 'text' },
+    reason: { heading: 'Reason', type: 'text' },
+    why: {
+      ...{ heading: 'For', type: 'text', look: 'wrap', cut: true },
+      value: ({ booked_to, reason }) => booked_to ?? reason,
+    },
+    file: { heading: 'File', type: 'text' },
+  },
+  sheet: [
+    ...([
+      'bank_line_id',
+      'booked_on',
+      'account',
+      'currency',
+      'amount',
+      'bank_reference',
+      'payer',
+      'text',
+      'type',
+    ] as const),
+    ...(['state', 'payment_id', 'booked_to', 'reason', 'file'] as const),
+  ],
+  terminal: ['bank_line_id', 'booked_on', 'account', 'amount', 'currency', 'state', 'said', 'why'],
+  page: ['bank_line_id', 'booked_on', 'standing', 'stated', 'amount', 'why'],
+  remedies: ({ bank_line_id, state }) => {
+    const input = { bankLineId: String(bank_line_id) };
+    const book = { label: state === 'booked' ? 'Change' : 'Book it', action: 'bank.book', input, partner: null };
+    if (state === 'unbooked') return [book];
+    return state === 'booked' ? [book, { label: 'Take back', action: 'bank.unbook', input, partner: null }] : [];
+  },
+  key: ({ bank_line_id }) => String(bank_line_id),
+  read: readRows,
+});

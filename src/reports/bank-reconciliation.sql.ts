@@ -1,0 +1,161 @@
+import { query, type Transaction } from '../database/transaction.ts';
+import type { BankLineState } from '../payments/enums.ts';
+
+export interface BankAccountRow {
+  /** Empty for money that was recorded without an account. */
+  readonly account: string;
+  readonly currency: string;
+  /** The balance of the journal's account. */
+  readonly books: string;
+  /** The first stated opening balance, without the postings before it. Null if no statement gives balances. */
+  readonly opening: string | null;
+  readonly opened_on: string | null;
+  /** The last day that the bank reported. */
+  readonly reported_to: string | null;
+  /** The stated closing balance, plus the lines since then. Null if no statement gives balances. */
+  readonly stated: string | null;
+  /** The sum of the lines since the first opening balance. */
+  readonly lines: string;
+}
+
+export interface BankItemRow {
+  readonly account: string;
+  readonly currency: string;
+  readonly dated_on: string;
+  /** The amount on the bank's side, less the amount in the books. */
+  readonly amount: string;
+  readonly bank_line_id: number | null;
+  readonly state: BankLineState | null;
+  readonly payment_id: number | null;
+  readonly document: string | null;
+  readonly text: string | null;
+}
+
+/**
+ * The postings to our bank accounts up to a day, each with the bank line that shows it, if known. A duplicate that was
+ * reversed is counted with the payment that it duplicates, and a mistake with its own payment.
+ */
+const POSTED = `statements AS (
+  SELECT s.*, coalesce((
+           SELECT min(l.bank_booked_on) FROM bank_statement_lines x JOIN bank_lines l USING (bank_line_id)
+           WHERE x.bank_statement_id = s.bank_statement_id), s.closed_on) AS first_on
+  FROM bank_statements s
+  WHERE s.opening IS NOT NULL AND s.closing IS NOT NULL AND s.closed_on <= :day::date
+    AND (:account::text IS NULL OR s.account = :account)
+), firsts AS (
+  SELECT DISTINCT ON (account, currency) account, currency, opening, first_on FROM statements
+  ORDER BY account, currency, first_on, bank_statement_id
+), withdrawn AS (
+  -- The lines that the bank left out when it issued their statement again.
+  SELECT x.bank_line_id
+  FROM bank_statement_lines x JOIN statements s USING (bank_statement_id)
+  GROUP BY x.bank_line_id
+  HAVING bool_and(EXISTS (
+    SELECT FROM statements n
+    WHERE (n.account, n.currency, n.closed_on, n.opening) = (s.account, s.currency, s.closed_on, s.opening)
+      AND n.bank_file_id > s.bank_file_id AND n.closing <> s.closing))
+), line_of (log_no, bank_line_id) AS (
+  SELECT p.log_no, min(s.bank_line_id) FROM payments p JOIN payment_sources s USING (payment_id)
+  WHERE s.bank_line_id IS NOT NULL GROUP BY p.log_no
+  UNION ALL
+  SELECT p.log_no, min(s.bank_line_id) FROM placed_payments p JOIN payment_sources s USING (payment_id)
+  GROUP BY p.log_no
+  UNION ALL SELECT log_no, bank_line_id FROM payouts
+  UNION ALL SELECT log_no, bank_line_id FROM bank_bookings
+  UNION ALL SELECT log_no, bank_line_id FROM refund_matches
+  UNION ALL SELECT log_no, bank_line_id FROM payment_reversals WHERE bank_line_id IS NOT NULL
+  UNION ALL SELECT log_no, bank_line_id FROM credit_refund_returns WHERE bank_line_id IS NOT NULL
+  UNION ALL SELECT f.log_no, m.bank_line_id FROM credit_refunds f JOIN refund_matches m USING (credit_refund_id)
+  UNION ALL
+  SELECT r.log_no, m.bank_line_id FROM payment_reversals r JOIN refund_matches m USING (payment_reversal_id)
+), posted AS (
+  SELECT a.account, j.currency, a.amount, j.entry_on, j.dated_on, o.bank_line_id, j.document, j.reference,
+         CASE WHEN o.bank_line_id IS NOT NULL THEN NULL
+              WHEN j.fact = 'payment_received' THEN 'payment ' || j.log_no
+              WHEN r.payment_id IS NOT NULL THEN 'payment ' || coalesce(r.duplicate_of, r.payment_id)
+              WHEN j.fact LIKE 'credit_refund%' THEN 'refund ' || j.log_no
+              ELSE j.fact || ' ' || j.log_no END AS item,
+         CASE WHEN j.fact = 'payment_received' THEN j.log_no
+              ELSE coalesce(r.duplicate_of, r.payment_id) END AS payment_id
+  FROM journal_entries j
+  CROSS JOIN LATERAL (VALUES (j.debit, j.debit_detail, j.amount), (j.credit, j.credit_detail, -j.amount))
+    AS side (control, detail, amount)
+  CROSS JOIN LATERAL (SELECT coalesce(side.detail, '') AS account, side.amount) AS a
+  LEFT JOIN line_of o ON o.log_no = j.recorded AND o.bank_line_id NOT IN (SELECT bank_line_id FROM withdrawn)
+  LEFT JOIN payment_reversals r
+    ON j.fact IN ('payment_reversed', 'payment_reinstated') AND r.payment_reversal_id = j.log_no
+  WHERE side.control = 'assets:bank' AND j.entry_on <= :day::date
+    AND (:account::text IS NULL OR a.account = :account)
+), stated_lines AS (
+  SELECT l.bank_line_id, l.account, l.currency, signed_amount(l) AS amount, l.bank_booked_on
+  FROM bank_lines l LEFT JOIN firsts f USING (account, currency)
+  WHERE l.bank_booked_on <= :day::date AND (:account::text IS NULL OR l.account = :account)
+    AND (f.first_on IS NULL OR l.bank_booked_on >= f.first_on)
+    AND l.bank_line_id NOT IN (SELECT bank_line_id FROM withdrawn)
+)`;
+
+interface Asked {
+  readonly day: string;
+  readonly account: string | null;
+}
+
+export const readBankAccounts = (tx: Transaction, { day, account }: Asked): Promise<BankAccountRow[]> =>
+  query(
+    tx,
+    `WITH ${POSTED}, lasts AS (
+       SELECT DISTINCT ON (account, currency) account, currency, closing, closed_on FROM statements
+       ORDER BY account, currency, closed_on DESC, bank_statement_id DESC
+     ), accounts AS (
+       SELECT account, currency FROM posted UNION SELECT account, currency FROM bank_lines
+       WHERE bank_booked_on <= :day::date AND (:account::text IS NULL OR account = :account)
+       UNION SELECT account, currency FROM statements
+     )
+     SELECT a.account, a.currency,
+            coalesce((
+              SELECT sum(p.amount) FROM posted p
+              WHERE (p.account, p.currency) = (a.account, a.currency)), 0)::text AS books,
+            (f.opening - coalesce((
+              SELECT sum(p.amount) FROM posted p JOIN bank_lines l USING (bank_line_id)
+              WHERE (p.account, p.currency) = (a.account, a.currency) AND l.bank_booked_on < f.first_on), 0))::text
+              AS opening,
+            f.first_on AS opened_on,
+            greatest(t.closed_on, (
+              SELECT max(l.bank_booked_on) FROM stated_lines l WHERE (l.account, l.currency) = (a.account, a.currency)))
+              AS reported_to,
+            (t.closing + coalesce((
+              SELECT sum(l.amount) FROM stated_lines l
+              WHERE (l.account, l.currency) = (a.account, a.currency) AND l.bank_booked_on > t.closed_on), 0))::text
+              AS stated,
+            coalesce((
+              SELECT sum(l.amount) FROM stated_lines l
+              WHERE (l.account, l.currency) = (a.account, a.currency)), 0)::text AS lines
+     FROM accounts a LEFT JOIN firsts f USING (account, currency) LEFT JOIN lasts t USING (account, currency)
+     ORDER BY a.account = '', a.account COLLATE "C", a.currency`,
+    { day, account },
+  );
+
+/** The bank lines that the books do not have in that amount, and the postings that no bank line shows. */
+export const readBankItems = (tx: Transaction, { day, account }: Asked): Promise<BankItemRow[]> =>
+  query(
+    tx,
+    `WITH ${POSTED}, booked AS (
+       SELECT p.account, p.currency, p.bank_line_id, p.item, sum(p.amount) AS amount, min(p.dated_on) AS dated_on,
+              max(p.payment_id) AS payment_id, max(p.document) AS document, max(p.reference) AS reference
+       FROM posted p
+       -- What was booked before the first opening balance is part of it.
+       WHERE NOT EXISTS (SELECT FROM bank_lines l JOIN firsts f USING (account, currency)
+                         WHERE l.bank_line_id = p.bank_line_id AND l.bank_booked_on < f.first_on)
+       GROUP BY p.account, p.currency, p.bank_line_id, p.item
+     )
+     SELECT account, currency, coalesce(l.bank_booked_on, b.dated_on) AS dated_on,
+            (coalesce(l.amount, 0) - coalesce(b.amount, 0))::text AS amount, bank_line_id, s.state,
+            coalesce(b.payment_id, s.payment_id) AS payment_id, b.document,
+            CASE WHEN bank_line_id IS NULL THEN personal(b.reference) ELSE (
+              SELECT concat_ws(' · ', nullif(personal(x.text), ''), personal(x.payer_name), x.bank_reference)
+              FROM bank_lines x WHERE x.bank_line_id = s.bank_line_id) END AS text
+     FROM stated_lines l FULL JOIN booked b USING (account, currency, bank_line_id)
+     LEFT JOIN bank_line_states s USING (bank_line_id)
+     WHERE coalesce(l.amount, 0) <> coalesce(b.amount, 0)
+     ORDER BY account COLLATE "C", currency, dated_on, bank_line_id, b.item`,
+    { day, account },
+  );

@@ -1,0 +1,191 @@
+/**
+ * The bank reconciliation: for each bank account, how the balance of the books leads to the balance that the bank
+ * states, with every item in between. An account without balances in its files is compared with the sum of its lines.
+ */
+import type { Transaction } from '../database/transaction.ts';
+import { Amount, groupThousands } from '../money.ts';
+import { dateName } from '../month.ts';
+import type { BankLineState } from '../payments/enums.ts';
+import type { Sheet } from '../sheet.ts';
+import { plural } from '../text.ts';
+import { table } from '../text-table.ts';
+import { readPresentDay } from './balances.sql.ts';
+import { type BankAccountRow, type BankItemRow, readBankAccounts, readBankItems } from './bank-reconciliation.sql.ts';
+
+/** `not_in_books`: on a statement, but not in the books. `in_transit`: in the books, but on no statement yet. */
+export type BankItemKind = 'not_in_books' | 'in_transit';
+
+export interface BankItem extends Omit<BankItemRow, 'account' | 'currency' | 'text'> {
+  readonly kind: BankItemKind;
+  readonly text: string;
+}
+
+export interface AccountReconciliation {
+  /** Empty for money that was recorded without an account and is on no statement yet. */
+  readonly account: string;
+  readonly currency: string;
+  readonly books: string;
+  /** The balance before the first statement with balances, which no posting of ours explains. */
+  readonly opening: string;
+  readonly opened_on: string | null;
+  readonly not_in_books: string;
+  readonly in_transit: string;
+  /** The books with the opening and all items: what the bank should state. */
+  readonly expected: string;
+  readonly bank: string;
+  /** Whether the bank states balances. If not, `bank` is the sum of its lines. */
+  readonly balances_stated: boolean;
+  readonly reported_to: string | null;
+  /** The bank's balance, less the expected one: what no item explains, such as a missing file. */
+  readonly difference: string;
+  readonly state: 'tied' | 'items' | 'differs';
+  readonly items: readonly BankItem[];
+}
+
+export interface BankReconciliation {
+  readonly on: string;
+  readonly accounts: readonly AccountReconciliation[];
+  /** Whether every account ties, apart from items in transit. */
+  readonly ties: boolean;
+}
+
+export async function readBankReconciliation(
+  tx: Transaction,
+  { on, account = null, today }: { on?: string | undefined; account?: string | null | undefined; today: string },
+): Promise<BankReconciliation> {
+  const day = on ?? (await readPresentDay(tx, today));
+  const rows = await readBankAccounts(tx, { day, account });
+  const items = await readBankItems(tx, { day, account });
+  const accounts = rows
+    .map((row) => reconcile(row, items))
+    // Money without an account is listed only while there is some.
+    .filter((each) => each.account !== '' || each.items.length > 0 || !isNothing(each.books, each.currency));
+  return { on: day, accounts, ties: accounts.every(({ state }) => state === 'tied') };
+}
+
+const isNothing = (amount: string, currency: string): boolean => Amount.of(amount, currency).isZero();
+
+function reconcile(row: BankAccountRow, all: readonly BankItemRow[]): AccountReconciliation {
+  const { account, currency, opened_on, reported_to } = row;
+  const items = all.filter((each) => each.account === account && each.currency === currency).map(itemOf);
+  const of = (text: string | null) => Amount.of(text ?? '0', currency);
+  const sum = (kind: BankItemKind) =>
+    items.filter((each) => each.kind === kind).reduce((total, each) => total.plus(of(each.amount)), of('0'));
+  const [missing, transit] = [sum('not_in_books'), sum('in_transit')];
+  const expected = of(row.books).plus(of(row.opening)).plus(missing).plus(transit);
+  const bank = of(row.stated ?? row.lines);
+  const difference = bank.minus(expected);
+  const open = items.some(({ kind }) => kind === 'not_in_books');
+  return {
+    ...{ account, currency, opened_on, reported_to, items },
+    books: of(row.books).toString(),
+    opening: of(row.opening).toString(),
+    not_in_books: missing.toString(),
+    in_transit: transit.toString(),
+    expected: expected.toString(),
+    bank: bank.toString(),
+    balances_stated: row.stated !== null,
+    difference: difference.toString(),
+    state: !difference.isZero() ? 'differs' : open ? 'items' : 'tied',
+  };
+}
+
+const itemOf = ({ account: _, currency, text, ...item }: BankItemRow): BankItem => ({
+  ...item,
+  amount: Amount.of(item.amount, currency).toString(),
+  kind: item.bank_line_id === null ? 'in_transit' : 'not_in_books',
+  text: text ?? '',
+});
+
+/** What an item is, in a few words. */
+export function nameOfItem({ bank_line_id, state, payment_id, document }: BankItem): string {
+  const of = document ?? (payment_id === null ? '' : `payment ${payment_id}`);
+  if (bank_line_id === null) return of;
+  return state === 'unbooked'
+    ? `line ${bank_line_id}`
+    : `line ${bank_line_id}, ${STATES[state ?? 'unbooked']} ${of}`.trimEnd();
+}
+
+const STATES: Readonly<Record<BankLineState, string>> = {
+  payment: 'of',
+  payout: 'a payout',
+  return: 'a return',
+  refund: 'a refund',
+  booked: 'booked later',
+  unbooked: '',
+};
+
+export const ITEM_KINDS: Readonly<Record<BankItemKind, string>> = {
+  not_in_books: 'on the statement, not in the books',
+  in_transit: 'in transit: in the books, on no statement yet',
+};
+
+/** The steps from the books to the bank, without those that are zero. */
+export const stepsOf = (each: AccountReconciliation): (readonly [string, string])[] => {
+  const zero = (amount: string) => isNothing(amount, each.currency);
+  return [
+    ['balance of the books', each.books],
+    ...(zero(each.opening) ? [] : [[`opening balance of ${each.opened_on}, before the books`, each.opening] as const]),
+    ...(zero(each.in_transit) ? [] : [[ITEM_KINDS.in_transit, each.in_transit] as const]),
+    ...(zero(each.not_in_books) ? [] : [[ITEM_KINDS.not_in_books, each.not_in_books] as const]),
+    ...(zero(each.difference) ? [] : [['explained by no item: a file may be missing', each.difference] as const]),
+    [bankBalanceOf(each), each.bank],
+  ];
+};
+
+const bankBalanceOf = ({ account, balances_stated, reported_to }: AccountReconciliation): string =>
+  account === ''
+    ? 'on no statement yet'
+    : balances_stated
+      ? `balance of the bank, reported to ${reported_to}`
+      : `sum of the lines, reported to ${reported_to ?? 'no day'}: no balance is stated`;
+
+export const accountName = ({ account, currency }: Pick<AccountReconciliation, 'account' | 'currency'>): string =>
+  `${account === '' ? 'recorded without an account' : account} ${currency}`;
+
+export function describeBankReconciliation({ on, accounts, ties }: BankReconciliation, width?: number): string {
+  if (accounts.length === 0) return 'No bank account has reported.';
+  const parts = accounts.map((each) => {
+    const { items, currency } = each;
+    const rows = items.map((item) => [item.dated_on, groupThousands(item.amount), nameOfItem(item), item.text]);
+    return [
+      `${accountName(each)}: ${VERDICTS[each.state]}`,
+      table(
+        ['', `>${currency}`],
+        stepsOf(each).map(([name, amount]) => [name, groupThousands(amount)]),
+      ),
+      ...(items.length === 0 ? [] : [table(['item of', '>amount', '', '~'], rows, width)]),
+    ].join('\n');
+  });
+  const open = accounts.filter(({ state }) => state !== 'tied').length;
+  return [
+    `Bank reconciliation as of ${dateName(on)}`,
+    ...parts,
+    ties
+      ? `${plural(accounts.length, 'account')}: all tie.`
+      : `${plural(open, 'account does', 'accounts do')} not tie.`,
+  ].join('\n\n');
+}
+
+export const VERDICTS: Readonly<Record<AccountReconciliation['state'], string>> = {
+  tied: 'ties',
+  items: 'not tied: lines are not in the books',
+  differs: 'not tied: no item explains the difference',
+};
+
+export const bankReconciliationSheet = ({ on, accounts }: BankReconciliation): Sheet => ({
+  name: 'Bank reconciliation',
+  columns: {
+    ...{ account: 'text', currency: 'text', date: 'date', step: 'text', item: 'text', text: 'text', amount: 'amount' },
+  },
+  rows: accounts.flatMap((each) => {
+    const { account, currency, items } = each;
+    return [
+      ...stepsOf(each).map(([step, amount]) => ({ account, currency, date: on, step, item: '', text: '', amount })),
+      ...items.map((item) => ({
+        ...{ account, currency, date: item.dated_on, step: ITEM_KINDS[item.kind], item: nameOfItem(item) },
+        ...{ text: item.text, amount: item.amount },
+      })),
+    ];
+  }),
+});

@@ -1,0 +1,116 @@
+/** The bank reconciliation of an account with stated balances: it ties, or says by what it does not. */
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Month } from '../../src/month.ts';
+import {
+  bankReconciliationSheet,
+  describeBankReconciliation,
+  readBankReconciliation,
+} from '../../src/reports/bank-reconciliation.ts';
+import { readBooksReport } from '../../src/reports/books.ts';
+import { type Books, inv, openBooks } from '../payments/books.ts';
+
+let books: Books;
+beforeAll(async () => {
+  books = await openBooks();
+});
+afterAll(async () => {
+  await books.verified();
+  await books.end();
+});
+
+type Line = readonly [type: string, amount: number, reference: string, text: string];
+
+/** A BAI2 statement of one day, in cents, with its opening and closing balance. */
+function statement(day: string, opening: number, ...lines: readonly Line[]): string {
+  const closing = opening + lines.reduce((sum, [type, amount]) => sum + (type < '400' ? amount : -amount), 0);
+  const records = lines.map(([type, amount, reference, text]) => `16,${type},${amount},Z,${reference},,${text}/`);
+  const control = opening + closing + lines.reduce((sum, [, amount]) => sum + amount, 0);
+  return [
+    ...[`01,BANK,OURS,${day},2000,1,80,,2/`, `02,OURS,BANK,1,${day},,USD,2/`],
+    `03,0041,USD,010,${opening},,,015,${closing},,/`,
+    ...records,
+    ...[`49,${control},${records.length + 2}/`, `98,${control},1,${records.length + 4}/`],
+    `99,${control},1,${records.length + 6}/`,
+  ].join('\n');
+}
+
+let files = 0;
+const bank = (text: string) => {
+  files += 1;
+  return books.bankText(`day-${files}.bai`, text);
+};
+const read = (on: string, account = '0041') =>
+  books.database.reading((tx) => readBankReconciliation(tx, { on, account, today: '2026-10-31' }));
+
+test('begins with the first stated balance, and ties when every line is in the books', async () => {
+  await bank(statement('261005', 100_000, ['195', 33_333, 'A-1', inv(3)], ['698', 1_200, 'F-1', 'MISC FEES']));
+  expect(await read('2026-10-05')).toMatchObject({
+    ties: true,
+    accounts: [
+      {
+        ...{ account: '0041', state: 'tied', opened_on: '2026-10-05', opening: '1000.00', items: [] },
+        ...{ books: '321.33', expected: '1321.33', bank: '1321.33', difference: '0.00' },
+      },
+    ],
+  });
+  const text = describeBankReconciliation(await read('2026-10-05'), 80);
+  expect(text).toContain('0041 USD: ties');
+  expect(text).toContain('opening balance of 2026-10-05, before the books');
+  expect(Math.max(...text.split('\n').map((each) => each.length))).toBeLessThanOrEqual(80);
+});
+
+test('lists lines that are not in the books, and payments that no statement shows', async () => {
+  await bank(statement('261006', 132_133, ['699', 5_000, 'X-1', 'PAYROLL SERVICE']));
+  await books.record({
+    partnerId: 'p-1',
+    amount: '70.00',
+    account: '0041',
+    receivedOn: '2026-10-06',
+    reference: 'CHECK-7',
+  });
+  const [account] = (await read('2026-10-06')).accounts;
+  expect(account).toMatchObject({
+    ...{ state: 'items', bank: '1271.33', books: '391.33', difference: '0.00' },
+    ...{ not_in_books: '-50.00', in_transit: '-70.00' },
+    items: [
+      { kind: 'not_in_books', amount: '-50.00', state: 'unbooked', text: 'PAYROLL SERVICE · X-1' },
+      { kind: 'in_transit', amount: '-70.00', text: 'CHECK-7' },
+    ],
+  });
+  // The day before is as it was.
+  expect((await read('2026-10-05')).ties).toBe(true);
+  const [line] = account?.items.filter((each) => each.bank_line_id !== null) ?? [];
+  await books.book({ bankLineId: line?.bank_line_id ?? 0, kind: 'other', account: 'expenses:payroll' });
+  expect((await read('2026-10-06')).accounts).toMatchObject([{ state: 'tied', in_transit: '-70.00', items: [{}] }]);
+  expect(bankReconciliationSheet(await read('2026-10-06')).rows.map((each) => 'amount' in each && each.amount)).toEqual(
+    [...['341.33', '1000.00', '-70.00', '1271.33', '-70.00']],
+  );
+});
+
+test('names what no line explains, as the close of the books does', async () => {
+  books.at('2026-11-02T15:00:00Z');
+  await bank(statement('261031', 140_000, ['195', 100, 'A-2', 'thanks']));
+  const [account] = (await read('2026-10-31')).accounts;
+  expect(account).toMatchObject({ state: 'differs', bank: '1401.00', difference: '128.67' });
+  const report = await books.database.reading((tx) => readBooksReport(tx, books.acting, { month: '2026-10' as Month }));
+  expect(report.bank_balances).toEqual([
+    {
+      ...{ account: '0041', currency: 'USD', bank: '1401.00', books: '342.33', difference: '1058.67' },
+      ...{ before_first_statement: '1000.00', not_in_books: '0.00', in_transit: '-70.00', unexplained: '128.67' },
+    },
+  ]);
+});
+
+test('leaves out the lines of a statement that the bank issued again without them', async () => {
+  const csv = (amount: string) =>
+    [
+      ...['01,BANK,OURS,261007,2000,1,80,,2/', '02,OURS,BANK,1,261007,,USD,2/', `03,0042,USD,010,0,,,015,${amount},,/`],
+      `16,195,${amount},Z,S-A,,thanks/`,
+      ...[`49,${Number(amount) * 2},3/`, `98,${Number(amount) * 2},1,5/`, `99,${Number(amount) * 2},1,7/`],
+    ].join('\n');
+  const first = await bank(csv('35000'));
+  await bank(csv('35500'));
+  expect((await read('2026-10-07', '0042')).accounts).toMatchObject([{ bank: '355.00', difference: '0.00' }]);
+  await books.reverse({ paymentId: first.new_lines[0]?.payment_id ?? 0, on: '2026-10-07' });
+  expect((await read('2026-10-07', '0042')).accounts).toMatchObject([{ books: '355.00', state: 'tied' }]);
+});
