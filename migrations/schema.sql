@@ -1,4 +1,4 @@
--- Facts: SHA-256 553296ccef240138b2ecd43673d40d20c25d071c4881e4eed4e7567264520438, without the role reckoner_app 728b7336bfc456a64d08315d4ff11b168f98938118f91616668c6bb291814883
+-- Facts: SHA-256 8987d4a9c555039e945a19da4091da7b533425a11e8dd0d58e97e9f2d506e3e8, without the role reckoner_app ce5a53933e30537ab39be8455346735d4d290072073d8586b3e54bf360adc2be
 /*
 What the migrations make, in their order. Generated for reading: change a migration, then run npm run db:schema.
 Definitions and reasons stand in the migrations. The hash of an object changes with every part of its definition.
@@ -726,7 +726,7 @@ FACT document_e_invoices #0d5c3afb
 
 -- 008_mail ------------------------------------------------------------------------------------------------------------
 
-TABLE emails #92fff62b
+TABLE emails #7c95b1fd
   columns: email_id bigint identity, kind text, document_id bigint null, partner_id text null, month text null,
     day date null, payment_id bigint null, credit_refund_id bigint null, checkpoint_size bigint null,
     approval_request_id bigint null, preliminary boolean default, asked_for text null, addressed_to text null,
@@ -735,7 +735,7 @@ TABLE emails #92fff62b
     due_at timestamptz default, queued_at timestamptz, attempted_at timestamptz null, sent_at timestamptz null,
     dismissal_reason text null
   key: (email_id)
-  unique: email_message_id_once (message_id), email_of_partner (email_id, partner_id)
+  unique: email_message_id_once (message_id)
   references: (document_id) of documents, (partner_id) of partners, (month) of closed_months,
     (checkpoint_size) of log_checkpoints, (event_id) of audit_events, email_of_a_payment (payment_id) of payments,
     email_of_a_refund (credit_refund_id) of credit_refunds,
@@ -920,7 +920,7 @@ FACT bank_statements #8afe0ccc
     currency)
   references: (bank_file_id) of bank_files
   checks: bank_statement_has_account, bank_statement_adds_up
-FACT bank_lines #bc8605d3
+FACT bank_lines #a9dabe04
   columns: bank_line_id bigint identity, account text, identity text, currency text, direction text, amount numeric,
     bank_booked_on date, value_on date null, bank_reference text null, references jsonb, text text,
     payer_name text null, payer_account text null, type text, is_reversal boolean, return_code text null, raw text
@@ -929,7 +929,7 @@ FACT bank_lines #bc8605d3
     bank_line_money (bank_line_id, currency, amount, direction)
   checks: bank_line_direction_known, bank_line_amount_positive, bank_line_minor_digits, bank_lines_text_kept,
     bank_lines_payer_name_kept, bank_lines_payer_account_kept, bank_lines_raw_kept
-  indexes: bank_lines_by_amount (currency, amount, bank_booked_on)
+  indexes: bank_lines_by_amount (currency, amount, bank_booked_on), bank_lines_of_account (account, bank_booked_on)
   triggers: personal_texts_kept
 FACT bank_statement_lines #f54d8740
   columns: bank_statement_id bigint, position integer, bank_line_id bigint, account text, currency text
@@ -939,8 +939,8 @@ FACT bank_statement_lines #f54d8740
     bank_statement_line_of_a_statement (bank_statement_id, account, currency) of bank_statements
   indexes: bank_statement_lines_of_line (bank_line_id)
 FUNCTION equal_bank_lines(line_ids bigint[]) TABLE(bank_line_id bigint, equal_line_id bigint) #ecbfdf88
-VIEW bank_feeds #e90a0152
-  columns: account, reported_to, balances_stated
+VIEW bank_feeds #08ab9ea9
+  columns: account, reported_to, balances_stated, currencies
 FACT payments #72b04be5
   columns: payment_id bigint identity, identity text, source text, partner_id text null, currency text, amount numeric,
     method text, account text, received_on date, entry_on date, reference text, payer_name text null,
@@ -1226,12 +1226,20 @@ FUNCTION refuse_overdrawn_payment() trigger #308abbec
 FUNCTION refuse_cash_of_another_partner() trigger #d958370f
 FUNCTION refuse_overpaid_document() trigger #bac2b88a
 FUNCTION refuse_use_of_held_credit() trigger #1491ac30
-FACT reminders #16ea08db
+FACT reminders #240572af
   columns: document_id bigint, dunning_level integer, email_id bigint, partner_id text, currency text, counted_from date
   key: (document_id, dunning_level, counted_from)
-  references: reminder_to_its_partner (email_id, partner_id) of emails, reminder_of_its_partners_document (document_id,
-    partner_id, currency) of documents
+  references: (email_id) of emails, reminder_of_its_partners_document (document_id, partner_id, currency) of documents
   indexes: reminders_of_email (email_id)
+FACT reminder_pauses #d687ef7d
+  columns: reminder_pause_id bigint identity, partner_id text, until date null, reason text, recorded_on date,
+    recorded_at timestamptz, event_id bigint
+  key: (reminder_pause_id)
+  references: (partner_id) of partners, (event_id) of audit_events
+  checks: reminder_pause_has_reason, reminder_pause_ahead
+  indexes: reminder_pauses_of_partner (partner_id, reminder_pause_id)
+VIEW present_reminder_pauses #ea0804d4
+  columns: partner_id, until, reason, recorded_on
 
 -- 011_splits ----------------------------------------------------------------------------------------------------------
 
@@ -1521,9 +1529,10 @@ GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_eve
   payment_reinstatements, payment_unapplications, payouts, payout_settlements, payout_payments, bank_line_outcomes,
   credit_refunds, credit_refund_returns, refund_matches, processor_events, processor_event_outcomes, disputes,
   dispute_outcomes, payment_exception_closings, processor_event_erasures, book_open_documents, book_unapplied_cash,
-  reminders, settlement_files, settlement_lines, balance_transactions, processor_readings, share_allocations,
-  balance_transaction_closings, reversal_evidence, missing_shares, share_payments, payout_contents, account_payouts,
-  partner_events, approval_requests, approval_decisions, gl_exports, gl_export_lines, gl_export_files TO reckoner_app;
+  reminders, reminder_pauses, settlement_files, settlement_lines, balance_transactions, processor_readings,
+  share_allocations, balance_transaction_closings, reversal_evidence, missing_shares, share_payments, payout_contents,
+  account_payouts, partner_events, approval_requests, approval_decisions, gl_exports, gl_export_lines,
+  gl_export_files TO reckoner_app;
 GRANT INSERT, SELECT, UPDATE ON passkey_uses, partners, partner_arrangements, policies, client_uses, presentation,
   emails, account_months, published_marks, webhooks TO reckoner_app;
 GRANT SELECT ON schema_records, active_users, present_roles, present_work_assignments, open_pauses, partner_payers,
@@ -1534,8 +1543,8 @@ GRANT SELECT ON schema_records, active_users, present_roles, present_work_assign
   live_payment_reversals, live_credit_refunds, live_refund_matches, payment_balances, unapplied_payments, payment_cash,
   payer_accounts, balance_changes, document_balances, open_documents, applicable_credit, payment_history, opening_sums,
   opening_differences, bank_statement_breaks, suggested_duplicates, possible_duplicates, payment_exceptions,
-  account_sources, account_partners, routed_quotes, unattributed_balance_transactions, unexplained_balance_transactions,
-  live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows, document_amounts,
-  journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal, journal_months, journal_of_row_months,
-  partner_event_facts, gl_export_states, gl_unexported_months TO reckoner_app;
+  present_reminder_pauses, account_sources, account_partners, routed_quotes, unattributed_balance_transactions,
+  unexplained_balance_transactions, live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows,
+  document_amounts, journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal, journal_months,
+  journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months TO reckoner_app;
 GRANT SELECT, USAGE ON SEQUENCE audit_events_event_id_seq, log_numbers TO reckoner_app;
