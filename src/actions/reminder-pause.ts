@@ -27,7 +27,7 @@ export const reminderPause = defineAction({
   ...PAUSE,
   name: 'reminder.pause',
   title: 'Pause the reminders of a partner',
-  command: { called: 'remind pause', arguments: { partnerId: '<partner>' } },
+  command: { arguments: { partnerId: '<partner>' } },
   input: { partnerId, until: date('Until', 'The last day without reminders.'), reason: reason() },
   perform: pauseReminders,
   report: async (_tx, _context, { input: { partnerId, until, reason } }) => ({
@@ -41,7 +41,7 @@ export const reminderResume = defineAction({
   ...PAUSE,
   name: 'reminder.resume',
   title: 'End the pause of the reminders of a partner',
-  command: { called: 'remind resume', arguments: { partnerId: '<partner>' } },
+  command: { arguments: { partnerId: '<partner>' } },
   input: { partnerId, reason: reason() },
   perform: (tx, context, input) => pauseReminders(tx, context, { ...input, until: null }),
   report: async (_tx, _context, { input: { partnerId, reason } }) => ({

@@ -140,13 +140,10 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     'Send a test message, and record returned e-mails',
     () => [actionCommand(loadAction('email.bounces')), import('./commands/mail.ts')],
   ],
-  remind: [
-    'Send payment reminders (dunning); safe to repeat',
-    () => [
-      import('./commands/remind.ts'),
-      actionCommand(loadAction('reminder.pause')),
-      actionCommand(loadAction('reminder.resume')),
-    ],
+  remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
+  reminder: [
+    'Pause and resume the reminders of a partner',
+    () => [actionCommand(loadAction('reminder.pause')), actionCommand(loadAction('reminder.resume'))],
   ],
   statement: ['E-mail account statements to partners', () => [actionCommand(loadAction('statement.send'))]],
   report: [

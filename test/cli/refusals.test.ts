@@ -1849,8 +1849,8 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   reminders_not_paused: {
     when: 'the pause of reminders is ended of a partner whose reminders are not paused',
     exit: 3,
-    says: /reminders of partner p-1 are not paused.*reckoner remind pause p-1/,
-    run: () => inCorrected('remind', 'resume', 'p-1', '--reason', 'all is paid'),
+    says: /reminders of partner p-1 are not paused.*reckoner reminder pause p-1/,
+    run: () => inCorrected('reminder', 'resume', 'p-1', '--reason', 'all is paid'),
   },
   dispute_exceeds_balance: {
     when: 'more is disputed than is open',

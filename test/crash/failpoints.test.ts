@@ -30,8 +30,8 @@ const COMMANDS = {
   void: () => ['invoice', 'void', 'INV-2026-000002', '--reason', 'wrong partner'],
   dispute: () => ['dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count', '--amount', '2.50'],
   dispute_closing: () => ['dispute', 'close', 'INV-2026-000001', '--reason', 'explained'],
-  reminder_pause: () => ['remind', 'pause', 'p-1', '--until', '2027-01-31', '--reason', 'installments'],
-  reminder_resume: () => ['remind', 'resume', 'p-1', '--reason', 'all is paid'],
+  reminder_pause: () => ['reminder', 'pause', 'p-1', '--until', '2027-01-31', '--reason', 'installments'],
+  reminder_resume: () => ['reminder', 'resume', 'p-1', '--reason', 'all is paid'],
   // The invoices are of September: without this, August's statement would be empty.
   prepaid: () => [
     ...['payment', 'record', '--partner', 'p-1', '--amount', '5', '--currency', 'USD', '--method', 'wire'],

@@ -11,8 +11,6 @@ import { reported } from '../run-action.ts';
 
 export const define: Definition = (command, action) => {
   command
-    // Its commands have options of the same names.
-    .enablePositionalOptions()
     .option('--without <account>', 'do not wait for the bank file of this account; repeatable', repeatedArgument)
     .option(...REASON)
     .option('--dry-run', 'show the reminders that are due; send nothing')
