@@ -64,6 +64,7 @@ CREATE FUNCTION signed_amount(line bank_lines) RETURNS numeric STABLE LANGUAGE s
 RETURN CASE line.direction WHEN 'credit' THEN line.amount ELSE -line.amount END;
 CREATE INDEX bank_lines_by_day ON bank_lines (account, bank_booked_on);
 CREATE INDEX bank_lines_by_amount ON bank_lines (currency, amount, bank_booked_on);
+CREATE INDEX bank_lines_of_account ON bank_lines (account, bank_booked_on);
 CALL make_fact('bank_lines');
 CALL keep_personal('bank_lines', 'references:text', 'text', 'payer_name', 'payer_account', 'raw');
 
@@ -128,13 +129,15 @@ END
 $$;
 
 -- The day up to which the bank has reported each account: the day of the latest closing balance, or the latest booked
--- day if that is later. A missing file is noticed only if files state balances.
+-- day if that is later; and the currencies of its files. A missing file is noticed only if files state balances.
 CREATE VIEW bank_feeds AS
-SELECT account, max(day) AS reported_to, bool_and(balances_stated) AS balances_stated
-FROM (SELECT account, closed_on AS day, opening IS NOT NULL AND closing IS NOT NULL AS balances_stated FROM bank_statements
-      UNION ALL
-      SELECT account, bank_booked_on, NULL FROM bank_lines) AS reported
-GROUP BY account HAVING max(day) IS NOT NULL;
+SELECT account, reported_to, balances_stated, currencies
+FROM (SELECT s.account, bool_and(s.opening IS NOT NULL AND s.closing IS NOT NULL) AS balances_stated,
+             array_agg(DISTINCT s.currency) AS currencies,
+             greatest(max(s.closed_on),
+                      (SELECT max(l.bank_booked_on) FROM bank_lines l WHERE l.account = s.account)) AS reported_to
+      FROM bank_statements s GROUP BY s.account) AS reported
+WHERE reported_to IS NOT NULL;
 CALL grant_to_app('SELECT', 'bank_feeds');
 
 CREATE TABLE payments (
@@ -1389,18 +1392,38 @@ CREATE CONSTRAINT TRIGGER held_credit_not_used AFTER INSERT ON holds DEFERRABLE
 CREATE TABLE reminders (
   document_id bigint NOT NULL,
   dunning_level integer NOT NULL,
-  email_id bigint NOT NULL,
+  -- The e-mail goes to the partner, or to the payer of its family.
+  email_id bigint NOT NULL REFERENCES emails,
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   -- The due date, or the later day on which the document's settlement was undone. In that case, the levels start again.
   counted_from date NOT NULL,
   PRIMARY KEY (document_id, dunning_level, counted_from),
-  CONSTRAINT reminder_to_its_partner FOREIGN KEY (email_id, partner_id) REFERENCES emails (email_id, partner_id),
   CONSTRAINT reminder_of_its_partners_document FOREIGN KEY (document_id, partner_id, currency)
     REFERENCES documents (document_id, partner_id, currency)
 );
 CREATE INDEX reminders_of_email ON reminders (email_id);
 CALL make_fact('reminders');
+
+-- Pauses of a partner's reminders. The partner's latest row counts: through the day `until`, the partner gets no
+-- reminder. NULL ends the pause before it.
+CREATE TABLE reminder_pauses (
+  reminder_pause_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  partner_id text COLLATE "C" NOT NULL REFERENCES partners,
+  until date,
+  reason text NOT NULL CONSTRAINT reminder_pause_has_reason CHECK (btrim(reason) <> ''),
+  recorded_on date NOT NULL,
+  recorded_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events,
+  CONSTRAINT reminder_pause_ahead CHECK (until >= recorded_on)
+);
+CREATE INDEX reminder_pauses_of_partner ON reminder_pauses (partner_id, reminder_pause_id);
+CALL make_fact('reminder_pauses');
+
+CREATE VIEW present_reminder_pauses AS
+SELECT DISTINCT ON (partner_id) partner_id, until, reason, recorded_on FROM reminder_pauses
+ORDER BY partner_id, reminder_pause_id DESC;
+CALL grant_to_app('SELECT', 'present_reminder_pauses');
 
 ALTER TABLE emails ADD CONSTRAINT email_of_a_payment FOREIGN KEY (payment_id) REFERENCES payments,
   ADD CONSTRAINT email_of_a_refund FOREIGN KEY (credit_refund_id) REFERENCES credit_refunds;

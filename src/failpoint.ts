@@ -67,6 +67,8 @@ export const FAILPOINTS = [
   'dispute.committed',
   'dispute_closing.recorded',
   'dispute_closing.committed',
+  'reminder_pause.recorded',
+  'reminder_pause.committed',
   'feed_decision.recorded',
   'feed_decision.committed',
   'statement.queued',

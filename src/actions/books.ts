@@ -32,7 +32,7 @@ export const booksClose = defineAction({
     without: several(text('Without', 'A bank account that no longer reports.')).optional(),
     reason: line('Reason', 'The reason why that account no longer reports. It is recorded.').optional(),
   },
-  check: checkBooks,
+  check: checkWithout,
   subject: ({ month }) => month,
   partners: async () => 'all',
   perform: (tx, context, input) => closeBooks(tx, context, requestOf(input)),
@@ -66,7 +66,7 @@ const requestOf = ({ month, without: accounts, reason }: BooksInput): BooksReque
   ...(accounts && reason !== undefined && { without: { accounts, reason } }),
 });
 
-export function checkBooks({ without, reason }: Omit<BooksInput, 'month'>): void {
+export function checkWithout({ without, reason }: Omit<BooksInput, 'month'>): void {
   if ((without === undefined) !== (reason === undefined)) {
     throw refuse('usage', { reason: `${fieldName('without', 'ACCOUNT')} and ${fieldName('reason', 'R')} go together` });
   }

@@ -39,6 +39,8 @@ export const LOADING = {
   'email.dismiss': () => import('./email.ts').then((actions) => actions.emailDismiss),
   'delivery.retry': () => import('./delivery.ts').then((actions) => actions.deliveryRetry),
   'reminder.record': () => import('./remind.ts').then((actions) => actions.reminderRecord),
+  'reminder.pause': () => import('./reminder-pause.ts').then((actions) => actions.reminderPause),
+  'reminder.resume': () => import('./reminder-pause.ts').then((actions) => actions.reminderResume),
   'statement.send': () => import('./statement.ts').then((actions) => actions.statementSend),
   'work.assign': () => import('./work/assign.ts').then((actions) => actions.workAssign),
   'instructions.adopt': () => import('./instructions.ts').then((actions) => actions.instructionsAdopt),

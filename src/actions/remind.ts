@@ -1,21 +1,29 @@
 import type { EmailResult } from '../mail/outbox.ts';
 import { groupThousands } from '../money.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
-import { type ReminderPlan, recordReminders } from '../payments/remind.ts';
+import { type ReminderPlan, recordReminders, type SkippedDocument } from '../payments/remind.ts';
 import { DELIVER } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { table } from '../text-table.ts';
 import { defineAction } from './action.ts';
+import { checkWithout } from './books.ts';
 import { countKinds, needsAttention, sendDue } from './emails.ts';
+import { line, several, text } from './fields.ts';
 
 export const reminderRecord = defineAction({
   name: 'reminder.record',
   title: 'Send the payment reminders that are due',
+  command: { called: 'remind', options: { without: '--without <account>' } },
   role: 'finance',
-  input: {},
+  input: {
+    without: several(text('Without', 'A bank account whose file is not waited for.')).optional(),
+    reason: line('Reason', 'The reason not to wait for that file. It is recorded.').optional(),
+  },
+  check: checkWithout,
   subject: () => 'today',
   partners: async () => 'all',
-  perform: (tx, context) => recordReminders(tx, context),
+  perform: (tx, context, { without: accounts, reason }) =>
+    recordReminders(tx, context, accounts && reason !== undefined ? { accounts, reason } : undefined),
   after: sendDue,
   facts: async (_tx, _input, plan) =>
     Object.fromEntries(
@@ -66,7 +74,7 @@ function describeEmails(results: readonly EmailResult[]): string {
   ].join('\n');
 }
 
-export const SKIPPED = {
+const SKIPPED = {
   on_hold: 'on hold',
   disputed: 'the partner disputes it',
   payment_ordered: 'its contact has ordered a bank debit, which is under way',
@@ -76,7 +84,20 @@ export const SKIPPED = {
   not_sent: 'it has not been e-mailed',
   covered_by_credit: 'open credit or unapplied cash covers it',
   covered_by_parent: "its parent's unapplied cash covers it",
+  bank_charges: 'its payments left open no more than bank charges',
+  paused: 'its reminders are paused through',
+  awaits_bank_file: 'it waits for the bank file of',
+  below_minimum: 'the reminder would be below the smallest sum',
 } as const;
+
+export const whySkipped = ({ reason, waits_for = [], paused_until = '' }: SkippedDocument): string =>
+  [
+    SKIPPED[reason],
+    ...(reason === 'paused' ? [paused_until] : []),
+    ...(reason === 'awaits_bank_file'
+      ? [waits_for.map(({ account, reported_to }) => `${account}, reported through ${reported_to}`).join('; ')]
+      : []),
+  ].join(' ');
 
 type Names = ReadonlyMap<string, string>;
 
@@ -89,7 +110,7 @@ function describePlan({ reminders, skipped }: ReminderPlan, names: Names, width:
         documents.map((each, index) => [
           index === 0 ? (names.get(partner_id) ?? partner_id) : '',
           index === 0 ? levelName(dunning_level) : '',
-          each.number,
+          each.partner_id === partner_id ? each.number : `${each.number} of ${names.get(each.partner_id)}`,
           each.due_on,
           groupThousands(each.balance),
           Number(each.disputed) === 0 ? '' : groupThousands(each.disputed),
@@ -100,7 +121,7 @@ function describePlan({ reminders, skipped }: ReminderPlan, names: Names, width:
     );
   }
   if (skipped.length > 0) {
-    parts.push(['Not reminded:', ...skipped.map((each) => `  ${each.number}: ${SKIPPED[each.reason]}`)].join('\n'));
+    parts.push(['Not reminded:', ...skipped.map((each) => `  ${each.number}: ${whySkipped(each)}`)].join('\n'));
   }
   return parts.join('\n\n');
 }

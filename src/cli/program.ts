@@ -149,6 +149,10 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     () => [actionCommand(loadAction('email.bounces')), import('./commands/mail.ts')],
   ],
   remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
+  reminder: [
+    'Pause and resume the reminders of a partner',
+    () => [actionCommand(loadAction('reminder.pause')), actionCommand(loadAction('reminder.resume'))],
+  ],
   statement: ['E-mail account statements to partners', () => [actionCommand(loadAction('statement.send'))]],
   report: [
     'Show a report: aging, account statement, trial balance, close, coverage, tax, cash application',

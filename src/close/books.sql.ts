@@ -15,10 +15,20 @@ export function readBooksState(tx: Transaction): Promise<BooksState> {
   );
 }
 
-export function readBankFeeds(
-  tx: Transaction,
-): Promise<{ account: string; reported_to: string; balances_stated: boolean }[]> {
-  return query(tx, `SELECT account, reported_to, balances_stated FROM bank_feeds ORDER BY account COLLATE "C"`);
+export interface ReportedAccount {
+  readonly account: string;
+  /** The date, `YYYY-MM-DD`. */
+  readonly reported_to: string;
+  /** Whether the account's files state balances. If the files state no balances, a missing file cannot be detected. */
+  readonly balances_stated: boolean;
+  readonly currencies: readonly string[];
+}
+
+export function readBankFeeds(tx: Transaction): Promise<ReportedAccount[]> {
+  return query(
+    tx,
+    `SELECT account, reported_to, balances_stated, currencies FROM bank_feeds ORDER BY account COLLATE "C"`,
+  );
 }
 
 /** The bank accounts that the close of a month's books did not wait for, with the reasons. */

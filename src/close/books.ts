@@ -22,6 +22,7 @@ import {
   insertBookBalances,
   insertBookClose,
   insertBookOpenItems,
+  type ReportedAccount,
   readBankFeeds,
   readBankGaps,
   readBooksState,
@@ -32,31 +33,35 @@ import {
 export interface BooksRequest {
   readonly month: Month;
   /** Bank accounts that no longer report, with the reason. The accounts named in the settings are added. */
-  readonly without?: { readonly accounts: readonly string[]; readonly reason: string };
+  readonly without?: Without;
 }
 
-export interface BankFeed {
-  readonly account: string;
-  /** The date, `YYYY-MM-DD`. */
-  readonly reported_to: string;
-  /** Whether the account's files state balances. If the files state no balances, a missing file cannot be detected. */
-  readonly balances_stated: boolean;
+export interface Without {
+  readonly accounts: readonly string[];
+  readonly reason: string;
+}
+
+export interface BankFeed extends Omit<ReportedAccount, 'currencies'> {
   readonly complete: boolean;
   /** Why the account no longer reports; null while files of the account are expected. */
   readonly ended: string | null;
 }
 
-export async function bankFeedsAt(tx: Transaction, settings: Settings, request: BooksRequest): Promise<BankFeed[]> {
+/** The bank accounts that ever reported. Refuses an account that is named as one of them, and is not. */
+export async function readReported(tx: Transaction, without?: Without): Promise<ReportedAccount[]> {
   const feeds = await readBankFeeds(tx);
+  const known = feeds.map(({ account }) => account);
+  const account = without?.accounts.find((each) => !known.includes(each));
+  if (account !== undefined) throw refuse('bank_account_unknown', { account, known });
+  return feeds;
+}
+
+export async function bankFeedsAt(tx: Transaction, settings: Settings, request: BooksRequest): Promise<BankFeed[]> {
+  const feeds = await readReported(tx, request.without);
   const ended = new Map(Object.entries(settings.ended_bank_accounts));
   // Closed books keep the reasons that were recorded at their close.
   for (const { account, reason } of await readClosedWithout(tx, request.month)) ended.set(account, reason);
-  for (const account of request.without?.accounts ?? []) {
-    if (!feeds.some((each) => each.account === account)) {
-      throw refuse('bank_account_unknown', { account, known: feeds.map((each) => each.account) });
-    }
-    ended.set(account, request.without?.reason ?? '');
-  }
+  for (const account of request.without?.accounts ?? []) ended.set(account, request.without?.reason ?? '');
   const end = lastDay(request.month);
   return feeds.map(({ account, reported_to, balances_stated }) => ({
     account,

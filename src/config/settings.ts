@@ -17,6 +17,7 @@ import { type Logo, readLogo } from './logo.ts';
 import { taxSchema } from './tax.ts';
 import { addressSchema, emailAddress, line, optional } from './validation.ts';
 
+const currencyOrAny = z.string().refine((key) => key === '*' || isCurrency(key), "must be an ISO 4217 currency or '*'");
 const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());
 
 /**
@@ -125,10 +126,7 @@ const quotesSchema = z.strictObject({
   valid_days: z.int().min(1).max(366).nullable().default(30),
   /** The largest price that is quoted, in major units by currency (`*` for any other currency). */
   largest_price: z
-    .record(
-      z.string().refine((key) => key === '*' || isCurrency(key), "must be an ISO 4217 currency or '*'"),
-      z.string().regex(/^[1-9]\d{0,14}$/, 'must be a whole amount such as "1000000"'),
-    )
+    .record(currencyOrAny, z.string().regex(/^[1-9]\d{0,14}$/, 'must be a whole amount such as "1000000"'))
     .default({ '*': '1000000' }),
 });
 
@@ -182,18 +180,13 @@ export const settingsSchema = z
       })
       .prefault({}),
     sandbox_recipients: z.array(z.string().min(2).max(254)).default(['.example', '.test']),
-    instructions: z
-      .record(
-        z.string().refine((key) => key === '*' || isCurrency(key), "must be an ISO 4217 currency or '*'"),
-        instructionsSchema,
-      )
-      .check(({ value, issues }) => {
-        for (const [currency, { ach }] of Object.entries(value)) {
-          if (ach === undefined || currency === 'USD' || currency === '*') continue;
-          const message = 'ACH is for US dollars only: omit it here';
-          issues.push({ code: 'custom', path: [currency, 'ach'], message, input: currency });
-        }
-      }),
+    instructions: z.record(currencyOrAny, instructionsSchema).check(({ value, issues }) => {
+      for (const [currency, { ach }] of Object.entries(value)) {
+        if (ach === undefined || currency === 'USD' || currency === '*') continue;
+        const message = 'ACH is for US dollars only: omit it here';
+        issues.push({ code: 'custom', path: [currency, 'ach'], message, input: currency });
+      }
+    }),
     /**
      * The day of the following month on which the job month-close closes a month's books; null means that only the
      * command `books close` closes books.
@@ -230,6 +223,8 @@ export const settingsSchema = z
     witnesses: z.array(line(400)).default([]),
     /** Dunning levels: the number of days after the due date, or before the due date if negative. */
     reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
+    /** The smallest sum of a reminder, by currency (`*` for any other currency). */
+    reminder_minimum: z.record(currencyOrAny, z.string()).default({ '*': '1' }).superRefine(checkAmounts),
     /** Whether the payer gets an e-mail receipt for a payment that pays invoices. */
     payment_receipts: z.boolean().default(true),
     /** Whether the partner gets an e-mail about a refund of credit. */

@@ -17,6 +17,12 @@ export const PARTNERS = {
     (f) => says(`No such partner: ${f.partner_id}.`, SEE.partners),
     404,
   ),
+  reminders_not_paused: refused<{ partner_id: string }>((f) =>
+    says(
+      `The reminders of partner ${f.partner_id} are not paused.`,
+      toDo('Pause them', 'reminder.pause', { partnerId: f.partner_id }),
+    ),
+  ),
   webhook_url_invalid: badInput<{ url: string; reason: string }>(
     (f) => `Events cannot be sent to ${f.url}: it ${f.reason}. Ask the partner for another URL.`,
   ),

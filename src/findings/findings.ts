@@ -1,7 +1,9 @@
 /** Reads all findings, except findings that the status derives from its own data (reports/status.ts). */
+import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { SEE, type ToRun, toRun } from '../remedy.ts';
 import { readApprovals } from './approvals.ts';
+import { readAwaitedFiles } from './bank-files.ts';
 import { readDisputes, readHolds, readUnreplaced } from './documents.ts';
 import { readDeliveries, readLinks, readOtherEmails } from './emails.ts';
 import { FINDING_KINDS, type Finding, type FindingKind, type FindingQuestion, type ReadFindings } from './finding.ts';
@@ -26,8 +28,11 @@ const KINDS: readonly ReadFindings[] = [
   readJobFindings,
 ];
 
-export async function readFindings(tx: Transaction, question: FindingQuestion): Promise<Finding[]> {
-  const found: Finding[] = [];
+export async function readFindings(
+  tx: Transaction,
+  question: FindingQuestion & { readonly settings: Settings },
+): Promise<Finding[]> {
+  const found = await readAwaitedFiles(tx, question);
   for (const read of KINDS) found.push(...(await read(tx, question)));
   return found;
 }

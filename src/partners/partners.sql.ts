@@ -332,6 +332,18 @@ export async function readPartnerNames(tx: Transaction): Promise<Map<string, str
   return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
 }
 
+/** The partners that a partner pays for: its children, their children, and so on. */
+export const readPaidFor = (
+  tx: Transaction,
+  partnerId: string,
+): Promise<Pick<PartnerRecord, 'partner_id' | 'name'>[]> =>
+  query(
+    tx,
+    `SELECT partner_id, name FROM partner_payers JOIN partners USING (partner_id)
+     WHERE payer_id = :partnerId ORDER BY partner_id COLLATE "C"`,
+    { partnerId },
+  );
+
 export const readPartnerEvents = (
   tx: Transaction,
   actions: readonly string[],

@@ -12,12 +12,22 @@ export type SkipReason =
   | 'not_sent'
   | 'covered_by_credit'
   /** Unapplied cash covers the invoice. The cash belongs to a partner that pays for this partner. */
-  | 'covered_by_parent';
+  | 'covered_by_parent'
+  /** Payments left no more open than a bank keeps as its charges (the setting `small_difference`). */
+  | 'bank_charges'
+  | 'paused'
+  /** The level fell due after the last day that the bank has reported. */
+  | 'awaits_bank_file'
+  /** The letter's sum is below `reminder_minimum`. */
+  | 'below_minimum';
 
 export interface OwedRow {
   readonly document_id: number;
   readonly number: string;
   readonly partner_id: string;
+  readonly partner_name: string;
+  /** The partner that gets the reminder: the payer of the whole family, or the partner if it has no parent. */
+  readonly payer_id: string;
   readonly month: string;
   readonly currency: string;
   /**
@@ -30,6 +40,8 @@ export interface OwedRow {
   readonly balance: string;
   readonly amount_paid: string;
   readonly disputed: string;
+  /** What the open credit and unapplied cash of the partner and its payers leave to pay. Null if it is not counted. */
+  readonly left_to_pay: string | null;
   readonly payment_link: string | null;
   /**
    * The latest dunning level reached, in days after `counted_from`; null if the partner was already reminded of this
@@ -37,6 +49,10 @@ export interface OwedRow {
    */
   readonly dunning_level: number | null;
   readonly reminded_level: number | null;
+  /** The day of the first level after the last reported day of a bank account, if no earlier level is due. */
+  readonly waits_since: string | null;
+  /** The day through which the reminders of the partner or its payer are paused. */
+  readonly paused_until: string | null;
   /** The due date, or the later day when the debt was reopened or carried over. */
   readonly counted_from: string;
   /** If the bank returned the last payment: the days on which the payment was received and returned. */
@@ -46,21 +62,22 @@ export interface OwedRow {
   readonly skip_reason: SkipReason | null;
 }
 
-/** The partners whose money may pay debts of this partner, and the partners whose debts that money covers first. */
-const FAMILY = `(
-       SELECT f.partner_id FROM partner_payers f
-       JOIN partner_payers u ON u.payer_id = f.payer_id AND u.partner_id = :partnerId
-       UNION SELECT payer_id FROM partner_payers WHERE partner_id = :partnerId
-       UNION SELECT :partnerId)`;
+/** The partners that this partner pays for, and the partner. */
+const FAMILY = `(SELECT partner_id FROM partner_payers WHERE payer_id = :partnerId UNION SELECT :partnerId)`;
 
 /** Open invoices, each with the reason not to dun it, if any. This query does not consider credit and cash yet. */
-const OWED = `owed AS (
-     SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.month, d.currency, d.due_on,
+const OWED = `payers AS (
+     SELECT DISTINCT ON (partner_id) partner_id, payer_id FROM partner_payers ORDER BY partner_id, distance DESC
+   ), owed AS (
+     SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.partner_name, d.month,
+            coalesce(y.payer_id, d.partner_id) AS payer_id, d.currency, d.due_on,
             CASE WHEN d.opening_id IS NOT NULL THEN d.issued_on END AS carried_issued_on,
             d.gross, b.balance, b.amount_paid, least(coalesce(t.amount, 0), b.balance) AS disputed,
             (SELECT url FROM current_links k WHERE k.document_id = d.document_id) AS payment_link,
-            CASE WHEN told.reminded_level >= reached.dunning_level THEN NULL ELSE reached.dunning_level END
-              AS dunning_level, told.reminded_level, p.payment_id AS to_confirm,
+            reached.dunning_level, told.reminded_level, p.payment_id AS to_confirm,
+            CASE WHEN reached.dunning_level IS NULL THEN since.counted_from + reached.waiting_level END AS waits_since,
+            (SELECT max(s.until) FROM present_reminder_pauses s
+             WHERE s.partner_id IN (d.partner_id, y.payer_id) AND s.until >= :day::date) AS paused_until,
             since.counted_from, since.returned_payment_on, since.returned_on,
             CASE WHEN EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id) THEN 'on_hold'
                  WHEN t.amount >= b.balance THEN 'disputed'
@@ -79,13 +96,14 @@ const OWED = `owed AS (
      FROM documents d JOIN document_balances b USING (document_id)
      LEFT JOIN open_invoice_disputes t USING (document_id)
      LEFT JOIN openings g USING (opening_id)
+     LEFT JOIN payers y ON y.partner_id = d.partner_id
      -- The last event that reopened the debt. A late record of it counts from the day of recording.
      LEFT JOIN LATERAL (
-       SELECT r.kind, day.reopened_on, y.received_on,
+       SELECT r.kind, day.reopened_on, m.received_on,
               greatest(day.reopened_on, (c.undone_at AT TIME ZONE :timeZone::text)::date) AS known_on
        FROM balance_changes c LEFT JOIN payment_unapplications u ON u.log_no = c.undone_recorded
        LEFT JOIN live_payment_reversals r USING (payment_reversal_id)
-       LEFT JOIN payments y ON y.payment_id = c.payment_id
+       LEFT JOIN payments m ON m.payment_id = c.payment_id
        CROSS JOIN LATERAL (SELECT coalesce(r.reversed_on, c.undone_dated_on) AS reopened_on) AS day
        WHERE c.document_id = d.document_id AND c.document = 'invoice' AND c.undone
          AND c.fact NOT IN ('document_issued', 'small_difference')
@@ -97,13 +115,17 @@ const OWED = `owed AS (
               CASE back.kind WHEN 'returned' THEN back.received_on END AS returned_payment_on,
               CASE back.kind WHEN 'returned' THEN back.reopened_on END AS returned_on) AS since
      CROSS JOIN LATERAL (
-       SELECT max(level) AS dunning_level FROM unnest(:levels::integer[]) AS level
-       WHERE since.counted_from + level <= :day::date AND since.counted_from + level > d.issued_on
-         -- A debt that counts from a day after its due date starts with the first overdue level.
-         AND (level > 0 OR since.counted_from = d.due_on)) AS reached
-     CROSS JOIN LATERAL (
        SELECT max(r.dunning_level) AS reminded_level FROM reminders r
        WHERE r.document_id = d.document_id AND r.counted_from = since.counted_from) AS told
+     CROSS JOIN LATERAL (
+       SELECT max(level) FILTER (WHERE since.counted_from + level <= known.day) AS dunning_level,
+              min(level) FILTER (WHERE since.counted_from + level > known.day) AS waiting_level
+       FROM unnest(:levels::integer[]) AS level
+       CROSS JOIN (SELECT coalesce((:known::json ->> d.currency)::date, :day::date) AS day) AS known
+       WHERE since.counted_from + level <= :day::date AND since.counted_from + level > d.issued_on
+         -- A debt that counts from a day after its due date starts with the first overdue level.
+         AND (level > 0 OR since.counted_from = d.due_on)
+         AND level > coalesce(told.reminded_level, level - 1)) AS reached
      LEFT JOIN LATERAL (
        SELECT s.payment_id, s.payment_id IN (SELECT payment_id FROM possible_duplicates) AS is_duplicate
        FROM payment_suggestions s JOIN payment_balances p ON p.payment_id = s.payment_id AND p.unapplied > 0
@@ -132,8 +154,11 @@ const MONEY = `cash AS (
          USING (partner_id, currency)
      )`;
 
-/** The debts that money covers: first the partner's own money, then the cash of its payers, the nearest payer first. */
-const COVERED = `counted AS (
+/**
+ * What is left of the debts after the money that covers them: first the partner's own money, then the cash of its
+ * payers, the nearest payer first.
+ */
+const REMAINING = `counted AS (
        SELECT o.document_id, o.partner_id, o.currency, o.due_on, o.series, o.sequence, o.balance - o.disputed AS amount,
               sum(o.balance - o.disputed) OVER (
                 PARTITION BY o.partner_id, o.currency ORDER BY o.due_on, o.series, o.sequence) AS owed_up_to,
@@ -152,14 +177,14 @@ const COVERED = `counted AS (
        JOIN surplus s ON s.partner_id = u.payer_id AND s.currency = n.currency AND s.amount > 0
        WHERE n.owed_up_to > n.own
        ORDER BY n.document_id, u.distance
-     ), covered AS (
-       SELECT document_id, 'covered_by_credit' AS by FROM counted WHERE owed_up_to <= own
-       UNION ALL
-       SELECT document_id, 'covered_by_parent'
-       FROM (SELECT document_id, surplus, sum(amount) OVER (
-                      PARTITION BY payer_id, currency ORDER BY due_on, series, sequence) AS owed_up_to
-             FROM left_to_parents) AS parts
-       WHERE owed_up_to <= surplus
+     ), remaining AS (
+       SELECT n.document_id, coalesce(p.amount, greatest(least(n.amount, n.owed_up_to - n.own), 0)) AS amount,
+              CASE WHEN n.owed_up_to <= n.own THEN 'covered_by_credit' WHEN p.amount = 0 THEN 'covered_by_parent' END
+                AS covered
+       FROM counted n LEFT JOIN (
+         SELECT document_id, greatest(least(amount, sum(amount) OVER (
+                  PARTITION BY payer_id, currency ORDER BY due_on, series, sequence) - surplus), 0) AS amount
+         FROM left_to_parents) AS p USING (document_id)
      )`;
 
 /**
@@ -174,18 +199,27 @@ const COVERED = `counted AS (
  */
 export function readOwed(
   tx: Transaction,
-  filter: { day: string; timeZone: string; levels: readonly number[]; partnerId: string | null },
+  filter: {
+    readonly day: string;
+    readonly timeZone: string;
+    readonly levels: readonly number[];
+    /** The last day whose levels are known not to be paid, by currency; today for other currencies. */
+    readonly known: Readonly<Record<string, string>>;
+    /** The payer of the family whose invoices are read. Null reads all. */
+    readonly partnerId: string | null;
+  },
 ): Promise<OwedRow[]> {
   return query(
     tx,
-    `WITH ${OWED}, ${MONEY}, ${COVERED}
-     SELECT o.document_id, o.number, o.partner_id, o.month, o.currency, o.due_on, o.gross, o.balance,
-            o.amount_paid, o.disputed, o.payment_link, o.dunning_level, o.reminded_level, o.counted_from,
-            o.returned_payment_on, o.returned_on, o.carried_issued_on, coalesce(c.by, o.skip_reason) AS skip_reason
-     FROM owed o LEFT JOIN covered c USING (document_id)
-     WHERE :partnerId::text IS NULL OR o.partner_id = :partnerId
+    `WITH ${OWED}, ${MONEY}, ${REMAINING}
+     SELECT o.document_id, o.number, o.partner_id, o.partner_name, o.payer_id, o.month, o.currency, o.due_on, o.gross,
+            o.balance, o.amount_paid, o.disputed, o.payment_link, o.dunning_level, o.reminded_level, o.waits_since,
+            o.paused_until, o.counted_from, o.returned_payment_on, o.returned_on, o.carried_issued_on,
+            r.amount AS left_to_pay, coalesce(r.covered, o.skip_reason) AS skip_reason
+     FROM owed o LEFT JOIN remaining r USING (document_id)
+     WHERE :partnerId::text IS NULL OR o.payer_id = :partnerId
      ORDER BY o.series, o.sequence`,
-    { ...filter },
+    { ...filter, known: JSON.stringify(filter.known) },
   );
 }
 
@@ -200,16 +234,16 @@ export async function readRemindedOn(tx: Transaction, day: string): Promise<stri
 
 export async function insertReminders(
   tx: Transaction,
-  levels: readonly { number: string; dunning_level: number; counted_from: string }[],
+  levels: readonly { number: string; payer_id: string; dunning_level: number; counted_from: string }[],
   emailIds: readonly number[],
 ): Promise<void> {
   await execute(
     tx,
     `INSERT INTO reminders (document_id, dunning_level, email_id, partner_id, currency, counted_from)
      SELECT d.document_id, r.dunning_level, e.email_id, d.partner_id, d.currency, r.counted_from
-     FROM json_to_recordset(:levels::json) AS r (number text, dunning_level integer, counted_from date)
+     FROM json_to_recordset(:levels::json) AS r (number text, payer_id text, dunning_level integer, counted_from date)
      JOIN documents d USING (number)
-     JOIN emails e ON e.partner_id = d.partner_id AND e.email_id = ANY (:emailIds::bigint[])`,
+     JOIN emails e ON e.partner_id = r.payer_id AND e.email_id = ANY (:emailIds::bigint[])`,
     { levels: JSON.stringify(levels), emailIds },
   );
 }

@@ -3,14 +3,18 @@
  * e-mail that lists all its open items. Each document reaches each dunning level once. After days without a run, only
  * the latest level reached is sent.
  *
+ * If a partner has a parent, the parent pays for it and gets the reminder: one e-mail lists the open items of the whole
+ * family. The payer of a family is the parent that has no parent.
+ *
  * If the settlement of a debt was undone and the debt is open again, its dunning starts again with the first overdue
  * level. A debt carried over by an opening starts with the first overdue level, counted from the day of the import.
  *
  * The disputed part of a document is not dunned. A document is skipped for any reason of `SkipReason`, or if it is
- * completely disputed.
+ * completely disputed. Refusal: bank_account_unknown.
  */
 
 import { createHash } from 'node:crypto';
+import type { Without } from '../close/books.ts';
 import { todayOf } from '../config/today.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -19,62 +23,95 @@ import { queueEmails } from '../mail/outbox.sql.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import type { Caller } from './context.ts';
-import { insertReminders, type OwedRow, readOwed, readRemindedOn, type SkipReason } from './remind.sql.ts';
+import { type Debt, isWorthALetter, readDebts } from './debts.ts';
+import { insertReminders, type OwedRow, readRemindedOn, type SkipReason } from './remind.sql.ts';
 
 interface DueReminder {
+  /** The partner that gets the reminder. */
   readonly partner_id: string;
   readonly dunning_level: number;
   readonly documents: readonly Pick<
     OwedRow,
-    'number' | 'due_on' | 'balance' | 'disputed' | 'currency' | 'dunning_level'
+    'partner_id' | 'number' | 'due_on' | 'balance' | 'disputed' | 'currency' | 'dunning_level'
   >[];
+}
+
+export interface SkippedDocument {
+  readonly number: string;
+  readonly partner_id: string;
+  readonly reason: SkipReason;
+  /** For `awaits_bank_file`: the accounts whose files are missing. */
+  readonly waits_for?: Debt['waits_for'];
+  /** For `paused`: the last day of the pause. */
+  readonly paused_until?: string | null;
 }
 
 export interface ReminderPlan {
   readonly day: string;
   readonly reminders: readonly DueReminder[];
   /** Documents that are overdue or have reached a dunning level, but are not dunned. */
-  readonly skipped: readonly { readonly number: string; readonly partner_id: string; readonly reason: SkipReason }[];
+  readonly skipped: readonly SkippedDocument[];
 }
 
 export async function planReminders(
   tx: Transaction,
   caller: Caller,
-): Promise<{ readonly plan: ReminderPlan; readonly rows: readonly OwedRow[] }> {
+  without?: Without,
+): Promise<{ readonly plan: ReminderPlan; readonly rows: readonly Debt[] }> {
   const day = todayOf(caller);
-  const { reminders: levels, time_zone: timeZone } = caller.settings;
-  const rows = await readOwed(tx, { day, timeZone, levels, partnerId: null });
+  const { settings } = caller;
+  const debts = await readDebts(tx, { settings, day, without });
+  const isDue = (row: Debt) => row.due_on < day || row.dunning_level !== null;
   const reminded = new Set(await readRemindedOn(tx, day));
-  const listed = rows.filter((row) => row.skip_reason === null && !reminded.has(row.partner_id));
-  const partners = new Set(listed.filter((row) => row.dunning_level !== null).map((row) => row.partner_id));
-  const plan: ReminderPlan = {
-    day,
-    reminders: [...partners].map((partner_id) => {
-      const own = listed.filter((row) => row.partner_id === partner_id);
-      return {
-        partner_id,
-        dunning_level: Math.max(...own.flatMap((row) => row.dunning_level ?? [])),
-        documents: own.map(({ number, due_on, currency, dunning_level, ...row }) => {
-          const [balance, disputed] = [row.balance, row.disputed].map((each) => Amount.of(each, currency).toString());
-          return { number, due_on, balance: balance as string, disputed: disputed as string, currency, dunning_level };
-        }),
-      };
-    }),
-    skipped: rows.flatMap(({ number, partner_id, due_on, dunning_level, skip_reason: reason }) =>
-      reason !== null && (due_on < day || dunning_level !== null) ? [{ number, partner_id, reason }] : [],
-    ),
-  };
-  return { plan, rows };
+  const open = debts.filter((row) => row.skip_reason === null && !reminded.has(row.payer_id));
+  const small = new Set<string>();
+  const reminders: DueReminder[] = [];
+  const families = new Map<string, Debt[]>();
+  for (const row of open) {
+    const family = families.get(row.payer_id);
+    if (family === undefined) families.set(row.payer_id, [row]);
+    else family.push(row);
+  }
+  for (const [partner_id, own] of families) {
+    const levels = own.flatMap((row) => row.dunning_level ?? []);
+    if (levels.length === 0) continue;
+    if (isWorthALetter(own.filter(isDue), settings)) {
+      reminders.push({ partner_id, dunning_level: Math.max(...levels), documents: own.map(documentOf) });
+    } else small.add(partner_id);
+  }
+  const rows = debts.map((row): Debt => {
+    const isSmall = row.skip_reason === null && small.has(row.payer_id);
+    return isSmall ? { ...row, skip_reason: 'below_minimum' } : row;
+  });
+  const isSkipped = (row: Debt) => isDue(row) || row.waits_since !== null;
+  return { plan: { day, reminders, skipped: rows.filter(isSkipped).flatMap(skippedOf) }, rows };
 }
 
-export async function recordReminders(tx: Transaction, caller: Caller): Promise<ReminderPlan> {
+function documentOf({ partner_id, number, due_on, currency, dunning_level, ...row }: OwedRow) {
+  const inDigits = (text: string) => Amount.of(text, currency).toString();
+  const amounts = { balance: inDigits(row.balance), disputed: inDigits(row.disputed) };
+  return { partner_id, number, due_on, ...amounts, currency, dunning_level };
+}
+
+function skippedOf({ number, partner_id, skip_reason: reason, waits_for, paused_until }: Debt): SkippedDocument[] {
+  if (reason === null) return [];
+  return [
+    {
+      ...{ number, partner_id, reason },
+      ...(reason === 'awaits_bank_file' && { waits_for }),
+      ...(reason === 'paused' && { paused_until }),
+    },
+  ];
+}
+
+export async function recordReminders(tx: Transaction, caller: Caller, without?: Without): Promise<ReminderPlan> {
   // Only one run at a time, because each run reads the records of the previous run.
   await takeLock(tx, LOCKS.reminders);
-  const { plan, rows } = await planReminders(tx, caller);
+  const { plan, rows } = await planReminders(tx, caller, without);
   const { day, reminders } = plan;
   if (reminders.length === 0) return plan;
   const now = caller.environment.now().toISO();
-  const details = { partners: reminders.length };
+  const details = { partners: reminders.length, ...(without && { without: without.accounts, reason: without.reason }) };
   const eventId = await recordEvent(tx, caller.actor, { action: 'reminder.record', subject: day, details, now });
   const emails = reminders.map(({ partner_id }) => ({
     ...({ kind: 'reminder', day, partner_id } as const),
@@ -82,8 +119,8 @@ export async function recordReminders(tx: Transaction, caller: Caller): Promise<
   }));
   const queued = await queueEmails(tx, emails, { now, eventId, mailDomain: mailDomain(caller.settings) });
   const reminded = new Set(reminders.flatMap(({ documents }) => documents.map(({ number }) => number)));
-  const levels = rows.flatMap(({ number, dunning_level, counted_from }) =>
-    dunning_level === null || !reminded.has(number) ? [] : [{ number, dunning_level, counted_from }],
+  const levels = rows.flatMap(({ number, payer_id, dunning_level, counted_from }) =>
+    dunning_level === null || !reminded.has(number) ? [] : [{ number, payer_id, dunning_level, counted_from }],
   );
   await insertReminders(
     tx,

@@ -1,7 +1,7 @@
 /**
- * The e-mail of a reminder: all open items of the partner at the time of sending, with invoices attached. The dunning
- * level of the reminder determines the tone. Only documents that have reached this level are demanded. The e-mail is
- * withdrawn if no document is left to demand.
+ * The e-mail of a reminder: all open items of the partner and of those that it pays for, at the time of sending, with
+ * invoices attached. The dunning level of the reminder determines the tone. Only documents that have reached this level
+ * are demanded. The e-mail is withdrawn if no document is left to demand.
  */
 import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
@@ -14,14 +14,8 @@ import { oneLine } from '../mail/text.ts';
 import { Amount } from '../money.ts';
 import { daysApart, monthName } from '../month.ts';
 import { readPartners } from '../partners/partners.sql.ts';
-import {
-  type OpenCredit,
-  type OwedRow,
-  readOpenCredits,
-  readOwed,
-  readPdfsToAttach,
-  readReminded,
-} from './remind.sql.ts';
+import { type Debt, dunned, leftToPay, readDebts } from './debts.ts';
+import { type OpenCredit, type OwedRow, readOpenCredits, readPdfsToAttach, readReminded } from './remind.sql.ts';
 
 /** Overdue documents come first. The payment pages have all documents. */
 const MOST_ATTACHED = 10;
@@ -46,20 +40,25 @@ export const reminderEmail: EmailComposer = {
     const { environment, settings } = context;
     const partnerId = email.partner_id as string;
     const day = todayOf(context);
-    const rows = await readOwed(tx, { day, timeZone: settings.time_zone, levels: [], partnerId });
+    const rows = await readDebts(tx, { settings, day, partnerId });
     const reminded = await readReminded(tx, email.email_id);
-    const levels = rows.flatMap((row) => (row.skip_reason === null ? (reminded.get(row.document_id) ?? []) : []));
+    const open = rows.filter((row) => row.skip_reason === null);
+    const levels = open.flatMap((row) => reminded.get(row.document_id) ?? []);
     if (levels.length === 0) {
-      return { withdrawn: 'its documents are paid, void, on hold, disputed or covered by credit or cash now' };
+      return { withdrawn: 'its documents are paid, void, on hold, disputed, paused or covered by credit or cash now' };
     }
     const [partner] = await readPartners(tx, partnerId);
     if (partner === undefined) throw new Error(`no partner ${partnerId} to remind`);
     const { name, email: address, cc } = partner.invoicing_contact;
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
-    // Debts covered by credit are listed together with the credit, so that the totals match the partner's account.
-    const owed = rows.filter((row) => row.skip_reason === null || row.skip_reason === 'covered_by_credit');
+    const isFamily = open.some((row) => row.partner_id !== partnerId);
+    // Debts covered by credit are listed together with the credit, so that the totals match the partner's account. A
+    // credit note is only for invoices of its own partner, so a family's credit is stated as one sum.
+    const owed = isFamily
+      ? open
+      : rows.filter((row) => row.skip_reason === null || row.skip_reason === 'covered_by_credit');
     const toConfirm = rows.filter((row) => row.skip_reason === 'payment_to_confirm');
-    const credits = withoutCashFor(toConfirm, await readOpenCredits(tx, partnerId));
+    const credits = isFamily ? creditsOf(open) : withoutCashFor(toConfirm, await readOpenCredits(tx, partnerId));
     const attachments = await readAttachments(tx, owed, day);
     const level = Math.max(...levels);
     const tone = toneOf(level, settings.reminders);
@@ -71,6 +70,7 @@ export const reminderEmail: EmailComposer = {
         issuer: issuerView(settings.issuer),
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
+        isFamily,
         // The closing requires this field. Templates of e-mails with documents use the same closing.
         ...{ rowsOmitted: false, paymentLink: '' },
         attachments: attachments.map(({ filename }) => ({ filename, note: 'the invoice as issued' })),
@@ -98,8 +98,15 @@ async function readAttachments(tx: Transaction, owed: readonly OwedRow[], day: s
   return pdfs.map(({ number, pdf }) => ({ filename: `${number}.pdf`, contentType: 'application/pdf', content: pdf }));
 }
 
-const dunned = (row: OwedRow): Amount =>
-  Amount.of(row.balance, row.currency).minus(Amount.of(row.disputed, row.currency));
+/** What the credit and cash of a family take off its debts, by currency. */
+const creditsOf = (open: readonly Debt[]): OpenCredit[] =>
+  [...new Set(open.map((row) => row.currency))].flatMap((currency) => {
+    const total = open
+      .filter((row) => row.currency === currency)
+      .reduce((sum, row) => sum.plus(dunned(row)), Amount.zero(currency));
+    const amount = total.minus(leftToPay(open, currency));
+    return amount.isZero() ? [] : [{ currency, number: null, amount: amount.toString() }];
+  });
 
 function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCredit[]): OpenCredit[] {
   return credits.flatMap((each) => {
@@ -190,6 +197,7 @@ function documentView(row: OwedRow, day: string, locale: Locale) {
   const disputed = amount(row.disputed);
   return {
     number: row.number,
+    partnerName: oneLine(row.partner_name),
     month: row.carried_issued_on === null ? monthName(row.month) : '',
     carriedIssuedOn: row.carried_issued_on === null ? '' : locale.date(row.carried_issued_on),
     dueOn: locale.date(row.due_on),

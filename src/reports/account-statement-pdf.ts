@@ -24,6 +24,7 @@ import {
   type AccountStatement,
   activityName,
   type CurrencyAccount,
+  ofPartner,
   overdueOf,
   withoutOwnCorrections,
 } from './account-statement.ts';
@@ -69,6 +70,7 @@ export const textsOfStatement = ({
   issuer,
 }: Pick<StatementToRender, 'statement' | 'pay' | 'issuer'>): NamedText[] => [
   ["the partner's name", statement.name],
+  ['the names of the partners that it pays for', statement.pays_for.map(({ name }) => name).join(' ')],
   ["the partner's address", addressText(statement.address)],
   ["the issuer's name", issuer.legal_name],
   ["the issuer's address", addressText(issuer.address)],
@@ -215,7 +217,9 @@ function drawAccount(layout: PageLayout, { statement, account, pay, locale }: Ac
           locale.date(line.date),
           // If the books of the event's month were already closed, the event's own date is shown beside the date of its
           // entry.
-          movement(labels, line) + (line.dated_on === line.date ? '' : ` (${locale.date(line.dated_on)})`),
+          movement(labels, line) +
+            printable(ofPartner(statement, line.partner_id)) +
+            (line.dated_on === line.date ? '' : ` (${locale.date(line.dated_on)})`),
           number(line.amount),
           number(line.balance),
         ],
@@ -247,9 +251,10 @@ function drawOpenItems(layout: PageLayout, { statement, account, pay, locale }: 
     return {
       link: url === undefined ? undefined : { url, says: fill(payment.online_contents, { number: item.number }) },
       cells: [
-        Number(item.disputed) === 0
+        (Number(item.disputed) === 0
           ? item.number
-          : fill(labels.disputed, { number: item.number, amount: number(item.disputed) }),
+          : fill(labels.disputed, { number: item.number, amount: number(item.disputed) })) +
+          printable(ofPartner(statement, item.partner_id)),
         item.due_on === null ? labels.credit : locale.date(item.due_on),
         overdue(item.days_due),
         number(item.document === 'credit_note' ? `-${item.balance}` : item.balance),

@@ -22,6 +22,7 @@ export type Activity =
   | 'credit_refund_returned';
 
 export interface ActivityLine {
+  readonly partner_id: string;
   /** The date of the journal entry. */
   readonly date: string;
   /** The day of the event. If the books of its month were closed, this day is earlier than `date`. */
@@ -39,29 +40,36 @@ export interface ActivityRow extends Omit<ActivityLine, 'balance'> {
   readonly currency: string;
 }
 
-/** The facts that changed the partner's balance, by date, and within a day in the order of recording. */
-export function readActivity(tx: Transaction, partnerId: string, asOf: string): Promise<ActivityRow[]> {
+/**
+ * The facts that changed the balance of these partners together, by date, and within a day in the order of recording.
+ * Cash that one of them paid for another is not listed.
+ */
+export function readActivity(tx: Transaction, partnerIds: readonly string[], asOf: string): Promise<ActivityRow[]> {
   return query(
     tx,
-    `SELECT m.date, m.dated_on, m.fact, m.document, personal(m.reference) AS reference, m.currency, m.amount,
+    `SELECT m.partner_id, m.date, m.dated_on, m.fact, m.document, personal(m.reference) AS reference, m.currency,
+            m.amount,
             CASE m.fact WHEN 'payment_reversed' THEN (
               SELECT r.kind FROM payment_reversals r WHERE r.payment_reversal_id = m.log_no) END AS kind
      FROM (
        -- journal_of_facts is not used, because it reads every fact before it selects the partner: 200 ms instead of 30
        -- for 36,000 facts.
-       SELECT j.entry_on AS date, j.dated_on, j.fact, j.log_no, j.document, j.reference, j.currency, j.recorded,
-              sum(p.amount) AS amount
+       SELECT p.partner_id, j.entry_on AS date, j.dated_on, j.fact, j.log_no, j.document, j.reference, j.currency,
+              j.recorded, sum(p.amount) AS amount,
+              sum(sum(p.amount)) OVER (PARTITION BY j.fact, j.log_no, j.document, j.currency, j.recorded) AS together
        FROM journal_entries j
        CROSS JOIN LATERAL (VALUES (j.debit, j.debit_partner, j.amount), (j.credit, j.credit_partner, -j.amount))
          AS p (control, partner_id, amount)
-       WHERE (j.debit_partner = :partnerId OR j.credit_partner = :partnerId) AND j.entry_on <= :asOf::date
-         AND p.partner_id = :partnerId AND p.control IN (:receivable, :credit, :unapplied)
+       WHERE (j.debit_partner = ANY (:partnerIds::text[]) OR j.credit_partner = ANY (:partnerIds::text[]))
+         AND j.entry_on <= :asOf::date AND p.partner_id = ANY (:partnerIds::text[])
+         AND p.control IN (:receivable, :credit, :unapplied)
          -- Most facts are applications and releases, which change no balance.
          AND j.fact NOT IN ('credit_applied', 'credit_released', 'payment_applied', 'payment_unapplied')
-       GROUP BY j.entry_on, j.dated_on, j.fact, j.log_no, j.document, j.reference, j.currency, j.recorded
+       GROUP BY p.partner_id, j.entry_on, j.dated_on, j.fact, j.log_no, j.document, j.reference, j.currency, j.recorded
        HAVING sum(p.amount) <> 0) AS m
-     ORDER BY m.date, m.recorded`,
-    { partnerId, asOf, ...TIED_ACCOUNTS },
+     WHERE m.together <> 0
+     ORDER BY m.date, m.recorded, m.partner_id COLLATE "C"`,
+    { partnerIds, asOf, ...TIED_ACCOUNTS },
   );
 }
 

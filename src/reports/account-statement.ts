@@ -1,6 +1,7 @@
 /**
  * A partner's account statement: opening balance, activity, closing balance and open items. The balance is billed
- * receivables less open credit and unapplied cash. Refusals: partner_unknown, argument_invalid.
+ * receivables less open credit and unapplied cash. The statement of a parent is one account of its family: it includes
+ * the partners that it pays for today, and names the partner of each line. Refusals: partner_unknown, argument_invalid.
  */
 
 import type { Address } from '../config/validation.ts';
@@ -8,7 +9,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { daysBetween } from '../month.ts';
-import { readPartners } from '../partners/partners.sql.ts';
+import { readPaidFor, readPartners } from '../partners/partners.sql.ts';
 import type { ReversalKind } from '../payments/enums.ts';
 import { type Activity, type ActivityLine, type ActivityRow, readActivity } from './account-statement.sql.ts';
 import { BUCKETS, type Bucket, bucketOf } from './aging.ts';
@@ -32,6 +33,8 @@ export interface AccountStatement extends BooksOfDay {
   readonly partner_id: string;
   readonly name: string;
   readonly address: Address;
+  /** The partners that this partner pays for, whose items the statement includes. */
+  readonly pays_for: Awaited<ReturnType<typeof readPaidFor>>;
   readonly from: string;
   readonly as_of: string;
   readonly accounts: readonly CurrencyAccount[];
@@ -101,25 +104,37 @@ export async function readAccountStatement(
   if (from > asOf) {
     throw refuse('argument_invalid', { argument: '--from', value: from, reason: `is after ${asOf}` });
   }
-  const moved = await readActivity(tx, partnerId, asOf);
-  const items = await readOpenItems(tx, asOf, [partnerId]);
-  const cash = await readUnappliedCash(tx, asOf, [partnerId]);
+  const paysFor = await readPaidFor(tx, partnerId);
+  const partnerIds = [partnerId, ...paysFor.map(({ partner_id }) => partner_id)];
+  const moved = await readActivity(tx, partnerIds, asOf);
+  const items = await readOpenItems(tx, asOf, partnerIds);
+  const cash = await readUnappliedCash(tx, asOf, partnerIds);
   const currencies = [...new Set([...moved, ...items, ...cash].map((each) => each.currency))].sort();
   const accounts = currencies.map((currency) => {
     const own = <Row extends { currency: string }>(rows: readonly Row[]) =>
       rows.filter((row) => row.currency === currency);
-    return currencyAccount(currency, { from, asOf }, own(moved), own(items), own(cash)[0]?.amount ?? '0');
+    return currencyAccount(currency, { from, asOf }, own(moved), own(items), sumOf(currency, own(cash)));
   });
   return {
     partner_id: partnerId,
     name: partner.name,
     address: partner.address,
+    pays_for: paysFor,
     from,
     as_of: asOf,
     accounts,
     ties: accounts.every((each) => each.ties),
     ...(await readBooksOfDay(tx, asOf)),
   };
+}
+
+const sumOf = (currency: string, rows: readonly { readonly amount: string }[]): string =>
+  rows.reduce((sum, { amount }) => sum.plus(Amount.of(amount, currency)), Amount.zero(currency)).toString();
+
+/** `, Harbor Events LLC` for an item of a partner that the statement's partner pays for; otherwise empty. */
+export function ofPartner({ pays_for: paysFor }: Pick<AccountStatement, 'pays_for'>, partnerId: string): string {
+  const found = paysFor.find(({ partner_id }) => partner_id === partnerId);
+  return found === undefined ? '' : `, ${found.name}`;
 }
 
 /** The overdue part of an account's balance, but at most the amount due after credit and unapplied cash. */

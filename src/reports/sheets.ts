@@ -87,6 +87,7 @@ export const statementSheet = (statement: AccountStatement): Sheet => ({
   name: 'Account statement',
   columns: {
     currency: 'text',
+    partner_id: 'text',
     date: 'date',
     dated_on: 'date',
     fact: 'text',

@@ -182,7 +182,10 @@ export async function readStatusAndItems(
   } as const;
   const findings = [
     ...trouble({ ...found, refused }, { today: now.toISODate(), now: now.toMillis() }),
-    ...(await readFindings(tx, { scope: null, today: now.toISODate(), now: now.toMillis(), limit: null })),
+    ...(await readFindings(tx, {
+      ...{ settings: context.settings, scope: null, limit: null },
+      ...{ today: now.toISODate(), now: now.toMillis() },
+    })),
     ...exceptions.map(receiptOf),
   ].filter(isUrgent);
   return {

@@ -98,6 +98,7 @@
 -- FORM email_attempts email_id:int attempt:int started_at:time ended_at:time outcome reply:personal kind message_id recipients:map message_sha256 pdf_sha256?
 -- FORM email_bounces email_bounce_id:int email_id:int recipient:personal status diagnostic:personal reporting_server report_sha256 recorded_at:time event_id:int
 -- FORM reminders document_id:int dunning_level:int email_id:int partner_id currency counted_from:day
+-- FORM reminder_pauses reminder_pause_id:int partner_id until?:day reason recorded_on:day recorded_at:time event_id:int
 -- FORM feed_decisions feed_decision_id:int month partner_id kind evidence reason? recorded_at:time event_id:int
 -- FORM feed_statements feed_statement_id:int partner_id month entries:int complete:flag recorded_at:time event_id:int
 -- FORM feed_statement_totals feed_statement_id:int currency invoice_amount:amount
@@ -705,6 +706,7 @@ UNION ALL SELECT 'holds', log_no, event_id FROM holds
 UNION ALL SELECT 'hold_releases', log_no, event_id FROM hold_releases
 UNION ALL SELECT 'invoice_disputes', log_no, event_id FROM invoice_disputes
 UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id FROM invoice_dispute_closings
+UNION ALL SELECT 'reminder_pauses', log_no, event_id FROM reminder_pauses
 UNION ALL SELECT 'feed_decisions', log_no, event_id FROM feed_decisions
 UNION ALL SELECT 'book_closes', log_no, event_id FROM book_closes
 UNION ALL SELECT 'bank_files', log_no, event_id FROM bank_files
@@ -773,6 +775,7 @@ UNION ALL SELECT 'holds', log_no, event_id, held_at FROM holds
 UNION ALL SELECT 'hold_releases', log_no, event_id, released_at FROM hold_releases
 UNION ALL SELECT 'invoice_disputes', log_no, event_id, recorded_at FROM invoice_disputes
 UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at FROM invoice_dispute_closings
+UNION ALL SELECT 'reminder_pauses', log_no, event_id, recorded_at FROM reminder_pauses
 UNION ALL SELECT 'feed_decisions', log_no, event_id, recorded_at FROM feed_decisions
 UNION ALL SELECT 'book_closes', log_no, event_id, closed_at FROM book_closes
 UNION ALL SELECT 'cancellation_terms', log_no, event_id, recorded_at FROM cancellation_terms
@@ -850,6 +853,7 @@ CREATE TABLE recording AS
 WITH always(kind, action) AS (VALUES
   ('openings', 'opening.import'), ('feed_statements', 'feed.state'), ('holds', 'invoice.hold'), ('hold_releases', 'invoice.release'),
   ('invoice_disputes', 'dispute.open'), ('invoice_dispute_closings', 'dispute.close'),
+  ('reminder_pauses', 'reminder.pause'), ('reminder_pauses', 'reminder.resume'),
   ('write_offs', 'invoice.write_off'), ('write_off_reversals', 'invoice.write_off_undone'),
   ('book_closes', 'books.close'), ('feed_decisions', 'feed.accept'), ('credit_refunds', 'credit.refund'),
   ('credit_refund_returns', 'credit.refund_returned'), ('api_clients', 'client.create'),
@@ -907,6 +911,7 @@ UNION ALL SELECT 'write_off_reversals', log_no, event_id, reason FROM write_off_
 UNION ALL SELECT 'holds', log_no, event_id, reason FROM holds
 UNION ALL SELECT 'invoice_disputes', log_no, event_id, reason FROM invoice_disputes
 UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, reason FROM invoice_dispute_closings
+UNION ALL SELECT 'reminder_pauses', log_no, event_id, reason FROM reminder_pauses
 UNION ALL SELECT 'payment_reversals', log_no, event_id, reason FROM payment_reversals
 UNION ALL SELECT 'bank_bookings', log_no, event_id, reason FROM bank_bookings
 UNION ALL SELECT 'balance_transaction_closings', log_no, event_id, reason FROM balance_transaction_closings
@@ -3192,7 +3197,8 @@ WHERE f.recorded_at <> e.occurred_at
 SELECT f.kind || ', fact ' || CAST(f.log_no AS TEXT), f.reason, d.value
 FROM fact_reasons f JOIN details d ON d.event_id = f.event_id AND d.path = 'reason'
 WHERE f.reason <> d.value AND d.action IN ('invoice.void', 'invoice.write_off', 'invoice.write_off_undone', 'invoice.hold',
-  'dispute.open', 'dispute.close', 'feed.accept', 'payment.reverse', 'bank.book', 'bank.unbook', 'processor.close', 'ledger.pause', 'user.deactivate',
+  'dispute.open', 'dispute.close', 'reminder.pause', 'reminder.resume', 'feed.accept', 'payment.reverse', 'bank.book', 'bank.unbook',
+  'processor.close', 'ledger.pause', 'user.deactivate',
   'opening.reverse',   'rows.release', 'rows.discard')
   AND length(f.reason) * length(d.value) > 0
   AND NOT (substr(f.reason, 1, 1) = '#' AND length(f.reason) = 45) AND NOT (substr(d.value, 1, 1) = '#' AND length(d.value) = 45);
@@ -3222,6 +3228,10 @@ UNION ALL
 SELECT 'event ' || CAST(i.event_id AS TEXT), d.path, d.value, y.day
 FROM invoice_disputes i JOIN details d ON d.event_id = i.event_id AND d.action = 'dispute.open' AND d.path = 'promised_on'
 LEFT JOIN days y ON y.n = i.promised_on WHERE d.value IS DISTINCT FROM y.day
+UNION ALL
+SELECT 'event ' || CAST(p.event_id AS TEXT), d.path, d.value, y.day
+FROM reminder_pauses p JOIN details d ON d.event_id = p.event_id AND d.path = 'until'
+LEFT JOIN days y ON y.n = p.until WHERE d.value IS DISTINCT FROM y.day
 UNION ALL
 SELECT 'event ' || CAST(d.event_id AS TEXT), d.action, d.path, d.value
 FROM details d LEFT JOIN (
@@ -3927,6 +3937,23 @@ SELECT 'reminder of document ' || CAST(document_id AS TEXT) || ', sent ' || CAST
        NULL, NULL, NULL, dunning_level, counted_from, NULL
 FROM reminders
 GROUP BY document_id, dunning_level, counted_from HAVING count(*) > 1;
+
+-- reminder_pause: A pause of a partner's reminders ends on its day or later; only a pause that lasts is ended early.
+-- whole
+-- columns at partner until:day before:day recorded_on:day action subject
+SELECT 'pause of reminders ' || CAST(p.reminder_pause_id AS TEXT), p.partner_id, p.until, p.before, p.recorded_on,
+       e.action, e.subject
+FROM (SELECT reminder_pause_id, partner_id, until, recorded_on, event_id, reason,
+             lag(until) OVER (PARTITION BY partner_id ORDER BY log_no) AS before FROM reminder_pauses) p
+LEFT JOIN audit_events e ON e.event_id = p.event_id
+WHERE p.until < p.recorded_on OR trim(p.reason) = '' OR e.subject <> p.partner_id
+   OR e.action <> CASE WHEN p.until IS NULL THEN 'reminder.resume' ELSE 'reminder.pause' END
+   OR (p.until IS NULL AND coalesce(p.before < p.recorded_on, 1 = 1))
+UNION ALL
+SELECT 'pause of reminders ' || CAST(reminder_pause_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times',
+       NULL, NULL, NULL, NULL, NULL, NULL
+FROM reminder_pauses
+GROUP BY reminder_pause_id HAVING count(*) > 1;
 
 -- gl_part: An exported journal is balanced in each currency, has its lines and files, and its parts are numbered from 1.
 -- whole

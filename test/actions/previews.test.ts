@@ -10,6 +10,7 @@ import { emailBounces } from '../../src/actions/mail.ts';
 import { openingImport } from '../../src/actions/opening.ts';
 import { paymentApply } from '../../src/actions/payment/apply.ts';
 import { admit } from '../../src/actions/permit.ts';
+import { reminderPause } from '../../src/actions/reminder-pause.ts';
 import { previewAction, readInput, runAction } from '../../src/actions/run.ts';
 import { statementSend } from '../../src/actions/statement.ts';
 import { webhookSet } from '../../src/actions/webhook.ts';
@@ -88,6 +89,7 @@ beforeAll(async () => {
   await runAction(context, statementSend, { month: SEPTEMBER, partnerId: 'p-2' });
   await runAction(context, statementSend, { month: SEPTEMBER, partnerId: 'p-3' }, { deliver: false });
   await runAction(context, feedState, { partnerId: 'p-2', month: '2026-10' as Month, count: 1, control: ['USD=7.00'] });
+  await runAction(context, reminderPause, { partnerId: 'p-2', until: '2026-12-31', reason: 'installments' });
   await runAction(context, webhookSet, { partnerId: 'p-1', url: 'https://partner.example/events' });
   const { actor } = books;
   const action = { actor, environment: environment.name, now: environment.now() };
@@ -236,6 +238,8 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'email.dismiss': () => ({ emailId: made.pending, ...why }),
   'delivery.retry': () => ({ status: 'bounced' }),
   'reminder.record': () => ({}),
+  'reminder.pause': () => ({ partnerId: 'p-1', until: '2026-12-31', ...why }),
+  'reminder.resume': () => ({ partnerId: 'p-2', ...why }),
   'statement.send': () => ({ month: '2026-09', partnerId: 'p-1' }),
   'processor.match': () => ({ balance_transaction: made.stray.id, quoteId: 's-missing', ...why }),
   'processor.unmatch': () => ({ balance_transaction: made.matched, quoteId: 's-matched', ...why }),

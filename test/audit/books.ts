@@ -15,6 +15,7 @@ import { takeCheckpoint } from '../../src/log/checkpoint.ts';
 import { signCheckpoints } from '../../src/log/sign.ts';
 import type { Month } from '../../src/month.ts';
 import { packageRoot } from '../../src/package.ts';
+import { pauseReminders } from '../../src/payments/reminder-pauses.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
 import { JOURNAL_PROGRAMS } from '../support/journal-programs.ts';
 import { LOG_KEY } from '../support/log-keys.ts';
@@ -53,6 +54,8 @@ export async function openBooks(options: Parameters<typeof openWorld>[0] = {}): 
   await acted((tx) => holdDocument(tx, world, { number: 'INV-2026-000004', reason: 'they asked' }));
   await acted((tx) => releaseDocument(tx, world, 'INV-2026-000004'));
   await acted((tx) => openDispute(tx, world, { number: 'INV-2026-000004', amount: '1', reason: 'wrong count' }));
+  await acted((tx) => pauseReminders(tx, world, { partnerId: 'p-3', until: '2026-08-31', reason: 'installments' }));
+  await acted((tx) => pauseReminders(tx, world, { partnerId: 'p-3', until: null, reason: 'all is paid' }));
   await acted((tx) => closeDispute(tx, world, { number: 'INV-2026-000004', reason: 'explained' }));
   // Credit that is used, and given back by a void, for the replacement.
   await acted((tx) => creditInvoice(tx, world, { number: 'INV-2026-000002', amount: '100', reason: 'kindness' }));

@@ -15,6 +15,7 @@ import { takeCheckpoint } from '../../src/log/checkpoint.ts';
 import { signCheckpoints } from '../../src/log/sign.ts';
 import type { Month } from '../../src/month.ts';
 import { Publisher } from '../../src/partner-events/publish.ts';
+import { pauseReminders } from '../../src/payments/reminder-pauses.ts';
 import { CHECKS_OF_CORRECTIONS, inspect } from '../close/invariants.ts';
 import { correctionsOf } from '../documents/correcting.ts';
 import { everyAccount, writeAccounts } from '../general-ledger/months.ts';
@@ -96,6 +97,8 @@ async function correctSome(): Promise<void> {
   const { credit, voided, rerun, rerunMonth, writeOff } = correctionsOf(world);
   const dispute = { number: 'INV-2026-000002', amount: '100', reason: 'wrong count' };
   await world.database.transaction((tx) => openDispute(tx, world, dispute));
+  const pause = { partnerId: 'p-2', until: '2027-01-31', reason: 'installments' };
+  await world.database.transaction((tx) => pauseReminders(tx, world, pause));
   await credit('INV-2026-000004', '2.00');
   await voided('INV-2026-000004');
   await rerunMonth('2026-09');
@@ -696,6 +699,7 @@ const DAMAGES: readonly Damage[] = [
     'credits_within_invoice',
     `UPDATE documents SET spot_price = 7.01, invoice_amount = 7.01 WHERE number = 'CN-2026-000002'`,
   ],
+  ['an end of a pause that nobody made', 'reminder_pause', 'UPDATE reminder_pauses SET until = NULL'],
   ['a dispute of more than the invoice', 'invoice_dispute', 'UPDATE invoice_disputes SET amount = amount + 1000000'],
   [
     'a dispute that follows one that is open',

@@ -103,7 +103,7 @@ test('a sheet that cannot be printed is refused before reminders are recorded', 
 });
 
 test('in a pipe, nothing is cut', async () => {
-  const line = `2026-08-02,1.00,USD,1,B,x,"${LONG}",`;
+  const line = `2026-11-30,1.00,USD,1,B,x,"${LONG}",`;
   writeFileSync(
     join(folder, 'b.csv'),
     `date,amount,currency,account,bank_reference,text,payer,payer_account\n${line}\n`,

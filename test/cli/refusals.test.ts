@@ -1846,6 +1846,12 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
     says: /INV-2026-000001 has no open dispute.*reckoner dispute list/,
     run: () => inCorrected('dispute', 'close', 'INV-2026-000001', '--reason', 'explained'),
   },
+  reminders_not_paused: {
+    when: 'the pause of reminders is ended of a partner whose reminders are not paused',
+    exit: 3,
+    says: /reminders of partner p-1 are not paused.*reckoner reminder pause p-1/,
+    run: () => inCorrected('reminder', 'resume', 'p-1', '--reason', 'all is paid'),
+  },
   dispute_exceeds_balance: {
     when: 'more is disputed than is open',
     exit: 3,

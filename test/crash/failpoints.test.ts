@@ -30,6 +30,8 @@ const COMMANDS = {
   void: () => ['invoice', 'void', 'INV-2026-000002', '--reason', 'wrong partner'],
   dispute: () => ['dispute', 'open', 'INV-2026-000001', '--reason', 'wrong count', '--amount', '2.50'],
   dispute_closing: () => ['dispute', 'close', 'INV-2026-000001', '--reason', 'explained'],
+  reminder_pause: () => ['reminder', 'pause', 'p-1', '--until', '2027-01-31', '--reason', 'installments'],
+  reminder_resume: () => ['reminder', 'resume', 'p-1', '--reason', 'all is paid'],
   // The invoices are of September: without this, August's statement would be empty.
   prepaid: () => [
     ...['payment', 'record', '--partner', 'p-1', '--amount', '5', '--currency', 'USD', '--method', 'wire'],
@@ -87,6 +89,7 @@ const WITH_A_WRITE_OFF: readonly Command[] = [...TO_THE_CLOSE, 'write_off', 'wri
 const WITH_ANOTHER_PAYER: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'assignment', 'deliver'];
 const WITH_A_RECEIPT: readonly Command[] = [...TO_THE_CLOSE, 'payments', 'receipt'];
 const WITH_A_DISPUTE: readonly Command[] = [...TO_THE_CLOSE, 'dispute', 'dispute_closing', 'deliver'];
+const WITH_PAUSED_REMINDERS: readonly Command[] = [...TO_THE_CLOSE, 'reminder_pause', 'reminder_resume', 'deliver'];
 const WITH_STATEMENTS: readonly Command[] = [...TO_THE_CLOSE, 'prepaid', 'statement', 'resend', 'deliver'];
 const WITH_A_CHECKPOINT: readonly Command[] = [...TO_THE_CLOSE, 'checkpoint', 'deliver'];
 const WITH_A_BOUNCE: readonly Command[] = [...TO_THE_CLOSE, 'bounces', 'deliver'];
@@ -100,6 +103,7 @@ const STORIES = [
   ...[TO_THE_CLOSE, WITH_CORRECTIONS, WITH_MONEY, WITH_PLACED_CREDIT, WITH_ANOTHER_PAYER],
   ...[WITH_A_RECEIPT, WITH_A_DISPUTE, WITH_STATEMENTS, WITH_A_WRITE_OFF, WITH_A_CHECKPOINT, WITH_A_PAUSE],
   ...[WITH_A_BOUNCE, WITH_AN_ERASURE, WITH_A_PURGE, WITH_AN_OPENING, WITH_STATED_TOTALS],
+  WITH_PAUSED_REMINDERS,
 ];
 
 /**
@@ -114,6 +118,8 @@ const NOT_REPEATED: ReadonlySet<Failpoint> = new Set([
   'opening_reversal.committed',
   'feed_decision.committed',
   ...(['dispute.committed', 'dispute_closing.committed', 'resend.committed', 'erasure.committed'] as const),
+  // It would be recorded twice.
+  'reminder_pause.committed',
 ]);
 
 /** The files beside this one that kill at these failpoints, by the first word of their names. */

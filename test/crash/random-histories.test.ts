@@ -39,6 +39,7 @@ const OWN: Readonly<Record<string, string>> = {
   'invoice void': 'void.',
   'credit apply': 'placement.',
   'credit unapply': 'release.',
+  'reminder pause': 'reminder_pause.',
 };
 function failpointsOf(args: readonly string[]): Failpoint[] {
   const own = OWN[args.slice(0, 2).join(' ')] ?? OWN[args[0] ?? ''];
@@ -91,6 +92,7 @@ const ACTIONS: readonly ((script: Script, number: string) => readonly string[])[
   (_, number) => ['invoice', 'release', number],
   (_, number) => ['dispute', 'open', number, '--reason', 'a question', '--owner', 'Ada'],
   (_, number) => ['dispute', 'close', number, '--reason', 'answered'],
+  (script) => ['reminder', 'pause', one(script, PARTNERS), '--until', '2026-12-31', '--reason', 'agreed'],
   (_, number) => ['invoice', 'resend', number],
   (_, number) => ['invoice', 'write-off', number, '--reason', 'uncollectable'],
 ];

@@ -217,6 +217,9 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     `SELECT t.amount, t.reason, c.reason AS closed FROM invoice_disputes t
      LEFT JOIN invoice_dispute_closings c USING (invoice_dispute_id) ORDER BY invoice_dispute_id`,
   );
+  const paused = await world.sql(
+    'SELECT partner_id, until::text, reason FROM reminder_pauses ORDER BY reminder_pause_id',
+  );
   const erased = await world.sql('SELECT personal(p.payer_account) AS payer FROM payments p ORDER BY payer');
   const erasures = await world.sql<{ commitment: string }>('SELECT commitment FROM erasures');
   // The file of the home has each of them.
@@ -230,6 +233,7 @@ export async function outcome({ world, mail, stripe }: Story): Promise<unknown> 
     runs,
     statements,
     disputes,
+    paused,
     bounces,
     erased: [...erased, erasures.length],
     rows,

@@ -45,7 +45,13 @@ async function accept(id: string, second: string): Promise<string> {
 }
 const checkpoint = () => takeCheckpoint(world.database, world);
 const urgent = async () => {
-  const question = { scope: null, today: '2026-07-15', now: world.environment.now().toMillis(), limit: null };
+  const question = {
+    settings: world.settings,
+    scope: null,
+    today: '2026-07-15',
+    now: world.environment.now().toMillis(),
+    limit: null,
+  };
   return (await world.database.reading((tx) => readFindings(tx, question)))
     .filter(isUrgent)
     .flatMap(({ kind, urgent }) => (kind === 'rows' ? [urgent] : []));

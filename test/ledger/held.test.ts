@@ -29,7 +29,13 @@ const release = (...ids: number[]) =>
 const discard = (...ids: number[]) =>
   world.database.transaction((tx) => discardRows(tx, world, { ids, reason: 'sent twice' }));
 const urgent = async () => {
-  const question = { scope: null, today: '2026-08-01', now: world.environment.now().toMillis(), limit: null };
+  const question = {
+    settings: world.settings,
+    scope: null,
+    today: '2026-08-01',
+    now: world.environment.now().toMillis(),
+    limit: null,
+  };
   return (await world.database.reading((tx) => readFindings(tx, question)))
     .filter(isUrgent)
     .flatMap(({ kind, urgent }) => (kind === 'rows' ? [urgent] : []));

@@ -64,7 +64,13 @@ const grant = (id: number, amounts?: ReturnType<typeof amountsOf>) =>
 const refuse = (id: number) =>
   world.database.transaction((tx) => refuseReversal(tx, world, { id, reason: 'after the event' }));
 const findings = async (scope: readonly string[] | null = null) => {
-  const question = { scope, today: today(), now: world.environment.now().toMillis(), limit: null };
+  const question = {
+    settings: world.settings,
+    scope,
+    today: today(),
+    now: world.environment.now().toMillis(),
+    limit: null,
+  };
   return (await world.database.reading((tx) => readFindings(tx, question))).filter(({ kind }) => kind === 'rows');
 };
 

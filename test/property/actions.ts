@@ -46,6 +46,7 @@ import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordPayment } from '../../src/payments/record.ts';
 import { refundCredit, returnRefund } from '../../src/payments/refund.ts';
 import { recordReminders } from '../../src/payments/remind.ts';
+import { pauseReminders } from '../../src/payments/reminder-pauses.ts';
 import { readPauses } from '../../src/people/pauses.sql.ts';
 import { pauseLedger } from '../../src/people/pauses.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
@@ -534,6 +535,35 @@ export const ACTIONS: readonly Action[] = [
       // Nobody is reminded twice of the same.
       expect((await remind()).reminders).toEqual([]);
       return reminders.length > 0;
+    },
+  },
+  {
+    name: 'the reminders of a partner are paused',
+    weight: 1,
+    refusals: ['argument_invalid'],
+    async run(history) {
+      const partnerId = (await aDocument(history))?.partner_id;
+      if (partnerId === undefined) return false;
+      const until = new Date(history.now.getTime() + 86_400_000 * (below(history, 30) - 1)).toISOString().slice(0, 10);
+      await history.world.database.transaction((tx) => pauseReminders(tx, history.world, { partnerId, until, reason }));
+      return true;
+    },
+  },
+  {
+    name: 'the pause of the reminders of a partner ends early',
+    weight: 1,
+    rare: true,
+    refusals: ['reminders_not_paused'],
+    async run(history) {
+      const paused = await history.world.sql<{ partner_id: string }>(
+        'SELECT partner_id FROM present_reminder_pauses WHERE until IS NOT NULL ORDER BY partner_id',
+      );
+      const partnerId = one(history, paused)?.partner_id;
+      if (partnerId === undefined) return false;
+      await history.world.database.transaction((tx) =>
+        pauseReminders(tx, history.world, { partnerId, until: null, reason }),
+      );
+      return true;
     },
   },
   {

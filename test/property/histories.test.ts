@@ -79,6 +79,7 @@ const EVENTS: Readonly<Record<string, string>> = { 'processor.reverse_month': 'p
 const RARELY: readonly string[] = [
   ...['invoice.write_off_undone', 'credit.apply', 'credit.unapply', 'credit.refund', 'credit.refund_returned'],
   ...['email.resend', 'email.dismiss', 'delivery.retry', 'reminder.record', 'payment.forget_account'],
+  'reminder.resume',
   ...['payment.settle', 'payment.close_exception', 'payment.reverse', 'invoice.rerun', 'bank.book', 'bank.unbook'],
   ...['processor.match', 'processor.close', 'processor.reverse', 'processor.reverse_month'],
   ...['reversal.grant', 'reversal.refuse'],

@@ -12,12 +12,19 @@ const issuer = { ...firstSettings('sandbox').issuer, logo: null } as Parameters<
 
 function statementOf(lines: number): AccountStatement {
   const moved = Array.from({ length: lines }, (_, index) => ({
-    ...{ date: '2026-09-04', dated_on: '2026-09-04', currency: 'EUR', reference: null, amount: '1000.50' },
+    ...{
+      partner_id: 'p-1',
+      date: '2026-09-04',
+      dated_on: '2026-09-04',
+      currency: 'EUR',
+      reference: null,
+      amount: '1000.50',
+    },
     ...{ fact: 'document_issued' as const, kind: null, document: `INV-2026-${String(index + 1).padStart(6, '0')}` },
   }));
   const account = currencyAccount('EUR', { from: '2026-09-01', asOf: '2026-09-30' }, moved, [], '0');
   return {
-    ...{ partner_id: 'p-1', name: 'Brisa Levante, S.L.', from: '2026-09-01', as_of: '2026-09-30' },
+    ...{ partner_id: 'p-1', name: 'Brisa Levante, S.L.', pays_for: [], from: '2026-09-01', as_of: '2026-09-30' },
     address: { line1: 'Calle Mayor 1', line2: '', city: 'Valencia', region: '', postal_code: '46001', country: 'ES' },
     accounts: [account],
     preliminary: true,

@@ -105,7 +105,7 @@ test.each([
 ] as const)('of our own corrections, a difference written off and taken back on one day %s', (_, moved, read) => {
   const line = (written: string) => {
     const [fact, amount = ''] = written.split(' ') as ['payment_received' | 'small_difference', string];
-    const dated = { date: '2026-03-01', dated_on: '2026-03-01' };
+    const dated = { partner_id: 'p-1', date: '2026-03-01', dated_on: '2026-03-01' };
     return { ...dated, fact, kind: null, document: 'INV-2026-000001', reference: null, amount, balance: '0' };
   };
   const account = {

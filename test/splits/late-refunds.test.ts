@@ -109,7 +109,7 @@ for (const partnerId of ['p-real', 'p-host']) {
 
 test('what the processor took back outside the terms is a finding with its amount', async () => {
   const now = Date.parse('2026-08-20T14:00:00Z');
-  const question = { scope: null, today: '2026-08-20', now, limit: null };
+  const question = { settings: world.settings, scope: null, today: '2026-08-20', now, limit: null };
   const reversed = await world.database.reading((tx) => readReversedByProcessor(tx, question));
   expect(reversed.map(({ item, money }) => [item, money])).toEqual([
     ['reversed:p-host', { amount: '14.00', currency: 'USD' }],

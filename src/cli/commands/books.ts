@@ -1,4 +1,4 @@
-import { booksClose, checkBooks, reportBooks } from '../../actions/books.ts';
+import { booksClose, checkWithout, reportBooks } from '../../actions/books.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
 import { monthArgument, repeatedArgument } from '../arguments.ts';
@@ -29,7 +29,7 @@ async function closeBooks(context: CommandContext, month: Month, options: BooksC
   const { dryRun = false, deliver, without, reason } = options;
   const input = { month, without, reason };
   if (!dryRun) return runCommand(context, booksClose, input, { deliver });
-  checkBooks(input);
+  checkWithout(input);
   const wide = { ...context, width: outputWidth() };
   const report = await context.database.reading((tx) => reportBooks(tx, wide, input, { dryRun, now: false }));
   const text = await inFull(report);

@@ -1,26 +1,36 @@
-import { reminderRecord, SKIPPED } from '../../actions/remind.ts';
+import { reminderRecord, whySkipped } from '../../actions/remind.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
 import type { ReminderPlan } from '../../payments/remind.ts';
 import type { Sheet } from '../../sheet.ts';
-import { acting, type CommandContext, type Definition } from '../define.ts';
+import { repeatedArgument } from '../arguments.ts';
+import { acting, type CommandContext, type Definition, REASON } from '../define.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import { inFull } from '../remedies.ts';
 import { reported } from '../run-action.ts';
 
 export const define: Definition = (command, action) => {
   command
+    .option('--without <account>', 'do not wait for the bank file of this account; repeatable', repeatedArgument)
+    .option(...REASON)
     .option('--dry-run', 'show the reminders that are due; send nothing')
     .option(...FORMAT)
     .option(...OUT)
     .action(action(acting(remind)));
 };
 
-async function remind(context: CommandContext, options: PresentOptions & { dryRun?: boolean }): Promise<number> {
+interface RemindOptions extends PresentOptions {
+  readonly without?: string[];
+  readonly reason?: string;
+  readonly dryRun?: boolean;
+}
+
+async function remind(context: CommandContext, options: RemindOptions): Promise<number> {
   const { database, output } = context;
+  const { without, reason } = options;
   checkPresentable(output, options);
   const names = await database.reading(readPartnerNames);
-  const report = await reported(context, reminderRecord, {}, options);
+  const report = await reported(context, reminderRecord, { without, reason }, options);
   const text = await inFull(report);
   await present(
     output,
@@ -40,6 +50,7 @@ const sheetOf = ({ reminders, skipped }: ReminderPlan, names: Names): Sheet => (
   columns: {
     partner_id: 'text',
     partner_name: 'text',
+    payer_id: 'text',
     number: 'text',
     due_on: 'date',
     currency: 'text',
@@ -50,12 +61,14 @@ const sheetOf = ({ reminders, skipped }: ReminderPlan, names: Names): Sheet => (
   },
   rows: [
     ...reminders.flatMap(({ partner_id, dunning_level, documents }) =>
-      documents.map((each) => ({ ...each, partner_id, partner_name: names.get(partner_id) ?? '', dunning_level })),
+      documents.map((each) => ({
+        ...{ ...each, payer_id: partner_id, partner_name: names.get(each.partner_id) ?? '', dunning_level },
+      })),
     ),
     ...skipped.map((each) => ({
       ...each,
       partner_name: names.get(each.partner_id) ?? '',
-      not_reminded: SKIPPED[each.reason],
+      not_reminded: whySkipped(each),
     })),
   ],
 });

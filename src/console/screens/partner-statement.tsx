@@ -9,6 +9,7 @@ import {
   type AccountStatement,
   activityText,
   type CurrencyAccount,
+  ofPartner,
   readAccountStatement,
 } from '../../reports/account-statement.ts';
 import { refuseFutureDay } from '../../reports/future-day.ts';
@@ -146,6 +147,8 @@ export function StatementPeriod({
 
 type Line = Pick<ActivityLine, 'date' | 'dated_on' | 'balance'> & {
   readonly text: string;
+  /** The partner of the line, if it is not the statement's. */
+  readonly of: string;
   readonly document: string | null;
   readonly amount: string | null;
 };
@@ -167,27 +170,30 @@ export const Accounts = ({ statement, documents }: AccountsProps) => (
 function Account({ statement, account, documents }: AccountsProps & { account: CurrencyAccount }) {
   const { currency, opening, closing, lines } = account;
   const end = (date: string, text: string, balance: string): Line => ({
-    ...{ date, dated_on: date, text, balance, document: null, amount: null },
+    ...{ date, dated_on: date, text, of: '', balance, document: null, amount: null },
   });
   const rows: Line[] = [
     end(statement.from, 'Brought forward', opening),
-    ...lines.map((line) => ({ ...line, text: activityText(line) })),
+    ...lines.map((line) => ({
+      ...{ ...line, text: activityText(line), of: ofPartner(statement, line.partner_id) },
+    })),
     end(statement.as_of, 'Balance', closing),
   ];
   const columns: Column<Line>[] = [
     {
       heading: 'Activity',
-      cell: ({ text, document, amount }) =>
+      cell: ({ text, of, document, amount }) =>
         amount === null ? (
           <strong>{text}</strong>
-        ) : document === null ? (
-          text
+        ) : document === null || (of !== '' && documents !== '/console/invoices') ? (
+          text + of
         ) : (
           <>
             {text.replace(document, '')}
             <a class="number" href={`${documents}/${document}`}>
               {document}
             </a>
+            {of}
           </>
         ),
     },

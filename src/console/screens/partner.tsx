@@ -3,6 +3,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { type PartnerView as Partner, readPartners } from '../../partners/partners.sql.ts';
+import { type ReminderPause, readReminderPause } from '../../payments/reminder-pauses.sql.ts';
 import { scopeOf } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import type { OpenItem } from '../../reports/open-items.sql.ts';
@@ -31,6 +32,7 @@ interface PartnerOverview {
   readonly held: readonly HeldDocument[];
   readonly disputes: readonly OpenDispute[];
   readonly children: readonly Child[];
+  readonly pause: ReminderPause | undefined;
 }
 
 /** Throws partner_unknown, also for a partner outside the user's scope. */
@@ -56,6 +58,7 @@ export async function readPartner(
     held: await readHeld(tx, partnerId),
     disputes: await readOpenDisputes(tx, { scope: [partnerId] }),
     children: await readChildren(tx, { partnerId, scope }),
+    pause: await readReminderPause(tx, partnerId, today),
   };
 }
 
@@ -114,6 +117,16 @@ export function partnerScreen(view: PartnerOverview, { user }: { user: Seer }): 
         >
           Record payment
         </ActionLink>
+        {view.pause === undefined && (
+          <ActionLink
+            user={user}
+            action="reminder.pause"
+            partner={partner.partner_id}
+            input={{ partnerId: partner.partner_id }}
+          >
+            Pause reminders
+          </ActionLink>
+        )}
       </>
     ),
     content: (
@@ -211,8 +224,8 @@ function Contact({ partner: { invoicing_contact: contact, address } }: { partner
   );
 }
 
-function Waiting({ view: { held, disputes, unapplied, partner }, user }: { view: PartnerOverview; user: Seer }) {
-  if (held.length + disputes.length + unapplied.length === 0)
+function Waiting({ view: { held, disputes, unapplied, pause, partner }, user }: { view: PartnerOverview; user: Seer }) {
+  if (held.length + disputes.length + unapplied.length === 0 && pause === undefined)
     return (
       <Card title="To do">
         <p class="soft">No holds, disputes or unapplied cash.</p>
@@ -231,6 +244,15 @@ function Waiting({ view: { held, disputes, unapplied, partner }, user }: { view:
   return (
     <Card title="To do">
       <ul class="ticks plain">
+        {pause !== undefined && (
+          <li>
+            <div>
+              {'Reminders '} <Chip tone="warn">{`paused through ${pause.until}`}</Chip>
+              <p class="soft">{pause.reason}</p>
+            </div>
+            {action('reminder.resume', { partnerId: partner.partner_id }, 'End')}
+          </li>
+        )}
         {held.map((each) => (
           <li>
             <div>

@@ -105,6 +105,8 @@ function pageOf({ item, partners }: WorkItem, user: Seer): string {
       return addressOf('/console/queue/reversals', { status: 'recorded', ground: 'processor', partner: name });
     case 'stated':
       return addressOf('/console/feeds', { partner: name });
+    case 'bank_file':
+      return '/console/payments';
     case 'verify':
       return '/console/audit/checks';
     case 'reconcile':

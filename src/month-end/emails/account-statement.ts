@@ -25,7 +25,13 @@ import { lastDay, type Month, monthName } from '../../month.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
 import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
 import type { AccountPayment, HowToPay } from '../../reports/account-payment.ts';
-import { type CurrencyAccount, overdueOf, readAccountStatement } from '../../reports/account-statement.ts';
+import {
+  type AccountStatement,
+  type CurrencyAccount,
+  ofPartner,
+  overdueOf,
+  readAccountStatement,
+} from '../../reports/account-statement.ts';
 import { pdfOfStatement } from '../../reports/account-statement-file.ts';
 import { BUCKETS } from '../../reports/aging.ts';
 import { readDueStatements, readQueued, type Statements } from './due.sql.ts';
@@ -58,7 +64,10 @@ export const accountStatementEmail: EmailComposer = {
     const filename = `account-statement-${month}${preliminary ? '-preliminary' : ''}.pdf`;
     const { pdf, pay } = await pdfOfStatement(tx, context, statement);
     const several = statement.accounts.length > 1;
-    const accounts = statement.accounts.map((account) => ({ ...accountView(account, pay, locale), several }));
+    const accounts = statement.accounts.map((account) => ({
+      ...accountView(statement, account, pay, locale),
+      several,
+    }));
     return {
       to: { name, address },
       cc,
@@ -87,7 +96,7 @@ const BUCKET_LABELS = {
   over_90: 'More than 90 days overdue',
 } as const;
 
-function accountView(account: CurrencyAccount, pay: HowToPay, locale: Locale) {
+function accountView(statement: AccountStatement, account: CurrencyAccount, pay: HowToPay, locale: Locale) {
   const { currency, closing, unapplied } = account;
   const amount = (text: string) => locale.amount(Amount.of(text, currency));
   const balance = Amount.of(closing, currency);
@@ -113,8 +122,8 @@ function accountView(account: CurrencyAccount, pay: HowToPay, locale: Locale) {
     disputed: disputed.isZero() ? '' : locale.amount(disputed),
     documents: account.open_items
       .filter(({ document }) => document === 'invoice')
-      .map(({ number, due_on, days_due, balance: open }) => ({
-        number,
+      .map(({ partner_id, number, due_on, days_due, balance: open }) => ({
+        number: number + oneLine(ofPartner(statement, partner_id)),
         dueOn: due_on === null ? '' : locale.date(due_on),
         overdue: (days_due ?? 0) > 0,
         amount: amount(open),

@@ -2,7 +2,12 @@ import { todayOf } from '../../../config/today.ts';
 import { EXIT } from '../../../errors/refusals.ts';
 import { groupThousands } from '../../../money.ts';
 import { dateName } from '../../../month.ts';
-import { type AccountStatement, activityText, readAccountStatement } from '../../../reports/account-statement.ts';
+import {
+  type AccountStatement,
+  activityText,
+  ofPartner,
+  readAccountStatement,
+} from '../../../reports/account-statement.ts';
 import { pdfOfStatement } from '../../../reports/account-statement-file.ts';
 import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
@@ -73,7 +78,9 @@ function describeStatement(statement: AccountStatement): string {
           [from, 'brought forward', '', groupThousands(account.opening)],
           ...account.lines.map((line) => [
             line.date,
-            activityText(line) + (line.dated_on === line.date ? '' : ` (${line.dated_on})`),
+            activityText(line) +
+              printable(ofPartner(statement, line.partner_id)) +
+              (line.dated_on === line.date ? '' : ` (${line.dated_on})`),
             groupThousands(line.amount),
             groupThousands(line.balance),
           ]),
@@ -81,8 +88,10 @@ function describeStatement(statement: AccountStatement): string {
         ],
       ),
     );
-    const open = account.open_items.map(({ number, due_on, days_due, document, balance, disputed }) => [
-      Number(disputed) === 0 ? number : `${number}, ${groupThousands(disputed)} disputed`,
+    const open = account.open_items.map(({ partner_id, number, due_on, days_due, document, balance, disputed }) => [
+      number +
+        printable(ofPartner(statement, partner_id)) +
+        (Number(disputed) === 0 ? '' : `, ${groupThousands(disputed)} disputed`),
       due_on === null ? 'credit' : `due ${due_on}`,
       days_due !== null && days_due > 0 ? `${days_due} days` : '',
       groupThousands(document === 'credit_note' ? `-${balance}` : balance),

@@ -1,0 +1,51 @@
+import { todayOf } from '../config/today.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { failpoint } from '../failpoint.ts';
+import { readReminderPause } from '../payments/reminder-pauses.sql.ts';
+import { pauseReminders } from '../payments/reminder-pauses.ts';
+import { toDo } from '../remedy.ts';
+import { type ActionContext, defineAction, type Facts } from './action.ts';
+import { date, reason, text } from './fields.ts';
+
+const partnerId = text('Partner', 'The id of the partner.');
+
+const PAUSE = {
+  role: 'finance',
+  subject: ({ partnerId }: { partnerId: string }) => partnerId,
+  partners: async (_tx: Transaction, { partnerId }: { partnerId: string }) => [partnerId],
+  committed: () => failpoint('reminder_pause.committed'),
+  async facts(tx: Transaction, input: { partnerId: string }, _done: unknown, context: ActionContext): Promise<Facts> {
+    const pause = await readReminderPause(tx, input.partnerId, todayOf(context));
+    return {
+      [`reminders of ${input.partnerId}`]: { 'paused through': pause?.until ?? null, reason: pause?.reason ?? '' },
+    };
+  },
+  amounts: () => [],
+} as const;
+
+export const reminderPause = defineAction({
+  ...PAUSE,
+  name: 'reminder.pause',
+  title: 'Pause the reminders of a partner',
+  command: { arguments: { partnerId: '<partner>' } },
+  input: { partnerId, until: date('Until', 'The last day without reminders.'), reason: reason() },
+  perform: pauseReminders,
+  report: async (_tx, _context, { input: { partnerId, until, reason } }) => ({
+    json: { partner_id: partnerId, paused_until: until, reason },
+    text: `${partnerId} gets no reminders through ${until}.`,
+    remedies: [toDo('End the pause early', 'reminder.resume', { partnerId })],
+  }),
+});
+
+export const reminderResume = defineAction({
+  ...PAUSE,
+  name: 'reminder.resume',
+  title: 'End the pause of the reminders of a partner',
+  command: { arguments: { partnerId: '<partner>' } },
+  input: { partnerId, reason: reason() },
+  perform: (tx, context, input) => pauseReminders(tx, context, { ...input, until: null }),
+  report: async (_tx, _context, { input: { partnerId, reason } }) => ({
+    json: { partner_id: partnerId, paused_until: null, reason },
+    text: `The reminders of ${partnerId} are no longer paused.`,
+  }),
+});

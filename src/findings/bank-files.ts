@@ -1,0 +1,44 @@
+/** Findings for bank files for which reminders wait. */
+import type { Settings } from '../config/settings.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { workingDaysFrom } from '../month.ts';
+import { readDebts, readKnownAccounts } from '../payments/debts.ts';
+import { toDo } from '../remedy.ts';
+import { plural } from '../text.ts';
+import type { Finding, FindingQuestion } from './finding.ts';
+
+/** The working days that a dunning level may wait before a finding reports it. */
+const WAITING_DAYS = 3;
+
+export async function readAwaitedFiles(
+  tx: Transaction,
+  { settings, scope, today }: Pick<FindingQuestion, 'scope' | 'today'> & { readonly settings: Settings },
+): Promise<Finding[]> {
+  const isLate = (since: string) => workingDaysFrom(since, WAITING_DAYS) <= today;
+  // The debts are read only if an account is far enough behind.
+  const behind = (await readKnownAccounts(tx, settings)).filter(({ known_to }) => isLate(known_to));
+  const debts = scope !== null || behind.length === 0 ? [] : await readDebts(tx, { settings, day: today });
+  return behind.flatMap(({ account, reported_to }): Finding[] => {
+    const waiting = debts.filter(({ waits_for }) => waits_for.some((each) => each.account === account));
+    const [since = today] = waiting.map((each) => each.waits_since ?? today).sort();
+    if (!isLate(since)) return [];
+    const invoices = plural(waiting.length, 'invoice');
+    const reason = `the reminders of ${invoices} wait for the bank file of ${account}, reported through ${reported_to}`;
+    return [
+      {
+        ...{ item: `bank_file:${account}`, kind: 'receipts', state: 'bank file missing', tone: 'warn', title: account },
+        ...{ partners: [], money: null, since, reason, count: waiting.length },
+        urgent: `Since ${since}, ${reason}. If it no longer reports, list it in ended_bank_accounts of settings.json.`,
+        remedies: [
+          toDo('Import the bank file', 'payment.import'),
+          toDo(
+            'Remind without it',
+            'reminder.record',
+            { without: [account], reason: 'nothing to report' },
+            'if the bank has nothing to report',
+          ),
+        ],
+      },
+    ];
+  });
+}

@@ -1,0 +1,77 @@
+/**
+ * The debts as dunning sees them: open invoices, each with the reason not to dun it now, if any.
+ *
+ * A dunning level that falls due after the last day that the bank has reported waits for the bank file. A bank reports
+ * nothing on weekends, so its last report decides the levels up to the next working day. Any bank account with files of
+ * the currency may have been paid, so the account that is furthest behind counts, unless it no longer reports.
+ */
+import { readReported, type Without } from '../close/books.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { Amount } from '../money.ts';
+import { workingDaysFrom } from '../month.ts';
+import { type OwedRow, readOwed, type SkipReason } from './remind.sql.ts';
+import { isSmallDifference } from './small-difference.ts';
+
+export interface Debt extends OwedRow {
+  /** The bank accounts for whose files its dunning level waits. */
+  readonly waits_for: readonly { readonly account: string; readonly reported_to: string }[];
+}
+
+interface DebtsQuestion {
+  readonly settings: Settings;
+  readonly day: string;
+  /** The payer of the family whose debts are read. The default is all debts. */
+  readonly partnerId?: string;
+  readonly without?: Without | undefined;
+}
+
+/** The accounts whose files are waited for. Levels up to the day `known_to` do not wait. */
+export async function readKnownAccounts(tx: Transaction, settings: Settings, without?: Without) {
+  const ended = [...Object.keys(settings.ended_bank_accounts), ...(without?.accounts ?? [])];
+  const accounts = await readReported(tx, without);
+  return accounts
+    .filter(({ account }) => !ended.includes(account))
+    .map((each) => ({ ...each, known_to: workingDaysFrom(each.reported_to, 1) }));
+}
+
+export async function readDebts(tx: Transaction, question: DebtsQuestion): Promise<Debt[]> {
+  const { settings, day, partnerId = null } = question;
+  const accounts = await readKnownAccounts(tx, settings, question.without);
+  const known: Record<string, string> = {};
+  for (const { currencies, known_to } of accounts) {
+    for (const currency of currencies) if (known_to < (known[currency] ?? day)) known[currency] = known_to;
+  }
+  const { reminders: levels, time_zone: timeZone } = settings;
+  return (await readOwed(tx, { day, timeZone, levels, known, partnerId })).map((row) => {
+    const skip_reason = row.skip_reason ?? reasonNow(row, settings);
+    const awaited = accounts.filter(
+      ({ currencies, known_to }) => currencies.includes(row.currency) && known_to < (row.waits_since ?? ''),
+    );
+    const waits_for = awaited.map(({ account, reported_to }) => ({ account, reported_to }));
+    return { ...row, skip_reason, waits_for: skip_reason === 'awaits_bank_file' ? waits_for : [] };
+  });
+}
+
+/** What the partner is asked to pay of the invoice. */
+export const dunned = ({ balance, disputed, currency }: OwedRow): Amount =>
+  Amount.of(balance, currency).minus(Amount.of(disputed, currency));
+
+function reasonNow(row: OwedRow, { small_difference }: Settings): SkipReason | null {
+  const isSmall = isSmallDifference(small_difference, dunned(row), Amount.of(row.gross, row.currency));
+  if (isSmall && Number(row.amount_paid) > 0) return 'bank_charges';
+  return row.paused_until !== null ? 'paused' : row.waits_since !== null ? 'awaits_bank_file' : null;
+}
+
+/** What credit and cash leave to pay of these invoices in a currency. */
+export const leftToPay = (rows: readonly OwedRow[], currency: string): Amount =>
+  rows.reduce(
+    (sum, row) => (row.currency === currency ? sum.plus(Amount.of(row.left_to_pay ?? '0', currency)) : sum),
+    Amount.zero(currency),
+  );
+
+/** Whether these invoices reach the smallest sum of a reminder in one of their currencies. */
+export const isWorthALetter = (rows: readonly OwedRow[], { reminder_minimum: least }: Settings): boolean =>
+  rows.some(
+    ({ currency }) => !leftToPay(rows, currency).isLessThan(Amount.of(least[currency] ?? least['*'] ?? '0', currency)),
+  );

@@ -1,0 +1,26 @@
+import { execute, query, type Transaction } from '../database/transaction.ts';
+
+/** `until` is the last day of the pause. */
+export type ReminderPause = { readonly until: string; readonly reason: string };
+
+export const readReminderPause = async (tx: Transaction, partnerId: string, today: string) =>
+  (
+    await query<ReminderPause>(
+      tx,
+      `SELECT until, reason FROM present_reminder_pauses WHERE partner_id = :partnerId AND until >= :today::date`,
+      { partnerId, today },
+    )
+  )[0];
+
+/** `until` is null if the pause ends early. */
+export async function insertReminderPause(
+  tx: Transaction,
+  pause: { partnerId: string; until: string | null; reason: string; today: string; now: string; eventId: number },
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO reminder_pauses (partner_id, until, reason, recorded_on, recorded_at, event_id)
+     VALUES (:partnerId, :until::date, :reason, :today::date, :now::timestamptz, :eventId::bigint)`,
+    pause,
+  );
+}
