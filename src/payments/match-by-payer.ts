@@ -1,6 +1,6 @@
 /**
  * Matches a payment that names no document for certain, by its payer and its amount. The payer must be certain: its
- * account is known, or its whole name is written and is no other partner's. Pure.
+ * account is known, or its whole name is written, and no other partner has that name. Pure.
  */
 import { Info } from 'luxon';
 import { Amount } from '../money.ts';

@@ -138,15 +138,9 @@ function applyByReference(
     const suggested = suggest(receipt, { named: certain, partial: [], short: shortened }, items);
     return { partner_id, applied: [], suggested, why: `${state}: kept as unapplied cash` };
   }
-  const apply = (named: NamedDocument, part: Amount, small_difference?: Amount): Application => ({
-    document: named.document,
-    amount: part,
-    small_difference,
-    confidence: confidenceIn(payer),
-    evidence: referenceEvidence(named, payer, comparison(amount, named.document.balance, open.length)),
-  });
-  const matched = (applied: readonly Application[], why: string, suggested: readonly Suggestion[] = []): Match => ({
-    ...{ partner_id, applied, suggested, why },
+  const apply = applyingTo(receipt, open, payer);
+  const matched = (applied: readonly Application[], why: string): Match => ({
+    ...{ partner_id, applied, suggested: [], why },
   });
   const shares = allocationOf(receipt, certainlyOpen, items);
   if (shares !== undefined) {
@@ -171,19 +165,38 @@ function applyByReference(
     const numbers = applied.map((each) => each.document.number).join(', ');
     return matched(applied, `pays ${numbers} except ${short.forPeople()}, written to bank charges`);
   }
-  if (open.length === 1) {
-    const why = `pays a part of ${last.document.number}; ${short.forPeople()} stays open`;
-    if (!areDigitsSwapped(amount, last.document.balance)) return matched([apply(last, amount)], why);
-    const swapped = `${last.document.balance.forPeople()} was owed: digits may be swapped`;
-    const applied = apply(last, amount);
+  return applyPart(receipt, open, payer, short);
+}
+
+const applyingTo =
+  ({ amount }: Receipt, open: readonly NamedDocument[], payer: Payer) =>
+  (named: NamedDocument, part: Amount, small_difference?: Amount): Application => ({
+    document: named.document,
+    amount: part,
+    small_difference,
+    confidence: confidenceIn(payer),
+    evidence: referenceEvidence(named, payer, comparison(amount, named.document.balance, open.length)),
+  });
+
+/** Pays a part of one document. Of several documents, only finance knows which should stay open. */
+function applyPart(receipt: Receipt, open: readonly NamedDocument[], payer: Payer, short: Amount): Match {
+  const { amount } = receipt;
+  const { partner_id } = payer;
+  const apply = applyingTo(receipt, open, payer);
+  const [only, another] = open;
+  if (only !== undefined && another === undefined) {
+    const applied = apply(only, amount);
+    const why = `pays a part of ${only.document.number}; ${short.forPeople()} stays open`;
+    const part = { partner_id, applied: [applied], suggested: [], why };
+    if (!areDigitsSwapped(amount, only.document.balance)) return part;
+    const swapped = `${only.document.balance.forPeople()} was owed: digits may be swapped`;
     const evidence: Evidence = {
       ...applied.evidence,
       digits_swapped: true,
       why: `${applied.evidence.why}; ${swapped}`,
     };
-    return { ...matched([{ ...applied, evidence }], `${why}; ${swapped}`), remark: true };
+    return { ...part, applied: [{ ...applied, evidence }], why: `${why}; ${swapped}`, remark: true };
   }
-  // Only finance knows which of the documents should stay open.
   const suggested = distribute(amount, open).map(
     ({ named, part }): Suggestion => ({
       document: named.document,

@@ -53,7 +53,8 @@ export function readCreditNotes(tx: Transaction, numbers: readonly string[]): Pr
   return query(
     tx,
     `${PAYABLE} WHERE d.document = 'credit_note' AND d.document_id = ANY (ARRAY(
-       SELECT document_id FROM open_documents UNION SELECT document_id FROM documents WHERE number = ANY (:numbers::text[])))
+       SELECT document_id FROM open_documents
+       UNION SELECT document_id FROM documents WHERE number = ANY (:numbers::text[])))
      ORDER BY d.document_id`,
     { numbers },
   );

@@ -86,7 +86,7 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
   for (const { body, ...where } of checked) {
     const [, year, sequence] = OWN_BODY.exec(body) ?? [];
     if (year !== undefined && sequence !== undefined)
-      keep({ number: numbered(year, sequence), ...where, guess: undefined });
+      keep({ number: numbered(year, sequence), ...where, guess: undefined, checked: true });
   }
   for (const { field, text } of unchecked) {
     const upper = text.toUpperCase();
@@ -169,7 +169,7 @@ export class CarriedNumbers {
     const { checked, others } = readCreditorReferences(fields);
     for (const { body, ...where } of checked) {
       const number = this.numbers.get(body);
-      if (number !== undefined) found.set(number, { number, ...where, guess: undefined });
+      if (number !== undefined) found.set(number, { number, ...where, guess: undefined, checked: true });
     }
     for (const { field, text } of others) {
       const parts = partsOf(text.toUpperCase());

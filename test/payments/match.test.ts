@@ -1,5 +1,6 @@
 /** Document numbers, payer names, matching rules, payouts: the arithmetic of cash application, without a database. */
 import { describe, expect, test } from 'vitest';
+import { creditorReferenceOf } from '../../src/documents/creditor-reference.ts';
 import { Amount } from '../../src/money.ts';
 import { coveringRun, coveringSet } from '../../src/payments/covering-sets.ts';
 import type { Payable } from '../../src/payments/evidence.ts';
@@ -425,6 +426,20 @@ describe('a payer whose whole name is written as the payer', () => {
     expect(applied(match(pay('120', stated('1**80.00', '2**41'), HARBOUR), open()))).toEqual([]);
     expect(applied(match(pay('120', stated('1**60.00', '2**60'), HARBOUR), open()))).toEqual([]);
   });
+});
+
+test('a reference with check digits is paid by anybody if the amount is exact, unless another partner is named', () => {
+  const reference = creditorReferenceOf('INV2026000001') as string;
+  const open = () => bookOf([payable(1, 'p-1', '100'), payable(2, 'p-2', '100')]);
+  const paid = match(pay('100', reference, { name: 'SOMEBODY ELSE' }), open());
+  expect([applied(paid), paid.partner_id, paid.applied[0]?.evidence.rule]).toEqual([
+    ['1:100.00'],
+    'p-1',
+    'checked_reference',
+  ]);
+  expect(applied(match(pay('99', reference, { name: 'SOMEBODY ELSE' }), open()))).toEqual([]);
+  expect(applied(match(pay('100', reference, { name: 'NORTHERN STAGE COMPANY' }), open()))).toEqual([]);
+  expect(applied(match(pay('100', 'INV-2026-000001', { name: 'SOMEBODY ELSE' }), open()))).toEqual([]);
 });
 
 test('sets of any size are found that people pay: a month of a family, a statement, all of one child', () => {

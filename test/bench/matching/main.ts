@@ -4,7 +4,7 @@
  *
  *   npm run bench:matching -- [--seed 1] [--references] [--keep FOLDER] [--program FILE] [--list] [--json]
  *
- * Exits with 1 if anything was applied wrongly.
+ * Exits with 1 if anything was applied wrongly, or a first suggestion names another payer.
  */
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -267,4 +267,4 @@ const result = count(judged);
 if (options.list) note(listed(judged, facts));
 const json = { seed: benchmark.seed, references: options.references, ...result };
 process.stdout.write(`${options.json ? JSON.stringify(json, null, 2) : described(result)}\n`);
-if (result.totals.wrong > 0) process.exitCode = 1;
+if (result.totals.wrong + result.totals.suggestedWrongPayer > 0) process.exitCode = 1;
