@@ -305,7 +305,7 @@ class EntryReader {
     const taken = gross.minus(amount);
     const isExplained = stated.isZero() ? part['AmtDtls'] !== undefined : taken.equals(stated);
     if (shared.direction !== 'credit' || !taken.isPositive() || !isExplained) return [lineOf(shared, [part], amount)];
-    return [lineOf(shared, [part], gross), chargesOf(shared, taken)];
+    return [lineOf(shared, [part], gross), chargesOf(shared, taken, stated.isZero() ? 'OTHR' : 'CHRG')];
   }
 
   /** The charges that a node states, in the account's currency and without those that the payer bore. */
@@ -359,8 +359,11 @@ const bankCode = (entry: Node): string[] => {
   return [textAt(domain, 'Cd'), textAt(domain, 'Fmly', 'Cd'), textAt(domain, 'Fmly', 'SubFmlyCd')];
 };
 
-/** The charges of an entry, as a debit of their own with the ISO code of charges. */
-const chargesOf = ({ entry, position, bookedOn }: EntryFacts, amount: Amount): BankLine => ({
+/**
+ * The charges of an entry, as a debit of their own. Charges that no bank states have no code of charges, so that finance
+ * books them.
+ */
+const chargesOf = ({ entry, position, bookedOn }: EntryFacts, amount: Amount, code: 'CHRG' | 'OTHR'): BankLine => ({
   ...{ position, booked_on: bookedOn, value_on: date(child(entry, 'ValDt')) || undefined, direction: 'debit', amount },
   bank_reference: meaningful(textAt(entry, 'AcctSvcrRef')),
   references: [],
@@ -370,7 +373,7 @@ const chargesOf = ({ entry, position, bookedOn }: EntryFacts, amount: Amount): B
     ...bankCode(entry)
       .slice(0, 2)
       .filter((each) => each !== ''),
-    'CHRG',
+    code,
   ].join('/'),
   raw: JSON.stringify(withoutDetails(entry)),
 });
