@@ -281,7 +281,7 @@ class EntryReader {
     if (taken.isPositive() && taken.equals(charges)) {
       return [
         ...parts.map((part, index) => lineOf(shared, [part], known[index] as Amount)),
-        chargesOf(shared, charges),
+        chargesOf(shared, charges, 'CHRG'),
       ];
     }
     if (parts.length === 1) return this.lessCharges(shared, parts[0] as Node, amount, { stated: charges, where });
