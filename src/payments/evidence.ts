@@ -11,6 +11,10 @@ export interface Receipt {
   readonly payer_name: string | undefined;
   readonly payer_account: string | undefined;
   readonly text: string;
+  /** The parties for whom the payer pays, such as the ultimate debtor. */
+  readonly behind?: readonly string[] | undefined;
+  /** What banks deducted on the way, by the amount that the payer instructed. */
+  readonly deducted?: Amount | undefined;
   /** The payer that finance named. A named payer is as certain as a payer known by account. */
   readonly payer?: string | undefined;
 }

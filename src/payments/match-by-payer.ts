@@ -3,8 +3,7 @@
  * account is known, or its whole name is written, and no other partner has that name. Pure.
  */
 import { Info } from 'luxon';
-import { Amount } from '../money.ts';
-import type { FoundNumbers } from './contradictions.ts';
+import { balanceOf, type FoundNumbers } from './contradictions.ts';
 import {
   type Application,
   accountOf,
@@ -50,7 +49,7 @@ export function matchByPayer(receipt: Receipt, found: FoundNumbers, items: OpenI
   return (
     (isWithoutNumber
       ? (byPartOfNumber(receipt, found, payer, open) ?? byShort(receipt, found, payer, items))
-      : undefined) ?? byAmount(receipt, found, payer, open)
+      : undefined) ?? byAmount(receipt, found, payer, { open, payerName: items.nameOf(payer.partner_id) })
   );
 }
 
@@ -87,7 +86,8 @@ function byPartOfNumber(
   payer: Payer,
   open: readonly Payable[],
 ): Match | undefined {
-  if (short.length > 0) return undefined;
+  // What is cut off may be a whole sequence of another document.
+  if (short.some(({ sequence }) => open.some(({ number }) => number.endsWith(`-${sequence}`)))) return undefined;
   const [only, ...others] = open.flatMap((document) => {
     const part = partial.find(({ beginning }) => document.number.replaceAll('-', '').startsWith(beginning));
     return part !== undefined && document.balance.equals(amount) ? [{ document, part }] : [];
@@ -111,35 +111,23 @@ function byPartOfNumber(
 }
 
 /** The payer's open documents that the text names by sequences alone, if they add up to exactly the amount. */
-function byShort(receipt: Receipt, { short }: FoundNumbers, payer: Payer, items: OpenItems): Match | undefined {
-  const named = shortNamed(short, [], payer, receipt.amount.currency, items);
-  if (
-    named === undefined ||
-    !sumOf(
-      named.map(({ document }) => document),
-      receipt.amount,
-    ).equals(receipt.amount)
-  )
-    return undefined;
-  const numbers = named.map(({ document }) => document.number);
-  const references = new Map(named.map(({ document, reference }) => [document, reference]));
-  return matched(
-    payer,
-    [...references.keys()],
-    `pays ${numbers.join(', ')}: their exact amount, and their sequences`,
-    (document) => {
-      const { number, field, found = '' } = references.get(document) ?? { number: document.number, field: '' };
-      return {
-        confidence: CONFIDENCE.partial_number_and_payer,
-        evidence: {
-          rule: 'reference_and_payer',
-          reference: { number, field, found, guess: WITHOUT_YEAR },
-          amount: numbers.length === 1 ? 'exact' : 'one of several',
-          why: `${found} is in ${field}, the payer is known by its ${payer.by}, and the amount is exact`,
-        },
-      };
-    },
-  );
+function byShort({ amount }: Receipt, { short }: FoundNumbers, payer: Payer, items: OpenItems): Match | undefined {
+  const named = shortNamed(short, [], payer, amount.currency, items) ?? [];
+  const documents = named.map(({ document }) => document);
+  if (named.length === 0 || !balanceOf(documents, amount.currency).equals(amount)) return undefined;
+  const numbers = documents.map(({ number }) => number).join(', ');
+  return matched(payer, documents, `pays ${numbers}: their exact amount, and their sequences`, (document) => {
+    const { number, field, found, guess = '' } = (named[documents.indexOf(document)] as NamedDocument).reference;
+    return {
+      confidence: CONFIDENCE.partial_number_and_payer,
+      evidence: {
+        rule: 'reference_and_payer',
+        reference: { number, field, found, guess },
+        amount: documents.length === 1 ? 'exact' : 'one of several',
+        why: `${found} is in ${field}, the payer is known by its ${payer.by}, and the amount is exact`,
+      },
+    };
+  });
 }
 
 const WITHOUT_YEAR = 'series and year are missing';
@@ -174,18 +162,18 @@ export function shortNamed(
  * text must name the month of one of them. The text must name no other number.
  */
 function byAmount(
-  { amount, text }: Receipt,
+  { amount, text, payer_name }: Receipt,
   { named, partial, short, unknown }: FoundNumbers,
   payer: Payer,
-  open: readonly Payable[],
+  { open, payerName }: { readonly open: readonly Payable[]; readonly payerName: string },
 ): Match | undefined {
   const byAccount = payer.by === 'account';
-  const isNumbered = named.length + partial.length + short.length + unknown.length > 0;
-  if (isNumbered && !byAccount) return undefined;
+  const isNumbered = named.length + partial.length + short.length > 0;
+  if (unknown.length > 0 || (!byAccount && (isNumbered || payer_name === undefined))) return undefined;
   const equal = open.filter(({ balance }) => balance.equals(amount));
-  const months = equal.length > 1 ? monthsIn(text) : undefined;
-  const [document, ...others] =
-    months === undefined ? equal : equal.filter(({ month }) => month !== null && months.has(Number(month.slice(5))));
+  const months = equal.length > 1 ? monthsIn(text, payerName) : undefined;
+  const isNamed = ({ month }: Payable) => month !== null && [month, month.slice(5)].some((each) => months?.has(each));
+  const [document, ...others] = months === undefined ? equal : equal.filter(isNamed);
   const confidence = byAccount ? CONFIDENCE.amount_and_account : CONFIDENCE.amount_and_name;
   const rule = byAccount ? 'amount_and_account' : 'amount_and_name';
   const known = byAccount
@@ -212,7 +200,7 @@ function byAmount(
   }
   if (equal.length > 0 || isNumbered) return undefined;
   const own = open.filter((each) => each.partner_id === payer.partner_id);
-  const all = [open, own].find((each) => each.length > 1 && sumOf(each, amount).equals(amount));
+  const all = [open, own].find((each) => each.length > 1 && balanceOf(each, amount.currency).equals(amount));
   if (all === undefined) return undefined;
   const numbers = all.map(({ number }) => number).join(', ');
   return matched(payer, all, `pays all that is open: ${numbers}`, () => ({
@@ -225,13 +213,10 @@ function byAmount(
   }));
 }
 
-const sumOf = (documents: readonly Payable[], { currency }: Amount): Amount =>
-  documents.reduce((sum, { balance }) => sum.plus(balance), Amount.zero(currency));
-
 /** Words for months in the languages of the documents, without accents. */
-const MONTHS: ReadonlyMap<string, number> = new Map(
+const MONTHS: ReadonlyMap<string, string> = new Map(
   ['en', 'de', 'fr', 'es', 'it', 'nl', 'pt'].flatMap((locale) =>
-    Info.months('long', { locale }).map((name, index) => [plain(name), index + 1] as const),
+    Info.months('long', { locale }).map((name, index) => [plain(name), String(index + 1).padStart(2, '0')] as const),
   ),
 );
 
@@ -239,12 +224,21 @@ function plain(text: string): string {
   return text.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase();
 }
 
-/** The months (1 to 12) that a text names in words, as `2026-08`, or as `8月`. */
-function monthsIn(text: string): ReadonlySet<number> {
+const DAY_BEFORE = /(?<!\d)\d{1,2}(?:\.|ST|ND|RD|TH)?[\s-]*(?:OF|DE)?\s*$/;
+
+/**
+ * The months that a text names as periods, as `08` or with their year as `2026-08`. A month beside a day is a date, and
+ * a month in the payer's name is none.
+ */
+function monthsIn(text: string, payerName: string): ReadonlySet<string> {
   const written = plain(text);
-  const words = (written.match(/\p{L}+/gu) ?? []).flatMap((word) => MONTHS.get(word) ?? []);
-  const numbers = [...written.matchAll(/\b20\d\d-(\d\d)\b(?!-)|(\d{1,2})月/g)].map(([, iso, sign]) =>
-    Number(iso ?? sign),
-  );
-  return new Set([...words, ...numbers]);
+  const ofName = new Set(plain(payerName).match(/\p{L}+/gu));
+  const words = [...written.matchAll(/\p{L}+/gu)].flatMap(({ 0: word, index }) => {
+    const month = MONTHS.get(word);
+    const [, after = ''] = /^[\s.,'-]*(?:DE\s+)?(\d+)/.exec(written.slice(index + word.length)) ?? [];
+    const isDate = DAY_BEFORE.test(written.slice(0, index)) || (after !== '' && !/^20\d\d$/.test(after));
+    return month === undefined || isDate || ofName.has(word) ? [] : [after === '' ? month : `${after}-${month}`];
+  });
+  const signs = [...written.matchAll(/(\d{1,2})月(?!\s*\d+\s*日)/g)].map(([, month = '']) => month.padStart(2, '0'));
+  return new Set([...words, ...signs, ...(written.match(/\b20\d\d-\d\d\b(?!-)/g) ?? [])]);
 }

@@ -159,7 +159,9 @@ function applyByReference(
   }
   const last = open.at(-1) as NamedDocument;
   const lastPart = last.document.balance.minus(short);
-  if (items.isSmallDifference(short, total) && lastPart.isPositive()) {
+  const isDeducted =
+    receipt.deducted?.equals(short) === true && !items.largestSmallDifference(short.currency).isLessThan(short);
+  if ((isDeducted || items.isSmallDifference(short, total)) && lastPart.isPositive()) {
     const others = open.slice(0, -1).map((each) => apply(each, each.document.balance));
     const applied = [...others, apply(last, lastPart, short)];
     const numbers = applied.map((each) => each.document.number).join(', ');
@@ -254,7 +256,7 @@ function allocationOf(
 
 /**
  * Applies a payment together with a credit note of the payer that its remittance does not name, if the documents less
- * exactly this credit, or less all open credit, are the payment.
+ * exactly this credit, or less all open credit, are the payment, and no open document has exactly its amount.
  */
 function applyLessOpenCredit(
   { amount }: Receipt,
@@ -265,7 +267,7 @@ function applyLessOpenCredit(
   const documents = open.map(({ document }) => document);
   const [owner, ...others] = [...new Set(documents.map((each) => each.partner_id))];
   if (owner === undefined || others.length > 0) return undefined;
-  if (items.withBalance(amount).some((each) => items.paysFor(payer.partner_id, each.partner_id))) return undefined;
+  if (items.withBalance(amount).length > 0) return undefined;
   const credits = items.openCreditOf(owner, amount.currency);
   const possible = [...credits.map((each) => [each]), ...(credits.length > 1 ? [credits] : [])].filter((each) =>
     netOf(documents, each, amount.currency).equals(amount),

@@ -33,6 +33,7 @@ const NONE_CARRIED: CarriedItems = { invoices: new CarriedNumbers([]), credits: 
 export class OpenItems {
   private readonly payables = new Map<string, Payable>();
   private readonly numbersOfPartner = new Map<string, Set<string>>();
+  private readonly numbersOfSequence = new Map<string, Set<string>>();
   private readonly openWithBalance = new Map<string, Set<string>>();
   private readonly payers: ReadonlyMap<string, KnownPayer>;
   private readonly accounts: Map<string, string | null>;
@@ -70,6 +71,7 @@ export class OpenItems {
     if (before?.status === 'open') this.openWithBalance.get(before.balance.forPeople())?.delete(number);
     if (status === 'open') addTo(this.openWithBalance, balance.forPeople(), number);
     this.payables.set(number, payable);
+    addTo(this.numbersOfSequence, number.slice(number.lastIndexOf('-') + 1), number);
     addTo(this.numbersOfPartner, partner_id, number);
   }
 
@@ -169,7 +171,9 @@ export class OpenItems {
 
   /** A sequence such as `000012` may belong to a document of any year. */
   withSequence(sequence: string): Payable[] {
-    return [...this.payables.values()].filter((each) => each.status === 'open' && each.number.endsWith(`-${sequence}`));
+    return [...(this.numbersOfSequence.get(sequence) ?? [])]
+      .map((number) => this.payables.get(number) as Payable)
+      .filter(({ status }) => status === 'open');
   }
 
   knownPayer({ payer, payer_account }: Pick<Receipt, 'payer' | 'payer_account'>): string | undefined {
@@ -197,12 +201,14 @@ export class OpenItems {
    * The partners that a receipt names, with one entry for each name that was found. If an entry contains several
    * partners, the name belongs to one of them.
    */
-  namesIn({ payer_name, text }: Pick<Receipt, 'payer_name' | 'text'>): Mention[] {
+  namesIn({ payer_name, text, behind = [] }: Pick<Receipt, 'payer_name' | 'text' | 'behind'>): Mention[] {
     const rest = payer_name === undefined ? text : text.replaceAll(payer_name, ' | ');
     const mentions = (places: readonly NamePlace[], found: string) =>
       places.map(({ ids, fit, complete }) => ({ ids, fit, complete, found: found.slice(0, 140) }));
     return [
-      ...(payer_name === undefined ? [] : mentions(this.names.ofName(payer_name), payer_name)),
+      ...(payer_name === undefined ? [] : [payer_name, ...behind]).flatMap((each) =>
+        mentions(this.names.ofName(each), each),
+      ),
       ...mentions(this.names.ofText(rest, { byItself: payer_name === undefined }), rest),
     ];
   }

@@ -74,6 +74,13 @@ interface ComparableName {
   readonly ends: ReadonlySet<number>;
 }
 
+interface WrittenName extends ComparableName {
+  /** Whether a legal form ends the name. */
+  readonly closed: boolean;
+  /** Whether the field has no other words. */
+  readonly alone: boolean;
+}
+
 function readText(text: string): ComparableName {
   const ends = new Set<number>();
   const telling: string[] = [];
@@ -92,17 +99,23 @@ const isLongEnoughToBeCut = (name: string): boolean => name.trim().length >= CUT
  * The bank's name field may contain more than the name. The name ends with the first legal form, which may be cut off,
  * or before the first number that no partner's name contains.
  */
-function readName(text: string, isOfName: (word: string) => boolean): ComparableName {
+function readName(text: string, isOfName: (word: string) => boolean): WrittenName {
   const written = readText(text);
-  const [end = written.words.length - 1] = written.ends;
+  const [end] = written.ends;
+  const isAlone = (length: number) => length === written.words.length;
+  const upTo = (length: number, closed = false) => ({
+    ...{ words: written.words.slice(0, length), ends: new Set<number>(), closed, alone: isAlone(length) },
+  });
+  // What stands before a legal form is the name, also if it is a number.
+  if (end !== undefined) return upTo(end + 1, true);
   const number = written.words.findIndex((word) => /\d/.test(word) && !isOfName(word));
-  const length = number > 0 ? Math.min(number, end + 1) : end + 1;
+  const length = number > 0 ? number : written.words.length;
   const last = written.words[length - 1];
   if (last !== undefined && length > 1 && isLongEnoughToBeCut(text) && text.trim().toUpperCase().endsWith(` ${last}`)) {
     const isFormCut = [...LEGAL_FORMS].some((form) => form.startsWith(last));
-    if (isFormCut) return { words: written.words.slice(0, length - 1), ends: new Set() };
+    if (isFormCut) return upTo(length - 1);
   }
-  return { words: written.words.slice(0, length), ends: new Set() };
+  return upTo(length);
 }
 
 /**
@@ -157,7 +170,7 @@ export interface NamePlace {
    * from the text.
    */
   readonly fit: 'whole' | 'longer' | 'incomplete';
-  /** Whether all words of the names are in the text. */
+  /** Whether all words of the names are in the text. In a field for the name, nothing else is there. */
   readonly complete: boolean;
   readonly from: number;
   readonly words: number;
@@ -198,7 +211,12 @@ export class PayerNames {
           !isOtherName(written, place, this.wordAfter(written, place)) &&
           (place.words > 1 || written.words.length === 1),
       )
-      .map((place): NamePlace => ({ ...place, fit: isLonger(written, place) ? 'longer' : 'whole' }))
+      .map((place): NamePlace => {
+        const isWhole = place.words === written.words.length;
+        const longer = isLonger(written, place) || (written.closed && place.from + place.words < written.words.length);
+        const complete = place.complete && isWhole && written.alone;
+        return { ...place, fit: longer ? 'longer' : 'whole', complete };
+      })
       .flatMap((place) => {
         if (!areCommon(written.words.slice(place.from, place.from + place.words))) return [place];
         const whole = wholeName(name);
@@ -232,13 +250,16 @@ export class PayerNames {
    */
   ofText(text: string, { byItself }: { readonly byItself: boolean }): NamePlace[] {
     const written = readText(text);
-    return this.placesIn(written).filter((place) => {
+    return this.placesIn(written).flatMap((place): NamePlace[] => {
       const own = written.words.slice(place.from, place.from + place.words);
-      if (areCommon(own)) return false;
+      if (areCommon(own)) return [];
       if (place.words === 1) {
-        return byItself && !isLonger(written, place) && this.used.get(stem(own[0] as string)) === 1;
+        const isName = byItself && !isLonger(written, place) && this.used.get(stem(own[0] as string)) === 1;
+        return isName ? [place] : [];
       }
-      return !continuesToLegalForm(written, place, this.wordAfter(written, place));
+      if (!continuesToLegalForm(written, place)) return [place];
+      // Another name that begins with a whole name of a partner.
+      return place.complete ? [{ ...place, fit: 'longer' }] : this.wordAfter(written, place) ? [place] : [];
     });
   }
 
@@ -310,9 +331,8 @@ const isLonger = (written: ComparableName, { from, words: length }: NamePlace): 
 const LONGEST_REST = 3;
 
 /** A different, longer name in a text is recognized by its legal form. */
-function continuesToLegalForm(written: ComparableName, { from, words: length }: NamePlace, mayGoOn: boolean): boolean {
+function continuesToLegalForm(written: ComparableName, { from, words: length }: NamePlace): boolean {
   const after = from + length;
-  if (mayGoOn) return false;
   for (let at = after; at < after + LONGEST_REST && isJoined(written, at, at - 1); at += 1) {
     if (written.ends.has(at)) return true;
   }

@@ -102,7 +102,8 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
       const plain = digits.replace(/\D/g, '');
       const end = match.index + match[0].length;
       const isWhole = plain.length >= YEAR_DIGITS + SEQUENCE_DIGITS;
-      const alone = plain.length > SEQUENCE_DIGITS || CUT.test(plain) ? [] : [plain];
+      // `INV 20` may be a sequence, or the beginning of a year.
+      const alone = plain.length > SEQUENCE_DIGITS || /^20\d\d/.test(plain) ? [] : [plain];
       for (const each of isWhole ? listed(written.slice(end - afterNumber(digits).length)) : alone) {
         const sequence = each.padStart(SEQUENCE_DIGITS, '0');
         short.set(sequence, { sequence, field });

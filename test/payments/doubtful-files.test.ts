@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { BankImport } from '../../src/payments/bank-import/import.ts';
 import { readPayerAccounts } from '../../src/payments/payer-accounts.ts';
-import { type Books, type Owed, openBooks } from './books.ts';
+import { type Books, bankFile, type Owed, openBooks } from './books.ts';
 
 const inv = (sequence: number): string => `INV-2026-${String(sequence).padStart(6, '0')}`;
 
@@ -127,6 +127,31 @@ describe('A camt.053', () => {
       ]);
       expect((await books.balance(inv(1))).status).toBe('paid');
       expect(report.statements).toMatchObject([{ opening: '0.00', closing: '1500.00' }]);
+      await books.verified();
+    } finally {
+      await books.end();
+    }
+  });
+
+  test('whose payer instructed more than arrived is paid in full only within the small difference', async () => {
+    const books = await openBooks({ small_difference: { EUR: '30.00' } }, undefined, {}, [
+      ['nord', 'Nord GmbH', 'EUR', '1526.00', '1000.00'],
+    ]);
+    const instructed = (sequence: number, amount: string, of: string) =>
+      bankFile('doubtful/charges.xml')
+        .toString()
+        .replace(/<Chrgs>.*<\/Chrgs>/, '')
+        .replace('>1526.00<', `>${of}<`)
+        .replaceAll('>1500.00<', `>${amount}<`)
+        .replaceAll('CH1', `CH${sequence}`)
+        .replace(inv(1), inv(sequence));
+    try {
+      const fee = await books.bankText('fee.xml', instructed(1, '1500.00', '1526.00'));
+      expect(await outcomes(books, fee)).toEqual([[`${inv(1)} 1500.00`, 'nord']]);
+      expect((await books.balance(inv(1))).status).toBe('paid');
+      const part = await books.bankText('part.xml', instructed(2, '100.00', '1000.00'));
+      expect(await outcomes(books, part)).toEqual([[`${inv(2)} 100.00`, 'nord']]);
+      expect((await books.balance(inv(2))).balance).toBe('900.00');
       await books.verified();
     } finally {
       await books.end();

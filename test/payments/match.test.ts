@@ -366,7 +366,10 @@ describe('a payer whose whole name is written as the payer', () => {
     const paid = match(pay('100', 'JULY', HARBOUR), open());
     expect([applied(paid), paid.partner_id]).toEqual([['1:100.00'], 'p-1']);
     expect(paid.applied[0]).toMatchObject({ confidence: '0.88', evidence: { rule: 'amount_and_name' } });
-    expect(applied(match(pay('100', 'INV-2026-000777', HARBOUR), open()))).toEqual([]);
+    for (const payer of [HARBOUR, { ...HARBOUR, account: 'ACC-1' }])
+      expect(
+        applied(match(pay('100', 'INV-2026-000777', payer), bookOf([payable(1, 'p-1', '100')], { 'ACC-1': 'p-1' }))),
+      ).toEqual([]);
     expect(applied(match(pay('100', 'JULY NORTHERN STAGE COMPANY', HARBOUR), open()))).toEqual([]);
   });
 
@@ -383,6 +386,45 @@ describe('a payer whose whole name is written as the payer', () => {
     expect(applied(match(pay('35', '8月分', HARBOUR), open()))).toEqual(['2:35.00']);
     expect(applied(match(pay('35', 'FEES JULY AND AUGUST', HARBOUR), open()))).toEqual([]);
     expect(applied(match(pay('35', 'FEE', HARBOUR), open()))).toEqual([]);
+    // A date, another year, and a month in the payer's name are no periods.
+    for (const text of ['ORDER OF 31 JULY 2026', 'JULY 31', '8月3日', 'FEE JULY 2025', 'FEE 2025-07'])
+      expect([text, applied(match(pay('35', text, HARBOUR), open()))]).toEqual([text, []]);
+    expect(applied(match(pay('35', 'FEE JULY 2026', HARBOUR), open()))).toEqual(['1:35.00']);
+    const august = new OpenItems(
+      months(['35', '2026-07'], ['35', '2026-08']),
+      [{ partner_id: 'p-1', name: 'August Events LLC' }],
+      new Map(),
+      {},
+    );
+    expect(applied(match(pay('35', 'ORG: AUGUST EVENTS LLC FEE', { name: 'AUGUST EVENTS LLC' }), august))).toEqual([]);
+  });
+
+  test('is not one whose name only begins alike, in the field of the payer or in the text', () => {
+    const open = () =>
+      new OpenItems([payable(1, 'p-1', '100')], [{ partner_id: 'p-1', name: 'Harbour Tickets' }], new Map(), {});
+    for (const name of [
+      'HARBOUR TICKETS 2 LLC',
+      'HARBOUR TICKETS CREDIT LLC',
+      'HARBOUR TICKETS WEST',
+      'HARBOUR TICKETS 24',
+    ])
+      expect([name, applied(match(pay('100', 'JULY', { name }), open()))]).toEqual([name, []]);
+    expect(applied(match(pay('100', 'WIRE FROM HARBOUR TICKETS WEST LLC'), open()))).toEqual([]);
+    expect(applied(match(pay('60', 'WIRE FROM HARBOUR TICKETS WEST LLC INV-2026-000001'), open()))).toEqual([]);
+    expect(applied(match(pay('100', 'WIRE FROM HARBOUR TICKETS LLC'), open()))).toEqual([]);
+    expect(applied(match(pay('100', 'JULY', { name: 'WIRE FROM HARBOUR TICKETS LLC' }), open()))).toEqual([]);
+    expect(applied(match(pay('100', 'JULY', { name: 'HARBOUR TICKETS LLC' }), open()))).toEqual(['1:100.00']);
+  });
+
+  test('does not pay for whom another partner of one word is the ultimate debtor', () => {
+    const open = new OpenItems(
+      [payable(1, 'p-1', '100')],
+      [...PAYERS, { partner_id: 'p-3', name: 'Eventbrite Inc' }],
+      new Map([['ACC-1', 'p-1']]),
+      {},
+    );
+    const line = { ...pay('100', '', { ...HARBOUR, account: 'ACC-1' }), behind: ['Eventbrite Inc'] };
+    expect(applied(match(line, open))).toEqual([]);
   });
 
   test('pays all that is open, of whatever number, if the amount is exactly that', () => {
@@ -400,6 +442,11 @@ describe('a payer whose whole name is written as the payer', () => {
     ]);
     expect(applied(match(pay('100', 'TICKETS AUGUST INV-2026-0001', HARBOUR), open()))).toEqual([]);
     expect(applied(match(pay('90', 'TICKETS AUGUST INV-2026-00010', HARBOUR), open()))).toEqual([]);
+    // `INV 20` may be the beginning of a year, and is a sequence of its own.
+    const twenty = () => bookOf([payable(5, 'p-1', '49'), payable(20, 'p-1', '70')]);
+    expect(applied(match(pay('49', 'INV 20 THANKS', HARBOUR), twenty()))).toEqual([]);
+    expect(applied(match(pay('49', 'INV 20', HARBOUR), twenty()))).toEqual([]);
+    expect(applied(match(pay('70', 'INV 20', HARBOUR), twenty()))).toEqual(['20:70.00']);
   });
 
   test('pays the invoices that sequences alone name, if the amount is exact', () => {

@@ -297,8 +297,7 @@ function heldPayment(found: Match, possibleDuplicates: readonly PossibleDuplicat
   return { kind: 'payment', match: held, possibleDuplicates };
 }
 
-const matched = ({ amount, references, payer_name, payer_account, text }: BankLine, items: OpenItems): Match =>
-  match({ amount, references, payer_name, payer_account, text }, items);
+const matched = (line: BankLine, items: OpenItems): Match => match(line, items);
 
 function reportedBy(line: BankLine, items: OpenItems): ReportedPayment {
   const documents = items

@@ -281,7 +281,7 @@ class EntryReader {
     if (taken.isPositive() && taken.equals(charges)) {
       return [
         ...parts.map((part, index) => lineOf(shared, [part], known[index] as Amount)),
-        chargesOf(shared, charges, 'CHRG'),
+        chargesOf(shared, parts, charges),
       ];
     }
     if (parts.length === 1) return this.lessCharges(shared, parts[0] as Node, amount, { stated: charges, where });
@@ -292,8 +292,8 @@ class EntryReader {
   }
 
   /**
-   * A receipt from which banks deducted charges: the payer paid the instructed amount. If our bank states charges, they
-   * must explain the difference.
+   * A receipt from which banks deducted charges: the payer paid the instructed amount. Only charges that our bank states
+   * are a line of their own.
    */
   private lessCharges(
     shared: EntryFacts,
@@ -302,13 +302,13 @@ class EntryReader {
     { stated, where }: { readonly stated: Amount; readonly where: string },
   ): BankLine[] {
     const gross = this.partAmount(part, GROSS_AMOUNTS, amount.currency, where) ?? amount;
-    const taken = gross.minus(amount);
-    const isExplained = stated.isZero() ? part['AmtDtls'] !== undefined : taken.equals(stated);
-    if (shared.direction !== 'credit' || !taken.isPositive() || !isExplained) return [lineOf(shared, [part], amount)];
-    return [lineOf(shared, [part], gross), chargesOf(shared, taken, stated.isZero() ? 'OTHR' : 'CHRG')];
+    const deducted = gross.minus(amount);
+    if (shared.direction !== 'credit' || !deducted.isPositive()) return [lineOf(shared, [part], amount)];
+    if (deducted.equals(stated)) return [lineOf(shared, [part], gross), chargesOf(shared, [part], stated)];
+    return [{ ...lineOf(shared, [part], amount), ...(stated.isZero() && { deducted }) }];
   }
 
-  /** The charges that a node states, in the account's currency and without those that the payer bore. */
+  /** The charges that a node states in the account's currency. A credit is a charge that is given back. */
   private charges(node: Node, currency: string, where: string): Amount[] {
     const charges = child(node, 'Chrgs');
     const records = nodes(charges, 'Rcrd');
@@ -360,23 +360,24 @@ const bankCode = (entry: Node): string[] => {
 };
 
 /**
- * The charges of an entry, as a debit of their own. Charges that no bank states have no code of charges, so that finance
- * books them.
+ * The charges of an entry, as a debit of their own with the ISO code of charges. Without a reference of the bank, they
+ * are the same charges wherever the text of the entry comes again.
  */
-const chargesOf = ({ entry, position, bookedOn }: EntryFacts, amount: Amount, code: 'CHRG' | 'OTHR'): BankLine => ({
-  ...{ position, booked_on: bookedOn, value_on: date(child(entry, 'ValDt')) || undefined, direction: 'debit', amount },
-  bank_reference: meaningful(textAt(entry, 'AcctSvcrRef')),
-  references: [],
-  text: `charges of entry ${position}`,
-  ...{ payer_name: undefined, payer_account: undefined, method: 'other', reversal: false, return_code: undefined },
-  type: [
-    ...bankCode(entry)
-      .slice(0, 2)
-      .filter((each) => each !== ''),
-    code,
-  ].join('/'),
-  raw: JSON.stringify(withoutDetails(entry)),
-});
+function chargesOf(shared: EntryFacts, parts: readonly Node[], amount: Amount): BankLine {
+  const { text, payer_name, type, ...line } = lineOf({ ...shared, direction: 'debit' }, parts, amount);
+  return {
+    ...{ ...line, text: `charges of ${[payer_name, text].filter((each) => each !== undefined).join(' ')}` },
+    ...{ references: [], payer_name: undefined, payer_account: undefined, reversal: false, return_code: undefined },
+    type: [
+      ...bankCode(shared.entry)
+        .slice(0, 2)
+        .filter((each) => each !== ''),
+      'CHRG',
+    ].join('/'),
+    method: 'other',
+    raw: JSON.stringify(withoutDetails(shared.entry)),
+  };
+}
 
 const date = (node: Node): string => (textAt(node, 'Dt') || textAt(node, 'DtTm')).slice(0, 10);
 
@@ -418,7 +419,7 @@ function lineOf(
   const type = code.filter((each) => each !== '').join('/') || textAt(entry, 'BkTxCd', 'Prtry', 'Cd');
   const nameOf = (party: Node): string => textAt(party, 'Nm') || textAt(party, 'Pty', 'Nm');
   // The sender of the money, or the ultimate payer if the sender is a payment provider.
-  const behind = ['UltmtDbtr', 'InitgPty'].map((role) => nameOf(child(only, 'RltdPties', role)));
+  const behind = ['UltmtDbtr', 'InitgPty'].flatMap((role) => meaningful(nameOf(child(only, 'RltdPties', role))) ?? []);
   const text = [...remittance, ...behind, textAt(entry, 'AddtlNtryInf')].filter((each) => each !== '').join(' ');
   return {
     position,
@@ -430,6 +431,7 @@ function lineOf(
     references: references(fields),
     text,
     payer_name: meaningful(nameOf(payer)),
+    behind,
     payer_account: meaningful((textAt(payerAccount, 'IBAN') || textAt(payerAccount, 'Othr', 'Id')).replace(/\s/g, '')),
     type,
     method: methodOf(type, text),

@@ -53,6 +53,10 @@ export interface BankLine {
   /** The complete text of the bank. */
   readonly text: string;
   readonly payer_name: string | undefined;
+  /** The parties for whom the payer pays, such as the ultimate debtor. */
+  readonly behind?: readonly string[];
+  /** What banks deducted on the way, by the amount that the payer instructed. The line's own bank states no charges. */
+  readonly deducted?: Amount;
   /** The IBAN, account number or ACH company id of the payer. Payments with an equal value come from the same payer. */
   readonly payer_account: string | undefined;
   readonly type: string;
