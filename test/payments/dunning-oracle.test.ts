@@ -197,7 +197,8 @@ test('three months of late bank files: no reminder of what was paid in time, and
         const lines = invoices.filter(({ paid }) => paid?.account === account && paid.on === yesterday);
         queue.push({ day: yesterday, lines });
       }
-      if (!account.punctual && day < '2026-10-01' && random() < 0.12) outageTo.set(account.name, shifted(day, 1 + Math.floor(random() * 9)));
+      if (!account.punctual && day < '2026-10-01' && random() < 0.12)
+        outageTo.set(account.name, shifted(day, 1 + Math.floor(random() * 9)));
       if (day < (outageTo.get(account.name) ?? '')) continue;
       for (const { day: of, lines } of queue.splice(0)) {
         world.at(`${day}T12:00:00Z`);

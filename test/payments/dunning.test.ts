@@ -366,8 +366,7 @@ describe('one letter for a family', () => {
   test('a pause leaves out the items of the partner and of all that it pays for; that of the payer stops the letter', async () => {
     await invoiceJuly(FAMILY);
     at('2026-08-25');
-    const asked = async () =>
-      (await plan('2026-08-31')).reminders[0]?.documents.map(({ number }) => number);
+    const asked = async () => (await plan('2026-08-31')).reminders[0]?.documents.map(({ number }) => number);
     await pause('pine', '2026-09-05');
     expect(await asked()).toEqual([INV_1, INV_2]);
     await pause('pine', null);
