@@ -23,20 +23,32 @@ interface Row {
 }
 
 /**
- * A person took an application back unless the payment pays the same invoice or its replacement again, or the money
- * went back to the payer.
+ * A person took an application back unless the payment pays the same invoice or one of its replacements again, the
+ * reversal of the payment returned the money to the payer, or the application had to go because the invoice was voided
+ * (`for_void`: the payment was not applied otherwise before the void) and has no live replacement.
  */
 const STATEMENT = `
-     WITH automatic AS (
-       SELECT a.payment_id, sum(a.amount) AS amount, min(a.event_id) AS event_id,
-              bool_or(u.payment_application_id IS NOT NULL
-                AND (r.kind IS NULL OR r.kind NOT IN ('returned', 'refunded', 'disputed'))
-                AND NOT EXISTS (SELECT FROM live_payment_applications l JOIN documents d USING (document_id)
-                                WHERE l.payment_id = a.payment_id AND a.document_id IN (d.document_id, d.replaces)))
-                AS is_undone
-       FROM payment_applications a
-       LEFT JOIN payment_unapplications u USING (payment_application_id)
+     WITH RECURSIVE unapplied AS (
+       SELECT a.payment_application_id, a.payment_id, a.document_id,
+              EXISTS (SELECT FROM voids v WHERE v.document_id = a.document_id AND v.log_no > u.log_no
+                        AND NOT EXISTS (SELECT FROM payment_applications h WHERE h.payment_id = a.payment_id
+                                          AND h.log_no BETWEEN u.log_no AND v.log_no)) AS for_void
+       FROM payment_applications a JOIN payment_unapplications u USING (payment_application_id)
        LEFT JOIN payment_reversals r USING (payment_reversal_id)
+       WHERE r.kind IS NULL OR r.kind NOT IN ('returned', 'refunded', 'disputed')
+       UNION ALL
+       SELECT x.payment_application_id, x.payment_id, d.document_id, x.for_void
+       FROM unapplied x JOIN documents d ON d.replaces = x.document_id
+     ), wrong AS (
+       SELECT payment_application_id FROM unapplied x LEFT JOIN voids v USING (document_id)
+       GROUP BY payment_application_id
+       HAVING NOT bool_and(for_void AND v.document_id IS NOT NULL)
+          AND NOT bool_or(EXISTS (SELECT FROM live_payment_applications l
+                                  WHERE (l.payment_id, l.document_id) = (x.payment_id, x.document_id)))
+     ), automatic AS (
+       SELECT a.payment_id, sum(a.amount) AS amount, min(a.event_id) AS event_id,
+              count(w.payment_application_id) > 0 AS is_undone
+       FROM payment_applications a LEFT JOIN wrong w USING (payment_application_id)
        WHERE a.evidence->>'rule' NOT IN ('by_hand', 'reapplied') GROUP BY a.payment_id
      ), judged AS (
        SELECT p.payment_id, to_char(p.received_on, 'YYYY-MM') AS month, a.payment_id IS NOT NULL AS is_applied,
