@@ -244,8 +244,8 @@ export async function insertReminders(
 ): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO reminders (document_id, dunning_level, email_id, partner_id, currency, counted_from)
-     SELECT d.document_id, r.dunning_level, e.email_id, d.partner_id, d.currency, r.counted_from
+    `INSERT INTO reminders (document_id, dunning_level, email_id, payer_id, partner_id, currency, counted_from)
+     SELECT d.document_id, r.dunning_level, e.email_id, r.payer_id, d.partner_id, d.currency, r.counted_from
      FROM json_to_recordset(:levels::json) AS r (number text, payer_id text, dunning_level integer, counted_from date)
      JOIN documents d USING (number)
      JOIN emails e ON e.partner_id = r.payer_id AND e.email_id = ANY (:emailIds::bigint[])`,

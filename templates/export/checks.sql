@@ -97,7 +97,7 @@
 -- FORM gl_export_files gl_export_id:int position:int name sha256
 -- FORM email_attempts email_id:int attempt:int started_at:time ended_at:time outcome reply:personal kind message_id recipients:map message_sha256 pdf_sha256?
 -- FORM email_bounces email_bounce_id:int email_id:int recipient:personal status diagnostic:personal reporting_server report_sha256 recorded_at:time event_id:int
--- FORM reminders document_id:int dunning_level:int email_id:int partner_id currency counted_from:day
+-- FORM reminders document_id:int dunning_level:int email_id:int payer_id partner_id currency counted_from:day
 -- FORM reminder_pauses reminder_pause_id:int partner_id until?:day reason recorded_on:day recorded_at:time event_id:int
 -- FORM feed_decisions feed_decision_id:int month partner_id kind evidence reason? recorded_at:time event_id:int
 -- FORM feed_statements feed_statement_id:int partner_id month entries:int complete:flag recorded_at:time event_id:int
@@ -3912,7 +3912,7 @@ SELECT 'e-mail ' || CAST(email_id AS TEXT) || ', bounced ' || CAST(count(*) AS T
 FROM email_bounces
 GROUP BY email_id, recipient HAVING count(*) > 1;
 
--- reminded: A reminder names an invoice of its partner and currency, counts days from the invoice's due date or later, and reaches each level once, no earlier, by an e-mail of that kind.
+-- reminded: A reminder names an invoice of its partner and currency, counts days from the invoice's due date or later, and reaches each level once, no earlier, by an e-mail of that kind to one payer.
 -- whole
 -- columns at partner document_partner currency document_currency level:int counted_from:day due_on:day
 SELECT 'reminder of ' || coalesce(d.number, 'unknown document ' || CAST(r.document_id AS TEXT)), r.partner_id,
@@ -3932,6 +3932,10 @@ UNION ALL
 SELECT 'reminder of document ' || CAST(r.document_id AS TEXT) || ' by an e-mail of the kind ' || a.kind, r.partner_id,
        NULL, NULL, NULL, r.dunning_level, r.counted_from, NULL
 FROM reminders r JOIN email_attempts a ON a.email_id = r.email_id WHERE a.kind <> 'reminder'
+UNION ALL
+SELECT 'e-mail ' || CAST(email_id AS TEXT) || ' to ' || CAST(count(DISTINCT payer_id) AS TEXT) || ' payers',
+       min(payer_id), NULL, NULL, NULL, NULL, NULL, NULL
+FROM reminders GROUP BY email_id HAVING count(DISTINCT payer_id) > 1
 UNION ALL
 SELECT 'reminder of document ' || CAST(document_id AS TEXT) || ', sent ' || CAST(count(*) AS TEXT) || ' times', NULL,
        NULL, NULL, NULL, dunning_level, counted_from, NULL
