@@ -221,6 +221,20 @@ describe('levels wait for the bank file', () => {
   });
 });
 
+test('a letter that is withdrawn says what is true of its documents', async () => {
+  await invoiceJuly([{ partner_id: 'p-1' }]);
+  at('2026-08-31');
+  await bank('0001', '2026-08-28');
+  await world.database.transaction((tx) => recordReminders(tx, world));
+  at('2026-09-08');
+  await sendOtherEmails({ ...world, composers: [reminderEmail] });
+  expect(await world.sql('SELECT reason FROM emails WHERE kind = $1', ['reminder'])).toEqual([
+    {
+      reason: 'no document of it is demanded now: it waits for the bank file of 0001, reported through 2026-08-28',
+    },
+  ]);
+});
+
 describe('no letter for little', () => {
   test('what the bank kept of a payment is not dunned', async () => {
     await invoiceJuly(
@@ -310,6 +324,9 @@ describe('a pause', () => {
     const statuses: string[] = [];
     await sendOtherEmails({ ...world, composers: [reminderEmail], onEmail: ({ status }) => statuses.push(status) });
     expect(statuses).toEqual(['withdrawn']);
+    expect(await world.sql('SELECT reason FROM emails WHERE kind = $1', ['reminder'])).toEqual([
+      { reason: 'no document of it is demanded now: its reminders are paused through 2026-09-10' },
+    ]);
   });
 });
 
