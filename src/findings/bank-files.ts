@@ -15,7 +15,7 @@ export async function readAwaitedFiles(
   { settings, scope, today }: Pick<FindingQuestion, 'scope' | 'today'> & { readonly settings: Settings },
 ): Promise<Finding[]> {
   const isLate = (since: string) => workingDaysFrom(since, WAITING_DAYS) <= today;
-  // An account that is always a day late stops all reminders, so each account that is behind counts.
+  // The debts are read only if an account is behind.
   const behind = (await readKnownAccounts(tx, settings)).filter(({ known_to }) => known_to < today);
   const debts = scope !== null || behind.length === 0 ? [] : await readDebts(tx, { settings, day: today });
   return behind.flatMap(({ account, reported_to }): Finding[] => {

@@ -23,28 +23,26 @@ interface Row {
 }
 
 /**
- * A person took an application back unless the payment pays the same invoice or one of its replacements again, the
- * reversal of the payment returned the money to the payer, or the application had to go because the invoice was voided
- * (`for_void`: the payment was not applied otherwise before the void) and has no live replacement.
+ * A person took an application back unless the payment pays the same invoice or one of its replacements again, the bank
+ * or we returned the money, or the invoice was then voided for good, before the payment was applied otherwise.
  */
 const STATEMENT = `
      WITH RECURSIVE unapplied AS (
-       SELECT a.payment_application_id, a.payment_id, a.document_id,
-              EXISTS (SELECT FROM voids v WHERE v.document_id = a.document_id AND v.log_no > u.log_no
-                        AND NOT EXISTS (SELECT FROM payment_applications h WHERE h.payment_id = a.payment_id
-                                          AND h.log_no BETWEEN u.log_no AND v.log_no)) AS for_void
+       SELECT payment_application_id, a.payment_id, document_id, u.log_no
        FROM payment_applications a JOIN payment_unapplications u USING (payment_application_id)
        LEFT JOIN payment_reversals r USING (payment_reversal_id)
        WHERE r.kind IS NULL OR r.kind NOT IN ('returned', 'refunded', 'disputed')
        UNION ALL
-       SELECT x.payment_application_id, x.payment_id, d.document_id, x.for_void
+       SELECT payment_application_id, payment_id, d.document_id, x.log_no
        FROM unapplied x JOIN documents d ON d.replaces = x.document_id
      ), wrong AS (
        SELECT payment_application_id FROM unapplied x LEFT JOIN voids v USING (document_id)
        GROUP BY payment_application_id
-       HAVING NOT bool_and(for_void AND v.document_id IS NOT NULL)
-          AND NOT bool_or(EXISTS (SELECT FROM live_payment_applications l
+       HAVING NOT bool_or(EXISTS (SELECT FROM live_payment_applications l
                                   WHERE (l.payment_id, l.document_id) = (x.payment_id, x.document_id)))
+          AND NOT bool_and(v.log_no > x.log_no IS TRUE AND NOT EXISTS (
+            SELECT FROM payment_applications h WHERE h.payment_id = x.payment_id AND h.document_id <> x.document_id
+              AND h.log_no BETWEEN x.log_no AND v.log_no))
      ), automatic AS (
        SELECT a.payment_id, sum(a.amount) AS amount, min(a.event_id) AS event_id,
               count(w.payment_application_id) > 0 AS is_undone

@@ -126,7 +126,6 @@ const SKIPPED = {
   below_minimum: 'the reminder would be below the smallest sum',
 } as const;
 
-/** Why a document is not dunned, as the rest of a sentence about it. */
 export const whySkipped = ({ reason, waits_for = [], paused_until = '' }: SkippedDocument): string =>
   [
     SKIPPED[reason],

@@ -33,12 +33,6 @@ export interface BankItemRow {
   readonly text: string | null;
 }
 
-/** Whether another statement of the same day is before or after a statement `s`. */
-const hasNeighbour = (joins: string) => `EXISTS (
-    SELECT FROM statements n
-    WHERE (n.account, n.currency, n.closed_on) = (s.account, s.currency, s.closed_on)
-      AND n.bank_statement_id <> s.bank_statement_id AND ${joins})`;
-
 /**
  * The postings to our bank accounts up to a day, each with the bank line that shows it, if known. A duplicate that was
  * reversed is counted with the payment that it duplicates, and a mistake with its own payment. What was booked before
@@ -51,14 +45,16 @@ const BOOKED = `statements AS (
          EXISTS (
            SELECT FROM bank_statements n
            WHERE (n.account, n.currency, n.closed_on, n.opening) = (s.account, s.currency, s.closed_on, s.opening)
-             AND n.bank_file_id > s.bank_file_id AND n.closing <> s.closing) AS is_replaced
+             AND n.bank_file_id > s.bank_file_id AND n.closing <> s.closing) AS is_replaced,
+         array_agg(opening) OVER day AS openings, array_agg(closing) OVER day AS closings
   FROM bank_statements s
   WHERE s.opening IS NOT NULL AND s.closing IS NOT NULL AND s.closed_on <= :day::date
     AND (:account::text IS NULL OR s.account = :account)
+  WINDOW day AS (PARTITION BY account, currency, closed_on)
 ), firsts AS (
-  SELECT DISTINCT ON (account, currency) account, currency, opening, first_on FROM statements s
-  -- Of two statements of a day, the first is the one whose opening balance is not the other's closing balance.
-  ORDER BY account, currency, first_on, ${hasNeighbour('n.closing = s.opening')}, bank_statement_id
+  SELECT DISTINCT ON (account, currency) account, currency, opening, first_on FROM statements
+  -- A statement follows the statement of its day that closes with its opening balance.
+  ORDER BY account, currency, first_on, opening = ANY (closings), bank_statement_id
 ), withdrawn AS (
   -- The lines that the bank left out when it issued their statement again.
   SELECT x.bank_line_id FROM bank_statement_lines x JOIN statements s USING (bank_statement_id)
@@ -79,11 +75,12 @@ const BOOKED = `statements AS (
   UNION ALL
   SELECT r.log_no, m.bank_line_id FROM payment_reversals r JOIN refund_matches m USING (payment_reversal_id)
 ), posted AS (
-  SELECT a.account, j.currency, a.amount, j.dated_on, o.bank_line_id, o.withdrawn_id, j.document, j.reference,
-         CASE WHEN o.bank_line_id IS NOT NULL THEN NULL
+  SELECT a.account, j.currency, a.amount, j.dated_on, j.document, j.reference, w.bank_line_id AS withdrawn_id,
+         CASE WHEN w.bank_line_id IS NULL THEN o.bank_line_id END AS bank_line_id,
+         CASE WHEN o.bank_line_id IS NOT NULL AND w.bank_line_id IS NULL THEN NULL
               WHEN j.fact = 'payment_received' THEN 'payment ' || j.log_no
               WHEN r.payment_id IS NOT NULL THEN 'payment ' || coalesce(r.duplicate_of, r.payment_id)
-              WHEN o.withdrawn_id IS NOT NULL THEN 'line ' || o.withdrawn_id
+              WHEN w.bank_line_id IS NOT NULL THEN 'line ' || w.bank_line_id
               WHEN j.fact LIKE 'credit_refund%' THEN 'refund ' || j.log_no
               ELSE j.fact || ' ' || j.log_no END AS item,
          CASE WHEN j.fact = 'payment_received' THEN j.log_no
@@ -92,10 +89,7 @@ const BOOKED = `statements AS (
   CROSS JOIN LATERAL (VALUES (j.debit, j.debit_detail, j.amount), (j.credit, j.credit_detail, -j.amount))
     AS side (control, detail, amount)
   CROSS JOIN LATERAL (SELECT coalesce(side.detail, '') AS account, side.amount) AS a
-  LEFT JOIN (
-    SELECT o.log_no, w.bank_line_id AS withdrawn_id, CASE WHEN w.bank_line_id IS NULL THEN o.bank_line_id END
-    FROM line_of o LEFT JOIN withdrawn w USING (bank_line_id)) AS o (log_no, withdrawn_id, bank_line_id)
-    ON o.log_no = j.recorded
+  LEFT JOIN line_of o ON o.log_no = j.recorded LEFT JOIN withdrawn w ON w.bank_line_id = o.bank_line_id
   LEFT JOIN payment_reversals r
     ON j.fact IN ('payment_reversed', 'payment_reinstated') AND r.payment_reversal_id = j.log_no
   WHERE side.control = 'assets:bank' AND j.entry_on <= :day::date
@@ -126,9 +120,9 @@ export const readBankAccounts = (tx: Transaction, { day, account }: Asked): Prom
   query(
     tx,
     `WITH ${BOOKED}, lasts AS (
-       SELECT DISTINCT ON (account, currency) account, currency, closing, closed_on FROM statements s
+       SELECT DISTINCT ON (account, currency) account, currency, closing, closed_on FROM statements
        WHERE NOT is_replaced
-       ORDER BY account, currency, closed_on DESC, ${hasNeighbour('n.opening = s.closing')}, bank_statement_id DESC
+       ORDER BY account, currency, closed_on DESC, closing = ANY (openings), bank_statement_id DESC
      ), accounts AS (
        SELECT account, currency FROM booked UNION SELECT account, currency FROM bank_lines
        WHERE bank_booked_on <= :day::date AND (:account::text IS NULL OR account = :account)

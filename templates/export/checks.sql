@@ -3912,7 +3912,7 @@ SELECT 'e-mail ' || CAST(email_id AS TEXT) || ', bounced ' || CAST(count(*) AS T
 FROM email_bounces
 GROUP BY email_id, recipient HAVING count(*) > 1;
 
--- reminded: A reminder names an invoice of its partner and currency, counts days from the invoice's due date or later, and reaches each level once, no earlier, by an e-mail of that kind to one payer.
+-- reminded: A reminder names an invoice of its partner and currency, counts days from the invoice's due date or later, and reaches each level once, no earlier, by an e-mail of that kind.
 -- whole
 -- columns at partner document_partner currency document_currency level:int counted_from:day due_on:day
 SELECT 'reminder of ' || coalesce(d.number, 'unknown document ' || CAST(r.document_id AS TEXT)), r.partner_id,
@@ -3932,10 +3932,6 @@ UNION ALL
 SELECT 'reminder of document ' || CAST(r.document_id AS TEXT) || ' by an e-mail of the kind ' || a.kind, r.partner_id,
        NULL, NULL, NULL, r.dunning_level, r.counted_from, NULL
 FROM reminders r JOIN email_attempts a ON a.email_id = r.email_id WHERE a.kind <> 'reminder'
-UNION ALL
-SELECT 'e-mail ' || CAST(email_id AS TEXT) || ' to ' || CAST(count(DISTINCT payer_id) AS TEXT) || ' payers',
-       min(payer_id), NULL, NULL, NULL, NULL, NULL, NULL
-FROM reminders GROUP BY email_id HAVING count(DISTINCT payer_id) > 1
 UNION ALL
 SELECT 'reminder of document ' || CAST(document_id AS TEXT) || ', sent ' || CAST(count(*) AS TEXT) || ' times', NULL,
        NULL, NULL, NULL, dunning_level, counted_from, NULL
