@@ -48,6 +48,7 @@ CREATE TABLE emails (
   attempted_at timestamptz,
   sent_at timestamptz,
   dismissal_reason text,
+  CONSTRAINT email_of_partner UNIQUE (email_id, partner_id),
   CONSTRAINT email_document_named CHECK (
     (kind IN ('invoice', 'credit_note', 'statement')) = (document_id IS NOT NULL)),
   CONSTRAINT email_asked_for_named CHECK (

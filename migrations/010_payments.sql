@@ -62,7 +62,6 @@ CREATE TABLE bank_lines (
 -- The amount of a debit is negative.
 CREATE FUNCTION signed_amount(line bank_lines) RETURNS numeric STABLE LANGUAGE sql
 RETURN CASE line.direction WHEN 'credit' THEN line.amount ELSE -line.amount END;
-CREATE INDEX bank_lines_by_day ON bank_lines (account, bank_booked_on);
 CREATE INDEX bank_lines_by_amount ON bank_lines (currency, amount, bank_booked_on);
 CREATE INDEX bank_lines_of_account ON bank_lines (account, bank_booked_on);
 CALL make_fact('bank_lines');
@@ -1392,13 +1391,15 @@ CREATE CONSTRAINT TRIGGER held_credit_not_used AFTER INSERT ON holds DEFERRABLE
 CREATE TABLE reminders (
   document_id bigint NOT NULL,
   dunning_level integer NOT NULL,
-  -- The e-mail goes to the partner, or to the payer of its family.
-  email_id bigint NOT NULL REFERENCES emails,
+  email_id bigint NOT NULL,
+  -- The partner, or the payer of its family. The e-mail goes to it.
+  payer_id text COLLATE "C" NOT NULL,
   partner_id text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
   -- The due date, or the later day on which the document's settlement was undone. In that case, the levels start again.
   counted_from date NOT NULL,
   PRIMARY KEY (document_id, dunning_level, counted_from),
+  CONSTRAINT reminder_to_its_payer FOREIGN KEY (email_id, payer_id) REFERENCES emails (email_id, partner_id),
   CONSTRAINT reminder_of_its_partners_document FOREIGN KEY (document_id, partner_id, currency)
     REFERENCES documents (document_id, partner_id, currency)
 );

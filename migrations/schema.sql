@@ -1,4 +1,4 @@
--- Facts: SHA-256 ff63fe67980050da19123559d945fda42a1293b2178fd55eb658558be40101db, without the role reckoner_app 67e49e81561ba119164f940d9630df1de7a437a1c9906850619c95397dfc58ce
+-- Facts: SHA-256 351c1238ed37a1b3fd7f184d3fd2f827b8c77462b417c3958e5b1f600b190243, without the role reckoner_app 46fc239675501b6687801f9184fb20808975928e614c0c60e07109179de8a2da
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

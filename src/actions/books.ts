@@ -129,6 +129,7 @@ function describeBalances({ month, bank_balances: balances }: BooksReport): stri
         [each.before_first_statement, 'was there before its first statement'],
         [each.not_in_books, 'is on its statements, but not in the books'],
         [each.in_transit, 'is in the books, but on no statement yet'],
+        [each.withdrawn, 'is in the books, but on a statement that the bank withdrew'],
         [each.unexplained, 'is explained by no line: a file may be missing'],
       ] as const
     ).flatMap(([amount, why]) =>

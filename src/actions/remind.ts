@@ -1,7 +1,7 @@
 import type { EmailResult } from '../mail/outbox.ts';
 import { groupThousands } from '../money.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
-import { type ReminderPlan, recordReminders, type SkippedDocument } from '../payments/remind.ts';
+import { type ReminderPlan, recordReminders, whySkipped } from '../payments/remind.ts';
 import { DELIVER } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { table } from '../text-table.ts';
@@ -73,31 +73,6 @@ function describeEmails(results: readonly EmailResult[]): string {
     ...(queued.length === 0 ? [] : [`${plural(queued.length, 'e-mail')} queued: ${countKinds(queued)}.`]),
   ].join('\n');
 }
-
-const SKIPPED = {
-  on_hold: 'on hold',
-  disputed: 'the partner disputes it',
-  payment_ordered: 'its contact has ordered a bank debit, which is under way',
-  card_dispute: 'a dispute about its payment is pending',
-  payment_to_confirm: 'an unconfirmed payment may pay it',
-  possible_duplicate: 'a possible duplicate payment may pay it',
-  not_sent: 'it has not been e-mailed',
-  covered_by_credit: 'open credit or unapplied cash covers it',
-  covered_by_parent: "its parent's unapplied cash covers it",
-  bank_charges: 'its payments left open no more than bank charges',
-  paused: 'its reminders are paused through',
-  awaits_bank_file: 'it waits for the bank file of',
-  below_minimum: 'the reminder would be below the smallest sum',
-} as const;
-
-export const whySkipped = ({ reason, waits_for = [], paused_until = '' }: SkippedDocument): string =>
-  [
-    SKIPPED[reason],
-    ...(reason === 'paused' ? [paused_until] : []),
-    ...(reason === 'awaits_bank_file'
-      ? [waits_for.map(({ account, reported_to }) => `${account}, reported through ${reported_to}`).join('; ')]
-      : []),
-  ].join(' ');
 
 type Names = ReadonlyMap<string, string>;
 

@@ -15,8 +15,8 @@ export async function readAwaitedFiles(
   { settings, scope, today }: Pick<FindingQuestion, 'scope' | 'today'> & { readonly settings: Settings },
 ): Promise<Finding[]> {
   const isLate = (since: string) => workingDaysFrom(since, WAITING_DAYS) <= today;
-  // The debts are read only if an account is far enough behind.
-  const behind = (await readKnownAccounts(tx, settings)).filter(({ known_to }) => isLate(known_to));
+  // The debts are read only if an account is behind.
+  const behind = (await readKnownAccounts(tx, settings)).filter(({ known_to }) => known_to < today);
   const debts = scope !== null || behind.length === 0 ? [] : await readDebts(tx, { settings, day: today });
   return behind.flatMap(({ account, reported_to }): Finding[] => {
     const waiting = debts.filter(({ waits_for }) => waits_for.some((each) => each.account === account));

@@ -25,12 +25,12 @@ interface BankLineRow {
 }
 
 const filters = z.strictObject({
-  state: choice('Is', `${BANK_LINE_STATES.join(', ')}.`, BANK_LINE_STATES).optional(),
+  state: choice('Status', `${BANK_LINE_STATES.join(', ')}.`, BANK_LINE_STATES).optional(),
   account: text('Account', 'Only lines of this account of ours.').optional(),
   amount: soughtAmount('Amount', 'Only lines of exactly this amount.').optional(),
   text: soughtText(
     'Text',
-    "Only lines with this text in the bank's text, a reference or the other side's name.",
+    "Only lines with this text in the bank's text, a reference or the counterparty's name.",
   ).optional(),
   from: date('From', 'Booked by the bank on or after this day.').optional(),
   to: date('To', 'Booked by the bank on or before this day.').optional(),
@@ -94,7 +94,7 @@ export const bankLines = defineList({
     currency: { heading: '', type: 'text' },
     amount: { heading: 'Amount', type: 'amount', value: (row) => Amount.of(row.amount, row.currency) },
     bank_reference: { heading: 'Reference', type: 'text' },
-    payer: { heading: 'Other side', type: 'text' },
+    payer: { heading: 'Counterparty', type: 'text' },
     text: { heading: 'Text', type: 'text' },
     type: { heading: 'Code', type: 'text' },
     said: {
@@ -105,13 +105,13 @@ export const bankLines = defineList({
       ...{ heading: 'Text and account', type: 'text', look: 'wrap' },
       value: ({ text, bank_reference, payer, account }) => `${text || payer || bank_reference} · ${account}`,
     },
-    state: { heading: 'Is', type: 'text' },
-    standing: { heading: 'Is', type: 'marks', value: standingOf },
+    state: { heading: 'Status', type: 'text' },
+    standing: { heading: 'Status', type: 'marks', value: standingOf },
     payment_id: { heading: 'Payment', type: 'count' },
     booked_to: { heading: 'Booked to', type: 'text' },
     reason: { heading: 'Reason', type: 'text' },
     why: {
-      ...{ heading: 'For', type: 'text', look: 'wrap', cut: true },
+      ...{ heading: 'Booked to or reason', type: 'text', look: 'wrap', cut: true },
       value: ({ booked_to, reason }) => booked_to ?? reason,
     },
     file: { heading: 'File', type: 'text' },

@@ -23,20 +23,30 @@ interface Row {
 }
 
 /**
- * A person took an application back unless the payment pays the same invoice or its replacement again, or the money
- * went back to the payer.
+ * A person took an application back unless the payment pays the same invoice or one of its replacements again, the bank
+ * or we returned the money, or the invoice was then voided for good, before the payment was applied otherwise.
  */
 const STATEMENT = `
-     WITH automatic AS (
-       SELECT a.payment_id, sum(a.amount) AS amount, min(a.event_id) AS event_id,
-              bool_or(u.payment_application_id IS NOT NULL
-                AND (r.kind IS NULL OR r.kind NOT IN ('returned', 'refunded', 'disputed'))
-                AND NOT EXISTS (SELECT FROM live_payment_applications l JOIN documents d USING (document_id)
-                                WHERE l.payment_id = a.payment_id AND a.document_id IN (d.document_id, d.replaces)))
-                AS is_undone
-       FROM payment_applications a
-       LEFT JOIN payment_unapplications u USING (payment_application_id)
+     WITH RECURSIVE unapplied AS (
+       SELECT payment_application_id, a.payment_id, document_id, u.log_no
+       FROM payment_applications a JOIN payment_unapplications u USING (payment_application_id)
        LEFT JOIN payment_reversals r USING (payment_reversal_id)
+       WHERE r.kind IS NULL OR r.kind NOT IN ('returned', 'refunded', 'disputed')
+       UNION ALL
+       SELECT payment_application_id, payment_id, d.document_id, x.log_no
+       FROM unapplied x JOIN documents d ON d.replaces = x.document_id
+     ), wrong AS (
+       SELECT payment_application_id FROM unapplied x LEFT JOIN voids v USING (document_id)
+       GROUP BY payment_application_id
+       HAVING NOT bool_or(EXISTS (SELECT FROM live_payment_applications l
+                                  WHERE (l.payment_id, l.document_id) = (x.payment_id, x.document_id)))
+          AND NOT bool_and(v.log_no > x.log_no IS TRUE AND NOT EXISTS (
+            SELECT FROM payment_applications h WHERE h.payment_id = x.payment_id AND h.document_id <> x.document_id
+              AND h.log_no BETWEEN x.log_no AND v.log_no))
+     ), automatic AS (
+       SELECT a.payment_id, sum(a.amount) AS amount, min(a.event_id) AS event_id,
+              count(w.payment_application_id) > 0 AS is_undone
+       FROM payment_applications a LEFT JOIN wrong w USING (payment_application_id)
        WHERE a.evidence->>'rule' NOT IN ('by_hand', 'reapplied') GROUP BY a.payment_id
      ), judged AS (
        SELECT p.payment_id, to_char(p.received_on, 'YYYY-MM') AS month, a.payment_id IS NOT NULL AS is_applied,

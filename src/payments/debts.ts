@@ -1,9 +1,9 @@
 /**
  * The debts as dunning sees them: open invoices, each with the reason not to dun it now, if any.
  *
- * A dunning level that falls due after the last day that the bank has reported waits for the bank file. A bank reports
- * nothing on weekends, so its last report decides the levels up to the next working day. Any bank account with files of
- * the currency may have been paid, so the account that is furthest behind counts, unless it no longer reports.
+ * Dunning levels wait until the bank has reported the working day before the run, however long ago they fell due: a
+ * pause, a hold or a missed run may have made them late, and the debt may be paid since. Any bank account with files of
+ * the currency may have been paid, so every one counts, unless it no longer reports.
  */
 import { readReported, type Without } from '../close/books.ts';
 import type { Settings } from '../config/settings.ts';
@@ -26,7 +26,7 @@ interface DebtsQuestion {
   readonly without?: Without | undefined;
 }
 
-/** The accounts whose files are waited for. Levels up to the day `known_to` do not wait. */
+/** The accounts whose files are waited for. Runs up to the day `known_to` do not wait. */
 export async function readKnownAccounts(tx: Transaction, settings: Settings, without?: Without) {
   const ended = [...Object.keys(settings.ended_bank_accounts), ...(without?.accounts ?? [])];
   const accounts = await readReported(tx, without);
@@ -37,18 +37,13 @@ export async function readKnownAccounts(tx: Transaction, settings: Settings, wit
 
 export async function readDebts(tx: Transaction, question: DebtsQuestion): Promise<Debt[]> {
   const { settings, day, partnerId = null } = question;
-  const accounts = await readKnownAccounts(tx, settings, question.without);
-  const known: Record<string, string> = {};
-  for (const { currencies, known_to } of accounts) {
-    for (const currency of currencies) if (known_to < (known[currency] ?? day)) known[currency] = known_to;
-  }
+  const behind = (await readKnownAccounts(tx, settings, question.without)).filter(({ known_to }) => known_to < day);
+  const awaited = behind.flatMap(({ currencies }) => currencies);
   const { reminders: levels, time_zone: timeZone } = settings;
-  return (await readOwed(tx, { day, timeZone, levels, known, partnerId })).map((row) => {
+  return (await readOwed(tx, { day, timeZone, levels, awaited, partnerId })).map((row) => {
     const skip_reason = row.skip_reason ?? reasonNow(row, settings);
-    const awaited = accounts.filter(
-      ({ currencies, known_to }) => currencies.includes(row.currency) && known_to < (row.waits_since ?? ''),
-    );
-    const waits_for = awaited.map(({ account, reported_to }) => ({ account, reported_to }));
+    const files = behind.filter(({ currencies }) => currencies.includes(row.currency));
+    const waits_for = files.map(({ account, reported_to }) => ({ account, reported_to }));
     return { ...row, skip_reason, waits_for: skip_reason === 'awaits_bank_file' ? waits_for : [] };
   });
 }

@@ -16,7 +16,7 @@ export type SkipReason =
   /** Payments left no more open than a bank keeps as its charges (the setting `small_difference`). */
   | 'bank_charges'
   | 'paused'
-  /** The level fell due after the last day that the bank has reported. */
+  /** A bank account of the currency has no report of the working day before. */
   | 'awaits_bank_file'
   /** The letter's sum is below `reminder_minimum`. */
   | 'below_minimum';
@@ -49,9 +49,9 @@ export interface OwedRow {
    */
   readonly dunning_level: number | null;
   readonly reminded_level: number | null;
-  /** The day of the first level after the last reported day of a bank account, if no earlier level is due. */
+  /** The day of the first level that waits for the report of a bank account. */
   readonly waits_since: string | null;
-  /** The day through which the reminders of the partner or its payer are paused. */
+  /** The day through which the reminders of the partner or one of its payers are paused. */
   readonly paused_until: string | null;
   /** The due date, or the later day when the debt was reopened or carried over. */
   readonly counted_from: string;
@@ -68,6 +68,13 @@ const FAMILY = `(SELECT partner_id FROM partner_payers WHERE payer_id = :partner
 /** Open invoices, each with the reason not to dun it, if any. This query does not consider credit and cash yet. */
 const OWED = `payers AS (
      SELECT DISTINCT ON (partner_id) partner_id, payer_id FROM partner_payers ORDER BY partner_id, distance DESC
+   ), paused AS (
+     SELECT partner_id, max(until) AS until
+     FROM (SELECT partner_id, until FROM present_reminder_pauses
+           UNION ALL
+           SELECT u.partner_id, s.until FROM partner_payers u
+           JOIN present_reminder_pauses s ON s.partner_id = u.payer_id) AS pauses
+     WHERE until >= :day::date GROUP BY partner_id
    ), owed AS (
      SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.partner_name, d.month,
             coalesce(y.payer_id, d.partner_id) AS payer_id, d.currency, d.due_on,
@@ -75,9 +82,7 @@ const OWED = `payers AS (
             d.gross, b.balance, b.amount_paid, least(coalesce(t.amount, 0), b.balance) AS disputed,
             (SELECT url FROM current_links k WHERE k.document_id = d.document_id) AS payment_link,
             reached.dunning_level, told.reminded_level, p.payment_id AS to_confirm,
-            CASE WHEN reached.dunning_level IS NULL THEN since.counted_from + reached.waiting_level END AS waits_since,
-            (SELECT max(s.until) FROM present_reminder_pauses s
-             WHERE s.partner_id IN (d.partner_id, y.payer_id) AND s.until >= :day::date) AS paused_until,
+            since.counted_from + reached.waiting_level AS waits_since, z.until AS paused_until,
             since.counted_from, since.returned_payment_on, since.returned_on,
             CASE WHEN EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id) THEN 'on_hold'
                  WHEN t.amount >= b.balance THEN 'disputed'
@@ -97,6 +102,7 @@ const OWED = `payers AS (
      LEFT JOIN open_invoice_disputes t USING (document_id)
      LEFT JOIN openings g USING (opening_id)
      LEFT JOIN payers y ON y.partner_id = d.partner_id
+     LEFT JOIN paused z ON z.partner_id = d.partner_id
      -- The last event that reopened the debt. A late record of it counts from the day of recording.
      LEFT JOIN LATERAL (
        SELECT r.kind, day.reopened_on, m.received_on,
@@ -118,10 +124,9 @@ const OWED = `payers AS (
        SELECT max(r.dunning_level) AS reminded_level FROM reminders r
        WHERE r.document_id = d.document_id AND r.counted_from = since.counted_from) AS told
      CROSS JOIN LATERAL (
-       SELECT max(level) FILTER (WHERE since.counted_from + level <= known.day) AS dunning_level,
-              min(level) FILTER (WHERE since.counted_from + level > known.day) AS waiting_level
+       SELECT CASE WHEN d.currency <> ALL (:awaited::text[]) THEN max(level) END AS dunning_level,
+              CASE WHEN d.currency = ANY (:awaited::text[]) THEN min(level) END AS waiting_level
        FROM unnest(:levels::integer[]) AS level
-       CROSS JOIN (SELECT coalesce((:known::json ->> d.currency)::date, :day::date) AS day) AS known
        WHERE since.counted_from + level <= :day::date AND since.counted_from + level > d.issued_on
          -- A debt that counts from a day after its due date starts with the first overdue level.
          AND (level > 0 OR since.counted_from = d.due_on)
@@ -203,8 +208,8 @@ export function readOwed(
     readonly day: string;
     readonly timeZone: string;
     readonly levels: readonly number[];
-    /** The last day whose levels are known not to be paid, by currency; today for other currencies. */
-    readonly known: Readonly<Record<string, string>>;
+    /** The currencies whose levels wait for a bank file. */
+    readonly awaited: readonly string[];
     /** The payer of the family whose invoices are read. Null reads all. */
     readonly partnerId: string | null;
   },
@@ -219,7 +224,7 @@ export function readOwed(
      FROM owed o LEFT JOIN remaining r USING (document_id)
      WHERE :partnerId::text IS NULL OR o.payer_id = :partnerId
      ORDER BY o.series, o.sequence`,
-    { ...filter, known: JSON.stringify(filter.known) },
+    { ...filter },
   );
 }
 
@@ -239,8 +244,8 @@ export async function insertReminders(
 ): Promise<void> {
   await execute(
     tx,
-    `INSERT INTO reminders (document_id, dunning_level, email_id, partner_id, currency, counted_from)
-     SELECT d.document_id, r.dunning_level, e.email_id, d.partner_id, d.currency, r.counted_from
+    `INSERT INTO reminders (document_id, dunning_level, email_id, payer_id, partner_id, currency, counted_from)
+     SELECT d.document_id, r.dunning_level, e.email_id, r.payer_id, d.partner_id, d.currency, r.counted_from
      FROM json_to_recordset(:levels::json) AS r (number text, payer_id text, dunning_level integer, counted_from date)
      JOIN documents d USING (number)
      JOIN emails e ON e.partner_id = r.payer_id AND e.email_id = ANY (:emailIds::bigint[])`,

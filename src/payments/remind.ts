@@ -93,7 +93,13 @@ function documentOf({ partner_id, number, due_on, currency, dunning_level, ...ro
   return { partner_id, number, due_on, ...amounts, currency, dunning_level };
 }
 
-function skippedOf({ number, partner_id, skip_reason: reason, waits_for, paused_until }: Debt): SkippedDocument[] {
+export function skippedOf({
+  number,
+  partner_id,
+  skip_reason: reason,
+  waits_for,
+  paused_until,
+}: Debt): SkippedDocument[] {
   if (reason === null) return [];
   return [
     {
@@ -103,6 +109,31 @@ function skippedOf({ number, partner_id, skip_reason: reason, waits_for, paused_
     },
   ];
 }
+
+const SKIPPED = {
+  on_hold: 'on hold',
+  disputed: 'the partner disputes it',
+  payment_ordered: 'its contact has ordered a bank debit, which is under way',
+  card_dispute: 'a dispute about its payment is pending',
+  payment_to_confirm: 'an unconfirmed payment may pay it',
+  possible_duplicate: 'a possible duplicate payment may pay it',
+  not_sent: 'it has not been e-mailed',
+  covered_by_credit: 'open credit or unapplied cash covers it',
+  covered_by_parent: "its parent's unapplied cash covers it",
+  bank_charges: 'its payments left open no more than bank charges',
+  paused: 'its reminders are paused through',
+  awaits_bank_file: 'it waits for the bank file of',
+  below_minimum: 'the reminder would be below the smallest sum',
+} as const;
+
+export const whySkipped = ({ reason, waits_for = [], paused_until = '' }: SkippedDocument): string =>
+  [
+    SKIPPED[reason],
+    ...(reason === 'paused' ? [paused_until] : []),
+    ...(reason === 'awaits_bank_file'
+      ? [waits_for.map(({ account, reported_to }) => `${account}, reported through ${reported_to}`).join('; ')]
+      : []),
+  ].join(' ');
 
 export async function recordReminders(tx: Transaction, caller: Caller, without?: Without): Promise<ReminderPlan> {
   // Only one run at a time, because each run reads the records of the previous run.

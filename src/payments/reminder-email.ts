@@ -16,6 +16,7 @@ import { daysApart, monthName } from '../month.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { type Debt, dunned, leftToPay, readDebts } from './debts.ts';
 import { type OpenCredit, type OwedRow, readOpenCredits, readPdfsToAttach, readReminded } from './remind.sql.ts';
+import { skippedOf, whySkipped } from './remind.ts';
 
 /** Overdue documents come first. The payment pages have all documents. */
 const MOST_ATTACHED = 10;
@@ -45,7 +46,10 @@ export const reminderEmail: EmailComposer = {
     const open = rows.filter((row) => row.skip_reason === null);
     const levels = open.flatMap((row) => reminded.get(row.document_id) ?? []);
     if (levels.length === 0) {
-      return { withdrawn: 'its documents are paid, void, on hold, disputed, paused or covered by credit or cash now' };
+      const owed = rows.filter((row) => reminded.has(row.document_id));
+      const why = new Set(owed.flatMap(skippedOf).map(whySkipped));
+      if (owed.length < reminded.size || reminded.size === 0) why.add('paid or void');
+      return { withdrawn: `no document of it is demanded now: ${[...why].join('; ')}` };
     }
     const [partner] = await readPartners(tx, partnerId);
     if (partner === undefined) throw new Error(`no partner ${partnerId} to remind`);

@@ -12,10 +12,13 @@ import { table } from '../text-table.ts';
 import { readPresentDay } from './balances.sql.ts';
 import { type BankAccountRow, type BankItemRow, readBankAccounts, readBankItems } from './bank-reconciliation.sql.ts';
 
-/** `not_in_books`: on a statement, but not in the books. `in_transit`: in the books, but on no statement yet. */
-export type BankItemKind = 'not_in_books' | 'in_transit';
+/**
+ * `not_in_books`: on a statement, but not in the books. `in_transit`: in the books, but on no statement yet.
+ * `withdrawn`: in the books, but the bank issued the statement again without it.
+ */
+export type BankItemKind = 'not_in_books' | 'in_transit' | 'withdrawn';
 
-export interface BankItem extends Omit<BankItemRow, 'account' | 'currency' | 'text'> {
+export interface BankItem extends Omit<BankItemRow, 'account' | 'currency' | 'text' | 'is_withdrawn'> {
   readonly kind: BankItemKind;
   readonly text: string;
 }
@@ -30,6 +33,7 @@ export interface AccountReconciliation {
   readonly opened_on: string | null;
   readonly not_in_books: string;
   readonly in_transit: string;
+  readonly withdrawn: string;
   /** The books with the opening and all items: what the bank should state. */
   readonly expected: string;
   readonly bank: string;
@@ -71,17 +75,18 @@ function reconcile(row: BankAccountRow, all: readonly BankItemRow[]): AccountRec
   const of = (text: string | null) => Amount.of(text ?? '0', currency);
   const sum = (kind: BankItemKind) =>
     items.filter((each) => each.kind === kind).reduce((total, each) => total.plus(of(each.amount)), of('0'));
-  const [missing, transit] = [sum('not_in_books'), sum('in_transit')];
-  const expected = of(row.books).plus(of(row.opening)).plus(missing).plus(transit);
+  const [missing, transit, withdrawn] = [sum('not_in_books'), sum('in_transit'), sum('withdrawn')];
+  const expected = of(row.books).plus(of(row.opening)).plus(missing).plus(transit).plus(withdrawn);
   const bank = of(row.stated ?? row.lines);
   const difference = bank.minus(expected);
-  const open = items.some(({ kind }) => kind === 'not_in_books');
+  const open = items.some(({ kind }) => kind !== 'in_transit');
   return {
     ...{ account, currency, opened_on, reported_to, items },
     books: of(row.books).toString(),
     opening: of(row.opening).toString(),
     not_in_books: missing.toString(),
     in_transit: transit.toString(),
+    withdrawn: withdrawn.toString(),
     expected: expected.toString(),
     bank: bank.toString(),
     balances_stated: row.stated !== null,
@@ -90,10 +95,10 @@ function reconcile(row: BankAccountRow, all: readonly BankItemRow[]): AccountRec
   };
 }
 
-const itemOf = ({ account: _, currency, text, ...item }: BankItemRow): BankItem => ({
+const itemOf = ({ account: _, currency, text, is_withdrawn, ...item }: BankItemRow): BankItem => ({
   ...item,
   amount: Amount.of(item.amount, currency).toString(),
-  kind: item.bank_line_id === null ? 'in_transit' : 'not_in_books',
+  kind: is_withdrawn ? 'withdrawn' : item.bank_line_id === null ? 'in_transit' : 'not_in_books',
   text: text ?? '',
 });
 
@@ -118,6 +123,7 @@ const STATES: Readonly<Record<BankLineState, string>> = {
 export const ITEM_KINDS: Readonly<Record<BankItemKind, string>> = {
   not_in_books: 'on the statement, not in the books',
   in_transit: 'in transit: in the books, on no statement yet',
+  withdrawn: 'in the books, on a statement that the bank withdrew',
 };
 
 /** The steps from the books to the bank, without those that are zero. */
@@ -127,6 +133,7 @@ export const stepsOf = (each: AccountReconciliation): (readonly [string, string]
     ['balance of the books', each.books],
     ...(zero(each.opening) ? [] : [[`opening balance of ${each.opened_on}, before the books`, each.opening] as const]),
     ...(zero(each.in_transit) ? [] : [[ITEM_KINDS.in_transit, each.in_transit] as const]),
+    ...(zero(each.withdrawn) ? [] : [[ITEM_KINDS.withdrawn, each.withdrawn] as const]),
     ...(zero(each.not_in_books) ? [] : [[ITEM_KINDS.not_in_books, each.not_in_books] as const]),
     ...(zero(each.difference) ? [] : [['explained by no item: a file may be missing', each.difference] as const]),
     [bankBalanceOf(each), each.bank],
@@ -169,7 +176,7 @@ export function describeBankReconciliation({ on, accounts, ties }: BankReconcili
 
 export const VERDICTS: Readonly<Record<AccountReconciliation['state'], string>> = {
   tied: 'ties',
-  items: 'not tied: lines are not in the books',
+  items: 'not tied: the books and the lines differ',
   differs: 'not tied: no item explains the difference',
 };
 

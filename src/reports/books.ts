@@ -37,6 +37,7 @@ export interface BooksReport {
     /** Lines that the books do not have, and postings that no line shows (reports/bank-reconciliation.ts). */
     readonly not_in_books: string;
     readonly in_transit: string;
+    readonly withdrawn: string;
     readonly unexplained: string;
   }[];
   readonly exceptions: Partial<Record<ExceptionKind, number>>;
@@ -78,10 +79,10 @@ async function compareBankBalances(tx: Transaction, end: string): Promise<BooksR
   const { accounts } = await readBankReconciliation(tx, { on: end, today: end });
   return accounts
     .filter(({ balances_stated }) => balances_stated)
-    .map(({ account, currency, bank, books, opening, not_in_books, in_transit, difference }) => ({
+    .map(({ account, currency, bank, books, opening, not_in_books, in_transit, withdrawn, difference }) => ({
       ...{ account, currency, bank, books },
       difference: Amount.of(bank, currency).minus(Amount.of(books, currency)).toString(),
-      ...{ before_first_statement: opening, not_in_books, in_transit, unexplained: difference },
+      ...{ before_first_statement: opening, not_in_books, in_transit, withdrawn, unexplained: difference },
     }));
 }
 

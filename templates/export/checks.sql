@@ -97,7 +97,7 @@
 -- FORM gl_export_files gl_export_id:int position:int name sha256
 -- FORM email_attempts email_id:int attempt:int started_at:time ended_at:time outcome reply:personal kind message_id recipients:map message_sha256 pdf_sha256?
 -- FORM email_bounces email_bounce_id:int email_id:int recipient:personal status diagnostic:personal reporting_server report_sha256 recorded_at:time event_id:int
--- FORM reminders document_id:int dunning_level:int email_id:int partner_id currency counted_from:day
+-- FORM reminders document_id:int dunning_level:int email_id:int payer_id partner_id currency counted_from:day
 -- FORM reminder_pauses reminder_pause_id:int partner_id until?:day reason recorded_on:day recorded_at:time event_id:int
 -- FORM feed_decisions feed_decision_id:int month partner_id kind evidence reason? recorded_at:time event_id:int
 -- FORM feed_statements feed_statement_id:int partner_id month entries:int complete:flag recorded_at:time event_id:int

@@ -1,5 +1,7 @@
 /** How well the credits of bank files are applied, by month: what a person takes back counts, what the bank takes back does not. */
 import { afterAll, beforeEach, expect, test } from 'vitest';
+import { rerunDocument } from '../../src/documents/rerun.ts';
+import { voidDocument } from '../../src/documents/void.ts';
 import { cashApplication } from '../../src/lists/cash-application.ts';
 import { BLUE_RIDGE, type Books, HARBOUR, inv, openBooks } from '../payments/books.ts';
 
@@ -86,4 +88,48 @@ test('what the bank returns was right, and what is no payment of a customer was 
 test('a credit whose rest stays unapplied is not touchless', async () => {
   await named(2, '900.00', NORTH);
   expect(await row()).toMatchObject({ applied: 1, touchless: 0, precision: '100.0' });
+});
+
+const voided = (number: string) =>
+  books.database.transaction((tx) => voidDocument(tx, books, { number, reason: 'wrong rows' }));
+async function replaced(number: string): Promise<string> {
+  const { issued } = await books.database.transaction((tx) => rerunDocument(tx, books, number, { newTerms: false }));
+  return issued[0]?.number as string;
+}
+
+test('an invoice that was replaced twice was paid rightly if the payment pays the last replacement', async () => {
+  const payment = await named(2, '840.00', NORTH);
+  let number = inv(2);
+  for (let times = 0; times < 2; times += 1) {
+    await books.unapply(payment);
+    await voided(number);
+    number = await replaced(number);
+    expect(await row()).toMatchObject({ applied: 1, undone: 1 });
+    await books.apply(payment, number);
+  }
+  expect(await row()).toMatchObject({ applied: 1, undone: 0, precision: '100.0' });
+  await books.unapply(payment);
+  expect(await row()).toMatchObject({ applied: 1, undone: 1 });
+});
+
+test('an invoice that is voided without a replacement was paid rightly, unless the cash had already moved', async () => {
+  const right = await named(2, '840.00', NORTH);
+  await books.unapply(right);
+  await voided(inv(2));
+  expect(await row()).toMatchObject({ applied: 1, undone: 0, precision: '100.0' });
+  const wrong = await named(3, '333.33', RIDGE);
+  await books.unapply(wrong);
+  await books.apply(wrong, inv(6), '10.00');
+  await voided(inv(3));
+  expect(await row()).toMatchObject({ applied: 2, undone: 1, undone_payments: [wrong] });
+});
+
+test('cash of a wrong invoice or payer counts as wrong although it is then refunded', async () => {
+  const unapplied = await named(2, '840.00', NORTH);
+  await books.unapply(unapplied);
+  await books.reverse({ paymentId: unapplied, kind: 'refunded', reason: 'paid twice' });
+  const assigned = await named(3, '333.33', RIDGE);
+  await books.assign(assigned, HARBOUR);
+  await books.reverse({ paymentId: assigned, kind: 'refunded', reason: 'not ours' });
+  expect(await row()).toMatchObject({ applied: 2, undone: 2, undone_payments: [assigned, unapplied] });
 });

@@ -5,6 +5,7 @@ import { type ParsedMail, simpleParser } from 'mailparser';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { readWork } from '../../src/actions/work/items.ts';
 import { todayOf } from '../../src/config/today.ts';
+import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { sendOtherEmails } from '../../src/mail/outbox.ts';
 import { planReminders, type ReminderPlan, recordReminders } from '../../src/payments/remind.ts';
@@ -85,6 +86,9 @@ async function bank(account: string, day: string, line?: { invoice: string; amou
   );
 }
 
+const pause = (partnerId: string, until: string | null, reason = 'an installment plan') =>
+  world.database.transaction((tx) => pauseReminders(tx, world, { partnerId, until, reason }));
+
 const refusalOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
     () => 'done',
@@ -98,13 +102,9 @@ describe('levels wait for the bank file', () => {
   test('a level after the last reported day waits for the file, and what the file paid is not dunned', async () => {
     await invoiceJuly([{ partner_id: 'p-1' }, { partner_id: 'p-2' }]);
     at('2026-09-04');
-    // 3 September is a Thursday, so Friday's levels are known, and those of Monday, 7 September, are not.
+    // 3 September is a Thursday, so Friday's run knows what is paid, and that of Monday, 7 September, does not.
     await bank('0001', '2026-09-03');
     const waiting = { reason: 'awaits_bank_file', waits_for: [{ account: '0001', reported_to: '2026-09-03' }] };
-    expect(await plan('2026-09-07')).toMatchObject({
-      reminders: [{ dunning_level: 0 }, { dunning_level: 0 }],
-      skipped: [],
-    });
     expect(await remind('2026-09-04')).toEqual([`p-1 0 ${INV_1}`, `p-2 0 ${INV_2}`]);
     expect(await remind('2026-09-07')).toEqual([]);
     expect((await plan('2026-09-07')).skipped).toEqual([
@@ -112,8 +112,29 @@ describe('levels wait for the bank file', () => {
       { number: INV_2, partner_id: 'p-2', ...waiting },
     ]);
     await bank('0001', '2026-09-04', { invoice: INV_1 });
+    // The report of Monday may show what paid the other one.
+    expect(await remind('2026-09-08')).toEqual([]);
+    await bank('0001', '2026-09-07');
     expect(await remind('2026-09-08')).toEqual([`p-2 7 ${INV_2}`]);
     expect(await remind('2026-09-09')).toEqual([]);
+    await books.verified();
+  });
+
+  test('a level that a pause, a hold or a missed run made late waits for the report of the day before the run', async () => {
+    await invoiceJuly([{ partner_id: 'p-1' }, { partner_id: 'p-2' }, { partner_id: 'p-3' }]);
+    at('2026-09-04');
+    await bank('0001', '2026-09-03');
+    expect(await remind('2026-09-04')).toHaveLength(3);
+    await bank('0001', '2026-09-04');
+    await pause('p-1', '2026-09-15');
+    await world.database.transaction((tx) => holdDocument(tx, world, { number: INV_2, reason: 'asked' }));
+    // The job does not run on 7 September, and the bank's files end with 4 September. Two pay meanwhile.
+    at('2026-09-16');
+    await world.database.transaction((tx) => releaseDocument(tx, world, INV_2));
+    expect((await plan('2026-09-16')).skipped.map(({ reason }) => reason)).toEqual(Array(3).fill('awaits_bank_file'));
+    expect(await remind('2026-09-16')).toEqual([]);
+    for (const [index, invoice] of [INV_1, INV_2].entries()) await bank('0001', `2026-09-1${4 + index}`, { invoice });
+    expect(await remind('2026-09-16')).toEqual([`p-3 7 ${INV_3}`]);
     await books.verified();
   });
 
@@ -132,7 +153,7 @@ describe('levels wait for the bank file', () => {
     expect(await remind('2026-08-31')).toEqual([`p-3 0 ${INV_3}`]);
     expect(await remind('2026-09-01')).toEqual([]);
     await bank('0001', '2026-08-31');
-    expect(await remind('2026-09-02')).toEqual(['p-4 0 INV-2026-000004']);
+    expect(await remind('2026-09-01')).toEqual(['p-4 0 INV-2026-000004']);
   });
 
   test('after weeks of waiting, only the latest level is sent', async () => {
@@ -200,6 +221,20 @@ describe('levels wait for the bank file', () => {
   });
 });
 
+test('a letter that is withdrawn says what is true of its documents', async () => {
+  await invoiceJuly([{ partner_id: 'p-1' }]);
+  at('2026-08-31');
+  await bank('0001', '2026-08-28');
+  await world.database.transaction((tx) => recordReminders(tx, world));
+  at('2026-09-08');
+  await sendOtherEmails({ ...world, composers: [reminderEmail] });
+  expect(await world.sql('SELECT reason FROM emails WHERE kind = $1', ['reminder'])).toEqual([
+    {
+      reason: 'no document of it is demanded now: it waits for the bank file of 0001, reported through 2026-08-28',
+    },
+  ]);
+});
+
 describe('no letter for little', () => {
   test('what the bank kept of a payment is not dunned', async () => {
     await invoiceJuly(
@@ -253,9 +288,6 @@ describe('no letter for little', () => {
 });
 
 describe('a pause', () => {
-  const pause = (partnerId: string, until: string | null, reason = 'an installment plan') =>
-    world.database.transaction((tx) => pauseReminders(tx, world, { partnerId, until, reason }));
-
   test('a paused partner gets no letter through its last day, and then the latest level only', async () => {
     await invoiceJuly([{ partner_id: 'p-1' }, { partner_id: 'p-2' }]);
     at('2026-08-25');
@@ -292,6 +324,9 @@ describe('a pause', () => {
     const statuses: string[] = [];
     await sendOtherEmails({ ...world, composers: [reminderEmail], onEmail: ({ status }) => statuses.push(status) });
     expect(statuses).toEqual(['withdrawn']);
+    expect(await world.sql('SELECT reason FROM emails WHERE kind = $1', ['reminder'])).toEqual([
+      { reason: 'no document of it is demanded now: its reminders are paused through 2026-09-10' },
+    ]);
   });
 });
 
@@ -345,16 +380,18 @@ describe('one letter for a family', () => {
     );
   });
 
-  test('a pause of a child leaves its items out of the letter; a pause of the payer stops the letter', async () => {
+  test('a pause leaves out the items of the partner and of all that it pays for; that of the payer stops the letter', async () => {
     await invoiceJuly(FAMILY);
     at('2026-08-25');
-    const pause = (partnerId: string) =>
-      world.database.transaction((tx) =>
-        pauseReminders(tx, world, { partnerId, until: '2026-09-05', reason: 'agreed' }),
-      );
-    await pause('pine');
-    expect((await plan('2026-08-31')).reminders[0]?.documents.map(({ number }) => number)).toEqual([INV_1, INV_2]);
-    await pause('hq');
+    const asked = async () => (await plan('2026-08-31')).reminders[0]?.documents.map(({ number }) => number);
+    await pause('pine', '2026-09-05');
+    expect(await asked()).toEqual([INV_1, INV_2]);
+    await pause('pine', null);
+    expect(await asked()).toEqual([INV_1, INV_2, INV_3]);
+    // A partner that has a parent and a child.
+    await pause('lark', '2026-09-05');
+    expect(await asked()).toEqual([INV_1]);
+    await pause('hq', '2026-09-05');
     expect((await plan('2026-08-31')).reminders.map(({ partner_id }) => partner_id)).toEqual(['solo']);
   });
 

@@ -22,12 +22,15 @@ type Line = readonly [type: string, amount: number, reference: string, text: str
 
 /** A BAI2 statement of one day, in cents, with its opening and closing balance. */
 function statement(day: string, opening: number, ...lines: readonly Line[]): string {
+  return statementOf('0041', day, opening, ...lines);
+}
+function statementOf(account: string, day: string, opening: number, ...lines: readonly Line[]): string {
   const closing = opening + lines.reduce((sum, [type, amount]) => sum + (type < '400' ? amount : -amount), 0);
   const records = lines.map(([type, amount, reference, text]) => `16,${type},${amount},Z,${reference},,${text}/`);
   const control = opening + closing + lines.reduce((sum, [, amount]) => sum + amount, 0);
   return [
     ...[`01,BANK,OURS,${day},2000,1,80,,2/`, `02,OURS,BANK,1,${day},,USD,2/`],
-    `03,0041,USD,010,${opening},,,015,${closing},,/`,
+    `03,${account},USD,010,${opening},,,015,${closing},,/`,
     ...records,
     ...[`49,${control},${records.length + 2}/`, `98,${control},1,${records.length + 4}/`],
     `99,${control},1,${records.length + 6}/`,
@@ -96,7 +99,13 @@ test('names what no line explains, as the close of the books does', async () => 
   expect(report.bank_balances).toEqual([
     {
       ...{ account: '0041', currency: 'USD', bank: '1401.00', books: '342.33', difference: '1058.67' },
-      ...{ before_first_statement: '1000.00', not_in_books: '0.00', in_transit: '-70.00', unexplained: '128.67' },
+      ...{
+        before_first_statement: '1000.00',
+        not_in_books: '0.00',
+        in_transit: '-70.00',
+        withdrawn: '0.00',
+        unexplained: '128.67',
+      },
     },
   ]);
 });
@@ -110,7 +119,66 @@ test('leaves out the lines of a statement that the bank issued again without the
     ].join('\n');
   const first = await bank(csv('35000'));
   await bank(csv('35500'));
-  expect((await read('2026-10-07', '0042')).accounts).toMatchObject([{ bank: '355.00', difference: '0.00' }]);
+  expect(await read('2026-10-07', '0042')).toMatchObject({
+    ties: false,
+    accounts: [
+      {
+        ...{ bank: '355.00', books: '705.00', withdrawn: '-350.00', in_transit: '0.00', difference: '0.00' },
+        ...{ state: 'items', items: [{ kind: 'withdrawn', amount: '-350.00', bank_line_id: null }] },
+      },
+    ],
+  });
+  expect(describeBankReconciliation(await read('2026-10-07', '0042'))).toContain(
+    'in the books, on a statement that the bank withdrew',
+  );
   await books.reverse({ paymentId: first.new_lines[0]?.payment_id ?? 0, on: '2026-10-07' });
   expect((await read('2026-10-07', '0042')).accounts).toMatchObject([{ books: '355.00', state: 'tied' }]);
+});
+
+test('what was recorded before the first statement belongs to its opening balance', async () => {
+  const account = '0043';
+  const record = (amount: string, receivedOn: string) =>
+    books.record({ partnerId: 'p-1', amount, account, receivedOn, reference: `CHECK-${amount}` });
+  await record('40.00', '2026-10-01');
+  const mistaken = await record('30.00', '2026-10-02');
+  await bank(statementOf(account, '261008', 100_000, ['195', 6_400, 'C-1', 'thanks']));
+  const tied = { state: 'tied', books: '134.00', opening: '930.00', bank: '1064.00', items: [] };
+  expect((await read('2026-10-08', account)).accounts).toMatchObject([tied]);
+  // What was never received is not part of the balance.
+  await books.reverse({ paymentId: mistaken.paymentId, kind: 'mistake', on: '2026-10-09' });
+  expect((await read('2026-11-02', account)).accounts).toMatchObject([{ ...tied, books: '104.00', opening: '960.00' }]);
+});
+
+test('two statements of a day are taken in the order of their balances, whichever was imported first', async () => {
+  const account = '0044';
+  await bank(statementOf(account, '261008', 20_000, ['195', 6_500, 'D-2', 'afternoon']));
+  await bank(statementOf(account, '261008', 10_000, ['195', 10_000, 'D-1', 'morning']));
+  expect((await read('2026-10-08', account)).accounts).toMatchObject([
+    { state: 'tied', books: '165.00', opening: '100.00', bank: '265.00' },
+  ]);
+});
+
+test('a line that the bank booked after the day of its own statement counts once', async () => {
+  const account = '0045';
+  await books.bankText(
+    'late-line.xml',
+    `<?xml version="1.0"?><Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.02"><BkToCstmrStmt>
+     <GrpHdr><MsgId>M-1</MsgId><CreDtTm>2026-10-08T23:00:00Z</CreDtTm></GrpHdr>
+     <Stmt><Id>S-1</Id><CreDtTm>2026-10-08T23:00:00Z</CreDtTm>
+     <Acct><Id><Othr><Id>${account}</Id></Othr></Id><Ccy>USD</Ccy></Acct>
+     ${[
+       ['OPBD', '0.00'],
+       ['CLBD', '66.00'],
+     ]
+       .map(
+         ([code, amount]) => `<Bal><Tp><CdOrPrtry><Cd>${code}</Cd></CdOrPrtry></Tp><Amt Ccy="USD">${amount}</Amt>
+     <CdtDbtInd>CRDT</CdtDbtInd><Dt><Dt>2026-10-08</Dt></Dt></Bal>`,
+       )
+       .join('')}
+     <Ntry><Amt Ccy="USD">66.00</Amt><CdtDbtInd>CRDT</CdtDbtInd><Sts>BOOK</Sts>
+     <BookgDt><Dt>2026-10-09</Dt></BookgDt><AcctSvcrRef>E-1</AcctSvcrRef></Ntry></Stmt></BkToCstmrStmt></Document>`,
+  );
+  expect((await read('2026-10-09', account)).accounts).toMatchObject([
+    { state: 'tied', books: '66.00', bank: '66.00', difference: '0.00' },
+  ]);
 });

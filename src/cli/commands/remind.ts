@@ -1,7 +1,7 @@
-import { reminderRecord, whySkipped } from '../../actions/remind.ts';
+import { reminderRecord } from '../../actions/remind.ts';
 import { EXIT } from '../../errors/refusals.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
-import type { ReminderPlan } from '../../payments/remind.ts';
+import { type ReminderPlan, whySkipped } from '../../payments/remind.ts';
 import type { Sheet } from '../../sheet.ts';
 import { repeatedArgument } from '../arguments.ts';
 import { acting, type CommandContext, type Definition, REASON } from '../define.ts';

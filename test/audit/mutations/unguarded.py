@@ -54,7 +54,7 @@ CLASSES = {
         user_identities.recorded_at client_secrets.expires_at client_secrets.previous_ends_at approval_requests.partner_ids''',
     'e-mails: the mail servers hold the other side': '''
         email_attempts.kind email_attempts.recipients email_attempts.started_at email_attempts.ended_at
-        email_bounces.status email_bounces.reporting_server''',
+        email_bounces.status email_bounces.reporting_server reminders.payer_id''',
     'how the general ledger is asked to book a line; its own program holds the other side': '''
         gl_exports.accounts gl_export_lines.partner_id gl_export_lines.policy_id gl_export_lines.class
         gl_export_lines.location gl_export_lines.name gl_export_lines.memo gl_export_lines.account
