@@ -106,7 +106,7 @@ function readName(text: string, isOfName: (word: string) => boolean): WrittenNam
   const upTo = (length: number, closed = false) => ({
     ...{ words: written.words.slice(0, length), ends: new Set<number>(), closed, alone: isAlone(length) },
   });
-  // What stands before a legal form is the name, also if it is a number.
+  // All words before a legal form belong to the name, numbers too.
   if (end !== undefined) return upTo(end + 1, true);
   const number = written.words.findIndex((word) => /\d/.test(word) && !isOfName(word));
   const length = number > 0 ? number : written.words.length;
