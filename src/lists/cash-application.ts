@@ -31,7 +31,7 @@ const STATEMENT = `
        SELECT payment_application_id, a.payment_id, document_id, u.log_no
        FROM payment_applications a JOIN payment_unapplications u USING (payment_application_id)
        LEFT JOIN payment_reversals r USING (payment_reversal_id)
-       WHERE r.kind IS NULL OR r.kind NOT IN ('returned', 'refunded', 'disputed')
+       WHERE coalesce(r.kind, '') NOT IN ('returned', 'refunded', 'disputed')
        UNION ALL
        SELECT payment_application_id, payment_id, d.document_id, x.log_no
        FROM unapplied x JOIN documents d ON d.replaces = x.document_id

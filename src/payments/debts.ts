@@ -1,9 +1,9 @@
 /**
  * The debts as dunning sees them: open invoices, each with the reason not to dun it now, if any.
  *
- * Dunning levels wait until the bank has reported the working day before the run, however long ago they fell due: a
- * pause, a hold or a missed run may have made them late, and the debt may be paid since. Any bank account with files of
- * the currency may have been paid, so every one counts, unless it no longer reports.
+ * Dunning levels wait until the bank has reported the working day before the run: the debt may be paid since the level
+ * fell due. Any bank account with files of the currency may have been paid, so every one counts, unless it no longer
+ * reports.
  */
 import { readReported, type Without } from '../close/books.ts';
 import type { Settings } from '../config/settings.ts';

@@ -69,12 +69,10 @@ const FAMILY = `(SELECT partner_id FROM partner_payers WHERE payer_id = :partner
 const OWED = `payers AS (
      SELECT DISTINCT ON (partner_id) partner_id, payer_id FROM partner_payers ORDER BY partner_id, distance DESC
    ), paused AS (
-     SELECT partner_id, max(until) AS until
-     FROM (SELECT partner_id, until FROM present_reminder_pauses
-           UNION ALL
-           SELECT u.partner_id, s.until FROM partner_payers u
-           JOIN present_reminder_pauses s ON s.partner_id = u.payer_id) AS pauses
-     WHERE until >= :day::date GROUP BY partner_id
+     SELECT u.partner_id, max(until) AS until
+     FROM (SELECT partner_id, payer_id FROM partner_payers UNION SELECT partner_id, partner_id FROM partners) AS u
+     JOIN present_reminder_pauses s ON s.partner_id = u.payer_id
+     WHERE until >= :day::date GROUP BY 1
    ), owed AS (
      SELECT d.document_id, d.series, d.sequence, d.number, d.partner_id, d.partner_name, d.month,
             coalesce(y.payer_id, d.partner_id) AS payer_id, d.currency, d.due_on,

@@ -12,10 +12,6 @@ import { table } from '../text-table.ts';
 import { readPresentDay } from './balances.sql.ts';
 import { type BankAccountRow, type BankItemRow, readBankAccounts, readBankItems } from './bank-reconciliation.sql.ts';
 
-/**
- * `not_in_books`: on a statement, but not in the books. `in_transit`: in the books, but on no statement yet.
- * `withdrawn`: in the books, but the bank issued the statement again without it.
- */
 export type BankItemKind = 'not_in_books' | 'in_transit' | 'withdrawn';
 
 export interface BankItem extends Omit<BankItemRow, 'account' | 'currency' | 'text' | 'is_withdrawn'> {
@@ -73,10 +69,14 @@ function reconcile(row: BankAccountRow, all: readonly BankItemRow[]): AccountRec
   const { account, currency, opened_on, reported_to } = row;
   const items = all.filter((each) => each.account === account && each.currency === currency).map(itemOf);
   const of = (text: string | null) => Amount.of(text ?? '0', currency);
+  const plus = (amount: Amount, some: readonly BankItem[]) =>
+    some.reduce((sum, each) => sum.plus(of(each.amount)), amount);
   const sum = (kind: BankItemKind) =>
-    items.filter((each) => each.kind === kind).reduce((total, each) => total.plus(of(each.amount)), of('0'));
-  const [missing, transit, withdrawn] = [sum('not_in_books'), sum('in_transit'), sum('withdrawn')];
-  const expected = of(row.books).plus(of(row.opening)).plus(missing).plus(transit).plus(withdrawn);
+    `${plus(
+      of('0'),
+      items.filter((each) => each.kind === kind),
+    )}`;
+  const expected = plus(of(row.books).plus(of(row.opening)), items);
   const bank = of(row.stated ?? row.lines);
   const difference = bank.minus(expected);
   const open = items.some(({ kind }) => kind !== 'in_transit');
@@ -84,9 +84,7 @@ function reconcile(row: BankAccountRow, all: readonly BankItemRow[]): AccountRec
     ...{ account, currency, opened_on, reported_to, items },
     books: of(row.books).toString(),
     opening: of(row.opening).toString(),
-    not_in_books: missing.toString(),
-    in_transit: transit.toString(),
-    withdrawn: withdrawn.toString(),
+    ...{ not_in_books: sum('not_in_books'), in_transit: sum('in_transit'), withdrawn: sum('withdrawn') },
     expected: expected.toString(),
     bank: bank.toString(),
     balances_stated: row.stated !== null,
@@ -127,18 +125,17 @@ export const ITEM_KINDS: Readonly<Record<BankItemKind, string>> = {
 };
 
 /** The steps from the books to the bank, without those that are zero. */
-export const stepsOf = (each: AccountReconciliation): (readonly [string, string])[] => {
-  const zero = (amount: string) => isNothing(amount, each.currency);
-  return [
-    ['balance of the books', each.books],
-    ...(zero(each.opening) ? [] : [[`opening balance of ${each.opened_on}, before the books`, each.opening] as const]),
-    ...(zero(each.in_transit) ? [] : [[ITEM_KINDS.in_transit, each.in_transit] as const]),
-    ...(zero(each.withdrawn) ? [] : [[ITEM_KINDS.withdrawn, each.withdrawn] as const]),
-    ...(zero(each.not_in_books) ? [] : [[ITEM_KINDS.not_in_books, each.not_in_books] as const]),
-    ...(zero(each.difference) ? [] : [['explained by no item: a file may be missing', each.difference] as const]),
-    [bankBalanceOf(each), each.bank],
-  ];
-};
+export const stepsOf = (each: AccountReconciliation): (readonly [string, string])[] => [
+  ['balance of the books', each.books],
+  ...(
+    [
+      [`opening balance of ${each.opened_on}, before the books`, each.opening],
+      ...(['in_transit', 'withdrawn', 'not_in_books'] as const).map((kind) => [ITEM_KINDS[kind], each[kind]] as const),
+      ['explained by no item: a file may be missing', each.difference],
+    ] as const
+  ).filter(([, amount]) => !isNothing(amount, each.currency)),
+  [bankBalanceOf(each), each.bank],
+];
 
 const bankBalanceOf = ({ account, balances_stated, reported_to }: AccountReconciliation): string =>
   account === ''
