@@ -164,7 +164,8 @@ export const readBankItems = (tx: Transaction, { day, account }: Asked): Promise
             CASE WHEN bank_line_id IS NULL THEN personal(b.reference) ELSE (
               SELECT concat_ws(' · ', nullif(personal(x.text), ''), personal(x.payer_name), x.bank_reference)
               FROM bank_lines x WHERE x.bank_line_id = s.bank_line_id) END AS text
-     FROM stated_lines l FULL JOIN (SELECT * FROM booked WHERE NOT in_opening) AS b USING (account, currency, bank_line_id)
+     FROM stated_lines l FULL JOIN (SELECT * FROM booked WHERE NOT in_opening) AS b
+       USING (account, currency, bank_line_id)
      LEFT JOIN bank_line_states s USING (bank_line_id)
      WHERE coalesce(l.amount, 0) <> coalesce(b.amount, 0)
      ORDER BY account COLLATE "C", currency, dated_on, bank_line_id, b.item`,

@@ -1,6 +1,7 @@
 /**
  * Three months of dunning while bank files arrive late, and some partners are paused. A plain list, made from the
- * invoices, the payments, the pauses and the days on which files arrived, says who is reminded of what on which day. The program's reminders are compared with it.
+ * invoices, the payments, the pauses and the days on which files arrived, says who is reminded of what on which day.
+ * The program's reminders are compared with it.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { sendOtherEmails } from '../../src/mail/outbox.ts';

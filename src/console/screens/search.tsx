@@ -115,7 +115,7 @@ const lineColumns: readonly Column<FoundLine>[] = [
       </a>
     ),
   },
-  { heading: 'Is', cell: ({ state }) => state },
+  { heading: 'Status', cell: ({ state }) => state },
   { heading: 'Amount', number: true, cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
 ];
 
