@@ -237,7 +237,7 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'email.resend': () => ({ emailId: made.statement }),
   'email.dismiss': () => ({ emailId: made.pending, ...why }),
   'delivery.retry': () => ({ status: 'bounced' }),
-  'reminder.record': () => ({}),
+  'reminder.record': () => ({ without: ['0001'], ...why }),
   'reminder.pause': () => ({ partnerId: 'p-1', until: '2026-12-31', ...why }),
   'reminder.resume': () => ({ partnerId: 'p-2', ...why }),
   'statement.send': () => ({ month: '2026-09', partnerId: 'p-1' }),

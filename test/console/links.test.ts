@@ -34,6 +34,7 @@ const WHERE_ONE_WAITS: readonly string[] = [
   'bank.book', // a bank line that is in no account of the books (test/payments/bank-lines.test.ts)
   'bank.unbook', // a bank line that is booked
   'payment.close_exception', // a receipt that may be a duplicate
+  'reminder.resume', // a partner whose reminders are paused
   'rows.release', // a row that is held
   'rows.discard', // the same
   'reversal.grant', // a reversal that is held
