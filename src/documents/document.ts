@@ -24,6 +24,10 @@ const taxOf = ({ taxes }: DocumentRow, { tax }: DocumentRow['lines'][number]) =>
   return found === undefined ? {} : { tax: found };
 };
 
+/** A document without a creditor reference has no such field. */
+const withReference = (creditor_reference: string | null): { readonly creditor_reference?: string } =>
+  creditor_reference === null ? {} : { creditor_reference };
+
 /** The creditor reference of a document with these instructions; null if the document does not print one. */
 const referenceOf = (row: DocumentRow, instructions: Instructions | null): string | null =>
   instructions !== null &&
@@ -63,7 +67,7 @@ export function documentJson(row: DocumentRow) {
       ...taxOf(row, line),
     })),
     payment_link: row.payment_link,
-    creditor_reference: referenceOf(row, row.printed_instructions),
+    ...withReference(referenceOf(row, row.printed_instructions)),
     pdf: row.pdf_sha256 === null ? null : { sha256: row.pdf_sha256, bytes: row.pdf_bytes ?? 0 },
     email:
       row.email_status === null || row.message_id === null

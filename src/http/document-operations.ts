@@ -14,7 +14,6 @@ const INVOICE = {
   ...{ credit_applied: '0.00', amount_due: '6125.17', credited: '0.00', amount_paid: '0.00', balance: '6125.17' },
   lines: [{ policy_id: 'ticket-protection', kind: 'quote_accepted', month: '2026-10', count: 412, ...SUMS }],
   payment_link: 'https://billing.example/pay/4mJ0…',
-  creditor_reference: null,
   pdf: { sha256: '9f2c…', bytes: 48213 },
   email: {
     status: 'sent',

@@ -306,7 +306,7 @@ export const documentAnswer = named(
     balance: decimalText('What is left to pay'),
     lines: z.array(documentLine),
     payment_link: text.nullable(),
-    creditor_reference: text.nullable().meta({ description: 'ISO 11649 (RF), as the PDF prints it' }),
+    creditor_reference: text.optional().meta({ description: 'ISO 11649 (RF), as the PDF prints it' }),
     pdf: z.object({ sha256: text, bytes: z.int() }).nullable(),
     email: z
       .object({
