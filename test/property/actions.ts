@@ -224,7 +224,7 @@ export const ACTIONS: readonly Action[] = [
           .toString();
       }
       const control = { count: rows.length, totals };
-      const { accepted, held, rejected, held_rows } = await history.world.rows(rows, { control });
+      const { accepted, held, rejected, held_rows } = await history.world.rows(rows, { control, holds: true });
       if (accepted + held !== rows.length) throw new Error(`of ${rows.length} good rows ${rejected} were rejected`);
       // Reversals that the terms do not cover, and what comes after them.
       for (const { line } of held_rows) history.model.held(rows[line - 1] as Record<string, unknown>);
