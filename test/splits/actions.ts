@@ -112,9 +112,9 @@ async function takeBackRequest(history: History): Promise<boolean> {
   const isNamed = history.random() < 0.4;
   if (isNamed) {
     const amount = decimalOf(back.amount, currency);
-    const head = 'quote_id,payment,amount,currency,refunded,reversal_id';
+    const head = 'quote_id,transfer,payment,amount,currency,refunded,reversal_id';
     const refunded = decimalOf(-back.amount, currency);
-    const text = `${head}\n${quote_id},${back.source.id},${amount},${currency},${refunded},${request.own_id}\n`;
+    const text = `${head}\n${quote_id},,${back.source.id},${amount},${currency},${refunded},${request.own_id}\n`;
     const caller = { partnerId: 'p-3', clientId: 'c-history' };
     await world.database.transaction((tx) => sendSettlementFile(tx, world, text, caller));
     const [row] = await world.sql<{ month: Month }>(
