@@ -124,24 +124,43 @@ export function readReversedTransfers(
   );
 }
 
-/** Links shares to ledger rows that have exactly the same amount. Returns the linked shares. */
-export function insertReversalEvidence(
-  tx: Transaction,
-  rows: readonly { share_allocation_id: number; partner_id: string; reversal_id: string; price_from: string }[],
-  recording: Omit<Recording, 'timeZone'>,
-): Promise<{ share_allocation_id: number }[]> {
-  return query(
-    tx,
-    `INSERT INTO reversal_evidence (share_allocation_id, partner_id, posted_month, entry_id, price_from,
-      recorded_at, event_id)
-     SELECT n.share_allocation_id, e.partner_id, e.posted_month, e.entry_id, n.price_from, :now::timestamptz,
-            :eventId::bigint
+type NewEvidence = {
+  readonly share_allocation_id: number;
+  readonly partner_id: string;
+  readonly reversal_id: string;
+  readonly price_from: string;
+};
+
+/** The ledger rows with the id and exactly the amount of a share that is not linked yet. */
+const STANDING = `SELECT n.share_allocation_id, e.partner_id, e.posted_month, e.entry_id, n.price_from
      FROM json_to_recordset(:rows::json) AS n (
        share_allocation_id bigint, partner_id text, reversal_id text, price_from text)
      JOIN share_allocations r ON r.share_allocation_id = n.share_allocation_id
      JOIN ledger_rows e ON e.partner_id = n.partner_id COLLATE "C" AND e.kind = 'reversal'
        AND own_id(e) = n.reversal_id COLLATE "C"
        AND e.quote_id = r.quote_id AND e.invoice_amount = r.amount
+       AND NOT EXISTS (
+         SELECT FROM reversal_evidence v
+         WHERE (v.partner_id, v.posted_month, v.entry_id) = (e.partner_id, e.posted_month, e.entry_id))`;
+
+/** Returns the shares that `insertReversalEvidence` would link. */
+export const readStanding = (
+  tx: Transaction,
+  rows: readonly NewEvidence[],
+): Promise<{ share_allocation_id: number }[]> =>
+  query(tx, `SELECT share_allocation_id FROM (${STANDING}) AS standing`, { rows: JSON.stringify(rows) });
+
+/** Links shares to ledger rows that have exactly the same amount. Returns the linked shares. */
+export function insertReversalEvidence(
+  tx: Transaction,
+  rows: readonly NewEvidence[],
+  recording: Omit<Recording, 'timeZone'>,
+): Promise<{ share_allocation_id: number }[]> {
+  return query(
+    tx,
+    `INSERT INTO reversal_evidence (share_allocation_id, partner_id, posted_month, entry_id, price_from,
+      recorded_at, event_id)
+     SELECT standing.*, :now::timestamptz, :eventId::bigint FROM (${STANDING}) AS standing
      ON CONFLICT DO NOTHING
      RETURNING share_allocation_id`,
     { rows: JSON.stringify(rows), now: recording.now, eventId: recording.eventId },

@@ -23,7 +23,7 @@ import { recordEvent } from '../people/audit-events.ts';
 import { lockProcessor } from './accounts.sql.ts';
 import { findBalanceTransaction } from './match.ts';
 import { recordRequestedReversals } from './requested.ts';
-import { insertReversalEvidence, type ReversedTransfer, readReversedTransfers } from './reverse.sql.ts';
+import { insertReversalEvidence, type ReversedTransfer, readReversedTransfers, readStanding } from './reverse.sql.ts';
 
 interface RecordedReversal {
   readonly partner_id: string;
@@ -139,13 +139,16 @@ async function record(
     allowedBy: 'processor',
   });
   failpoint('processor.reversed');
-  const eventId = report.event_id ?? (await recordEvent(tx, actor, { ...action, now: now.toISO() }));
-  const stand = await insertReversalEvidence(tx, rows, { now: now.toISO(), eventId });
+  // If the ledger refuses every row, there is nothing to record.
+  const isRecorded = report.event_id !== null || (await readStanding(tx, rows)).length > 0;
+  const eventId =
+    report.event_id ?? (isRecorded ? await recordEvent(tx, actor, { ...action, now: now.toISO() }) : null);
+  const stand = eventId === null ? [] : await insertReversalEvidence(tx, rows, { now: now.toISO(), eventId });
   const standing = new Set(stand.map((each) => each.share_allocation_id));
   const refused = new Map(report.errors.map((each) => [rows[each.line - 1]?.share_allocation_id, each.reason]));
   const recorded = rows.filter((row) => standing.has(row.share_allocation_id));
   const decided = recorded.flatMap(({ held_row_id }) => (held_row_id === null ? [] : [{ held_row_id }]));
-  await decideRecorded(tx, acting, decided, { reason: TAKEN_BACK, eventId });
+  if (eventId !== null) await decideRecorded(tx, acting, decided, { reason: TAKEN_BACK, eventId });
   return {
     recorded: recorded.map(({ share_allocation_id: _, price_from: __, held_row_id: ___, line: ____, ...row }) => row),
     manual_review: [
