@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { choice, date, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
+import { fileOf } from '../payments/bank-import/bank-lines.sql.ts';
 import { BANK_LINE_STATES, type BankLineState } from '../payments/enums.ts';
 import { defineList, given, type ListQuery, type Mark } from './list.ts';
 
@@ -40,10 +41,7 @@ const found = (after: string, order: string) => `
      SELECT l.bank_line_id, l.bank_booked_on AS booked_on, l.account, l.currency, signed_amount(l)::text AS amount,
             l.bank_reference, personal(l.payer_name) AS payer, personal(l.text) AS text, l.type, s.state, s.payment_id,
             s.booked_to, s.reason,
-            (SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
-             FROM bank_statement_lines x JOIN bank_statements t USING (bank_statement_id)
-             JOIN bank_files f USING (bank_file_id)
-             WHERE x.bank_line_id = l.bank_line_id ORDER BY f.bank_file_id LIMIT 1) AS file
+            ${fileOf('l')} AS file
      FROM bank_lines l JOIN bank_line_states s USING (bank_line_id)
      WHERE (:after::bigint IS NULL OR ${after})
        AND (:state::text IS NULL OR s.state = :state)

@@ -1,6 +1,7 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import type { ReferenceField } from './bank/statement.ts';
+import { textOf } from './bank-import/bank-lines.sql.ts';
 import type { PaymentContext } from './context.ts';
 
 export type ExceptionKind =
@@ -127,9 +128,8 @@ export function readExceptionalPayments(tx: Transaction, ids: readonly string[])
 export async function readLineTexts(tx: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
   const rows = await query<{ exception: string; text: string }>(
     tx,
-    `SELECT 'line-' || bank_line_id AS exception,
-            concat_ws(' · ', nullif(personal(text), ''), personal(payer_name), bank_reference) AS text
-     FROM bank_lines WHERE bank_line_id = ANY (:ids::bigint[])`,
+    `SELECT 'line-' || l.bank_line_id AS exception, ${textOf('l')} AS text
+     FROM bank_lines l WHERE l.bank_line_id = ANY (:ids::bigint[])`,
     { ids },
   );
   return new Map(rows.map(({ exception, text }) => [exception, text]));

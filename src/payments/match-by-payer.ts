@@ -117,20 +117,18 @@ function byShort({ amount }: Receipt, { short }: FoundNumbers, payer: Payer, ite
   if (named.length === 0 || !balanceOf(documents, amount.currency).equals(amount)) return undefined;
   const numbers = documents.map(({ number }) => number).join(', ');
   return matched(payer, documents, `pays ${numbers}: their exact amount, and their sequences`, (document) => {
-    const { number, field, found, guess = '' } = (named[documents.indexOf(document)] as NamedDocument).reference;
+    const { reference } = named[documents.indexOf(document)] as (typeof named)[number];
     return {
       confidence: CONFIDENCE.partial_number_and_payer,
       evidence: {
         rule: 'reference_and_payer',
-        reference: { number, field, found, guess },
+        reference,
         amount: documents.length === 1 ? 'exact' : 'one of several',
-        why: `${found} is in ${field}, the payer is known by its ${payer.by}, and the amount is exact`,
+        why: `${reference.found} is in ${reference.field}, the payer is known by its ${payer.by}, and the amount is exact`,
       },
     };
   });
 }
-
-const WITHOUT_YEAR = 'series and year are missing';
 
 /**
  * Returns the documents that sequences alone name, beside the certain ones. Undefined if there are none, or if one of
@@ -142,18 +140,11 @@ export function shortNamed(
   { partner_id }: Payer,
   currency: string,
   items: OpenItems,
-): NamedDocument[] | undefined {
+): ReturnType<OpenItems['namedBySequence']> | undefined {
   const others = short.filter(
     ({ sequence }) => !certain.some(({ document }) => document.number.endsWith(`-${sequence}`)),
   );
-  const named = others.flatMap(({ sequence, field }): NamedDocument[] => {
-    const possible = items
-      .withSequence(sequence)
-      .filter((each) => each.currency === currency && items.paysFor(partner_id, each.partner_id));
-    const [document] = possible;
-    if (document === undefined || possible.length > 1) return [];
-    return [{ document, reference: { number: document.number, field, found: sequence, guess: WITHOUT_YEAR } }];
-  });
+  const named = items.namedBySequence(others, currency, (each) => items.paysFor(partner_id, each.partner_id));
   return named.length === 0 || named.length < others.length ? undefined : named;
 }
 

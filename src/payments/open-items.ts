@@ -9,6 +9,8 @@ import {
   type FoundReferences,
   findCreditNotes,
   findReferences,
+  type ShortReference,
+  WITHOUT_YEAR,
 } from './reference.ts';
 import { isSmallDifference, type SmallDifferences } from './small-difference.ts';
 
@@ -16,6 +18,11 @@ export interface KnownPayer {
   readonly partner_id: string;
   readonly name: string;
   readonly parent?: string | null;
+}
+
+interface NamedBySequence {
+  readonly document: Payable;
+  readonly reference: FoundReference & { readonly guess: string };
 }
 
 /** The partners that a name in a text may mean, and the words found. */
@@ -174,6 +181,20 @@ export class OpenItems {
     return [...(this.numbersOfSequence.get(sequence) ?? [])]
       .map((number) => this.payables.get(number) as Payable)
       .filter(({ status }) => status === 'open');
+  }
+
+  /** The open documents that sequences alone name, of those that `isPossible`. A sequence of several names none. */
+  namedBySequence(
+    short: readonly ShortReference[],
+    currency: string,
+    isPossible: (document: Payable) => boolean,
+  ): NamedBySequence[] {
+    return short.flatMap(({ sequence, field }) => {
+      const possible = this.withSequence(sequence).filter((each) => each.currency === currency && isPossible(each));
+      const [document] = possible;
+      if (document === undefined || possible.length > 1) return [];
+      return [{ document, reference: { number: document.number, field, found: sequence, guess: WITHOUT_YEAR } }];
+    });
   }
 
   knownPayer({ payer, payer_account }: Pick<Receipt, 'payer' | 'payer_account'>): string | undefined {

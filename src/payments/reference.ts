@@ -65,6 +65,8 @@ const LISTED = /^\s*(?:[,;/+&]|(?:AND|UND|ET|EN|E|Y)\b)\s*(\d{1,6})(?![.,:/-]?\d
 /** The remittance of an EDI payment: `RMR*IV*number**amount`. */
 const REMITTANCE = /\bRMR\*IV\*([^*]+)\*[^*]*\*(\d+(?:\.\d+)?)/gi;
 
+/** The guess of a sequence alone. */
+export const WITHOUT_YEAR = 'series and year are missing';
 export const MISSPELLED = 'letters were read as digits';
 const SEQUENCE_DIGITS = 6;
 const YEAR_DIGITS = 4;

@@ -16,7 +16,7 @@ import {
   type Suggestion,
 } from './evidence.ts';
 import { byDueDate, type OpenItems } from './open-items.ts';
-import type { PartialReference, ShortReference } from './reference.ts';
+import { type PartialReference, type ShortReference, WITHOUT_YEAR } from './reference.ts';
 import { lessCredit, namedCredit } from './remittance-credit.ts';
 
 interface Question {
@@ -235,14 +235,7 @@ function byCoveringSet(question: Question): Proposal[] {
  */
 function byShortReferences({ receipt: { amount }, named, short, items, payers }: Question): Proposal[] {
   const isTheirs = ({ partner_id }: Payable) => payers.some((each) => items.paysFor(each, partner_id));
-  const guess = 'series and year are missing';
-  const found = short.flatMap(({ sequence, field }) => {
-    const open = items.withSequence(sequence).filter(({ currency }) => currency === amount.currency);
-    const possible = payers.length > 0 ? open.filter(isTheirs) : open;
-    const [document] = possible;
-    const isOne = document !== undefined && possible.length === 1;
-    return isOne ? [{ document, reference: { number: document.number, field, found: sequence, guess } }] : [];
-  });
+  const found = items.namedBySequence(short, amount.currency, (each) => payers.length === 0 || isTheirs(each));
   const whole = named.flatMap(({ reference: { number, field, found: written, guess: doubt }, document }) =>
     doubt === undefined && document.status === 'open' && isTheirs(document)
       ? [{ document, reference: { number, field, found: written } }]
@@ -273,7 +266,7 @@ function byShortReferences({ receipt: { amount }, named, short, items, payers }:
       ...(isSet && { set: numbers, ...(isLessFee && { fee: fee.toString() }) }),
       why: isSet
         ? `${all.map((each) => each.reference.found).join(' and ')} are named${ends}`
-        : `${reference.found} is in ${reference.field}: ${guess}${ends}`,
+        : `${reference.found} is in ${reference.field}: ${WITHOUT_YEAR}${ends}`,
     },
     ...(document === bearer && { amount: document.balance.minus(fee) }),
   }));

@@ -1,4 +1,5 @@
 import { query, type Transaction } from '../database/transaction.ts';
+import { textOf } from '../payments/bank-import/bank-lines.sql.ts';
 import type { BankLineState } from '../payments/enums.ts';
 
 export interface BankAccountRow {
@@ -162,8 +163,7 @@ export const readBankItems = (tx: Transaction, { day, account }: Asked): Promise
             coalesce(b.is_withdrawn, false) AS is_withdrawn, s.state,
             coalesce(b.payment_id, s.payment_id) AS payment_id, b.document,
             CASE WHEN bank_line_id IS NULL THEN personal(b.reference) ELSE (
-              SELECT concat_ws(' · ', nullif(personal(x.text), ''), personal(x.payer_name), x.bank_reference)
-              FROM bank_lines x WHERE x.bank_line_id = s.bank_line_id) END AS text
+              SELECT ${textOf('x')} FROM bank_lines x WHERE x.bank_line_id = s.bank_line_id) END AS text
      FROM stated_lines l FULL JOIN (SELECT * FROM booked WHERE NOT in_opening) AS b
        USING (account, currency, bank_line_id)
      LEFT JOIN bank_line_states s USING (bank_line_id)

@@ -132,10 +132,15 @@ export interface EqualLineRow {
   readonly corrected: string | null;
 }
 
-const FILE_OF_LINE = `SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
+/** The name of the first file with a line. */
+export const fileOf = (line: string) => `(SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
               FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
               JOIN bank_files f USING (bank_file_id)
-              WHERE x.bank_line_id = t.bank_line_id ORDER BY f.bank_file_id LIMIT 1`;
+              WHERE x.bank_line_id = ${line}.bank_line_id ORDER BY f.bank_file_id LIMIT 1)`;
+
+/** What the bank wrote of a line, in a line of text. */
+export const textOf = (line: string) =>
+  `concat_ws(' · ', nullif(personal(${line}.text), ''), personal(${line}.payer_name), ${line}.bank_reference)`;
 
 /** The identity of a line without its amount (lineIdentities in bank/statement.ts). */
 const sameButAmount = (line: string) => `regexp_replace(${line}.identity, '\\|[0-9.]+(\\|[0-9]+)?$', '')`;
@@ -150,7 +155,7 @@ export function readEqualLines(tx: Transaction, lineIds: readonly number[]): Pro
     tx,
     `SELECT l.bank_line_id, t.bank_line_id AS equal_line_id, t.account, t.bank_reference, o.outcome, b.payment_id,
             coalesce(NOT b.stays, false) AS sent_back,
-            CASE WHEN t.account = l.account THEN (${FILE_OF_LINE}) END AS other_file, NULL AS corrected
+            CASE WHEN t.account = l.account THEN ${fileOf('t')} END AS other_file, NULL AS corrected
      FROM bank_lines l JOIN equal_bank_lines(:lineIds::bigint[]) AS e USING (bank_line_id)
      JOIN bank_lines t ON t.bank_line_id = e.equal_line_id AND t.bank_line_id < l.bank_line_id
      LEFT JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
@@ -164,7 +169,7 @@ export function readEqualLines(tx: Transaction, lineIds: readonly number[]): Pro
            WHERE r.payment_id = b.payment_id AND r.kind IN ('mistake', 'duplicate'))
      UNION ALL
      SELECT l.bank_line_id, t.bank_line_id, t.account, t.bank_reference, o.outcome, o.payment_id, false,
-            (${FILE_OF_LINE}), round(t.amount, minor_digits(t.currency))::text
+            ${fileOf('t')}, round(t.amount, minor_digits(t.currency))::text
      FROM bank_lines l JOIN bank_lines t USING (account, currency, direction, bank_booked_on)
      JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
      LEFT JOIN payment_balances b ON b.payment_id = o.payment_id

@@ -181,7 +181,7 @@ function decideEqualLine(
     else if (decision?.kind === 'duplicate') possible.push({ of: decision.payment.payment_id, evidence });
     else if (decision?.kind === 'payment') possible.push({ of: earlier as NewLine, evidence });
   }
-  return possible.length === 0 ? undefined : heldPayment(matched(line, items), possible);
+  return possible.length === 0 ? undefined : heldPayment(match(line, items), possible);
 }
 
 export function equalEvidence({
@@ -249,10 +249,10 @@ function decideCredit(each: NewLine, file: FileState): Decision {
     return { kind: 'payout', of: undefined, gross: undefined, namesNone: true, why };
   }
   const [processorId] = ids;
-  if (processorId !== undefined) return { kind: 'link_payment', match: matched(line, items), processorId };
+  if (processorId !== undefined) return { kind: 'link_payment', match: match(line, items), processorId };
   const possible = identity.verdict === 'new' ? [] : identity.of;
   return heldPayment(
-    matched(line, items),
+    match(line, items),
     possible.map(({ payment, evidence }) => ({ of: payment.payment_id, evidence })),
   );
 }
@@ -296,8 +296,6 @@ function heldPayment(found: Match, possibleDuplicates: readonly PossibleDuplicat
   };
   return { kind: 'payment', match: held, possibleDuplicates };
 }
-
-const matched = (line: BankLine, items: OpenItems): Match => match(line, items);
 
 function reportedBy(line: BankLine, items: OpenItems): ReportedPayment {
   const documents = items
