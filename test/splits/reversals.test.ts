@@ -97,6 +97,25 @@ test('if it may be of several requotes, it needs manual review', async () => {
   await expect(person).rejects.toMatchObject({ code: 'balance_transaction_not_reversible' });
 });
 
+test('what the ledger refuses needs manual review, and no event says that it was recorded', async () => {
+  await world.partners([connected('used')]);
+  const [sold, other] = [quote({ partner_id: 'used' }), quote({ partner_id: 'used' })];
+  await world.rows([sold, other]);
+  const came = share(700, CAME, { quote_id: sold['quote_id'] as string });
+  const back = reversedTransfers(came, 700, WENT);
+  await take([came, back], 'used');
+  // Another sale was reversed under the id that this reversal would get.
+  const reversal = { kind: 'reversal', reversal_id: back.id, accepted_at: '2026-07-20T12:00:00Z' };
+  await world.rows([{ ...other, ...reversal, spotPrice: '-10.00', partnerCut: '-3.00', invoiceAmount: '-7.00' }]);
+  const events = () => world.sql(`SELECT event_id FROM audit_events WHERE action = 'processor.reverse'`);
+  const before = await events();
+  const { recorded, manual_review } = await world.database.transaction((tx) =>
+    reverseManually(tx, world, { balance_transaction: back.id, spotPrice: '10.00' }),
+  );
+  expect([recorded, manual_review]).toMatchObject([[], [{ reason: expect.stringContaining('the ledger refuses it') }]]);
+  expect(await events()).toEqual(before);
+});
+
 test('the whole share is reversed and the partner keeps its cut: the price from finance counts', async () => {
   await world.partners([connected('cut')]);
   const sold = quote({ partner_id: 'cut' });
