@@ -136,10 +136,10 @@ test('statement and trial balance: text within 80 columns, and CSV with the same
   expect(widest(statement.stdout)).toBeLessThanOrEqual(80);
   const lines = await run(now, 'report', 'statement', '--partner', 'p-1', '--format', 'csv');
   expect(lines.stdout.split('\r\n')).toEqual([
-    '\uFEFFcurrency,date,dated_on,fact,document,reference,amount,balance,kind',
-    'USD,2026-09-01,,opening,,,,7.00,',
-    'USD,2026-09-01,2026-09-01,document_issued,INV-2026-000003,,4.20,11.20,',
-    'USD,2026-09-05,,closing,,,,11.20,',
+    '\uFEFFcurrency,partner_id,date,dated_on,fact,document,reference,amount,balance,kind',
+    'USD,,2026-09-01,,opening,,,,7.00,',
+    'USD,p-1,2026-09-01,2026-09-01,document_issued,INV-2026-000003,,4.20,11.20,',
+    'USD,,2026-09-05,,closing,,,,11.20,',
     '',
   ]);
   const trial = await run(now, 'report', 'trial-balance', '--as-of', '2026-08-31');

@@ -76,7 +76,7 @@ async function run(failpoint?: Failpoint): Promise<unknown> {
       invoiceAmount: '-7.00',
       accepted_at: '2026-07-20T12:00:00Z',
     };
-    expect(await world.rows([{ ...request, ...refund }])).toMatchObject({ held: 1 });
+    expect(await world.rows([{ ...request, ...refund }], { holds: true })).toMatchObject({ held: 1 });
     writeFileSync(join(world.home, 'moved.ndjson'), MOVED);
     writeFileSync(join(world.home, 'late.ndjson'), ndjson([LATE]));
     const reckon = (command: Command, env: Record<string, string> = {}): Promise<Ran> =>
