@@ -413,6 +413,16 @@ CREATE VIEW open_pauses AS
 SELECT * FROM pauses p WHERE NOT EXISTS (SELECT FROM resumptions r WHERE r.pause_id = p.pause_id);
 CALL grant_to_app('SELECT', 'open_pauses');
 
+-- The PostgreSQL servers that this ledger has been on, each with its timeline: a promotion and a recovery begin another
+-- one. A host without a memory of its own compares the server with these (src/documents/last-seen.ts).
+CREATE TABLE servers (
+  system_identifier text COLLATE "C" NOT NULL,
+  timeline text COLLATE "C" NOT NULL CONSTRAINT server_timeline_form CHECK (timeline ~ '^[0-9A-F]{8}$'),
+  seen_at timestamptz NOT NULL DEFAULT now(),
+  PRIMARY KEY (system_identifier, timeline)
+);
+CALL make_append_only('servers');
+
 -- Lets previews work during a pause, because they are rolled back. If no pause is open, the function writes nothing and
 -- takes no lock.
 CREATE FUNCTION end_open_pauses() RETURNS void LANGUAGE plpgsql AS $$

@@ -1,11 +1,11 @@
--- Facts: SHA-256 351c1238ed37a1b3fd7f184d3fd2f827b8c77462b417c3958e5b1f600b190243, without the role reckoner_app 46fc239675501b6687801f9184fb20808975928e614c0c60e07109179de8a2da
+-- Facts: SHA-256 ff35211660d0c59971c99b880d8792ace0c3205fc77c024b7eebc6e8df50e06f, without the role reckoner_app ea679a0b26cc8d90ed52133e77a8ddd388caa4c3e86ef7480c2bceb1d9442877
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
   request_counts, partner_sign_in_links, partner_sessions, running_lines, partner_edges, payment_link_waits,
   link_checks, unallocated_balance_transactions, audit_tasks TO reckoner_app;
 GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_events, erasures, users, user_ends,
-  user_roles, user_identities, passkeys, passkey_ends, pauses, resumptions, cancellation_terms, api_clients,
+  user_roles, user_identities, passkeys, passkey_ends, pauses, resumptions, servers, cancellation_terms, api_clients,
   client_secrets, client_revocations, signing_keys, closed_months, book_closes, book_balances, ledger_rows,
   ledger_receipts, feed_decisions, feed_statements, feed_statement_totals, held_rows, held_row_decisions,
   reversal_grounds, quote_acceptances, requote_acceptances, month_totals, month_partners, month_zones, log_keys,

@@ -4,6 +4,7 @@ import { readCheckedSettings } from '../actions/rules.ts';
 import { type Environment, readEnvironment } from '../config/environment.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
 import { settingsInForce } from '../documents/instructions.ts';
+import { lookingFrom } from '../documents/last-seen.ts';
 import { type ActorContext, thisProcess } from '../people/audit-events.ts';
 import { type Role, requireRole } from '../people/roles.ts';
 import { recordSettingsChanges } from '../people/settings-changes.ts';
@@ -24,6 +25,8 @@ interface ContextOptions extends DatabaseOptions {
   readonly writesNothing?: boolean;
 }
 
+const LOOK_MILLISECONDS = 1000;
+
 /**
  * Runs `work` with an open context. Unless the command only reads, changed settings are recorded first. The database is
  * closed even if `work` fails or a signal arrives.
@@ -35,7 +38,8 @@ export async function withContext<Result>(
   const environment = readEnvironment();
   const settings = readCheckedSettings(environment);
   const actor = thisProcess(options.job ? 'job' : 'command', options.by);
-  return withDatabase(environment, options, async (database) => {
+  const opened = options.readOnly ? options : { ...options, look: lookingFrom({ environment, settings }) };
+  return withDatabase(environment, opened, async (database) => {
     const inForce = () => settingsInForce(database, settings);
     if (options.readOnly || options.writesNothing)
       return work({ environment, settings: await inForce(), database, actor });
@@ -45,7 +49,14 @@ export async function withContext<Result>(
     const identified = await database.reading((tx) => identify(tx, actor, { login, unattended }));
     const context = { environment, settings, database, actor: identified };
     await recordSettingsChanges(database, context);
-    return work({ ...context, settings: await inForce() });
+    // A process that stays open has seen what it recorded a second ago, and a command what it recorded at all.
+    const looking = setInterval(() => void database.look().catch(() => {}), LOOK_MILLISECONDS).unref();
+    try {
+      return await work({ ...context, settings: await inForce() });
+    } finally {
+      clearInterval(looking);
+      await database.look().catch(() => {});
+    }
   });
 }
 

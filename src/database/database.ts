@@ -17,7 +17,7 @@ import { type MigrationResult, migrate, migrationName, pendingMigrations } from 
 import { inOneTrip } from './pipeline.ts';
 import { refusePooled } from './pooler.ts';
 import { awaitReplica } from './replica.ts';
-import { openPool, type Patience, type Queryable, SESSION, type ServerAt } from './session.ts';
+import { type Look, openPool, type Patience, type Queryable, SESSION, type ServerAt } from './session.ts';
 import { execute, inTransaction, query, readBeside, type Transaction } from './transaction.ts';
 
 export interface Database {
@@ -56,6 +56,8 @@ export interface Database {
   };
   /** Throws a refusal if transactions cannot write now. */
   readonly checkWritable: () => Promise<void>;
+  /** Compares the database with what this host has seen, and remembers what the database has now (`options.look`). */
+  readonly look: () => Promise<void>;
   readonly close: () => Promise<void>;
   /** Drops all connections. This is for a process that must stop now. The server then rolls back the transactions. */
   readonly abandon: () => Promise<void>;
@@ -76,6 +78,7 @@ export interface DatabaseOptions {
   /** The number of connections of the app's role (default: 4). */
   readonly poolSize?: number;
   readonly patience?: Patience;
+  readonly look?: Look;
 }
 
 /**
@@ -92,7 +95,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
   }
   const server = await reachServer(environment);
   const { clockIsSet } = environment;
-  const asApp = { role: 'app', patience: options.patience, clockIsSet } as const;
+  const asApp = { role: 'app', patience: options.patience, clockIsSet, look: options.look } as const;
   const app = openPool(server.connection, options.poolSize ?? 4, asApp);
   const owner = openPool(server.connection, 1, { role: 'owner', clockIsSet });
   const trips = openPool({ ...server.connection, pipeline: true }, options.poolSize ?? 4, asApp);
@@ -138,6 +141,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
       },
     },
     checkWritable: fitness.check,
+    look: lookingThrough(app, options.look),
     close,
     abandon: () => server.release(),
   };
@@ -162,6 +166,24 @@ function workOf({ app, trips }: { app: pg.Pool; trips: pg.Pool }, { assure }: Fi
       await assure();
       return previewed(app, work);
     },
+  };
+}
+
+/** A look that begins after the call. Callers that wait at the same time share one look. */
+function lookingThrough(app: pg.Pool, look: Look | undefined): () => Promise<void> {
+  if (look === undefined) return async () => {};
+  let running: Promise<void> = Promise.resolve();
+  let next: Promise<void> | undefined;
+  return () => {
+    next ??= running
+      .catch(() => {})
+      .then(async () => {
+        next = undefined;
+        const client = await app.connect();
+        await look(client).finally(() => client.release());
+      });
+    running = next;
+    return next;
   };
 }
 
@@ -201,6 +223,7 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
     pools: () => ({ transactions: stateOf(app) }),
     migrations: { run: never },
     checkWritable: never,
+    look: async () => {},
     close,
     abandon: async () => {},
   };

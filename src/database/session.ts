@@ -50,7 +50,12 @@ interface SessionOptions {
   readonly role: 'app' | 'owner';
   readonly patience?: Patience | undefined;
   readonly clockIsSet?: boolean | undefined;
+  /** Runs on each new connection before the connection is used. An error refuses the connection. */
+  readonly look?: Look | undefined;
 }
+
+/** Compares a connection's database with what this host has seen (documents/last-seen.ts). */
+export type Look = (client: pg.Client) => Promise<void>;
 
 function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string {
   const { lockSeconds = 0, statementSeconds = 0 } = patience ?? {};
@@ -110,7 +115,7 @@ const WAIT_MILLISECONDS = 60_000;
 const IDLE_MILLISECONDS = 30_000;
 
 export function openPool(connection: pg.ClientConfig, max: number, options: SessionOptions): pg.Pool {
-  const { patience } = options;
+  const { patience, look } = options;
   const setup = setupOf(options);
   const limit = patience ? patience.statementSeconds * 1000 : WAIT_MILLISECONDS;
   const late = async () => {
@@ -130,7 +135,10 @@ export function openPool(connection: pg.ClientConfig, max: number, options: Sess
     idleTimeoutMillis: IDLE_MILLISECONDS,
     connectionTimeoutMillis: limit,
     // A pooler accepts a connection before it has a server connection, and then the first query waits.
-    onConnect: (client) => Promise.race([client.query(setup), late()]),
+    onConnect: async (client) => {
+      await Promise.race([client.query(setup), late()]);
+      await look?.(client as pg.Client);
+    },
   });
   // The pool drops a connection that is lost while idle. If a connection is lost while in use, its query reports the
   // error. Without these handlers the event 'error' would end the process.

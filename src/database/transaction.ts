@@ -164,6 +164,10 @@ export function inTransaction<Result>(
   });
 }
 
+/** Runs `work` in one transaction on a connection that is in no transaction. */
+export const transactionOn = <Result>(client: pg.Client, work: (tx: Transaction) => Promise<Result>): Promise<Result> =>
+  KNEX.transaction((knex) => work(within(client, knex)), { ...WRITING, connection: client });
+
 const SNAPSHOT = { isolationLevel: 'repeatable read' } as const;
 const READING = { ...SNAPSHOT, readOnly: true } as const;
 // A writer reads again after waiting for a lock, so each statement needs a new snapshot.

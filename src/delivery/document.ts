@@ -140,6 +140,8 @@ async function sendOrHold(context: DeliveryContext, document: DocumentRow, email
 
 async function send(context: DeliveryContext, document: DocumentRow, email: DocumentEmail): Promise<SendResult> {
   if (document.held_at !== null) throw new HoldReason(whyHeld(document.held_at, document.hold_reason ?? ''));
+  // What others will have seen, this host remembers first.
+  await context.database.look();
   const repeated = messageToRepeat(email);
   if (repeated !== undefined) return attempt(senderOf(context), email, repeated);
   const missing = whyNoEmail(context, document, email);

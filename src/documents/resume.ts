@@ -13,6 +13,7 @@ import { type Continuation, continueLog } from '../log/head.ts';
 import type { TreeHead } from '../log/note.ts';
 import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
 import { insertResumptions, type Pause, readPauses } from '../people/pauses.sql.ts';
+import { insertServer } from './last-seen.sql.ts';
 import { insertSkippedNumbers, readLastNumbers, type SkippedRange } from './skipped-numbers.sql.ts';
 
 /** A gap larger than this is more likely a typing error than a lost month. */
@@ -80,6 +81,7 @@ export async function resumeLedger(
   };
   const eventId = await recordEvent(tx, actor, { action: 'ledger.resume', subject: 'ledger', details, now });
   await insertResumptions(tx, { now, eventId });
+  await insertServer(tx);
   failpoint('resume.recorded');
   if (ranges.length > 0) await insertSkippedNumbers(tx, { ranges, pauseId: pause.pause_id, now, eventId });
   failpoint('resume.skipped');

@@ -23,6 +23,10 @@ export function describeStatus(
     [
       `Environment  ${found.environment}${found.append_only === 'triggers' ? ' (append-only by triggers only)' : ''}`,
       ...(found.paused === null ? [] : [`Paused       since ${minuteOf(found.paused.paused_at)}`]),
+      ...found.moved.map(
+        ({ timeline, seen_at }) =>
+          `Server       another one or timeline (${timeline}) since ${minuteOf(seen_at)}; nothing seen before is missing`,
+      ),
       `Partners     ${counted(found.partners)}`,
       `Months       ${months.last_closed === null ? 'none closed yet' : `${months.first} to ${months.last_closed} closed`}` +
         (months.due.length > 0 ? `; due: ${months.due.join(', ')}` : ''),

@@ -8,6 +8,7 @@ import { readClockDifference } from '../database/fitness.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
 import { instructionsToAdopt } from '../documents/instructions.ts';
+import { type Move, readMove } from '../documents/last-seen.sql.ts';
 import { openAtProcessors, staleAccounts, troubledWebhooks } from '../findings/accounts.ts';
 import { mailFailure, refusedInARow } from '../findings/emails.ts';
 import { type Finding, isUrgent } from '../findings/finding.ts';
@@ -62,6 +63,8 @@ export interface Status {
   readonly append_only: 'role_and_triggers' | 'triggers';
   /** The cause of the current pause; null while the ledger is not paused. */
   readonly paused: Pick<Pause, 'cause' | 'reason' | 'state_of' | 'paused_at'> | null;
+  /** The server and timeline that the ledger moved to last, as by a planned switchover; none if it never moved. */
+  readonly moved: readonly Move[];
   readonly partners: number;
   readonly months: {
     readonly first: Month | null;
@@ -156,6 +159,7 @@ export async function readStatusAndItems(
     clock_ahead_seconds: await readClockDifference(tx, context.environment),
     append_only: installation.app_role ? 'role_and_triggers' : 'triggers',
     paused: (await readPauses(tx))[0] ?? null,
+    moved: await readMove(tx),
     partners: installation.partners,
     months,
     books: await readBooksStatus(tx, context),

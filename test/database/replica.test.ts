@@ -1,6 +1,5 @@
 /** A real primary and a streaming replica of it, on the embedded server's own programs: what only reads reads there. */
-import { execFileSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -8,7 +7,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { acquireEmbeddedServer, type EmbeddedServer } from '../../src/database/embedded.ts';
 import { awaitReplica } from '../../src/database/replica.ts';
 import { type Ran, reckoner } from '../support/program.ts';
-import { socketUrl } from '../support/server.ts';
+import { ask, startStandby, urlOf } from '../support/standby.ts';
 import { someOf, times } from '../support/sweep.ts';
 import { partner, quote } from '../support/world.ts';
 
@@ -19,17 +18,6 @@ let primary: EmbeddedServer;
 let replica: EmbeddedServer;
 let primaryUrl: string;
 let replicaUrl: string;
-
-const urlOf = ({ connection }: EmbeddedServer) => socketUrl(connection.host, connection.port, connection.database);
-
-async function ask(url: string, sql: string): Promise<Record<string, string>[]> {
-  const client = new pg.Client(url);
-  await client.connect();
-  return client
-    .query<Record<string, string>>(sql)
-    .then(({ rows }) => rows)
-    .finally(() => client.end());
-}
 
 /** Runs the program with these variables besides. */
 const run = (env: Record<string, string>, ...args: string[]): Promise<Ran> =>
@@ -44,25 +32,6 @@ const partnerFile = (id: string): string => {
   return file;
 };
 
-/** A base backup by the server's own functions, which is what pg_basebackup makes over the wire. */
-async function copyOf(source: string, target: string): Promise<void> {
-  const client = new pg.Client(primaryUrl);
-  await client.connect();
-  await client.query(`SELECT pg_backup_start('replica', fast => true)`);
-  const data = join(target, 'data');
-  mkdirSync(target, { recursive: true });
-  cpSync(join(source, 'data'), data, { recursive: true, filter: (path) => !/postmaster.pid$|\/\.s\.PGSQL/.test(path) });
-  const { rows } = await client.query<{ labelfile: string }>('SELECT labelfile FROM pg_backup_stop(false)');
-  await client.end();
-  writeFileSync(join(data, 'backup_label'), rows[0]?.labelfile ?? '');
-  writeFileSync(join(data, 'standby.signal'), '');
-  const { host, port, user } = primary.connection;
-  writeFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = 'host=${host} port=${port} user=${user}'\n`);
-  // Root copies; the server runs as a user of its own.
-  const { uid, gid } = statSync(join(source, 'data'));
-  if (process.getuid?.() === 0) execFileSync('chown', ['-R', `${uid}:${gid}`, target]);
-}
-
 beforeAll(async () => {
   primary = await acquireEmbeddedServer(join(folder, 'primary'));
   primaryUrl = urlOf(primary);
@@ -71,8 +40,7 @@ beforeAll(async () => {
   const rows = join(folder, 'rows.ndjson');
   writeFileSync(rows, `${JSON.stringify(quote())}\n`);
   expect((await onPrimary('ledger', 'import', rows)).status).toBe(0);
-  await copyOf(join(folder, 'primary'), join(folder, 'replica'));
-  replica = await acquireEmbeddedServer(join(folder, 'replica'));
+  replica = await startStandby(primary, join(folder, 'primary'), join(folder, 'replica'));
   replicaUrl = urlOf(replica);
   // After the copy: this reaches the replica by streaming alone.
   expect((await onPrimary('close')).status).toBe(0);

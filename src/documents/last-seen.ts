@@ -1,0 +1,99 @@
+/**
+ * What this host has seen committed: the last document of each series, and the latest events. Every host keeps this
+ * outside the database, in RECKONER_HOME/last-seen, and compares it on each new connection. A standby that was behind
+ * when it was promoted, a database that was set back to an earlier moment, a snapshot, and an old primary that comes
+ * back lack something that a host has seen. Then the ledger is paused, as after a restore, so that no number is issued
+ * twice. On another server or timeline that lacks nothing, as after a planned switchover, the ledger goes on. A host
+ * without a memory cannot tell, so it pauses a ledger on a server that the ledger does not know.
+ */
+import { readdirSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Environment } from '../config/environment.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Look } from '../database/session.ts';
+import { type Transaction, transactionOn } from '../database/transaction.ts';
+import { makeFolder, unless, writeWhole } from '../files.ts';
+import { pauseLedger } from '../people/pauses.ts';
+import { actingByItself } from '../people/users.ts';
+import { plural } from '../text.ts';
+import { EVENTS_KEPT, insertServer, type Present, readMissing, readPresent, type Seen } from './last-seen.sql.ts';
+
+/** A process replaces only its own file, so no process can write an older memory over a newer one. */
+const OWN = `${process.pid}-${Math.trunc(performance.timeOrigin)}.json`;
+
+/** Compares the database with this host's memory, pauses the ledger if something is missing, and remembers the rest. */
+export function lookingFrom(context: { readonly environment: Environment; readonly settings: Settings }): Look {
+  return (client) =>
+    transactionOn(client, async (tx) => {
+      const present = await readPresent(tx);
+      // After a restore, `resume` asks what is missing. A standby is refused elsewhere.
+      if (present.restored || present.timeline === null) return;
+      const folder = join(context.environment.home, 'last-seen', present.installation_id);
+      const { seen, files } = readMemory(folder);
+      const reason = await whyPaused(tx, present, seen);
+      if (reason !== undefined) {
+        const actor = await actingByItself(tx, 'command');
+        await pauseLedger(tx, { ...context, actor }, { reason, stateOf: present.state_of });
+        return;
+      }
+      if (!present.known || seen === undefined) await insertServer(tx);
+      const memory = JSON.stringify(together(seen, present));
+      if (memory === JSON.stringify(seen)) return;
+      await makeFolder(folder);
+      await writeWhole(join(folder, OWN), memory, 'replace');
+      // The new file contains what these had.
+      await Promise.all(files.filter((file) => file !== OWN).map((file) => rm(join(folder, file), { force: true })));
+    });
+}
+
+async function whyPaused(tx: Transaction, present: Present, seen: Seen | undefined): Promise<string | undefined> {
+  if (seen === undefined) {
+    if (present.known) return undefined;
+    return `the database is on timeline ${present.timeline}, which is new to the ledger, and this host has no memory of it`;
+  }
+  if (seen.resumed > present.resumed) return 'this host has seen a resumption of the ledger that the database lacks';
+  if (seen.resumed < present.resumed) return undefined;
+  const missing = await readMissing(tx, seen);
+  if (missing.length === 0) return undefined;
+  const numbers = missing.flatMap(({ number }) => number ?? []);
+  const events = missing.length - numbers.length;
+  const parts = [...numbers, ...(events > 0 ? [plural(events, 'event')] : [])];
+  return `this host has seen ${parts.join(', ')} that the database lacks (timeline ${present.timeline})`;
+}
+
+/** The memory of all processes of this host. What is being written or cannot be read does not count. */
+function readMemory(folder: string): { readonly seen: Seen | undefined; readonly files: readonly string[] } {
+  const files = (unlessMissing(() => readdirSync(folder)) ?? []).filter((name) => name.endsWith('.json'));
+  let seen: Seen | undefined;
+  for (const file of files) {
+    const text = unlessMissing(() => readFileSync(join(folder, file), 'utf8'));
+    if (text !== undefined) seen = together(seen, JSON.parse(text) as Seen);
+  }
+  return { seen, files };
+}
+
+function unlessMissing<Result>(read: () => Result): Result | undefined {
+  try {
+    return read();
+  } catch (error) {
+    return unless('ENOENT')(error);
+  }
+}
+
+/** Both memories. What was seen before the later of two resumptions is forgotten. */
+function together(one: Seen | undefined, other: Seen): Seen {
+  const { resumed, documents, events } = other;
+  if (one === undefined || one.resumed < resumed) return { resumed, documents, events };
+  if (one.resumed > resumed) return one;
+  const last = { ...one.documents };
+  for (const [series, document] of Object.entries(documents)) {
+    if (document.sequence >= (last[series]?.sequence ?? 0)) last[series] = document;
+  }
+  const latest = Object.entries({ ...one.events, ...events }).sort(([a], [b]) => Number(b) - Number(a));
+  return {
+    resumed,
+    documents: last,
+    events: Object.fromEntries(latest.slice(0, EVENTS_KEPT)),
+  };
+}
