@@ -50,16 +50,18 @@ export const readPresent = (tx: Transaction): Promise<Present> =>
        NOT EXISTS (SELECT FROM servers) OR EXISTS (SELECT FROM servers s WHERE (s.system_identifier, s.timeline) =
          (server.system_identifier, server.timeline)) AS known,
        EXISTS (SELECT FROM open_pauses WHERE cause = 'restore') AS restored,
-       (SELECT coalesce(max(pause_id), 0) FROM resumptions JOIN pauses USING (pause_id) WHERE cause = 'restore') AS resumed,
+       (SELECT coalesce(max(pause_id), 0) FROM resumptions JOIN pauses USING (pause_id)
+        WHERE cause = 'restore') AS resumed,
        (SELECT coalesce(json_object_agg(s.name, json_build_object(
-          'number', d.number, 'sequence', d.sequence, 'content', ${OF_DOCUMENT})), '{}') FROM series s CROSS JOIN LATERAL (
+          'number', d.number, 'sequence', d.sequence, 'content', ${OF_DOCUMENT})), '{}')
+        FROM series s CROSS JOIN LATERAL (
           SELECT * FROM documents WHERE series = s.name ORDER BY sequence DESC LIMIT 1) AS d) AS documents,
        (SELECT coalesce(json_object_agg(e.event_id, ${OF_EVENT}), '{}') FROM latest e) AS events,
        (SELECT max(occurred_at) FROM latest) AS state_of
      FROM installation CROSS JOIN server`,
   );
 
-/** What of this the database does not have, or has with other content: the numbers of documents, and NULL for an event. */
+/** What of this the database lacks or has with other content: the numbers of documents, and NULL for an event. */
 export const readMissing = (tx: Transaction, { documents, events }: Seen): Promise<{ number: string | null }[]> =>
   query(
     tx,

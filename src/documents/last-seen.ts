@@ -13,7 +13,7 @@ import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Look } from '../database/session.ts';
 import { type Transaction, transactionOn } from '../database/transaction.ts';
-import { makeFolder, unless, writeWhole } from '../files.ts';
+import { isSystemError, makeFolder, unless, writeWhole } from '../files.ts';
 import { pauseLedger } from '../people/pauses.ts';
 import { actingByItself } from '../people/users.ts';
 import { plural } from '../text.ts';
@@ -40,11 +40,18 @@ export function lookingFrom(context: { readonly environment: Environment; readon
       if (!present.known || seen === undefined) await insertServer(tx);
       const memory = JSON.stringify(together(seen, present));
       if (memory === JSON.stringify(seen)) return;
-      await makeFolder(folder);
-      await writeWhole(join(folder, OWN), memory, 'replace');
-      // The new file contains what these had.
-      await Promise.all(files.filter((file) => file !== OWN).map((file) => rm(join(folder, file), { force: true })));
+      await write(folder, memory, files).catch((error: unknown) => {
+        // A full disk stops no work. `doctor` reports it.
+        if (!isSystemError(error)) throw error;
+      });
     });
+}
+
+async function write(folder: string, memory: string, files: readonly string[]): Promise<void> {
+  await makeFolder(folder);
+  await writeWhole(join(folder, OWN), memory, 'replace');
+  // The new file contains what the others had.
+  await Promise.all(files.filter((file) => file !== OWN).map((file) => rm(join(folder, file), { force: true })));
 }
 
 async function whyPaused(tx: Transaction, present: Present, seen: Seen | undefined): Promise<string | undefined> {
@@ -64,20 +71,21 @@ async function whyPaused(tx: Transaction, present: Present, seen: Seen | undefin
 
 /** The memory of all processes of this host. What is being written or cannot be read does not count. */
 function readMemory(folder: string): { readonly seen: Seen | undefined; readonly files: readonly string[] } {
-  const files = (unlessMissing(() => readdirSync(folder)) ?? []).filter((name) => name.endsWith('.json'));
+  const files = (readable(() => readdirSync(folder)) ?? []).filter((name) => name.endsWith('.json'));
   let seen: Seen | undefined;
   for (const file of files) {
-    const text = unlessMissing(() => readFileSync(join(folder, file), 'utf8'));
-    if (text !== undefined) seen = together(seen, JSON.parse(text) as Seen);
+    const read = readable(() => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Seen);
+    if (read !== undefined) seen = together(seen, read);
   }
   return { seen, files };
 }
 
-function unlessMissing<Result>(read: () => Result): Result | undefined {
+/** Undefined if a file or folder was just removed, or is damaged. */
+function readable<Result>(read: () => Result): Result | undefined {
   try {
     return read();
   } catch (error) {
-    return unless('ENOENT')(error);
+    return error instanceof SyntaxError ? undefined : unless('ENOENT')(error);
   }
 }
 

@@ -2,9 +2,20 @@
  * Promotion, recovery, snapshots and split brain, with real servers: a host compares each database with what it has seen,
  * so no number is given twice, and a planned switchover stops nothing.
  */
-import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from 'vitest';
 import { acquireEmbeddedServer, type EmbeddedServer } from '../../src/database/embedded.ts';
 import { type Ran, reckoner } from '../support/program.ts';
@@ -161,6 +172,30 @@ test('a database that was set back to a snapshot is paused', async () => {
   const back = await serverOf(acquireEmbeddedServer(at('snapshot')));
   const { paused } = await seeing.status(back);
   expect(paused?.reason).toMatch(/^this host has seen INV-2026-000004, /);
+});
+
+test('with a synchronous standby nothing is lost, and the old primary alone commits nothing', async () => {
+  const { primary, standby, seeing } = await begin('synchronous');
+  await ask(urlOf(primary), `ALTER SYSTEM SET synchronous_standby_names = 'standby'`);
+  await ask(urlOf(primary), 'SELECT pg_reload_conf()');
+  await expect
+    .poll(() => ask(urlOf(primary), 'SELECT sync_state FROM pg_stat_replication'), { timeout: 20_000 })
+    .toEqual([{ sync_state: 'sync' }]);
+  // A host that never sees the new primary remembers the old one.
+  const apart = host('synchronous-apart');
+  cpSync(at('synchronous-host'), at('synchronous-apart'), { recursive: true });
+  expect(await replaced(seeing, primary, 'INV-2026-000001')).toBe('INV-2026-000003');
+  process.kill(Number(readFileSync(at('synchronous-1', 'data', 'postmaster.pid'), 'utf8').split('\n')[0]), 'SIGKILL');
+  await promote(standby);
+  expect(await seeing.status(standby)).toMatchObject({ paused: null, moved: [{ timeline: '00000002' }] });
+  const old = await serverOf(acquireEmbeddedServer(at('synchronous-1')));
+  const waiting = apart.run(old, 'invoice', 'void', 'INV-2026-000002', '--reason', 'corrected');
+  const ended = await Promise.race([waiting, sleep(6_000, 'waits')]);
+  expect(ended).toBe('waits');
+  expect(await ask(urlOf(old), `SELECT wait_event FROM pg_stat_activity WHERE wait_event = 'SyncRep'`)).not.toEqual([]);
+  // The operator stops it, as the handbook says.
+  await stop(old);
+  await waiting;
 });
 
 test('processes of a host keep one memory, in one file', () => {

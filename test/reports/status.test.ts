@@ -50,6 +50,7 @@ test('a new installation needs no attention', async () => {
     emails: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     append_only: 'role_and_triggers',
     paused: null,
+    moved: [],
     differing_cuts: [],
     partners: 0,
     months: { first: null, last_closed: null, due: [], overdue: [] },
