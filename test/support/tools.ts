@@ -36,6 +36,8 @@ export const TOOLS = {
   go: 'golang-go',
   sqlite3: 'sqlite3',
   npm: 'npm',
+  unshare: 'util-linux',
+  nsenter: 'util-linux',
 } as const;
 export type Tool = keyof typeof TOOLS;
 
