@@ -1,4 +1,4 @@
--- Facts: SHA-256 351c1238ed37a1b3fd7f184d3fd2f827b8c77462b417c3958e5b1f600b190243, without the role reckoner_app 46fc239675501b6687801f9184fb20808975928e614c0c60e07109179de8a2da
+-- Facts: SHA-256 a638ed54dfcc221c7e1db408412af19abd8e51bcbbcb1f938c14cc3a64214c75, without the role reckoner_app ad8728cc079ce71ab72e649eecde5e9696821c3362e355f5a1beb7fb91971dd8
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -39,4 +39,5 @@ GRANT SELECT ON schema_records, active_users, present_roles, present_work_assign
   live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows, document_amounts,
   placed_payments, journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal, journal_months,
   journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months TO reckoner_app;
+GRANT SELECT, UPDATE ON ledger_gate TO reckoner_app;
 GRANT SELECT, USAGE ON SEQUENCE audit_events_event_id_seq, log_numbers TO reckoner_app;

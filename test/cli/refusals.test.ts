@@ -10,7 +10,6 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import { refuseOldServer } from '../../src/database/database.ts';
-import { LOCKS } from '../../src/database/locks.ts';
 import { COMMAND_REFUSAL_CODES, type CommandRefusalCode, Refusal } from '../../src/errors/refusals.ts';
 import { takeCheckpoint } from '../../src/log/checkpoint.ts';
 import { readCheckpoints } from '../../src/log/checkpoints.sql.ts';
@@ -488,7 +487,7 @@ const LOGS = {
       const client = new pg.Client(logged.databaseUrl);
       await client.connect();
       try {
-        await client.query(`BEGIN; SELECT pg_advisory_xact_lock_shared(${LOCKS.ledger})`);
+        await client.query('BEGIN; SELECT lock_ledger()');
         return await inLogged('checkpoint', 'take');
       } finally {
         await client.end();
