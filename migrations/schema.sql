@@ -1,4 +1,4 @@
--- Facts: SHA-256 a638ed54dfcc221c7e1db408412af19abd8e51bcbbcb1f938c14cc3a64214c75, without the role reckoner_app ad8728cc079ce71ab72e649eecde5e9696821c3362e355f5a1beb7fb91971dd8
+-- Facts: SHA-256 6f4906db0562228cdc49454ff537906b533e5a70b72f9910bc3e8c8b17f18e68, without the role reckoner_app 47ec46c3d9a2ec9bb572fd6cad38f25077a72fa8ec5a5c7035632d5e9843bb2d
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
