@@ -1,4 +1,4 @@
--- Facts: SHA-256 6f4906db0562228cdc49454ff537906b533e5a70b72f9910bc3e8c8b17f18e68, without the role reckoner_app 47ec46c3d9a2ec9bb572fd6cad38f25077a72fa8ec5a5c7035632d5e9843bb2d
+-- Facts: SHA-256 e1d583911110ed080b567f73c41543bdb0897d3a6b3ea53e6fc2b23f90d5b670, without the role reckoner_app 58d61a15dbd9b416c1082541d3a2458b4fb4323f451e2997211c789d10a3b669
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

@@ -15,11 +15,12 @@ import { reasonOf } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { writeExactJson } from '../json.ts';
 import { packageVersion } from '../package.ts';
+import { recordEvent } from '../people/audit-events.ts';
 import { type PartnerEvent, readPartnerEvents } from './event.ts';
 import { type Answer, openPoster, type Poster } from './post.ts';
 import { Publisher } from './publish.ts';
 import { keyCheck, secretOf, signedHeaders } from './signature.ts';
-import { isProduction, recordChange, type WebhookContext } from './webhook.ts';
+import { isProduction, type WebhookContext } from './webhook.ts';
 import { acknowledge, beginTurn, dueWebhooks, readWebhooks, recordFailure, type WebhookRow } from './webhooks.sql.ts';
 
 export interface WebhookReporter {
@@ -197,7 +198,7 @@ class Sender {
     sent: Parameters<typeof acknowledge>[1],
     answer: Answer | string,
   ): Promise<void> {
-    const { database, environment, onWebhookFailed } = this.context;
+    const { database, environment, actor, onWebhookFailed } = this.context;
     const now = environment.now();
     const reason = typeof answer === 'string' ? answer.slice(0, 300) : `it answered ${answer.status}`;
     const status = typeof answer === 'string' ? 0 : answer.status;
@@ -211,7 +212,7 @@ class Sender {
       const recorded = await recordFailure(tx, { ...sent, reason, now: now.toISO(), next, pause });
       if (!recorded || !pause) return;
       const details = { reason, position: sent.position, failing_since: since };
-      await recordChange(tx, this.context, 'webhook.pause', sent.partnerId, details, webhook);
+      await recordEvent(tx, actor, { action: 'webhook.pause', subject: sent.partnerId, details, now: now.toISO() });
     });
     onWebhookFailed?.(sent.partnerId, reason);
   }

@@ -188,8 +188,8 @@ export function withoutSecrets(url: string): string {
   return /^https?:$/.test(protocol) ? `${origin}${pathname}` : `${protocol}…`;
 }
 
-/** Records a change with all changed fields, which the database demands. Returns the webhook after it. */
-export async function recordChange(
+/** Records a change with the changed fields, which the database demands. Returns the webhook after it. */
+async function recordChange(
   tx: Transaction,
   { actor, environment }: WebhookContext,
   action: string,
@@ -206,11 +206,11 @@ export async function recordChange(
   return after;
 }
 
-/** The fields of a webhook, without the working state of sending. */
 function fieldsFor(row: WebhookRow | undefined) {
   if (row === undefined) return fieldsOf({});
-  const { url, secret_version, key_check, previous_until, acknowledged, paused_at } = row;
-  return fieldsOf({ url, secret_version, key_check, previous_until, acknowledged, paused_at });
+  const { url, secret_version, key_check, acknowledged } = row;
+  return fieldsOf({ url, secret_version, key_check, acknowledged });
 }
 
+/** Leaves out the query of a URL, as withoutSecrets does. */
 const withoutQuery = (value: Value | null) => (typeof value === 'string' ? value.replace(/\?.*$/s, '') : value);
