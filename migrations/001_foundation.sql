@@ -115,16 +115,28 @@ BEGIN
 END
 $$;
 
--- in_order: a transaction that records a fact takes the ledger's lock in shared mode before the fact's number is drawn,
--- and holds the lock until the commit. A close takes the lock exclusively (src/database/ledger-lock.ts). A checkpoint
--- waits for the transactions that hold the lock (src/log/fence.ts). So after a close or a checkpoint has read the last
--- number, no fact with a lower number can appear.
+-- The ledger's lock is a lock on this table, which never has a row (src/database/ledger-lock.ts). To lock, a role needs
+-- a privilege to write, so a role that only reads cannot stop the program. The triggers refuse all that would be written.
+CREATE TABLE ledger_gate (nothing boolean, CONSTRAINT ledger_gate_stays_empty CHECK (false));
+CALL make_append_only('ledger_gate', of_app => 'SELECT, UPDATE');
+
+-- Takes the lock as a writer. The default is parsed once, so a temporary table cannot replace the table.
+CREATE FUNCTION lock_ledger(gate regclass DEFAULT 'ledger_gate') RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('LOCK TABLE %s IN ROW EXCLUSIVE MODE', gate);
+END
+$$;
+
+-- in_order: a transaction that records a fact takes the ledger's lock as a writer before the fact's number is drawn, and
+-- holds the lock until the commit. A close takes the lock alone. A checkpoint waits for the transactions that hold the
+-- lock (src/log/fence.ts). So after a close or a checkpoint has read the last number, no fact with a lower number can
+-- appear.
 -- not_while_paused: while the ledger is paused (002_people.sql), nothing is closed, issued, sent or recorded. `pause`
--- also takes the ledger's lock exclusively, so a writer that waited for the lock sees the pause.
+-- also takes the ledger's lock alone, so a writer that waited for the lock sees the pause.
 CREATE FUNCTION begin_recording() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF 'in_order' = ANY (TG_ARGV) THEN
-    PERFORM pg_advisory_xact_lock_shared(7310, 2);
+    PERFORM lock_ledger();
     IF NOT log_numbers_ascend() THEN
       RAISE EXCEPTION '% of % is refused: the next number of the log is one that a checkpoint covers', TG_OP, TG_TABLE_NAME
         USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'log_numbers_ascend';

@@ -183,6 +183,67 @@ CREATE TRIGGER policies_keep_their_names BEFORE UPDATE OF partner_id, policy_id 
 CREATE TRIGGER policies_stay_whole BEFORE TRUNCATE ON policies
   FOR EACH STATEMENT EXECUTE FUNCTION refuse_lost_policy();
 
+-- Partners, policies, arrangements and webhooks change only in a transaction whose events name each changed field with
+-- its new value, in `changes` (src/partners/changes.ts, src/partner-events/webhook.ts). The working state of webhooks is
+-- exempt, and so is an acknowledged event. A new arrangement changes the one before it.
+CREATE FUNCTION refuse_change_without_event() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  after jsonb := to_jsonb(NEW);
+  before jsonb := to_jsonb(OLD);
+  id text := coalesce(after, before)->>'partner_id';
+  exempt text[] := '{imported_at,attempted_at,previous_until,paused_at,failures,failing_since,last_failure,'
+                   'next_attempt_at}';
+  missing text;
+BEGIN
+  IF before IS NULL OR after IS NULL THEN exempt := exempt || '{partner_id,policy_id}'; END IF;
+  IF (after->'acknowledged')::bigint = (before->'acknowledged')::bigint + 1 THEN
+    exempt := exempt || '{acknowledged}';
+  END IF;
+  IF before IS NULL AND TG_TABLE_NAME = 'partner_arrangements' THEN
+    SELECT to_jsonb(a) INTO before FROM partner_arrangements a
+    WHERE a.partner_id = id AND a.from_month < after->>'from_month' ORDER BY a.from_month DESC LIMIT 1;
+  END IF;
+  SELECT min(h.field) INTO missing
+  FROM (
+    SELECT concat('policies.' || (coalesce(after, before)->>'policy_id') || '.')
+           || CASE key WHEN 'inactive_since' THEN 'active' WHEN 'from_month' THEN 'arrangement_from'
+              WHEN 'dated_cut_rates' THEN 'partner_cut_rate'
+              ELSE regexp_replace(regexp_replace(key, '^(address|price)_', '\1.'), '^contact_', 'invoicing_contact.')
+              END AS field,
+           CASE WHEN key = 'inactive_since' THEN (after->>key IS NULL)::text
+           WHEN key = 'url' THEN split_part(after->>key, '?', 1)
+           WHEN key ~ 'cut_rate' THEN concat(after->>'partner_cut_rate', (
+             SELECT string_agg(format(', %s from %s', each->>'rate', each->>'from'), '' ORDER BY nth)
+             FROM jsonb_array_elements(after->'dated_cut_rates') WITH ORDINALITY AS e (each, nth)))
+           ELSE after->>key END AS value
+    FROM jsonb_object_keys(coalesce(after, before) - exempt) AS key
+    WHERE nullif(nullif(after->>key, ''), '0001-01') IS DISTINCT FROM nullif(nullif(before->>key, ''), '0001-01')
+  ) AS h
+  WHERE NOT EXISTS (
+    SELECT FROM audit_events e CROSS JOIN LATERAL jsonb_array_elements(e.details->'changes') AS c (change)
+    WHERE e.subject = id AND e.xmin = pg_current_xact_id()::xid
+      AND e.action ~ '^(partner|webhook)[.]' AND c.change->>'field' = h.field
+      AND personal_json(c.change)->>'new' IS NOT DISTINCT FROM nullif(h.value, ''));
+  -- A temporary table must not stand in for what was read.
+  IF missing IS NOT NULL OR num_nonnulls(to_regclass('pg_temp.audit_events'), to_regclass('pg_temp.personal_texts'),
+                                         to_regclass('pg_temp.partner_arrangements')) > 0 THEN
+    RAISE EXCEPTION '% of % is refused: no event of this transaction names the new %', TG_OP, TG_TABLE_NAME, missing
+      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_change_with_event';
+  END IF;
+  RETURN NULL;
+END
+$$;
+
+CREATE PROCEDURE change_with_event(target regclass) LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('CREATE CONSTRAINT TRIGGER change_with_event AFTER INSERT OR UPDATE OR DELETE ON %s
+                  DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION refuse_change_without_event()', target);
+END
+$$;
+CALL change_with_event('partners');
+CALL change_with_event('policies');
+CALL change_with_event('partner_arrangements');
+
 CREATE TABLE api_clients (
   client_id text COLLATE "C" PRIMARY KEY CONSTRAINT client_id_form CHECK (is_identifier(client_id)),
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,

@@ -97,7 +97,6 @@ DECLARE
   last_closed text;
   earliest date := (SELECT min(entry_on) FROM added);
 BEGIN
-  PERFORM pg_advisory_xact_lock_shared(7310, 2);
   SELECT max(month) INTO last_closed FROM book_closes;
   IF to_char(earliest, 'YYYY-MM') COLLATE "C" <= last_closed THEN
     RAISE EXCEPTION 'an entry of % cannot be dated %: the books are closed to %', TG_TABLE_NAME, earliest, last_closed
@@ -227,8 +226,6 @@ DECLARE
   earliest text;
   first_number bigint;
 BEGIN
-  -- The ledger's lock (src/database/ledger-lock.ts): waits for a close in progress and sees its result.
-  PERFORM pg_advisory_xact_lock_shared(7310, 2);
   SELECT min(posted_month), min(entry_id) INTO earliest, first_number FROM added;
   IF first_number <= (SELECT max(last_no) FROM log_checkpoints) THEN
     RAISE EXCEPTION 'row % cannot be recorded: a checkpoint covers this number', first_number
@@ -319,7 +316,6 @@ CALL make_fact('feed_decisions');
 
 CREATE FUNCTION refuse_decision_on_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM pg_advisory_xact_lock_shared(7310, 2);
   IF EXISTS (SELECT FROM added JOIN closed_months USING (month)) THEN
     RAISE EXCEPTION 'a doubt about a closed month cannot be accepted'
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'feed_decisions_month_open';

@@ -794,7 +794,7 @@ CREATE FUNCTION refuse_open_item_of_closed_books() RETURNS trigger LANGUAGE plpg
 DECLARE
   closed text;
 BEGIN
-  PERFORM pg_advisory_xact_lock_shared(7310, 2);
+  PERFORM lock_ledger();
   SELECT min(month) INTO closed FROM added JOIN book_closes USING (month);
   IF closed IS NOT NULL THEN
     RAISE EXCEPTION 'what was open at the end of % was stored when its books were closed', closed

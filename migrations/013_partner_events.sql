@@ -128,3 +128,4 @@ CREATE TABLE webhooks (
   CONSTRAINT webhook_paused_after_failures CHECK (paused_at IS NULL OR failures > 0)
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'webhooks');
+CALL change_with_event('webhooks');

@@ -1,7 +1,7 @@
 /**
- * The advisory locks of the ledger. A writer takes the ledger lock in shared mode for the statement that decides a
- * row's posting month. A close takes the ledger lock in exclusive mode. Each row is therefore recorded entirely before
- * or entirely after the close.
+ * The locks of the ledger. The ledger lock is a lock on the empty table `ledger_gate`, which a role that only reads
+ * cannot take. A writer takes it in shared mode for the statement that decides a row's posting month. A close takes it
+ * in exclusive mode. Each row is therefore recorded entirely before or entirely after the close.
  *
  * Imports of ledger rows also take the importers' lock, because a quote's limits are checked across the ledger and the
  * whole import. Imports of partners also take the importers' lock, because rows are checked against their partner's
@@ -12,11 +12,9 @@
 import { LOCKS, takeLock } from './locks.ts';
 import { execute, prepared, type Transaction } from './transaction.ts';
 
-const { ledger: LEDGER, importers: IMPORTERS } = LOCKS;
-
 /** Takes the ledger lock in shared mode, for a writer's last statement. The lock is held until the transaction ends. */
 export async function lockLedgerShared(tx: Transaction): Promise<void> {
-  await execute(tx, `SELECT pg_advisory_xact_lock_shared(${LEDGER})`);
+  await execute(tx, 'SELECT lock_ledger()');
 }
 
 /**
@@ -31,8 +29,7 @@ export async function lockLedgerFor(tx: Transaction, patience: { ledger: number;
 const LOCK_LEDGER_FOR = prepared(
   'lock_ledger_for',
   // The order matters: a lock_timeout applies only to locks that are requested after it.
-  `SELECT set_config('lock_timeout', :ledger, true), pg_advisory_xact_lock_shared(${LEDGER}),
-          set_config('lock_timeout', :rows, true)`,
+  `SELECT set_config('lock_timeout', :ledger, true), lock_ledger(), set_config('lock_timeout', :rows, true)`,
 );
 
 /**
@@ -40,7 +37,7 @@ const LOCK_LEDGER_FOR = prepared(
  * transaction ends.
  */
 export async function lockLedgerWhole(tx: Transaction): Promise<void> {
-  await takeLock(tx, LEDGER);
+  await execute(tx, 'LOCK TABLE ledger_gate IN SHARE ROW EXCLUSIVE MODE');
 }
 
 /**
@@ -48,5 +45,5 @@ export async function lockLedgerWhole(tx: Transaction): Promise<void> {
  * to their commit.
  */
 export async function lockImporters(tx: Transaction): Promise<void> {
-  await takeLock(tx, IMPORTERS);
+  await takeLock(tx, LOCKS.importers);
 }

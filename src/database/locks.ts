@@ -7,7 +7,6 @@ import { execute, type Transaction } from './transaction.ts';
  */
 export const LOCKS = {
   migration: '7310::integer, 1::integer',
-  ledger: '7310::integer, 2::integer',
   importers: '7310::integer, 3::integer',
   payments: '7310::integer, 51::integer',
   reminders: '7310::integer, 61::integer',

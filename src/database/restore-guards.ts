@@ -12,7 +12,7 @@ export const alterGuards = (action: 'DISABLE' | 'ENABLE ALWAYS'): string => `
     FOR guard IN
       SELECT t.tgrelid::regclass AS target, t.tgname FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
       WHERE t.tgname IN ('fact_number', 'month_has_ended', 'erased_payload_is_not_needed', 'approval_by_an_approver',
-                         'personal_texts_kept', 'login_once')
+                         'personal_texts_kept', 'login_once', 'change_with_event')
         AND c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
     LOOP
       EXECUTE format('ALTER TABLE %s ${action} TRIGGER %I', guard.target, guard.tgname);

@@ -11,6 +11,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { partnerExists } from '../partners/clients.sql.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { changesBetween, fieldsOf, type Value } from '../people/field-changes.ts';
 import { readLastPosition } from './events.sql.ts';
 import { urlProblem } from './post.ts';
 import { keyCheck, requiredKey, secretOf, secretText } from './signature.ts';
@@ -83,10 +84,11 @@ export async function setWebhook(
     previousUntil: isNew ? null : before.previous_until,
     acknowledged: after ?? (isNew ? last : before.acknowledged),
   });
-  await recordChange(tx, context, 'webhook.set', partnerId, { url: withoutSecrets(url), after: after ?? null });
+  const details = { url: withoutSecrets(url), after: after ?? null };
+  const row = await recordChange(tx, context, 'webhook.set', partnerId, details, before);
   const { installation_id: installationId } = await readInstallation(tx);
   const secret = isNew ? secretText(secretOf(key, { installationId, partnerId, version })) : null;
-  return { ...(await webhookNamed(tx, partnerId)), secret };
+  return { ...webhookOf(row), secret };
 }
 
 /**
@@ -108,10 +110,10 @@ export async function rotateWebhook(tx: Transaction, context: WebhookContext, pa
     previousUntil: until,
     acknowledged: row.acknowledged,
   });
-  await recordChange(tx, context, 'webhook.rotate', partnerId, { previous_until: until });
+  const after = await recordChange(tx, context, 'webhook.rotate', partnerId, { previous_until: until }, row);
   const { installation_id: installationId } = await readInstallation(tx);
   const secret = secretText(secretOf(key, { installationId, partnerId, version }));
-  return { ...(await webhookNamed(tx, partnerId)), secret };
+  return { ...webhookOf(after), secret };
 }
 
 /**
@@ -136,8 +138,7 @@ export async function resumeWebhook(
     previousUntil: row.previous_until,
     acknowledged: after ?? row.acknowledged,
   });
-  await recordChange(tx, context, 'webhook.resume', partnerId, { after: after ?? null });
-  return webhookNamed(tx, partnerId);
+  return webhookOf(await recordChange(tx, context, 'webhook.resume', partnerId, { after: after ?? null }, row));
 }
 
 /** Stops sending. A webhook that is set later gets a new secret. */
@@ -149,7 +150,7 @@ export async function removeWebhook(
   await lockWebhook(tx, partnerId);
   const row = await rowNamed(tx, partnerId);
   await removeUrl(tx, partnerId);
-  await recordChange(tx, context, 'webhook.remove', partnerId, { acknowledged: row.acknowledged });
+  await recordChange(tx, context, 'webhook.remove', partnerId, { acknowledged: row.acknowledged }, row);
   return { partner_id: partnerId, removed: true };
 }
 
@@ -187,12 +188,29 @@ export function withoutSecrets(url: string): string {
   return /^https?:$/.test(protocol) ? `${origin}${pathname}` : `${protocol}…`;
 }
 
+/** Records a change with the changed fields, which the database demands. Returns the webhook after it. */
 async function recordChange(
   tx: Transaction,
   { actor, environment }: WebhookContext,
   action: string,
   subject: string,
   details: Record<string, unknown>,
-): Promise<void> {
-  await recordEvent(tx, actor, { action, subject, details, now: environment.now().toISO() });
+  before: WebhookRow | undefined,
+): Promise<WebhookRow> {
+  const [after] = (await readWebhooks(tx, subject)) as [WebhookRow];
+  const changes = changesBetween(fieldsFor(before), fieldsFor(after)).map((change) => ({
+    ...change,
+    ...{ old: withoutQuery(change.old), new: withoutQuery(change.new) },
+  }));
+  await recordEvent(tx, actor, { action, subject, details: { ...details, changes }, now: environment.now().toISO() });
+  return after;
 }
+
+function fieldsFor(row: WebhookRow | undefined) {
+  if (row === undefined) return fieldsOf({});
+  const { url, secret_version, key_check, acknowledged } = row;
+  return fieldsOf({ url, secret_version, key_check, acknowledged });
+}
+
+/** Leaves out the query of a URL, as withoutSecrets does. */
+const withoutQuery = (value: Value | null) => (typeof value === 'string' ? value.replace(/\?.*$/s, '') : value);

@@ -12,7 +12,6 @@ import { paymentRecord } from '../../src/actions/payment/record.ts';
 import { OutdatedPreview, previewAction, runAction } from '../../src/actions/run.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import type { Database } from '../../src/database/database.ts';
-import { LOCKS } from '../../src/database/locks.ts';
 import type { Transaction } from '../../src/database/transaction.ts';
 import { Amount } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
@@ -22,6 +21,7 @@ import { refusalOf } from '../close/refusal.ts';
 import { as, LEE, MARA, openApproving } from '../support/approving.ts';
 import { invite } from '../support/console.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
+import { LEDGER_LOCK } from '../support/locks.ts';
 import { type KeptWorld, openWorld, quote, reversal, type World } from '../support/world.ts';
 
 const SAM = 'sam@issuer.example';
@@ -187,7 +187,7 @@ describe('what was agreed on is computed once', () => {
     const count = (tx: Transaction): Transaction => ({
       ...tx,
       ask(statement) {
-        if (statement.text.includes(`pg_advisory_xact_lock(${LOCKS.ledger})`)) locks += 1;
+        if (statement.text === LEDGER_LOCK) locks += 1;
         return tx.ask(statement);
       },
     });

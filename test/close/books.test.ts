@@ -408,7 +408,7 @@ describe('a payment that is recorded while the books close', () => {
     for (let tries = 0; tries < 2000; tries += 1) {
       const [row] = await world.sql<{ waiting: number }>(
         `SELECT count(*)::int AS waiting FROM pg_locks JOIN pg_database b ON b.oid = database
-         WHERE datname = current_database() AND locktype = 'advisory' AND classid = 7310 AND NOT granted`,
+         WHERE datname = current_database() AND relation = 'ledger_gate'::regclass AND NOT granted`,
       );
       if ((row?.waiting ?? 0) > 0) return;
       await new Promise((resolve) => setTimeout(resolve, 5));

@@ -67,7 +67,7 @@ async function untilWaiting(count: number): Promise<void> {
   for (const deadline = Date.now() + 10_000; Date.now() < deadline; ) {
     const [row] = await world.sql<{ waiting: number }>(
       `SELECT count(*)::int AS waiting FROM pg_locks JOIN pg_database b ON b.oid = database
-       WHERE datname = current_database() AND locktype = 'advisory' AND classid = 7310 AND NOT granted`,
+       WHERE datname = current_database() AND relation = 'ledger_gate'::regclass AND NOT granted`,
     );
     if ((row?.waiting ?? 0) >= count) return;
     await wait(5);

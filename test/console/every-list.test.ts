@@ -14,6 +14,7 @@ import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { identify } from '../../src/people/users.ts';
 import { type Books, HARBOUR, inv, openBooks } from '../payments/books.ts';
 import { ADMINISTRATOR, invite, serveConsole, signedIn } from '../support/console.ts';
+import { withoutEvent } from '../support/guards.ts';
 import type { Served } from '../support/service.ts';
 import { quote, reversal } from '../support/world.ts';
 
@@ -80,8 +81,11 @@ beforeAll(async () => {
     );
   });
   await books.sql(
-    `INSERT INTO webhooks (partner_id, url, secret_version, key_check, acknowledged)
-     VALUES ('${HARBOUR}', 'https://partner.example/events', 1, 'x', 0)`,
+    withoutEvent(
+      'webhooks',
+      `INSERT INTO webhooks (partner_id, url, secret_version, key_check, acknowledged)
+       VALUES ('${HARBOUR}', 'https://partner.example/events', 1, 'x', 0)`,
+    ),
   );
   served = await serveConsole(books);
   await signedIn(served, await invite(books, 'mara@issuer.example', { roles: ['finance'] }));

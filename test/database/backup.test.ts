@@ -34,6 +34,7 @@ import { booksOf } from '../payments/books.ts';
 import { makeCheckout, stripePayment } from '../payments/stripe-events.ts';
 import { billThroughProcessor, sellThroughProcessor } from '../splits/processor-world.ts';
 import { makeDatabase } from '../support/databases.ts';
+import { withoutEvent } from '../support/guards.ts';
 import { pngLogo } from '../support/logos.ts';
 import { command, compiled, reckoner } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
@@ -123,8 +124,13 @@ async function tradeForThreeMonths(world: World): Promise<void> {
   await linkTwice(sql);
   await checkOut(sql);
   await new Publisher(world.database).publish(10_000);
-  await sql(`INSERT INTO webhooks (partner_id, url, secret_version, key_check, acknowledged)
-             VALUES ('p-1', 'https://partner.example/in', 1, '0123456789abcdef', 3)`);
+  await sql(
+    withoutEvent(
+      'webhooks',
+      `INSERT INTO webhooks (partner_id, url, secret_version, key_check, acknowledged)
+       VALUES ('p-1', 'https://partner.example/in', 1, '0123456789abcdef', 3)`,
+    ),
+  );
 }
 
 /** A payment of all that a partner owes at once, whose debit failed. */
@@ -700,8 +706,11 @@ describe("an older program's backup", () => {
     await database.asOwner((tx) => migrateTo(tx, OLDER));
     await sql(`INSERT INTO installation (environment) VALUES ('sandbox')`);
     await sql(
-      `INSERT INTO partners VALUES ('p-1', 'Harbour Lights', '1 Quay', '', 'New York', 'NY', '10004', 'US', 'Accounts',
+      withoutEvent(
+        'partners',
+        `INSERT INTO partners VALUES ('p-1', 'Harbour Lights', '1 Quay', '', 'New York', 'NY', '10004', 'US', 'Accounts',
          'ap@partner.example', '{}', 'USD', 'America/New_York', 30, '', '', '', NULL, 'none', DEFAULT, DEFAULT, DEFAULT, NULL, NULL, now())`,
+      ),
     );
     await sql(
       `INSERT INTO audit_events (occurred_at, action, subject, details, os_user, host, via)
@@ -713,8 +722,18 @@ describe("an older program's backup", () => {
          AS action (action, subject, details)`,
       [JSON.stringify({ changes: OLD_PARTNER.map(([field, value]) => ({ field, old: null, new: value })) })],
     );
-    await sql(`INSERT INTO partner_arrangements VALUES ('p-1', '0001-01', 'invoicing', NULL, NULL, NULL)`);
-    await sql(`INSERT INTO policies VALUES ('p-1', 'parking', 'Parking', 'insurance', 0.2, DEFAULT, NULL, NULL, NULL)`);
+    await sql(
+      withoutEvent(
+        'partner_arrangements',
+        `INSERT INTO partner_arrangements VALUES ('p-1', '0001-01', 'invoicing', NULL, NULL, NULL)`,
+      ),
+    );
+    await sql(
+      withoutEvent(
+        'policies',
+        `INSERT INTO policies VALUES ('p-1', 'parking', 'Parking', 'insurance', 0.2, DEFAULT, NULL, NULL, NULL)`,
+      ),
+    );
     await sql(
       `INSERT INTO ledger_rows (partner_id, posted_month, kind, quote_id, policy_id, currency, accepted_at, spot_price,
                             partner_cut, invoice_amount, time_zone, month, arrangement, recorded_at, event_id)

@@ -175,6 +175,101 @@ describe('with the roles of the script', () => {
     );
   });
 
+  /** The tables whose rows the program may change, and why. Any other change by it is refused. */
+  const MAY_UPDATE: Record<string, string> = {
+    ...{ partners: 'with an event', policies: 'with an event', partner_arrangements: 'with an event' },
+    ...{ webhooks: 'with an event, except the state of sending', presentation: 'until the first row' },
+    ledger_gate: 'only to lock it: its triggers refuse every statement',
+    emails: 'the state of an e-mail',
+    ...{ sessions: 'sign-ins', sign_in_links: 'sign-ins', sign_in_challenges: 'sign-ins', passkey_uses: 'sign-ins' },
+    ...{ partner_sessions: 'sign-ins', partner_sign_in_links: 'sign-ins', client_uses: 'the time of a call' },
+    ...{ failed_exchanges: 'counts', request_counts: 'counts', job_attention: 'what a job reported' },
+    ...{ audit_tasks: 'work in progress', link_checks: 'work in progress', payment_link_waits: 'work in progress' },
+    ...{ published_marks: 'work in progress', unallocated_balance_transactions: 'work in progress' },
+    ...{ account_months: 'sums of facts', partner_edges: 'sums of facts', running_lines: 'sums of facts' },
+  };
+  const MAY_DELETE: Record<string, string> = {
+    ...{ sessions: 'sign-ins', sign_in_links: 'sign-ins', sign_in_challenges: 'sign-ins' },
+    ...{ partner_sessions: 'sign-ins', partner_sign_in_links: 'sign-ins' },
+    ...{ failed_exchanges: 'counts', request_counts: 'counts', job_attention: 'what a job reported' },
+    ...{ audit_tasks: 'work in progress', link_checks: 'work in progress', payment_link_waits: 'work in progress' },
+    ...{ unallocated_balance_transactions: 'work in progress' },
+    ...{ partner_edges: 'sums of facts', running_lines: 'sums of facts' },
+    ...{ quotes: 'old offers', requotes: 'old offers', idempotency_keys: 'old keys', doubled_rows: 'of one import' },
+    job_runs: 'old runs, which a trigger judges',
+  };
+  const MAY_ERASE = ['erase_payloads', 'erase_texts'];
+
+  test('each role may do with each table and function what the page says, and nothing else', async () => {
+    await administrator('CREATE ROLE reckoner_nobody').catch(() => {});
+    const allowed = await administrator(
+      `SELECT role || ' ' || privilege AS may, array_agg(c.relname::text ORDER BY c.relname COLLATE "C") AS tables
+       FROM pg_class c
+       CROSS JOIN unnest(ARRAY['reckoner_runtime', 'reckoner_app', 'reckoner_reader', 'reckoner_nobody']) AS role
+       CROSS JOIN unnest(ARRAY['SELECT', 'INSERT', 'UPDATE', 'DELETE', 'TRUNCATE', 'REFERENCES', 'TRIGGER']) AS privilege
+       WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'v', 'p', 'm')
+         AND (has_table_privilege(role, c.oid, privilege)
+              OR privilege IN ('SELECT', 'INSERT', 'UPDATE') AND has_any_column_privilege(role, c.oid, privilege))
+       GROUP BY role, privilege`,
+    );
+    const may = Object.fromEntries(allowed.map(({ may: name, tables }) => [name, tables as string[]]));
+    const sorted = (tables: Record<string, string>) => Object.keys(tables).sort();
+    for (const role of ['reckoner_runtime', 'reckoner_app']) {
+      expect(may[`${role} UPDATE`]).toEqual(sorted(MAY_UPDATE));
+      expect(may[`${role} DELETE`]).toEqual(sorted(MAY_DELETE));
+    }
+    const others = Object.keys(may).filter((each) => !/(SELECT|_(app|runtime) (INSERT|UPDATE|DELETE))$/.test(each));
+    expect(others).toEqual([]);
+    expect(Object.keys(may).filter((each) => each.startsWith('reckoner_nobody'))).toEqual([]);
+    expect(may['reckoner_app INSERT']).not.toContain('schema_records');
+    expect(may['reckoner_app INSERT']).not.toContain('ledger_gate');
+    expect(may['reckoner_reader SELECT']?.length).toBeGreaterThan(200);
+
+    const definers = await administrator(
+      `SELECT proname::text AS name FROM pg_proc WHERE pronamespace = 'public'::regnamespace AND prosecdef ORDER BY 1`,
+    );
+    expect(definers.map(({ name }) => name)).toEqual(MAY_ERASE);
+    const called = await administrator(
+      `SELECT role, proname::text AS name FROM pg_proc p
+       CROSS JOIN unnest(ARRAY['reckoner_reader', 'reckoner_nobody']) AS role
+       WHERE pronamespace = 'public'::regnamespace AND has_function_privilege(role, p.oid, 'EXECUTE')
+         AND (role = 'reckoner_nobody' OR provolatile = 'v' OR prosecdef)`,
+    );
+    expect(called).toEqual([]);
+    await administrator('DROP ROLE reckoner_nobody');
+  });
+
+  const READING = ['ACCESS SHARE'];
+  const MODES = [
+    ...[...READING, 'ROW SHARE', 'ROW EXCLUSIVE', 'SHARE UPDATE EXCLUSIVE'],
+    ...['SHARE', 'SHARE ROW EXCLUSIVE', 'EXCLUSIVE', 'ACCESS EXCLUSIVE'],
+  ];
+  test.each(MODES)('the reader locks the ledger in no mode that stops anyone: %s', async (mode) => {
+    const lock = `BEGIN; LOCK TABLE ledger_gate IN ${mode} MODE; COMMIT`;
+    await asked(urlAs('reckoner_runtime'), lock);
+    const reading = asked(urlAs('reckoner_reader'), lock);
+    if (READING.includes(mode)) await reading;
+    else await expect(reading).rejects.toThrow('permission denied for table ledger_gate');
+  });
+
+  test.each([
+    ['writes nothing to the gate', 'UPDATE ledger_gate SET nothing = true', /append-only/],
+    ['adds nothing to the gate', 'INSERT INTO ledger_gate VALUES (NULL)', /permission denied/],
+    ['redirects no invoice', `UPDATE partners SET contact_email = 'evil@elsewhere.example'`, /no event/],
+    ['changes no rate', 'UPDATE policies SET partner_cut_rate = 0.99', /no event/],
+  ])('the runtime login %s', async (_, sql, refusal) => {
+    await expect(asked(urlAs('reckoner_runtime'), sql)).rejects.toThrow(refusal);
+  });
+
+  test('verify and doctor name a function that was opened to everybody', async () => {
+    await administrator('GRANT EXECUTE ON FUNCTION request_link_checks TO PUBLIC');
+    const verified = await as('reckoner_runtime', 'verify');
+    const doctor = await as('reckoner_runtime', 'doctor');
+    await administrator('REVOKE EXECUTE ON FUNCTION request_link_checks FROM PUBLIC');
+    for (const { stdout } of [verified, doctor]) expect(stdout).toContain('privileges on request_link_checks');
+    expect(verified.status).toBe(4);
+  });
+
   test('the script can be run again', async () => {
     await administrator(readFileSync(join(packageRoot, 'migrations', 'roles.sql'), 'utf8'));
     expect(await done('reckoner_runtime', 'verify')).toMatchObject({ differences: 0 });

@@ -4,11 +4,13 @@ import pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { closeMonths } from '../../src/close/run.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
+import { LOCKS } from '../../src/database/locks.ts';
 import { databaseFailure, execute, queryOne, sqlstate, type Transaction } from '../../src/database/transaction.ts';
 import { refuse } from '../../src/errors/refusals.ts';
 import { importRows } from '../../src/ledger/import.ts';
 import { inspect } from '../close/invariants.ts';
 import { startOver } from '../close/start-over.ts';
+import { LEDGER_LOCK } from '../support/locks.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
@@ -172,7 +174,7 @@ describe('an error that would come again is not retried', () => {
  * Runs an action of the program into a deadlock that it loses: somebody holds a table that the action needs and then asks for
  * a lock of the program's, with more patience than the action has.
  */
-async function sacrificed<Result>(table: string, lock: number, action: () => Promise<Result>): Promise<Result> {
+async function sacrificed<Result>(table: string, lock: string, action: () => Promise<Result>): Promise<Result> {
   const other = new pg.Client(world.databaseUrl);
   await other.connect();
   try {
@@ -183,7 +185,7 @@ async function sacrificed<Result>(table: string, lock: number, action: () => Pro
     const waiting = `SELECT FROM pg_locks l JOIN pg_database b ON b.oid = l.database
                      WHERE b.datname = current_database() AND l.relation = '${table}'::regclass AND NOT l.granted`;
     while ((await world.sql(waiting)).length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
-    await other.query(`SELECT pg_advisory_xact_lock(7310, $1)`, [lock]);
+    await other.query(lock);
     await other.query('COMMIT');
     return await acting;
   } finally {
@@ -200,7 +202,7 @@ describe('commands that lose a deadlock take effect once', () => {
 
   test('a close issues its documents once, numbered from one', async () => {
     await world.rows([quote()]);
-    expect(await sacrificed('emails', 2, () => closeMonths(database, world, {}))).toEqual(['2026-07']);
+    expect(await sacrificed('emails', LEDGER_LOCK, () => closeMonths(database, world, {}))).toEqual(['2026-07']);
     expect((await world.documents()).map(({ number }) => number)).toEqual(['INV-2026-000001']);
     expect((await inspect(world)).broken).toEqual({});
   });
@@ -217,7 +219,9 @@ describe('commands that lose a deadlock take effect once', () => {
       onProgress,
     };
     const importing = () => database.transaction((tx) => importRows(tx, [{ name, format: 'ndjson' }], options));
-    expect(await sacrificed('ledger_rows', 3, importing)).toMatchObject({ accepted: 2, duplicates: 0 });
+    expect(
+      await sacrificed('ledger_rows', `SELECT pg_advisory_xact_lock(${LOCKS.importers})`, importing),
+    ).toMatchObject({ accepted: 2, duplicates: 0 });
     expect(await world.sql(`SELECT count(*)::int FROM ledger_rows`)).toEqual([{ count: 2 }]);
     expect(bytes).toBe(2 * statSync(name).size);
   });

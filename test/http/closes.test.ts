@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { closeMonths } from '../../src/close/run.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
-import { untilLockAwaited } from '../support/locks.ts';
+import { LEDGER_LOCK, untilLockAwaited } from '../support/locks.ts';
 import { seeded } from '../support/random.ts';
 import { type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -77,7 +77,7 @@ test('if a close holds the ledger for too long, it answers 503 with Retry-After 
   const holder = new pg.Client(world.databaseUrl);
   await holder.connect();
   await holder.query('BEGIN');
-  await holder.query('SELECT pg_advisory_xact_lock(7310, 2)');
+  await holder.query(LEDGER_LOCK);
   const busy = await caller.get(`/api/v1/quote/${id}/accept`);
   expect(busy).toMatchObject({ status: 503, body: { code: 'ledger_busy' } });
   expect(busy.headers.get('retry-after')).toBe('5');

@@ -5,6 +5,7 @@ import { request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CALL_REFUSAL_CODES, type CallRefusalCode, httpStatusOf } from '../../src/errors/refusals.ts';
+import { LEDGER_LOCK } from '../support/locks.ts';
 import { type Answer, ask, type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import {
   openWorld,
@@ -320,7 +321,7 @@ const CASES: Record<
     run: async () => {
       const id = await quoteId();
       return world.database.transaction(async (tx) => {
-        await tx.knex.raw('SELECT pg_advisory_xact_lock(7310, 2)');
+        await tx.knex.raw(LEDGER_LOCK);
         return caller.get(`/api/v1/quote/${id}/accept`);
       });
     },

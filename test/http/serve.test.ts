@@ -10,6 +10,7 @@ import type { Credentials } from '../../src/partners/clients.ts';
 import { storeEvents } from '../../src/payments/processor-events/store.ts';
 import { makeLinks, stripePayment } from '../payments/stripe-events.ts';
 import { share } from '../splits/balance-transactions.ts';
+import { LEDGER_LOCK } from '../support/locks.ts';
 import { command, compiled, job } from '../support/program.ts';
 import { ask, callerWith, PRICED } from '../support/service.ts';
 import { startStripe } from '../support/stripe/stand-in.ts';
@@ -157,14 +158,14 @@ test('on a stop signal it finishes running requests and accepts no new ones', as
   const path = `/api/v1/quote/${made.body['quote_id']}/accept`;
   // The acceptance waits for the ledger while the process is asked to stop.
   const [answer, exit] = await world.database.transaction(async (tx) => {
-    await tx.knex.raw('SELECT pg_advisory_xact_lock(7310, 2)');
+    await tx.knex.raw(LEDGER_LOCK);
     const accepting = caller.get(path);
     await expect
       .poll(
         async () =>
           (
             await world.sql(
-              `SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE d.datname = current_database() AND locktype = 'advisory' AND NOT granted`,
+              `SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database WHERE d.datname = current_database() AND l.relation = 'ledger_gate'::regclass AND NOT granted`,
             )
           ).length,
       )

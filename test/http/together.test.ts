@@ -2,6 +2,7 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { revokeClient } from '../../src/partners/clients.ts';
+import { LEDGER_LOCK } from '../support/locks.ts';
 import { seeded } from '../support/random.ts';
 import { type Answer, type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
@@ -155,7 +156,7 @@ test('an acceptance that the database refuses fails alone, and succeeds once the
 
 test('if the database is lost, all get 503 and are accepted when they retry', async () => {
   const ids = await quotesOf(harbour, 20);
-  const release = await holding('SELECT pg_advisory_xact_lock(7310, 2)');
+  const release = await holding(LEDGER_LOCK);
   const answers = Promise.all(ids.map((id) => accepting(harbour, id)));
   await expect.poll(() => waitingForLedger()).toBeGreaterThan(0);
   // As when PostgreSQL restarts: those who wait are sent away.
@@ -163,7 +164,7 @@ test('if the database is lost, all get 503 and are accepted when they retry', as
     .poll(async () => {
       await world.sql(
         `SELECT pg_terminate_backend(l.pid) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-         WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted`,
+         WHERE d.datname = current_database() AND l.relation = 'ledger_gate'::regclass AND NOT l.granted`,
       );
       return Promise.race([answers.then(() => true), new Promise((resolve) => setTimeout(resolve, 50, false))]);
     })
@@ -182,7 +183,7 @@ test('while a close holds the ledger, repeated acceptances are answered at once,
   const caller = await patient.caller('p-1');
   const [fresh, [done = '', late = '']] = [await quotesOf(caller, 10), await quotesOf(caller, 2)];
   const first = await accepting(caller, done);
-  const release = await holding('SELECT pg_advisory_xact_lock(7310, 2)');
+  const release = await holding(LEDGER_LOCK);
   let told = 0;
   const waiting = Promise.all(
     fresh.map(async (id) => {
@@ -276,6 +277,6 @@ const waitingForLedger = async () =>
   (
     await world.sql(
       `SELECT FROM pg_locks l JOIN pg_database d ON d.oid = l.database
-       WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted`,
+       WHERE d.datname = current_database() AND l.relation = 'ledger_gate'::regclass AND NOT l.granted`,
     )
   ).length;

@@ -1,6 +1,7 @@
 /** Which month a row belongs to and which one it is billed in, and that neither moves once the row is recorded. */
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { untilLockAwaited } from '../support/locks.ts';
+import { LEDGER_LOCK, untilLockAwaited } from '../support/locks.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { ledger, size } from './ledger.ts';
 
@@ -96,13 +97,15 @@ describe('month and zone are facts of the row', () => {
 
   test('a partner may move while an import waits for a close', async () => {
     // The ledger's lock, as a close holds it.
-    await world.sql('SELECT pg_advisory_lock(7310, 2)');
+    const close = new pg.Client(world.databaseUrl);
+    await close.connect();
+    await close.query(`BEGIN; ${LEDGER_LOCK}`);
     const row = quote();
     const importing = world.rows([row]);
     await untilLockAwaited(world);
     const moving = world.partners([partner({ time_zone: 'Europe/Paris' })]);
     await untilLockAwaited(world, 2);
-    await world.sql('SELECT pg_advisory_unlock(7310, 2)');
+    await close.end();
     expect(await importing).toMatchObject({ accepted: 1 });
     expect(await moving).toMatchObject({ updated: 1 });
     expect(await ledger(world, row['quote_id'])).toMatchObject([{ time_zone: 'Asia/Tokyo', month: '2026-07' }]);

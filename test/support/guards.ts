@@ -13,3 +13,9 @@ const firing = (from: 'A' | 'O', to: 'A' | 'O') => `
 
 export const GUARDS_OFF = `${firing('A', 'O')} SET session_replication_role = replica;`;
 export const GUARDS_ON = `${firing('O', 'A')} SET session_replication_role = origin;`;
+
+/** A change of partners, policies or webhooks of which no event tells. */
+export const withoutEvent = (table: string, change: string): string => `
+  ALTER TABLE ${table} DISABLE TRIGGER change_with_event;
+  ${change};
+  ALTER TABLE ${table} ENABLE ALWAYS TRIGGER change_with_event;`;

@@ -10,3 +10,6 @@ export async function untilLockAwaited({ sql }: Pick<World, 'sql'>, sessions = 1
   const waiting = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
   while ((await sql(waiting)).length < sessions) await sleep(10);
 }
+
+/** Takes the ledger's lock as a close does. */
+export const LEDGER_LOCK = 'LOCK TABLE ledger_gate IN SHARE ROW EXCLUSIVE MODE';
