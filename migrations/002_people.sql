@@ -381,6 +381,8 @@ CREATE TABLE sessions (
   network text NOT NULL,
   browser text NOT NULL,
   created_at timestamptz NOT NULL,
+  -- When the user last proved who they are: at the sign-in, or earlier at the identity provider.
+  proved_at timestamptz NOT NULL,
   last_seen_at timestamptz NOT NULL,
   ends_at timestamptz NOT NULL,
   ended_at timestamptz,

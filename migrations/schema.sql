@@ -1,4 +1,4 @@
--- Facts: SHA-256 351c1238ed37a1b3fd7f184d3fd2f827b8c77462b417c3958e5b1f600b190243, without the role reckoner_app 46fc239675501b6687801f9184fb20808975928e614c0c60e07109179de8a2da
+-- Facts: SHA-256 88233f25c278978dd8da3e3623456156d8502227d4632e0a1a3cb9195daea3df, without the role reckoner_app ff8eabc24cab17dca4b84418cd4513d7713613194bbe3ba1fc2123a13c42b91a
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

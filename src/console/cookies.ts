@@ -104,4 +104,4 @@ export function refuseForeignForm(secret: string, token: unknown): void {
 
 /** Returns the page to open after signing in, which must be a page of the console. */
 export const pageToGoTo = (given: unknown): string =>
-  typeof given === 'string' && /^\/console\/(?!sign-in|sign-out)[\w\-./?=&%~:+,@]*$/.test(given) ? given : '/console';
+  typeof given === 'string' && /^\/console\/(?!sign-in|sign-out)[\w\-./?=&%~:+,@*]*$/.test(given) ? given : '/console';

@@ -18,13 +18,13 @@ import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { keepChallenge, takeChallenge } from '../people/challenges.ts';
 import { readCredential, readPasskeys } from '../people/passkeys.sql.ts';
-import { addPasskey, countUse, removePasskey } from '../people/passkeys.ts';
+import { addPasskey, countUse, removePasskeys } from '../people/passkeys.ts';
 import { isNamed, type Place, pageToGoTo, placeOf, readCookie, refuseOtherOrigin, setCookie } from './cookies.ts';
 import { idSent } from './form.tsx';
 import { type Access, jsonOf, type Routes } from './route.ts';
 import { begin, countRefused, openRoute } from './sign-in.tsx';
 
-const OWN: Access = { role: 'viewer', scope: 'partners' };
+const OWN: Access = { role: 'viewer', scope: 'partners', proof: '/console/account' };
 
 function hostOf(place: Place): string {
   if (isNamed(place)) return new URL(place.origin).hostname;
@@ -37,7 +37,7 @@ const assertion = z.strictObject({ to: z.string().max(2000).optional(), credenti
 
 export function addPasskeys({ call, action }: Routes, { environment, log }: Shared): void {
   call('/account/passkeys/options', OWN, async ({ user, place, reader, reply }, _body, transact) => {
-    const known = await transact((tx) => readPasskeys(tx, user.user_id));
+    const known = await transact((tx) => readPasskeys(tx, { userId: user.user_id }));
     const options = await generateRegistrationOptions({
       ...{ rpName: reader.issuer || 'Reckoner', rpID: hostOf(place) },
       ...{ userName: user.login, userDisplayName: user.name, userID: new TextEncoder().encode(`user-${user.user_id}`) },
@@ -70,7 +70,7 @@ export function addPasskeys({ call, action }: Routes, { environment, log }: Shar
   });
   action('/account/passkeys/remove', OWN, async ({ user, context }, fields, transact) => {
     const passkeyId = idSent(fields, 'passkey');
-    await transact((tx) => removePasskey(tx, context, { passkeyId, userId: user.user_id }));
+    await transact((tx) => removePasskeys(tx, context, { passkeyId, userId: user.user_id }));
     return { to: '/console/account' };
   });
 }

@@ -9,10 +9,9 @@ import { refuse } from '../errors/refusals.ts';
 import { networkOf } from '../http/limits.ts';
 import type { Shared } from '../http/shared.ts';
 import { thisProcess } from '../people/audit-events.ts';
-import type { User } from '../people/roles.ts';
-import { beginSession } from '../people/sessions.ts';
-import { readSignInLink, type SignInMethod, takeSignInLink } from '../people/sign-in.sql.ts';
-import { isNamed, pageToGoTo, placeOf, refuseOtherOrigin, setCookie } from './cookies.ts';
+import { beginSession, type SignInGiven } from '../people/sessions.ts';
+import { readSignInLink, takeSignInLink } from '../people/sign-in.sql.ts';
+import { isNamed, pageToGoTo, placeOf, readCookie, refuseOtherOrigin, setCookie } from './cookies.ts';
 import { outerPage } from './page.tsx';
 import { outerOf } from './problem.tsx';
 import { settingsNow } from './route.ts';
@@ -27,12 +26,20 @@ export const openRoute = ({ limits }: Shared) => ({
 
 export function addSignIn(app: FastifyInstance, shared: Shared): void {
   const { database, environment } = shared;
-  app.get<{ Querystring: { to?: string } }>('/sign-in', openRoute(shared), async (request, reply) => {
+  app.get<{ Querystring: { to?: string; again?: string } }>('/sign-in', openRoute(shared), async (request, reply) => {
     const place = placeOf(shared, request);
-    const to = pageToGoTo(request.query.to);
+    const { to, again } = request.query;
     const html = outerPage(
-      { ...outerOf(shared, request), title: 'Sign in', script: 'passkeys.js' },
-      <Ways to={to} passkeys={isNamed(place)} provider={settingsNow(shared).console.oidc !== null} />,
+      { ...outerOf(shared, request), title: again ? 'Sign in again' : 'Sign in', script: 'passkeys.js' },
+      <>
+        {again && <p>This needs a sign-in of the last five minutes. You then return to the page.</p>}
+        <Ways
+          to={pageToGoTo(to)}
+          again={again !== undefined}
+          passkeys={isNamed(place)}
+          provider={settingsNow(shared).console.oidc !== null}
+        />
+      </>,
     );
     return reply.type('text/html; charset=utf-8').send(html);
   });
@@ -73,11 +80,19 @@ export const OneButton = ({ name, children }: { name: string; children: Componen
   </form>
 );
 
-const Ways = ({ to, passkeys, provider }: { to: string; passkeys: boolean; provider: boolean }) => (
+const Ways = ({
+  to,
+  again,
+  passkeys,
+  provider,
+}: Readonly<Record<'again' | 'passkeys' | 'provider', boolean>> & { to: string }) => (
   <>
     {provider && (
       <p>
-        <a class="button main" href={`/console/sign-in/provider?to=${encodeURIComponent(to)}`}>
+        <a
+          class="button main"
+          href={`/console/sign-in/provider?to=${encodeURIComponent(to)}${again ? '&again=1' : ''}`}
+        >
           Sign in with your organization
         </a>
       </p>
@@ -109,16 +124,14 @@ export async function countRefused({ limits, security }: Shared, { ip }: Fastify
 }
 
 /** Starts a session and returns the secret for its cookie. */
-export const begin = (
-  tx: Transaction,
-  shared: Shared,
-  request: FastifyRequest,
-  given: { user: User; method: SignInMethod },
-): Promise<string> =>
+export const begin = (tx: Transaction, shared: Shared, request: FastifyRequest, given: SignInGiven): Promise<string> =>
   beginSession(
     tx,
     { environment: shared.environment, settings: settingsNow(shared), actor: thisProcess('http') },
-    { ...given, network: networkOf(request.ip), browser: request.headers['user-agent'] ?? '' },
+    {
+      ...{ ...given, network: networkOf(request.ip), browser: request.headers['user-agent'] ?? '' },
+      replaces: readCookie(request, placeOf(shared, request), 'reckoner'),
+    },
   );
 
 export function signIn(

@@ -28,7 +28,10 @@ export const deleteChallenge = (
     given,
   );
 
-/** Inserts a session and deletes sessions that ended before `forgetBefore`. */
+/**
+ * Inserts a session, ends the one that it replaces in the same browser, and deletes sessions that ended before
+ * `forgetBefore`.
+ */
 export const insertSession = (
   tx: Transaction,
   given: {
@@ -38,6 +41,8 @@ export const insertSession = (
     network: string;
     browser: string;
     now: string;
+    provedAt: string;
+    replacesSha256: string | null;
     endsAt: string;
     eventId: number;
     forgetBefore: string;
@@ -45,10 +50,13 @@ export const insertSession = (
 ): Promise<number> =>
   execute(
     tx,
-    `WITH old AS (DELETE FROM sessions WHERE ends_at < :forgetBefore::timestamptz)
-     INSERT INTO sessions (sha256, user_id, method, network, browser, created_at, last_seen_at, ends_at, event_id)
-     VALUES (:sha256, :userId, :method, :network, :browser, :now::timestamptz, :now::timestamptz, :endsAt::timestamptz,
-             :eventId)`,
+    `WITH old AS (DELETE FROM sessions WHERE ends_at < :forgetBefore::timestamptz),
+     replaced AS (UPDATE sessions SET ended_at = :now::timestamptz
+                  WHERE sha256 = :replacesSha256 AND ended_at IS NULL AND ends_at >= :forgetBefore::timestamptz)
+     INSERT INTO sessions (sha256, user_id, method, network, browser, created_at, proved_at, last_seen_at, ends_at,
+                           event_id)
+     VALUES (:sha256, :userId, :method, :network, :browser, :now::timestamptz, :provedAt::timestamptz,
+             :now::timestamptz, :endsAt::timestamptz, :eventId)`,
     given,
   );
 
@@ -86,8 +94,8 @@ export interface Session {
   readonly session_id: number;
   readonly user: User;
   readonly method: SignInMethod;
+  readonly proved_at: string;
   readonly last_seen_at: string;
-  readonly ends_at: string;
 }
 
 export interface ListedSession {
@@ -111,14 +119,14 @@ export async function readSession(
   if (!SECRET.test(secret)) return undefined;
   const rows = await query<Omit<Session, 'user'> & User>(
     tx,
-    `SELECT s.session_id, s.method, s.last_seen_at, s.ends_at, ${USER}
+    `SELECT s.session_id, s.method, s.proved_at, s.last_seen_at, ${USER}
      FROM sessions s JOIN active_users u USING (user_id) WHERE s.sha256 = :sha256 AND ${LIVE}`,
     { ...given, sha256: hashOf(secret) },
   );
   const [row] = rows;
   if (row === undefined) return undefined;
-  const { session_id, method, last_seen_at, ends_at, ...user } = row;
-  return { session_id, method, last_seen_at, ends_at, user };
+  const { session_id, method, proved_at, last_seen_at, ...user } = row;
+  return { session_id, method, proved_at, last_seen_at, user };
 }
 
 export async function touchSession(tx: Transaction, given: { sessionId: number; now: string }): Promise<void> {

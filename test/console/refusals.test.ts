@@ -57,6 +57,13 @@ const CASES: Record<ConsoleRefusalCode, { says: RegExp; run: () => Promise<Page>
       return new Browser(own.url).get('/console/sign-in').finally(own.end);
     },
   },
+  proof_needed: {
+    says: /Nothing was changed: this needs a sign-in of the last five minutes/,
+    async run() {
+      world.at(world.environment.now().plus({ minutes: 6 }).toISO());
+      return browser.json('/console/account/passkeys', {});
+    },
+  },
   page_unknown: { says: /Page not found/, run: () => browser.get('/console/nothing') },
 };
 
