@@ -2,6 +2,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { User } from './roles.ts';
 import { USER } from './users.sql.ts';
 
+/** Inserts one row, or none if the credential is known, also of another user. */
 export const insertPasskey = (
   tx: Transaction,
   given: {
@@ -18,7 +19,8 @@ export const insertPasskey = (
     tx,
     `WITH added AS (
        INSERT INTO passkeys (user_id, credential_id, public_key, name, recorded_at, event_id)
-       VALUES (:userId, :credentialId, :publicKey::bytea, :name, :now::timestamptz, :eventId) RETURNING passkey_id
+       VALUES (:userId, :credentialId, :publicKey::bytea, :name, :now::timestamptz, :eventId)
+       ON CONFLICT ON CONSTRAINT passkey_once DO NOTHING RETURNING passkey_id
      ) INSERT INTO passkey_uses (passkey_id, counter, used_at)
      SELECT passkey_id, :counter, :now::timestamptz FROM added`,
     given,

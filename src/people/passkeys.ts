@@ -21,7 +21,8 @@ export async function addPasskey(
   };
   const eventId = await recordEvent(tx, actor, event);
   const publicKey = Buffer.from(given.publicKey);
-  await insertPasskey(tx, { userId: user.user_id, credentialId, publicKey, counter, name, now, eventId });
+  const added = await insertPasskey(tx, { userId: user.user_id, credentialId, publicKey, counter, name, now, eventId });
+  if (added !== 1) throw refuse('passkey_refused', { reason: 'it has been registered here before' });
 }
 
 /**

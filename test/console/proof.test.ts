@@ -23,8 +23,7 @@ beforeEach(() => world.at('2026-08-01T10:00:00Z'));
 
 const asAdministrator = async (login = ADMINISTRATOR): Promise<Browser> =>
   signedIn(served, await invite(world, login, { roles: ['administrator'] }));
-const isUser = async (login: string) =>
-  (await world.database.reading((tx) => readActiveUser(tx, login))) !== undefined;
+const isUser = async (login: string) => (await world.database.reading((tx) => readActiveUser(tx, login))) !== undefined;
 const contextOf = (login: string) =>
   world.database.reading(async (tx) => ({
     ...world,
