@@ -6,7 +6,7 @@ import { endSession, liveAt } from '../people/sessions.ts';
 import { type ListedSession, readSessions, type Session } from '../people/sign-in.sql.ts';
 import { signOutUser } from '../people/users.ts';
 import { plural } from '../text.ts';
-import { isNamed, type Place, setCookie, setKeys, setTheme, THEMES, type Theme } from './cookies.ts';
+import { endCookie, isNamed, type Place, setKeys, setTheme, THEMES, type Theme } from './cookies.ts';
 import { Form, idSent } from './form.tsx';
 import { Card, Chip, DataTable, Instant } from './kit.tsx';
 import type { Screen } from './page.tsx';
@@ -56,7 +56,7 @@ export function addAccount({ screen, action }: Routes): void {
 const EVERYWHERE = '/account/sign-out-everywhere';
 
 function left({ method }: Session, place: Place, reply: FastifyReply): { to: string } {
-  setCookie(reply, place, 'reckoner', null);
+  endCookie(reply, place, 'reckoner');
   return { to: method === 'provider' ? '/console/sign-in/provider/left' : '/console/sign-in' };
 }
 

@@ -323,6 +323,7 @@ describe('in production', () => {
     ['a loopback address of IPv6', 'https://[::1]/in', 'is not a public address'],
     ['an IPv4 address in an IPv6 one', 'https://[::ffff:10.0.0.1]/in', 'is not a public address'],
     ['no URL', 'partner', 'is not a URL such as https://partner.example/events'],
+    ['a URL without a host', 'https:///etc/passwd', 'is not a URL such as https://partner.example/events'],
   ])('events do not go to %s', (_, url, reason) => {
     expect(urlProblem(url, true)).toBe(reason);
   });
@@ -337,6 +338,16 @@ describe('in production', () => {
     }
     const others = ['0.0.0.0', '100.64.0.1', '172.31.0.1', '192.168.1.1', '198.18.0.1', '224.0.0.1', '255.255.255.255'];
     const sixes = ['::', 'fe80::1', 'fc00::1', 'ff02::1', '64:ff9b::a00:1', '2002:a00:1::', '2001:db8::1', '2001::1'];
+    sixes.push(
+      '2001:2::1',
+      '2001:10::1',
+      '2001:20::1',
+      '3fff::1',
+      '5f00::1',
+      '100::1',
+      '64:ff9b:1::1',
+      '::ffff:10.0.0.1',
+    );
     for (const address of [...others, ...sixes, 'no address'])
       expect([address, isPublicAddress(address)]).toEqual([address, false]);
     for (const address of ['8.8.8.8', '172.32.0.1', '2606:4700::1111']) expect(isPublicAddress(address)).toBe(true);
