@@ -1,4 +1,4 @@
--- Facts: SHA-256 88233f25c278978dd8da3e3623456156d8502227d4632e0a1a3cb9195daea3df, without the role reckoner_app ff8eabc24cab17dca4b84418cd4513d7713613194bbe3ba1fc2123a13c42b91a
+-- Facts: SHA-256 a918ce9a01f187fd93d3d957f4cee34b4bc88ba1926846bca68082376df1b666, without the role reckoner_app ba2f45252b21a882c713860a7704eb38497e9076a8de3ba5302120c4cc9d12ce
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

@@ -19,6 +19,7 @@ interface EmailToQueue {
   readonly credit_refund_id?: number;
   readonly checkpoint_size?: number;
   readonly approval_request_id?: number;
+  readonly user_event_id?: number;
   /** The event that the e-mail reports. If omitted, the event that the caller states for all of the e-mails. */
   readonly event_id?: number;
   /** The beginning of the Message-ID. */
@@ -34,19 +35,19 @@ export async function queueEmails(
   return query(
     tx,
     `INSERT INTO emails (
-       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id, preliminary,
-       message_id, status, queued_at, event_id)
+       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id,
+       user_event_id, preliminary, message_id, status, queued_at, event_id)
      SELECT q.kind, q.partner_id, q.month, q.day, q.payment_id, q.credit_refund_id, q.checkpoint_size,
-            q.approval_request_id, coalesce(q.preliminary, false),
+            q.approval_request_id, q.user_event_id, coalesce(q.preliminary, false),
             format('<%s.%s@%s>', q.name, i.installation_id, :mailDomain::text), 'queued', :now::timestamptz,
             coalesce(q.event_id, :eventId::bigint)
      FROM json_to_recordset(:emails::json) AS q (kind text, partner_id text, month text, day date, payment_id bigint,
-       credit_refund_id bigint, checkpoint_size bigint, approval_request_id bigint, preliminary boolean,
-       event_id bigint, name text)
+       credit_refund_id bigint, checkpoint_size bigint, approval_request_id bigint, user_event_id bigint,
+       preliminary boolean, event_id bigint, name text)
      CROSS JOIN installation i
      ON CONFLICT DO NOTHING
      RETURNING email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size,
-               approval_request_id, preliminary, addressed_to`,
+               approval_request_id, user_event_id, preliminary, addressed_to`,
     { ...facts, emails: JSON.stringify(emails) },
   );
 }
@@ -61,7 +62,7 @@ export function readOtherEmail(tx: Transaction, emailId: number): Promise<EmailS
   return queryOne(
     tx,
     `SELECT ${EMAIL_STATE}, e.kind, e.document_id, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
-            e.checkpoint_size, e.approval_request_id, e.preliminary, e.addressed_to
+            e.checkpoint_size, e.approval_request_id, e.user_event_id, e.preliminary, e.addressed_to
      FROM emails e WHERE e.email_id = :emailId`,
     { emailId },
   );
@@ -367,9 +368,9 @@ export async function readLatest(tx: Transaction, emailId: number): Promise<numb
     tx,
     `SELECT max(l.email_id) AS email_id FROM emails e JOIN latest_other_emails l
        ON (l.kind, l.partner_id, l.month, l.day, l.payment_id, l.credit_refund_id, l.checkpoint_size,
-           l.approval_request_id)
+           l.approval_request_id, l.user_event_id)
           IS NOT DISTINCT FROM (e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
-                                e.checkpoint_size, e.approval_request_id)
+                                e.checkpoint_size, e.approval_request_id, e.user_event_id)
      WHERE e.email_id = :emailId`,
     { emailId },
   );
@@ -394,17 +395,17 @@ export function insertRepetitions(
   return query(
     tx,
     `INSERT INTO emails (
-       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id, preliminary,
-       asked_for, addressed_to, event_id, message_id, status, queued_at)
+       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id,
+       user_event_id, preliminary, asked_for, addressed_to, event_id, message_id, status, queued_at)
      SELECT e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id, e.checkpoint_size,
-            e.approval_request_id, e.preliminary,
+            e.approval_request_id, e.user_event_id, e.preliminary,
             :askedFor::text, :to::text, :eventId::bigint,
             format('<%s.again-%s.%s@%s>', e.kind, e.email_id, i.installation_id, :mailDomain::text), 'queued',
             :now::timestamptz
      FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds::bigint[])
      ON CONFLICT DO NOTHING
      RETURNING email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size,
-               approval_request_id, preliminary, addressed_to`,
+               approval_request_id, user_event_id, preliminary, addressed_to`,
     given,
   );
 }

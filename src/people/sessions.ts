@@ -10,7 +10,7 @@ import { type Actor, type ActorContext, type Installation, recordEvent } from '.
 import type { User } from './roles.ts';
 import { hashOf, newSecret } from './secrets.ts';
 import type { Session, SignInMethod } from './sign-in.sql.ts';
-import { endSessionNumbered, insertSession } from './sign-in.sql.ts';
+import { endSessionNumbered, insertSession, isElsewhere } from './sign-in.sql.ts';
 
 const KEPT_DAYS = 30;
 
@@ -34,7 +34,8 @@ export async function beginSession(
   const now = at.toISO();
   const { user, method, network, provedAt = at, replaces } = given;
   const own: Actor = { ...actor, claimedBy: user.login, via: 'console', user };
-  const details = { method, network };
+  const elsewhere = await isElsewhere(tx, { userId: user.user_id, network });
+  const details = { method, network, ...(elsewhere && { elsewhere }) };
   const eventId = await recordEvent(tx, own, { action: 'user.sign_in', subject: user.login, details, now });
   const secret = newSecret();
   await insertSession(tx, {

@@ -60,6 +60,17 @@ export const insertSession = (
     given,
   );
 
+/** True if the user has signed in before, but not from this network. */
+export async function isElsewhere(tx: Transaction, given: { userId: number; network: string }): Promise<boolean> {
+  const { elsewhere } = await queryOne<{ elsewhere: boolean | null }>(
+    tx,
+    `SELECT bool_and(personal(details->>'network') <> :network) AS elsewhere FROM audit_events
+     WHERE user_id = :userId AND action = 'user.sign_in'`,
+    given,
+  );
+  return elsewhere === true;
+}
+
 /** Ends one session and returns its user. If `userId` is null, the session may belong to any user. */
 export const endSessionNumbered = (
   tx: Transaction,
