@@ -130,7 +130,7 @@ async function mailLink(
 }
 
 const urlOf = ({ settings }: Pick<ActionContext, 'settings'>, { link }: InvitedUser): string =>
-  `${publicAddress(settings)}/console/sign-in/${link.secret}`;
+  `${publicAddress(settings)}/console/sign-in#${link.secret}`;
 
 function linkReport(
   context: ActionContext,

@@ -4,6 +4,8 @@
  */
 import { CLAIMED, type DueItems, itemHash } from '../database/claims.ts';
 import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { mailDomain } from '../documents/issue/context.ts';
+import type { Installation } from '../people/audit-events.ts';
 import type { EmailState, EmailSubject } from './email.ts';
 import type { OtherEmailKind } from './kinds.ts';
 
@@ -30,7 +32,8 @@ interface EmailToQueue {
 export async function queueEmails(
   tx: Transaction,
   emails: readonly EmailToQueue[],
-  facts: { readonly now: string; readonly eventId: number | null; readonly mailDomain: string },
+  { environment, settings }: Installation,
+  eventId: number | null = null,
 ): Promise<EmailSubject[]> {
   return query(
     tx,
@@ -48,7 +51,7 @@ export async function queueEmails(
      ON CONFLICT DO NOTHING
      RETURNING email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size,
                approval_request_id, user_event_id, preliminary, addressed_to`,
-    { ...facts, emails: JSON.stringify(emails) },
+    { now: environment.now().toISO(), mailDomain: mailDomain(settings), eventId, emails: JSON.stringify(emails) },
   );
 }
 

@@ -8,7 +8,7 @@ import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type Locale, localeOf } from '../documents/locale.ts';
 import type { EmailComposer } from '../mail/email.ts';
-import { issuerView } from '../mail/issuer-view.ts';
+import { letterView } from '../mail/issuer-view.ts';
 import type { Attachment } from '../mail/message.ts';
 import { oneLine } from '../mail/text.ts';
 import { Amount } from '../money.ts';
@@ -70,8 +70,7 @@ export const reminderEmail: EmailComposer = {
       to: { name, address },
       cc,
       content: templates.render('reminder', {
-        sandbox: environment.name === 'sandbox',
-        issuer: issuerView(settings.issuer),
+        ...letterView({ environment, settings }),
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
         isFamily,

@@ -184,32 +184,19 @@ export const readSessions = (
     { ...given, login: given.login === null ? null : loginOf(given.login) },
   );
 
-export async function readSignInLink(
+/** Uses a link and returns its user. Of two concurrent uses, only one gets the user. */
+export async function takeSignInLink(
   tx: Transaction,
   given: { secret: string; now: string },
 ): Promise<User | undefined> {
   if (!SECRET.test(given.secret)) return undefined;
   const rows = await query<User>(
     tx,
-    `SELECT ${USER}
-     FROM sign_in_links l JOIN active_users u USING (user_id)
-     WHERE l.sha256 = :sha256 AND l.used_at IS NULL AND l.expires_at > :now::timestamptz`,
+    `WITH used AS (
+       UPDATE sign_in_links SET used_at = :now::timestamptz
+       WHERE sha256 = :sha256 AND used_at IS NULL AND expires_at > :now::timestamptz RETURNING user_id)
+     SELECT ${USER} FROM used JOIN active_users u USING (user_id)`,
     { sha256: hashOf(given.secret), now: given.now },
   );
   return rows[0];
-}
-
-/** Uses a link and returns its user. Of two concurrent uses, only one gets the user. */
-export async function takeSignInLink(
-  tx: Transaction,
-  given: { secret: string; now: string },
-): Promise<User | undefined> {
-  const user = await readSignInLink(tx, given);
-  if (user === undefined) return undefined;
-  const used = await execute(
-    tx,
-    `UPDATE sign_in_links SET used_at = :now::timestamptz WHERE sha256 = :sha256 AND used_at IS NULL`,
-    { sha256: hashOf(given.secret), now: given.now },
-  );
-  return used === 1 ? user : undefined;
 }

@@ -23,7 +23,7 @@ afterAll(async () => {
 const CASES: Record<ConsoleRefusalCode, { says: RegExp; run: () => Promise<Page> }> = {
   sign_in_link_invalid: {
     says: /was used, has expired or was replaced/,
-    run: () => new Browser(served.url).post(`/console/sign-in/${'x'.repeat(43)}`),
+    run: () => new Browser(served.url).post(`/console/sign-in#${'x'.repeat(43)}`),
   },
   sign_in_refused: {
     says: /the identity provider does not answer/,

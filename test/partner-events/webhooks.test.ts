@@ -187,6 +187,28 @@ print(any(hmac.compare_digest(expected, each) for each in given["headers"]["webh
   });
 });
 
+test('a new signing key overlaps with the previous one, until each partner has its new secret', async () => {
+  const { secret: old } = await set();
+  await happen(1);
+  const rotated = { ...world.environment, webhookKey: `${KEY}-another`, webhookKeyBefore: KEY };
+  world.environment = rotated;
+  await send();
+  const { secret } = await world.database.transaction((tx) => rotateWebhook(tx, context(), 'p-1'));
+  await happen(1);
+  await send();
+  const signed = (by: string | null) => receiver.received.map((request) => isSignedWith(by as string, request, now()));
+  expect([signed(old), signed(secret)]).toEqual([
+    [true, true],
+    [false, true],
+  ]);
+  // The previous key is removed after the overlap.
+  world.at(world.environment.now().plus({ hours: 25 }).toISO());
+  world.environment = { ...rotated, now: world.environment.now, webhookKeyBefore: undefined };
+  await happen(1);
+  await send();
+  expect([signed(old)[2], signed(secret)[2]]).toEqual([false, true]);
+});
+
 describe('a failure', () => {
   test.each<[what: string, answer: ReturnType<Receiver['answer']>, says: string]>([
     ['an error', 500, 'it answered 500'],

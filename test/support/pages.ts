@@ -51,7 +51,7 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
 /** Signs in with a one-time link. */
 export async function signIn(page: Page, link: string, to: RegExp): Promise<void> {
   await page.goto(link);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL(to);
 }
 

@@ -2,9 +2,8 @@
  * The notice to a user of a new passkey, of a sign-in link that an administrator made, and of a sign-in from a network
  * that the user has not signed in from before. The queue is filled later, so no e-mail delays a sign-in.
  */
-import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer } from '../../mail/email.ts';
-import { issuerView } from '../../mail/issuer-view.ts';
+import { letterView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
 import { minuteOf } from '../../text.ts';
@@ -28,7 +27,7 @@ export const securityNoticeEmail: EmailComposer = {
       ...({ kind: 'security_notice', user_event_id: event_id, event_id } as const),
       name: `security-notice.${event_id}`,
     }));
-    await queueEmails(tx, emails, { now: now.toISO(), eventId: null, mailDomain: mailDomain(settings) });
+    await queueEmails(tx, emails, { environment, settings });
   },
   async compose(tx, { user_event_id: eventId }, { environment, settings }, templates) {
     const [event] = await readUserEvents(tx, { eventId });
@@ -37,7 +36,7 @@ export const securityNoticeEmail: EmailComposer = {
     return {
       ...{ to: { name, address: login }, cc: [], attachments: [] },
       content: templates.render('security_notice', {
-        ...{ sandbox: environment.name === 'sandbox', issuer: issuerView(settings.issuer), name: oneLine(name) },
+        ...{ ...letterView({ environment, settings }), name: oneLine(name) },
         ...{ what: WHAT[action] ?? action, detail: oneLine(detail), at: minuteOf(occurred_at) },
       }),
     };
