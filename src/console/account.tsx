@@ -5,7 +5,6 @@ import { rolesInWords, scopeOf } from '../people/roles.ts';
 import { endSession, liveAt } from '../people/sessions.ts';
 import { type ListedSession, readSessions, type Session } from '../people/sign-in.sql.ts';
 import { signOutUser } from '../people/users.ts';
-import { plural } from '../text.ts';
 import { endCookie, isNamed, type Place, setKeys, setTheme, THEMES, type Theme } from './cookies.ts';
 import { Form, idSent } from './form.tsx';
 import { Card, Chip, DataTable, Instant } from './kit.tsx';
@@ -82,10 +81,7 @@ function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
       <div class="stack">
         <Card
           title="Signed in"
-          note={
-            passkeys.length > 0 &&
-            `Signing out everywhere leaves your ${plural(passkeys.length, 'passkey')}, unless you end ${passkeys.length === 1 ? 'it' : 'them'} too.`
-          }
+          note={`Passkeys that stay after signing out everywhere: ${passkeys.length}.`}
           flush
           actions={
             <Form action={`/console${EVERYWHERE}`} token={reader.formToken} boost={false}>

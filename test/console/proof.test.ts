@@ -117,7 +117,7 @@ describe('signing out everywhere', () => {
     await givePasskey(login, 'Laptop');
     await givePasskey(login, 'Phone');
     const account = wordsOf(await browser.get('/console/account'));
-    expect(account).toContain('Signing out everywhere leaves your 2 passkeys, unless you end them too.');
+    expect(account).toContain('Passkeys that stay after signing out everywhere: 2.');
     expect((await browser.post('/console/account/sign-out-everywhere')).status).toBe(303);
     expect(await passkeysLeft(login)).toEqual(['Laptop', 'Phone']);
     const again = await signedIn(served, await invite(world, login));
