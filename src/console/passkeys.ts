@@ -151,7 +151,7 @@ async function verifying<Result>(
 ): Promise<Result> {
   try {
     const { crossOrigin, topOrigin } = JSON.parse(Buffer.from(said, 'base64url').toString()) ?? {};
-    if (crossOrigin === true || topOrigin !== undefined) throw new Error('the answer is of a cross-origin frame');
+    if (crossOrigin === true || topOrigin !== undefined) throw new Error('another site framed the page');
     return await work();
   } catch (error) {
     log.warn({ reason: reasonOf(error) }, 'passkey refused');

@@ -38,7 +38,7 @@ export function toneOf(level: number, levels: readonly number[]): Tone {
 export const reminderEmail: EmailComposer = {
   kind: 'reminder',
   async compose(tx, email, context, templates) {
-    const { environment, settings } = context;
+    const { settings } = context;
     const partnerId = email.partner_id as string;
     const day = todayOf(context);
     const rows = await readDebts(tx, { settings, day, partnerId });
@@ -70,7 +70,7 @@ export const reminderEmail: EmailComposer = {
       to: { name, address },
       cc,
       content: templates.render('reminder', {
-        ...letterView({ environment, settings }),
+        ...letterView(context),
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
         isFamily,

@@ -69,7 +69,8 @@ export const readPasskeys = (
     tx,
     `SELECT p.passkey_id, p.credential_id, personal(p.name) AS name, p.recorded_at, c.used_at, u.login
      FROM passkeys p JOIN active_users u USING (user_id) LEFT JOIN passkey_uses c USING (passkey_id)
-     WHERE (:passkeyId::bigint IS NULL OR p.passkey_id = :passkeyId) AND (:userId::bigint IS NULL OR p.user_id = :userId)
+     WHERE (:passkeyId::bigint IS NULL OR p.passkey_id = :passkeyId)
+       AND (:userId::bigint IS NULL OR p.user_id = :userId)
        AND NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)
      ORDER BY u.login, p.passkey_id`,
     { passkeyId, userId },

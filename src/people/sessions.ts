@@ -17,7 +17,7 @@ const KEPT_DAYS = 30;
 export interface SignInGiven {
   readonly user: User;
   readonly method: SignInMethod;
-  /** When the identity provider authenticated the user, if it says so. */
+  /** The claim `auth_time` of an identity provider. */
   readonly provedAt?: DateTime<true> | undefined;
 }
 

@@ -107,7 +107,7 @@ describe('a passkey', () => {
 
 test('an answer that nobody asked for is refused, and so is one from another site', async () => {
   const plain = new Plain(url);
-  const credential = { id: 'x'.repeat(22), response: {} };
+  const credential = { id: 'x'.repeat(22), response: { clientDataJSON: 'e30' } };
   const answer = await plain.json('/console/sign-in/passkey', { credential });
   expect([answer.status, answer.text.includes('it arrived too late')]).toEqual([403, true]);
   await plain.json('/console/sign-in/passkey/options', {});

@@ -118,7 +118,7 @@ const viewOf = (request: RequestRow, { environment, settings }: ActorContext) =>
 
 async function queueOnce(
   tx: Transaction,
-  { environment, settings }: ActorContext,
+  context: ActorContext,
   kind: OtherEmailKind,
   due: readonly DueApproval[],
 ): Promise<void> {
@@ -126,5 +126,5 @@ async function queueOnce(
   const emails = due.map(({ request_id, event_id }) => ({
     ...{ kind, approval_request_id: request_id, event_id, name: `${kind.replace('_', '-')}.${request_id}` },
   }));
-  await queueEmails(tx, emails, { environment, settings });
+  await queueEmails(tx, emails, context);
 }

@@ -52,7 +52,7 @@ export const checkpointEmail: EmailComposer = {
   kind: 'checkpoint',
   queueDue,
   async compose(tx, { checkpoint_size }, context, templates) {
-    const { environment, settings } = context;
+    const { settings } = context;
     if (settings.auditor_email === '') return { held: 'settings.json has no auditor_email' };
     const head = await readLetterHead(tx, checkpoint_size);
     const before = await readLetterBefore(tx, { size: head.size, signed: false });
@@ -62,7 +62,7 @@ export const checkpointEmail: EmailComposer = {
       to: { name: 'Auditor', address: settings.auditor_email },
       cc: [],
       content: templates.render('checkpoint', {
-        ...letterView({ environment, settings }),
+        ...letterView(context),
         about: closedBy(head.closes) ?? dayOf(head.taken_at, settings.time_zone),
         closes: closedBy(head.closes) ?? '',
         ...viewOf(head),

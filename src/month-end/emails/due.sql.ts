@@ -228,7 +228,7 @@ export interface UserEvent {
   readonly detail: string;
 }
 
-/** The events that a user is told of: those since an instant without an e-mail, or the one of an e-mail. */
+/** The events to report to users: those since an instant that have no e-mail, or the event of an e-mail. */
 export const readUserEvents = (
   tx: Transaction,
   given: { since?: string; eventId?: number | null },
@@ -236,7 +236,8 @@ export const readUserEvents = (
   query(
     tx,
     `SELECT a.event_id, a.action, a.occurred_at, u.login, u.name,
-            coalesce(personal(a.details->>'name'), personal(a.details->>'network'), personal(a.claimed_by), a.os_user) AS detail
+            coalesce(personal(a.details->>'name'), personal(a.details->>'network'), personal(a.claimed_by),
+                     a.os_user) AS detail
      FROM audit_events a JOIN active_users u ON u.login = personal(a.subject)
      WHERE a.action IN ('user.add_passkey', 'user.link', 'user.sign_in')
        AND CASE WHEN :eventId::bigint IS NULL

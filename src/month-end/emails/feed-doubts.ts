@@ -28,7 +28,7 @@ export const feedDoubtsEmail: EmailComposer = {
   kind: 'feed_doubts',
   queueDue,
   async compose(tx, { day }, context, templates) {
-    const { environment, settings } = context;
+    const { settings } = context;
     const recipient = recipientOf(settings);
     if (recipient === undefined) return { held: 'settings.json has neither finance_email nor operations_email' };
     const told = await readToTell(tx, context);
@@ -42,7 +42,7 @@ export const feedDoubtsEmail: EmailComposer = {
       to: recipient,
       cc: settings.operations_email === '' || settings.finance_email === '' ? [] : [settings.operations_email],
       content: templates.render('feed_doubts', {
-        ...letterView({ environment, settings }),
+        ...letterView(context),
         ...{ month: monthName(month), ended: due, empty, ends: dateName(lastDay(month)) },
         doubts: doubts.slice(0, LISTED).map((each) => ({
           ...{ id: each.partner_id, name: each.name, evidence: each.evidence, held: !each.stops },
@@ -142,7 +142,7 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
     day: `${told.month}-01`,
     name: `feed-doubts.${told.month}.${occasion}`,
   } as const;
-  await queueEmails(tx, [email], { environment, settings });
+  await queueEmails(tx, [email], context);
 }
 
 /** An e-mail reports a doubt only once. */

@@ -63,18 +63,18 @@ const replacedAddresses = ({ changes }: ChangeEvent): string[] =>
     /^(finance|operations)_email$/.test(field) && typeof old === 'string' && isOneAddress(old) ? [old] : [],
   );
 
-async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
+async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const events = await readAlarming(tx);
   if (events.length === 0) return;
   const told = await readAlarmedEvents(tx);
   const known = new Set<number | null>(told.map(({ event_id }) => event_id));
   const due = events.filter(
-    (event) => !known.has(event.event_id) && [...addressesOf(settings), ...replacedAddresses(event)].length > 0,
+    (event) => !known.has(event.event_id) && [...addressesOf(context.settings), ...replacedAddresses(event)].length > 0,
   );
   if (due.length === 0) return;
   const emails = due.map((event) => ({
     ...({ kind: 'instructions_changed', day: dayOf(event), event_id: event.event_id } as const),
     name: `instructions-changed.${event.event_id}`,
   }));
-  await queueEmails(tx, emails, { environment, settings });
+  await queueEmails(tx, emails, context);
 }

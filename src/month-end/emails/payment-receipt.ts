@@ -22,7 +22,7 @@ const NEWS_FOR_DAYS = 7;
 export const paymentReceiptEmail: EmailComposer = {
   kind: 'payment_receipt',
   queueDue,
-  async compose(tx, email, { environment, settings }, templates) {
+  async compose(tx, email, context, templates) {
     const partnerId = email.partner_id as string;
     const payment = await readReceipt(tx, email.payment_id as number);
     if (payment.status === 'reversed') return { withdrawn: 'the payment was reversed' };
@@ -43,7 +43,7 @@ export const paymentReceiptEmail: EmailComposer = {
       to: { name, address },
       cc,
       content: templates.render('payment_receipt', {
-        ...letterView({ environment, settings }),
+        ...letterView(context),
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
         ...{ rowsOmitted: false, paymentLink: '', attachments: [] },

@@ -20,7 +20,7 @@ const NEWS_FOR_DAYS = 7;
 export const refundNoticeEmail: EmailComposer = {
   kind: 'refund_notice',
   queueDue,
-  async compose(tx, email, { environment, settings }, templates) {
+  async compose(tx, email, context, templates) {
     const partnerId = email.partner_id as string;
     const refund = await readRefund(tx, email.credit_refund_id as number);
     if (refund.returned) return { withdrawn: 'the refund was returned' };
@@ -34,7 +34,7 @@ export const refundNoticeEmail: EmailComposer = {
       to: { name, address },
       cc,
       content: templates.render('refund_notice', {
-        ...letterView({ environment, settings }),
+        ...letterView(context),
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
         ...{ rowsOmitted: false, paymentLink: '', attachments: [] },

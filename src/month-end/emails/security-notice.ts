@@ -20,23 +20,23 @@ const WHAT: Readonly<Record<string, string>> = {
 
 export const securityNoticeEmail: EmailComposer = {
   kind: 'security_notice',
-  async queueDue(tx, { environment, settings }) {
-    const now = environment.now();
+  async queueDue(tx, context) {
+    const now = context.environment.now();
     const due = await readUserEvents(tx, { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() });
     const emails = due.map(({ event_id }) => ({
       ...({ kind: 'security_notice', user_event_id: event_id, event_id } as const),
       name: `security-notice.${event_id}`,
     }));
-    await queueEmails(tx, emails, { environment, settings });
+    await queueEmails(tx, emails, context);
   },
-  async compose(tx, { user_event_id: eventId }, { environment, settings }, templates) {
+  async compose(tx, { user_event_id: eventId }, context, templates) {
     const [event] = await readUserEvents(tx, { eventId });
     if (event === undefined) return { withdrawn: 'the user was deactivated' };
     const { login, name, action, detail, occurred_at } = event;
     return {
       ...{ to: { name, address: login }, cc: [], attachments: [] },
       content: templates.render('security_notice', {
-        ...{ ...letterView({ environment, settings }), name: oneLine(name) },
+        ...{ ...letterView(context), name: oneLine(name) },
         ...{ what: WHAT[action] ?? action, detail: oneLine(detail), at: minuteOf(occurred_at) },
       }),
     };
