@@ -1,7 +1,4 @@
-/**
- * The notice to a user of a new passkey, of a sign-in link that an administrator made, and of a sign-in from a network
- * that the user has not signed in from before. The queue is filled later, so no e-mail delays a sign-in.
- */
+/** The notices to users of events of their accounts. They are queued from the events, so that no sign-in waits. */
 import type { EmailComposer } from '../../mail/email.ts';
 import { letterView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
