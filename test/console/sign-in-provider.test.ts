@@ -74,6 +74,7 @@ test('signing in again asks the provider to authenticate the user again; an olde
   const asked = await new Browser(served.url).get('/console/sign-in/provider?again=1');
   expect(new URL(asked.location ?? '').searchParams.get('max_age')).toBe('0');
   const [browser] = await signIn(vera);
+  await whoIs(browser);
   const remove = () => browser.post('/console/account/passkeys/remove', { passkey: '1' });
   expect((await remove()).location).toBe('/console/account');
   await world.sql(`UPDATE sessions SET proved_at = proved_at - interval '6 minutes'`);
