@@ -155,6 +155,9 @@ CREATE INDEX audit_events_of_name ON audit_events (coalesce(claimed_by, lower(os
 CREATE INDEX audit_events_compared ON audit_events (occurred_at) WHERE jsonb_exists(details, 'compared');
 -- Events are recorded nearly in the order of their times, so a block range index is enough.
 CREATE INDEX audit_events_by_time ON audit_events USING brin (occurred_at) WITH (autosummarize = on);
+-- For the notices to users.
+CREATE INDEX audit_events_of_access ON audit_events (occurred_at)
+  WHERE action IN ('user.add_passkey', 'user.link', 'user.sign_in');
 CALL make_fact('audit_events', while_paused => true);
 -- An acceptance over HTTP first takes the number of its event, which its ledger row refers to. The acceptance then
 -- records the row and the event in one statement.
@@ -381,6 +384,8 @@ CREATE TABLE sessions (
   network text NOT NULL,
   browser text NOT NULL,
   created_at timestamptz NOT NULL,
+  -- When the user last proved who they are: at the sign-in, or earlier at the identity provider.
+  proved_at timestamptz NOT NULL,
   last_seen_at timestamptz NOT NULL,
   ends_at timestamptz NOT NULL,
   ended_at timestamptz,

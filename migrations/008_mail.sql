@@ -6,7 +6,7 @@ CREATE TABLE emails (
   kind text NOT NULL CONSTRAINT email_kind_known
     CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'feed_doubts',
                     'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed',
-                    'approval_request', 'approval_decision')),
+                    'approval_request', 'approval_decision', 'security_notice')),
   document_id bigint REFERENCES documents,
   partner_id text COLLATE "C" REFERENCES partners,
   month text COLLATE "C" REFERENCES closed_months,
@@ -16,6 +16,8 @@ CREATE TABLE emails (
   -- The key is deferrable, because a restore fills the table of checkpoints after all facts.
   checkpoint_size bigint REFERENCES log_checkpoints DEFERRABLE,
   approval_request_id bigint,
+  -- The sign-in, passkey or sign-in link that a security notice reports.
+  user_event_id bigint CONSTRAINT email_user_event_named CHECK ((kind = 'security_notice') = (user_event_id IS NOT NULL)),
   -- True for an account statement of a month whose books are still open. In that case, the partner gets another
   -- statement when the books close.
   preliminary boolean NOT NULL DEFAULT false CONSTRAINT email_preliminary_statement
@@ -99,6 +101,7 @@ CREATE UNIQUE INDEX instructions_changed_once ON emails (event_id)
   WHERE kind = 'instructions_changed' AND asked_for IS NULL;
 CREATE UNIQUE INDEX approval_email_once ON emails (kind, approval_request_id)
   WHERE approval_request_id IS NOT NULL AND asked_for IS NULL;
+CREATE UNIQUE INDEX security_notice_once ON emails (user_event_id) WHERE user_event_id IS NOT NULL AND asked_for IS NULL;
 CREATE UNIQUE INDEX checkpoint_email_once ON emails (checkpoint_size) WHERE kind = 'checkpoint' AND asked_for IS NULL;
 -- The status is read when its e-mail is sent, so while one waits, a second one would be the same.
 CREATE UNIQUE INDEX status_email_waits_once ON emails (kind) WHERE kind = 'status' AND status IN ('queued', 'sending', 'held');
@@ -122,12 +125,12 @@ RETURN to_jsonb(after) - '{addressed_to,reason,recipients}'::text[] = to_jsonb(b
 CREATE FUNCTION refuse_rewritten_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF ((OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id,
-      OLD.checkpoint_size, OLD.approval_request_id, OLD.preliminary, OLD.asked_for, OLD.addressed_to, OLD.event_id,
-      OLD.message_id, OLD.queued_at)
+      OLD.checkpoint_size, OLD.approval_request_id, OLD.user_event_id, OLD.preliminary, OLD.asked_for,
+      OLD.addressed_to, OLD.event_id, OLD.message_id, OLD.queued_at)
      IS DISTINCT FROM
      (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id,
-      NEW.checkpoint_size, NEW.approval_request_id, NEW.preliminary, NEW.asked_for, NEW.addressed_to, NEW.event_id,
-      NEW.message_id, NEW.queued_at)
+      NEW.checkpoint_size, NEW.approval_request_id, NEW.user_event_id, NEW.preliminary, NEW.asked_for,
+      NEW.addressed_to, NEW.event_id, NEW.message_id, NEW.queued_at)
      OR OLD.status = 'withdrawn' OR OLD.dismissal_reason IS NOT NULL
      OR (OLD.status IN ('sent', 'bounced')
          AND (NEW.status <> 'bounced' OR (OLD.recipients, OLD.message_sha256, OLD.sent_at, OLD.attempts)
@@ -202,12 +205,13 @@ CALL grant_to_app('SELECT', 'latest_emails');
 -- The latest e-mail without a document for each partner and day, month, payment, refund, checkpoint, approval request,
 -- or the status.
 CREATE VIEW latest_other_emails AS
-SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id)
+SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id,
+                    user_event_id)
        email_id, kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id,
-       addressed_to, status, reason, recipients, queued_at, dismissal_reason
+       user_event_id, addressed_to, status, reason, recipients, queued_at, dismissal_reason
 FROM emails WHERE document_id IS NULL
 ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id,
-         email_id DESC;
+         user_event_id, email_id DESC;
 CALL grant_to_app('SELECT', 'latest_other_emails');
 
 -- E-mails that were neither sent, withdrawn nor dismissed, if no later e-mail has the same subject matter.
@@ -218,9 +222,9 @@ WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
              SELECT FROM emails later
              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind
                AND (later.partner_id, later.month, later.day, later.payment_id, later.credit_refund_id,
-                    later.checkpoint_size, later.approval_request_id)
+                    later.checkpoint_size, later.approval_request_id, later.user_event_id)
                    IS NOT DISTINCT FROM (e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
-                                         e.checkpoint_size, e.approval_request_id))
+                                         e.checkpoint_size, e.approval_request_id, e.user_event_id))
            ELSE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id) AND NOT EXISTS (
              SELECT FROM emails later WHERE later.document_id = e.document_id AND later.email_id > e.email_id) END;
 CALL grant_to_app('SELECT', 'unfinished_emails');

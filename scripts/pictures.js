@@ -147,7 +147,7 @@ async function signedIn(browser, width) {
   const context = await browser.newContext({ viewport: { width, height: width < 500 ? 844 : 800 } });
   const page = await context.newPage();
   await page.goto(url);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.waitForURL(/\/console\/close/);
   return page;
 }

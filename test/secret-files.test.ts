@@ -36,6 +36,8 @@ test('every secret may come from a file instead, without the line end that edito
     STRIPE_WEBHOOK_SECRET_acct_1_FILE: fileWith('whsec_3\n'),
     PAYMENT_LINK_SECRET_FILE: fileWith('l'.repeat(32)),
     WEBHOOK_SIGNING_KEY_FILE: fileWith('w'.repeat(32)),
+    PAYMENT_LINK_SECRET_BEFORE_FILE: fileWith('k'.repeat(32)),
+    WEBHOOK_SIGNING_KEY_BEFORE_FILE: fileWith('v'.repeat(32)),
   });
   expect(environment).toMatchObject({
     databaseUrl: 'postgres://a:pw@localhost/db',
@@ -44,6 +46,8 @@ test('every secret may come from a file instead, without the line end that edito
     stripeKey: 'sk_test_1',
     linkSecret: 'l'.repeat(32),
     webhookKey: 'w'.repeat(32),
+    linkSecretBefore: 'k'.repeat(32),
+    webhookKeyBefore: 'v'.repeat(32),
   });
   expect([...environment.connectedKeys]).toEqual([['acct_1', 'rk_test_2']]);
   expect([...environment.stripeWebhookSecrets]).toEqual([

@@ -114,6 +114,8 @@ interface Parts<Input, Result, Followed, Json> {
   /** The words of the action's command. An action without such words has a command written by hand (cli/commands/). */
   readonly command?: ActionCommand;
   readonly role: Role;
+  /** The console requires a recent sign-in, because the action gives access or redirects money. */
+  readonly needsProof?: true;
   /** Returns whether the actor needs no role, such as a user who ends their own sessions. */
   withoutRole?(tx: Transaction, context: ActionContext, input: Input): Promise<boolean>;
   /** The subject: a document's number, a payment's id or a month. */

@@ -34,6 +34,7 @@ export const clientCreate = defineAction({
     arguments: { partnerId: '<partner>' },
   },
   role: 'administrator',
+  needsProof: true,
   input: { partnerId: text('Partner', 'The partner.'), validDays: VALID_DAYS() },
   subject: ({ partnerId }) => partnerId,
   partners: async (_tx, { partnerId }) => [partnerId],
@@ -55,6 +56,7 @@ export const clientRotate = defineAction({
   title: 'Add a secret to an API client',
   command: { summary: 'Add a secret; the previous one stays valid for a while', arguments: { clientId: '<client>' } },
   role: 'administrator',
+  needsProof: true,
   input: {
     clientId: CLIENT(),
     overlapDays: whole(

@@ -50,6 +50,7 @@ const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string
   refund_notice: ['refund notice', 'refund notices'],
   approval_request: ['request for approval', 'requests for approval'],
   approval_decision: ['decision on a request', 'decisions on requests'],
+  security_notice: ['security notice', 'security notices'],
 };
 
 /** Counts e-mails without a document by kind: `2 reminders, 1 notice about doubtful feeds`. */

@@ -15,6 +15,7 @@ changed since. Without such a rule, documents print the bank
 details of settings.json.`,
   },
   role: 'administrator',
+  needsProof: true,
   input: {},
   subject: () => 'settings.json',
   partners: async () => 'all',

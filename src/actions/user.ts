@@ -57,6 +57,7 @@ export const userInvite = defineAction({
     help: HELP,
   },
   role: 'administrator',
+  needsProof: true,
   input: {
     login: LOGIN(),
     name: line('Name', "The user's name. Default: the e-mail address.").optional(),
@@ -95,6 +96,7 @@ export const userLink = defineAction({
   title: 'Make a new sign-in link',
   command: { summary: 'Create a new one-time sign-in link; earlier ones expire', arguments: { login: '<email>' } },
   role: 'administrator',
+  needsProof: true,
   input: { login: LOGIN(), noMail: NO_MAIL() },
   subject: ({ login }) => loginOf(login),
   partners: ofAll,
@@ -128,7 +130,7 @@ async function mailLink(
 }
 
 const urlOf = ({ settings }: Pick<ActionContext, 'settings'>, { link }: InvitedUser): string =>
-  `${publicAddress(settings)}/console/sign-in/${link.secret}`;
+  `${publicAddress(settings)}/console/sign-in#${link.secret}`;
 
 function linkReport(
   context: ActionContext,
@@ -172,6 +174,7 @@ export const userRole = defineAction({
     help: HELP,
   },
   role: 'administrator',
+  needsProof: true,
   input: {
     login: LOGIN(),
     grant: someRoles('Grant', 'Roles to grant.'),
@@ -250,21 +253,32 @@ export const userDeactivate = defineAction({
 export const userSignOut = defineAction({
   name: 'user.sign_out',
   title: 'End all sessions of a user',
-  command: { summary: 'End all sessions of a user', arguments: { login: '<email>' } },
+  command: { summary: 'End all sessions of a user, and passkeys if wanted', arguments: { login: '<email>' } },
   role: 'administrator',
-  input: { login: LOGIN() },
+  input: {
+    login: LOGIN(),
+    passkeys: flag('End passkeys too', 'Otherwise the passkeys of the user still sign in.').optional(),
+  },
   subject: ({ login }) => loginOf(login),
   partners: ofAll,
   withoutRole: async (tx, context, { login }) =>
     context.actor.user?.login === loginOf(login) || isShellWithoutAdministrator(tx, context),
-  perform: (tx, context, { login }) => signOutUser(tx, context, login),
+  perform: (tx, context, input) => signOutUser(tx, context, input),
   async facts(tx, { login }, _ended, { environment }): Promise<Facts> {
     const [user] = await readUsers(tx, { login: loginOf(login), now: environment.now().toISO() });
-    return user === undefined ? {} : { [user.login]: { 'signed in': user.sessions > 0 ? 'yes' : null } };
+    if (user === undefined) return {};
+    const { sessions, passkeys } = user;
+    return {
+      [user.login]: { 'signed in': sessions > 0 ? 'yes' : null, passkeys: passkeys > 0 ? `${passkeys}` : null },
+    };
   },
   amounts: () => [],
   report: async (_tx, _context, { input: { login }, result: ended }) => ({
-    json: { login, sessions: ended },
-    text: `${plural(ended, 'session')} of ${login} ended.`,
+    json: { login, ...ended },
+    text: [
+      `${plural(ended.sessions, 'session')} of ${login} ended.`,
+      ...(ended.passkeys_ended > 0 ? [`${plural(ended.passkeys_ended, 'passkey')} ended.`] : []),
+      `Passkeys that still sign in: ${ended.passkeys_left}.`,
+    ].join('\n'),
   }),
 });

@@ -33,8 +33,12 @@ export interface Environment {
   readonly stripeBase: string | undefined;
   /** PAYMENT_LINK_SECRET: signs the URLs of a link template. */
   readonly linkSecret: string | undefined;
+  /** PAYMENT_LINK_SECRET_BEFORE: signed the URLs that documents of before the rotation print. */
+  readonly linkSecretBefore?: string | undefined;
   /** WEBHOOK_SIGNING_KEY: the key from which the secrets of partners' webhooks are derived. */
   readonly webhookKey?: string | undefined;
+  /** WEBHOOK_SIGNING_KEY_BEFORE: still signs for partners whose secret was not rotated yet. */
+  readonly webhookKeyBefore?: string | undefined;
   /** DKIM_PRIVATE_KEY or DKIM_PRIVATE_KEY_FILE: signs e-mails; undefined means that e-mails are not signed. */
   readonly dkimKey?: KeyObject | undefined;
   /** LOG_SIGNING_KEY or LOG_SIGNING_KEY_FILE, which signs checkpoints; undefined if none are signed. */
@@ -86,7 +90,9 @@ export function readEnvironment(given: NodeJS.ProcessEnv = process.env): Environ
     connectedKeys: connectedKeys(name, variables),
     stripeBase: stripeBase(name, variables),
     linkSecret: longSecret(variables, 'PAYMENT_LINK_SECRET'),
+    linkSecretBefore: longSecret(variables, 'PAYMENT_LINK_SECRET_BEFORE'),
     webhookKey: longSecret(variables, WEBHOOK_SIGNING_KEY),
+    webhookKeyBefore: longSecret(variables, `${WEBHOOK_SIGNING_KEY}_BEFORE`),
     logKey: readLogKey(variables, 'LOG_SIGNING_KEY'),
     logKeyBefore: readLogKey(variables, 'LOG_SIGNING_KEY_BEFORE'),
     logHost: logHost(variables['RECKONER_LOG_HOST']),

@@ -13,7 +13,9 @@ const SECRETS: ReadonlySet<string> = new Set([
   'STRIPE_SECRET_KEY',
   'STRIPE_WEBHOOK_SECRET',
   'PAYMENT_LINK_SECRET',
+  'PAYMENT_LINK_SECRET_BEFORE',
   'WEBHOOK_SIGNING_KEY',
+  'WEBHOOK_SIGNING_KEY_BEFORE',
   'OIDC_CLIENT_SECRET',
 ]);
 /** Each of these prefixes is followed by the name of a connected account. */

@@ -5,7 +5,7 @@ import { rolesInWords, scopeOf } from '../people/roles.ts';
 import { endSession, liveAt } from '../people/sessions.ts';
 import { type ListedSession, readSessions, type Session } from '../people/sign-in.sql.ts';
 import { signOutUser } from '../people/users.ts';
-import { isNamed, type Place, setCookie, setKeys, setTheme, THEMES, type Theme } from './cookies.ts';
+import { endCookie, isNamed, type Place, setKeys, setTheme, THEMES, type Theme } from './cookies.ts';
 import { Form, idSent } from './form.tsx';
 import { Card, Chip, DataTable, Instant } from './kit.tsx';
 import type { Screen } from './page.tsx';
@@ -21,7 +21,7 @@ export function addAccount({ screen, action }: Routes): void {
     OWN,
     async (tx, { user, context }) => ({
       live: await readSessions(tx, { ...liveAt(context), login: user.login }),
-      passkeys: await readPasskeys(tx, user.user_id),
+      passkeys: await readPasskeys(tx, { userId: user.user_id }),
     }),
     accountScreen,
   );
@@ -43,14 +43,19 @@ export function addAccount({ screen, action }: Routes): void {
     setKeys(reply, place, fields.get('keys') !== 'off');
     return { to: '/console/account' };
   });
-  action('/account/sign-out-everywhere', OWN, async ({ user, session, context, place, reply }, _fields, transact) => {
-    await transact((tx) => signOutUser(tx, context, user.login));
-    return left(session, place, reply);
-  });
+  const everywhere = (path: string, access: Access, passkeys: boolean) =>
+    action(path, access, async ({ user: { login }, session, context, place, reply }, _fields, transact) => {
+      await transact((tx) => signOutUser(tx, context, { login, passkeys }));
+      return left(session, place, reply);
+    });
+  everywhere(EVERYWHERE, OWN, false);
+  everywhere(`${EVERYWHERE}/passkeys`, { ...OWN, proof: '/console/account' }, true);
 }
 
+const EVERYWHERE = '/account/sign-out-everywhere';
+
 function left({ method }: Session, place: Place, reply: FastifyReply): { to: string } {
-  setCookie(reply, place, 'reckoner', null);
+  endCookie(reply, place, 'reckoner');
   return { to: method === 'provider' ? '/console/sign-in/provider/left' : '/console/sign-in' };
 }
 
@@ -76,10 +81,16 @@ function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
       <div class="stack">
         <Card
           title="Signed in"
+          note={`Passkeys that stay after signing out everywhere: ${passkeys.length}.`}
           flush
           actions={
-            <Form action="/console/account/sign-out-everywhere" token={reader.formToken} boost={false}>
-              <button type="submit">Sign out everywhere</button>
+            <Form action={`/console${EVERYWHERE}`} token={reader.formToken} boost={false}>
+              <button type="submit">Sign out everywhere</button>{' '}
+              {passkeys.length > 0 && (
+                <button type="submit" formaction={`/console${EVERYWHERE}/passkeys`}>
+                  And end passkeys
+                </button>
+              )}
             </Form>
           }
         >

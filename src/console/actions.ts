@@ -17,7 +17,7 @@ import { QUEUE } from './screens/queue.tsx';
 export function addActions({ screen, form: sent }: Routes): void {
   for (const action of ACTIONS.values()) {
     const path = `/actions/${action.name}`;
-    const access: Access = { role: action.role, scope: 'partners', repeats: true };
+    const access: Access = { role: action.role, scope: 'partners', repeats: true, proof: action.needsProof };
     screen(
       path,
       access,

@@ -20,7 +20,7 @@ export function addApprovals(routes: Routes): void {
     (view, { reader }) => approvalScreen(view, reader),
   );
   // The viewer role is enough to send the form, because `approveRequest` and `endRequest` check who may decide.
-  action('/approvals/:id', READ, async (visit, fields) => {
+  action('/approvals/:id', { ...READ, proof: true }, async (visit, fields) => {
     const { context, scope } = visit;
     const requestId = idOf(visit);
     const { request } = await context.database.reading((tx) =>

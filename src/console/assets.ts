@@ -37,11 +37,9 @@ function addFont(): void {
 addFont();
 add('console.css', 'text/css; charset=utf-8', own('console.css'));
 add('icon.svg', 'image/svg+xml', own('icon.svg'));
-add('passkeys.js', 'text/javascript; charset=utf-8', own('passkeys.js'));
-add('keys.js', 'text/javascript; charset=utf-8', own('keys.js'));
-add('current.js', 'text/javascript; charset=utf-8', own('current.js'));
-add('sum.js', 'text/javascript; charset=utf-8', own('sum.js'));
-add('htmx.js', 'text/javascript; charset=utf-8', readFileSync(resolve('htmx.org/dist/htmx.min.js')));
+const SCRIPT = 'text/javascript; charset=utf-8';
+for (const name of ['passkeys.js', 'link.js', 'keys.js', 'current.js', 'sum.js']) add(name, SCRIPT, own(name));
+add('htmx.js', SCRIPT, readFileSync(resolve('htmx.org/dist/htmx.min.js')));
 
 export function assetUrl(name: string): string {
   const asset = assets.get(name);

@@ -57,6 +57,12 @@ export function setCookie(reply: FastifyReply, place: Place, name: CookieName, v
   reply.header('Set-Cookie', [...[before ?? []].flat(), parts.join('; ')].map(String));
 }
 
+/** Ends a session in the browser. Cookies stay: the directive would also clear those of other hosts of the domain. */
+export function endCookie(reply: FastifyReply, place: Place, name: CookieName): void {
+  setCookie(reply, place, name, null);
+  reply.header('Clear-Site-Data', '"cache", "storage"');
+}
+
 /** Without a chosen theme, the console follows the operating system's setting. */
 export const THEMES = ['light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
@@ -104,4 +110,4 @@ export function refuseForeignForm(secret: string, token: unknown): void {
 
 /** Returns the page to open after signing in, which must be a page of the console. */
 export const pageToGoTo = (given: unknown): string =>
-  typeof given === 'string' && /^\/console\/(?!sign-in|sign-out)[\w\-./?=&%~:+,@]*$/.test(given) ? given : '/console';
+  typeof given === 'string' && /^\/console\/(?!sign-in|sign-out)[\w\-./?=&%~:+,@*]*$/.test(given) ? given : '/console';

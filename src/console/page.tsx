@@ -120,13 +120,19 @@ const Keys = ({ places }: { places: readonly PlaceLink[] }) => (
 
 /** A page with a single card, for users who are not signed in. */
 export const outerPage = (
-  outer: Pick<PageUser, 'issuer' | 'sandbox' | 'theme'> & { title: string; script?: string; brand?: string },
+  outer: Pick<PageUser, 'issuer' | 'sandbox' | 'theme'> & {
+    title: string;
+    scripts?: readonly string[] | undefined;
+    brand?: string;
+  },
   content: ComponentChildren,
 ): string =>
   `<!doctype html>${render(
     <html lang="en" data-theme={outer.theme ?? undefined}>
       <Head title={`${outer.title} · ${outer.issuer}`}>
-        {outer.script !== undefined && <script src={assetUrl(outer.script)} defer />}
+        {outer.scripts?.map((name) => (
+          <script src={assetUrl(name)} defer />
+        ))}
       </Head>
       <body>
         <main class="outer" id="main">

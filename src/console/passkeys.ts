@@ -18,29 +18,38 @@ import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { keepChallenge, takeChallenge } from '../people/challenges.ts';
 import { readCredential, readPasskeys } from '../people/passkeys.sql.ts';
-import { addPasskey, countUse, removePasskey } from '../people/passkeys.ts';
+import { addPasskey, countUse, removePasskeys } from '../people/passkeys.ts';
+import type { User } from '../people/roles.ts';
 import { isNamed, type Place, pageToGoTo, placeOf, readCookie, refuseOtherOrigin, setCookie } from './cookies.ts';
 import { idSent } from './form.tsx';
 import { type Access, jsonOf, type Routes } from './route.ts';
 import { begin, countRefused, openRoute } from './sign-in.tsx';
 
-const OWN: Access = { role: 'viewer', scope: 'partners' };
+const OWN: Access = { role: 'viewer', scope: 'partners', proof: '/console/account' };
 
 function hostOf(place: Place): string {
   if (isNamed(place)) return new URL(place.origin).hostname;
   throw refuse('passkey_refused', { reason: 'passkeys need a name such as localhost, not an address' });
 }
 
-const credential = z.looseObject({ id: z.string().min(1).max(1400), response: z.looseObject({}) });
+/** WebAuthn Level 3 allows ids of 16 to 1023 bytes. */
+const credential = z.looseObject({
+  id: z.string().regex(/^[\w-]{22,1364}$/),
+  response: z.looseObject({ clientDataJSON: z.string(), userHandle: z.string().nullish() }),
+});
+type Credential = z.output<typeof credential>;
+
+/** The user handle that an authenticator keeps beside its passkey. */
+const handleOf = ({ user_id }: User): Uint8Array<ArrayBuffer> => new TextEncoder().encode(`user-${user_id}`);
 const registration = z.strictObject({ name: line(60).min(1), credential });
 const assertion = z.strictObject({ to: z.string().max(2000).optional(), credential });
 
 export function addPasskeys({ call, action }: Routes, { environment, log }: Shared): void {
   call('/account/passkeys/options', OWN, async ({ user, place, reader, reply }, _body, transact) => {
-    const known = await transact((tx) => readPasskeys(tx, user.user_id));
+    const known = await transact((tx) => readPasskeys(tx, { userId: user.user_id }));
     const options = await generateRegistrationOptions({
       ...{ rpName: reader.issuer || 'Reckoner', rpID: hostOf(place) },
-      ...{ userName: user.login, userDisplayName: user.name, userID: new TextEncoder().encode(`user-${user.user_id}`) },
+      ...{ userName: user.login, userDisplayName: user.name, userID: handleOf(user) },
       excludeCredentials: known.map(({ credential_id: id }) => ({ id })),
       authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
     });
@@ -51,11 +60,11 @@ export function addPasskeys({ call, action }: Routes, { environment, log }: Shar
   });
   call('/account/passkeys', OWN, async ({ user, place, context, request, reply }, body, transact) => {
     const parsed = registration.safeParse(body);
-    if (!parsed.success) throw refuse('passkey_refused', { reason: 'its name is missing' });
+    if (!parsed.success) throw refuse('passkey_refused', { reason: 'its name or a part of it is missing' });
     const secret = readCookie(request, place, 'reckoner-sign-in');
     const asked = await transact((tx) => takeChallenge(tx, { environment }, { secret, kind: 'new_passkey' }));
     if (asked?.['user'] !== String(user.user_id)) throw refuse('passkey_refused', { reason: 'it arrived too late' });
-    const verified = await verifying(log, () =>
+    const verified = await verifying(log, parsed.data.credential, () =>
       verifyRegistrationResponse({
         response: parsed.data.credential as unknown as RegistrationResponseJSON,
         ...{ expectedChallenge: asked['challenge'] ?? '', expectedOrigin: place.origin, expectedRPID: hostOf(place) },
@@ -63,14 +72,15 @@ export function addPasskeys({ call, action }: Routes, { environment, log }: Shar
     );
     if (!verified.verified) throw unverified();
     const { id: credentialId, publicKey, counter } = verified.registrationInfo.credential;
-    const { name } = parsed.data;
+    const { name, credential: given } = parsed.data;
+    if (given.id !== credentialId) throw unverified();
     await transact((tx) => addPasskey(tx, context, { user, credentialId, publicKey, counter, name }));
     setCookie(reply, place, 'reckoner-sign-in', null);
     return { to: '/console/account' };
   });
   action('/account/passkeys/remove', OWN, async ({ user, context }, fields, transact) => {
     const passkeyId = idSent(fields, 'passkey');
-    await transact((tx) => removePasskey(tx, context, { passkeyId, userId: user.user_id }));
+    await transact((tx) => removePasskeys(tx, context, { passkeyId, userId: user.user_id }));
     return { to: '/console/account' };
   });
 }
@@ -110,13 +120,15 @@ async function signInWith(
   tx: Transaction,
   shared: Shared,
   request: FastifyRequest,
-  { challenge, answer, place }: { challenge: string; answer: z.output<typeof credential>; place: Place },
+  { challenge, answer, place }: { challenge: string; answer: Credential; place: Place },
 ): Promise<string> {
   const known = await readCredential(tx, answer.id);
   if (known === undefined)
     throw refuse('passkey_refused', { reason: 'it is not registered here. Sign in with a link' });
   const { public_key: publicKey, counter, passkey_id: passkeyId, user } = known;
-  const verified = await verifying(shared.log, () =>
+  // Level 3, 7.2: without a name given before, the handle must be present and of the passkey's user.
+  if (answer.response.userHandle !== Buffer.from(handleOf(user)).toString('base64url')) throw unverified();
+  const verified = await verifying(shared.log, answer, () =>
     verifyAuthenticationResponse({
       response: answer as unknown as AuthenticationResponseJSON,
       ...{ expectedChallenge: challenge, expectedOrigin: place.origin, expectedRPID: hostOf(place) },
@@ -131,8 +143,15 @@ async function signInWith(
 
 const unverified = (cause?: unknown) => refuse('passkey_refused', { reason: 'it could not be verified' }, cause);
 
-async function verifying<Result>(log: FastifyBaseLogger, work: () => Promise<Result>): Promise<Result> {
+/** Refuses an answer that was given inside a frame of another site, which the library accepts, and then verifies it. */
+async function verifying<Result>(
+  log: FastifyBaseLogger,
+  { response: { clientDataJSON: said } }: Credential,
+  work: () => Promise<Result>,
+): Promise<Result> {
   try {
+    const { crossOrigin, topOrigin } = JSON.parse(Buffer.from(said, 'base64url').toString()) ?? {};
+    if (crossOrigin === true || topOrigin !== undefined) throw new Error('another site framed the page');
     return await work();
   } catch (error) {
     log.warn({ reason: reasonOf(error) }, 'passkey refused');

@@ -53,24 +53,25 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
   );
 }
 
-/** Answers with a problem page. Without a session, redirects page requests to the sign-in. */
+/** Answers with a problem page. Without a session or a recent proof, leads to the sign-in and back. */
 function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = answerTo(thrown, request, reply);
   const status = httpStatusOf(refusal.code);
   const isPage = request.method === 'GET' || request.method === 'HEAD';
-  if (refusal.code === 'session_missing' && isPage) {
-    const target = `/console/sign-in?to=${encodeURIComponent(pageToGoTo(request.url))}`;
-    // The request is for a part of a page. HX-Redirect takes the whole page to the sign-in.
-    if (request.headers['hx-request'] !== undefined && request.headers['hx-boosted'] === undefined) {
-      return reply.code(401).header('HX-Redirect', target).send('');
-    }
-    return reply.redirect(target, 303);
-  }
+  const again = refusal.code === 'proof_needed';
+  const back = again ? refusal.facts['to'] : refusal.code === 'session_missing' && isPage ? request.url : undefined;
+  const page = encodeURIComponent(pageToGoTo(back));
+  const to = back === undefined ? undefined : `/console/sign-in?to=${page}${again ? '&again=1' : ''}`;
   if (
     request.headers['x-form-token'] !== undefined ||
     request.headers['content-type']?.startsWith('application/json')
   ) {
-    return reply.code(status).send({ code: refusal.code, message: refusal.message });
+    return reply.code(status).send({ code: refusal.code, message: refusal.message, to });
+  }
+  if (to !== undefined) {
+    // HX-Redirect takes the whole page to the sign-in, which can lead to another site.
+    if (request.headers['hx-request'] !== undefined) return reply.code(status).header('HX-Redirect', to).send('');
+    return reply.redirect(to, 303);
   }
   const html = request.reader === null ? signedOutPage(shared, request, refusal) : problemPage(request.reader, refusal);
   return reply.code(status).type('text/html; charset=utf-8').send(html);

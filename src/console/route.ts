@@ -18,7 +18,7 @@ import { thisProcess } from '../people/audit-events.ts';
 import { type Role, rolesInWords, scopeOf, type User } from '../people/roles.ts';
 import type { Scope } from '../people/scope.ts';
 import { formTokenOf } from '../people/secrets.ts';
-import { liveAt } from '../people/sessions.ts';
+import { isProved, liveAt } from '../people/sessions.ts';
 import { recordSettingsChanges } from '../people/settings-changes.ts';
 import { readSession, type Session, touchSession } from '../people/sign-in.sql.ts';
 import { actAs } from '../people/users.ts';
@@ -37,6 +37,11 @@ export interface Access {
   readonly bound?: BoundName;
   /** Allows parameters that occur several times, such as ticked rows. `asked` has all values. */
   readonly repeats?: boolean;
+  /**
+   * Requires a sign-in of the last few minutes. The value is the page to return to; true means the page at this path,
+   * with the fields of the form.
+   */
+  readonly proof?: string | true | undefined;
 }
 
 export interface Visit {
@@ -172,6 +177,7 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       const upload = access.files ? await uploadOf(request.body, type) : undefined;
       const fields = fieldsOf(upload ?? formOf(request.body, type));
       refuseForeignForm(secretOf(request, visit.place), fields?.get('form_token') ?? undefined);
+      refuseWithoutProof(access, visit);
       const answer = await work(visit, fields as Fields);
       if ('to' in answer) return reply.redirect(answer.to, 303);
       return sendScreen(reply, visit.reader, answer.screen, answer.status);
@@ -209,10 +215,24 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       app.post(path, options(access, 'console'), async (request, reply) => {
         const visit = visitAt(request);
         refuseForeignForm(secretOf(request, visit.place), request.headers['x-form-token']);
+        refuseWithoutProof(access, visit);
         return reply.send(await work(visit, jsonOf(request), transacting(visit)));
       });
     },
   };
+}
+
+/** The longest query of an address to return to. Longer fields must be entered again. */
+const LONGEST_QUERY = 1500;
+
+function refuseWithoutProof({ proof }: Access, { session, context, request }: Visit): void {
+  if (proof === undefined || isProved(session, context)) return;
+  if (proof !== true) throw refuse('proof_needed', { to: proof });
+  const form = formOf(request.body, request.headers['content-type']);
+  for (const name of ['form_token', 'step', 'shown']) form?.delete(name);
+  const query = String(form ?? '');
+  const [path] = request.url.split('?');
+  throw refuse('proof_needed', { to: query.length > LONGEST_QUERY ? `${path}` : `${path}?${query}` });
 }
 
 const secretOf = (request: FastifyRequest, place: Place): string => readCookie(request, place, 'reckoner') ?? '';

@@ -1,4 +1,4 @@
-import { removePasskey } from '../people/passkeys.ts';
+import { removePasskeys } from '../people/passkeys.ts';
 import { endSession } from '../people/sessions.ts';
 import { SESSIONS } from './account.tsx';
 import { idSent } from './form.tsx';
@@ -18,8 +18,12 @@ export function addSessions({ screen, action }: Routes): void {
     await transact((tx) => endSession(tx, context, { sessionId: idSent(fields, 'session'), userId: null }));
     return { to: SESSIONS };
   });
-  action('/settings/sessions/passkeys/remove', ADMINISTRATOR, async ({ context }, fields, transact) => {
-    await transact((tx) => removePasskey(tx, context, { passkeyId: idSent(fields, 'passkey'), userId: null }));
-    return { to: SESSIONS };
-  });
+  action(
+    '/settings/sessions/passkeys/remove',
+    { ...ADMINISTRATOR, proof: SESSIONS },
+    async ({ context }, fields, transact) => {
+      await transact((tx) => removePasskeys(tx, context, { passkeyId: idSent(fields, 'passkey'), userId: null }));
+      return { to: SESSIONS };
+    },
+  );
 }

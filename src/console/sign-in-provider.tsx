@@ -3,6 +3,7 @@
  * browser, so that an unsolicited response cannot sign a user in. Refusals: sign_in_refused, page_unknown.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { DateTime } from 'luxon';
 import * as oidc from 'openid-client';
 import type { OidcSettings } from '../config/console.ts';
 import type { Environment } from '../config/environment.ts';
@@ -13,6 +14,7 @@ import { thisProcess } from '../people/audit-events.ts';
 import { keepChallenge, takeChallenge } from '../people/challenges.ts';
 import { type Identity, userOfIdentity } from '../people/identities.ts';
 import type { Role } from '../people/roles.ts';
+import type { SignInGiven } from '../people/sessions.ts';
 import { type Place, pageToGoTo, placeOf, readCookie, setCookie } from './cookies.ts';
 import { outerPage } from './page.tsx';
 import { outerOf } from './problem.tsx';
@@ -38,7 +40,8 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
     }
   };
 
-  app.get<{ Querystring: { to?: string } }>('/sign-in/provider', openRoute(shared), async (request, reply) => {
+  type Asked = { Querystring: { to?: string; again?: string } };
+  app.get<Asked>('/sign-in/provider', openRoute(shared), async (request, reply) => {
     const place = placeOf(shared, request);
     const { settings, configuration } = await configured(request);
     const [state, nonce, verifier] = [oidc.randomState(), oidc.randomNonce(), oidc.randomPKCECodeVerifier()];
@@ -48,6 +51,7 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
     const url = oidc.buildAuthorizationUrl(configuration, {
       ...{ redirect_uri: `${place.origin}${CALLBACK}`, scope: settings.scopes.join(' '), state, nonce },
       ...{ code_challenge: await oidc.calculatePKCECodeChallenge(verifier), code_challenge_method: 'S256' },
+      ...(request.query.again && { max_age: '0' }),
     });
     return reply.redirect(url.href, 303);
   });
@@ -64,7 +68,9 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
       log.warn({ reason: reasonOf(error) }, 'sign-in with the identity provider refused');
       return refused(shared, request, reasonFor(error));
     });
-    return finish(shared, request, reply, { identity: identityOf(settings, claims), to: asked['to'] });
+    const { auth_time: at } = claims;
+    const provedAt = typeof at === 'number' ? (DateTime.fromSeconds(at) as DateTime<true>) : undefined;
+    return finish(shared, request, reply, { identity: identityOf(settings, claims), provedAt, to: asked['to'] });
   });
 
   // The page that users see after they sign out. A redirect to the provider would sign the user in again at once.
@@ -111,14 +117,14 @@ async function finish(
   shared: Shared,
   request: FastifyRequest,
   reply: FastifyReply,
-  { identity, to }: { identity: Identity; to: string | undefined },
+  { identity, provedAt, to }: { identity: Identity; to: string | undefined } & Pick<SignInGiven, 'provedAt'>,
 ): Promise<FastifyReply> {
   const actor = thisProcess('http', identity.email ?? identity.subject);
   // Revoked roles are committed even if the sign-in fails.
   const done = await shared.database.transaction(async (tx) => {
     const found = await userOfIdentity(tx, { environment: shared.environment, actor }, identity);
     if ('reason' in found) return found;
-    return { session: await begin(tx, shared, request, { user: found.user, method: 'provider' }) };
+    return { session: await begin(tx, shared, request, { user: found.user, method: 'provider', provedAt }) };
   });
   if ('reason' in done) return refused(shared, request, done.reason);
   return signIn(shared, request, reply, done.session, to);

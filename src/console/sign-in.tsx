@@ -1,6 +1,6 @@
 /**
- * The sign-in page and one-time sign-in links. A link opens a page with a button, because programs that scan e-mails
- * open links and would use up a sign-in link. Refusals: sign_in_link_invalid, form_refused, rate_limited.
+ * The sign-in page and one-time sign-in links. A link opens the page, and a person must press the button, because
+ * programs that scan e-mails open links and would use up a sign-in link. Refusals: sign_in_link_invalid, form_refused, rate_limited.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ComponentChildren } from 'preact';
@@ -9,10 +9,10 @@ import { refuse } from '../errors/refusals.ts';
 import { networkOf } from '../http/limits.ts';
 import type { Shared } from '../http/shared.ts';
 import { thisProcess } from '../people/audit-events.ts';
-import type { User } from '../people/roles.ts';
-import { beginSession } from '../people/sessions.ts';
-import { readSignInLink, type SignInMethod, takeSignInLink } from '../people/sign-in.sql.ts';
-import { isNamed, pageToGoTo, placeOf, refuseOtherOrigin, setCookie } from './cookies.ts';
+import { beginSession, type SignInGiven } from '../people/sessions.ts';
+import { takeSignInLink } from '../people/sign-in.sql.ts';
+import { isNamed, pageToGoTo, placeOf, readCookie, refuseOtherOrigin, setCookie } from './cookies.ts';
+import { fieldsOfForm, formOf } from './form.tsx';
 import { outerPage } from './page.tsx';
 import { outerOf } from './problem.tsx';
 import { settingsNow } from './route.ts';
@@ -27,40 +27,59 @@ export const openRoute = ({ limits }: Shared) => ({
 
 export function addSignIn(app: FastifyInstance, shared: Shared): void {
   const { database, environment } = shared;
-  app.get<{ Querystring: { to?: string } }>('/sign-in', openRoute(shared), async (request, reply) => {
+  app.get<{ Querystring: { to?: string; again?: string } }>('/sign-in', openRoute(shared), async (request, reply) => {
     const place = placeOf(shared, request);
-    const to = pageToGoTo(request.query.to);
+    const { to, again } = request.query;
     const html = outerPage(
-      { ...outerOf(shared, request), title: 'Sign in', script: 'passkeys.js' },
-      <Ways to={to} passkeys={isNamed(place)} provider={settingsNow(shared).console.oidc !== null} />,
+      { ...outerOf(shared, request), title: again ? 'Sign in again' : 'Sign in', scripts: ['passkeys.js', 'link.js'] },
+      <>
+        {again && <p>This needs a sign-in of the last five minutes. You then return to the page.</p>}
+        <Ways
+          to={pageToGoTo(to)}
+          again={again !== undefined}
+          passkeys={isNamed(place)}
+          provider={settingsNow(shared).console.oidc !== null}
+        />
+      </>,
     );
     return reply.type('text/html; charset=utf-8').send(html);
   });
-  app.get<{ Params: { secret: string } }>('/sign-in/:secret', openRoute(shared), async (request, reply) => {
-    placeOf(shared, request);
-    const given = { secret: request.params.secret, now: environment.now().toISO() };
-    const user = await database.reading((tx) => readSignInLink(tx, given));
-    if (user === undefined) return refuseLink(shared, request);
-    const html = outerPage(
-      { ...outerOf(shared, request), title: 'Sign in' },
-      <OneButton name="Sign in">
-        As <strong>{user.name}</strong>
-        {user.name !== user.login && ` (${user.login})`}
-      </OneButton>,
-    );
-    return reply.type('text/html; charset=utf-8').send(html);
-  });
-  app.post<{ Params: { secret: string } }>('/sign-in/:secret', openRoute(shared), async (request, reply) => {
+  app.post('/sign-in', openRoute(shared), async (request, reply) => {
     refuseOtherOrigin(request, placeOf(shared, request));
-    const given = { secret: request.params.secret, now: environment.now().toISO() };
+    const { secret, to } = linkSent(request);
     const session = await database.transaction(async (tx) => {
-      const user = await takeSignInLink(tx, given);
+      const user = await takeSignInLink(tx, { secret, now: environment.now().toISO() });
       return user && begin(tx, shared, request, { user, method: 'link' });
     });
     if (session === undefined) return refuseLink(shared, request);
-    return signIn(shared, request, reply, session, '/console');
+    return signIn(shared, request, reply, session, to);
   });
 }
+
+/** Returns the code of a sign-in link. A user without JavaScript may paste the whole link. */
+export function linkSent({ body, headers }: FastifyRequest): { secret: string; to: string | undefined } {
+  const fields = fieldsOfForm(formOf(body, headers['content-type']));
+  return { secret: (fields?.get('code') ?? '').replace(/^.*#/s, '').trim(), to: fields?.get('to') };
+}
+
+/**
+ * The form for the code of a sign-in link. The code is the fragment of the link, which no server and no log receives. The
+ * script link.js fills it in, and a person presses the button.
+ */
+export const CodeForm = ({ to }: { to?: string }) => (
+  <form method="post" class="stack" data-link>
+    {to !== undefined && <input type="hidden" name="to" value={to} />}
+    <label class="field">
+      Code, or the whole sign-in link
+      <input name="code" required autocomplete="off" />
+    </label>
+    <p>
+      <button class="main" type="submit">
+        Sign in
+      </button>
+    </p>
+  </form>
+);
 
 export const OneButton = ({ name, children }: { name: string; children: ComponentChildren }) => (
   <form method="post">
@@ -73,11 +92,19 @@ export const OneButton = ({ name, children }: { name: string; children: Componen
   </form>
 );
 
-const Ways = ({ to, passkeys, provider }: { to: string; passkeys: boolean; provider: boolean }) => (
+const Ways = ({
+  to,
+  again,
+  passkeys,
+  provider,
+}: Readonly<Record<'again' | 'passkeys' | 'provider', boolean>> & { to: string }) => (
   <>
     {provider && (
       <p>
-        <a class="button main" href={`/console/sign-in/provider?to=${encodeURIComponent(to)}`}>
+        <a
+          class="button main"
+          href={`/console/sign-in/provider?to=${encodeURIComponent(to)}${again ? '&again=1' : ''}`}
+        >
           Sign in with your organization
         </a>
       </p>
@@ -93,6 +120,7 @@ const Ways = ({ to, passkeys, provider }: { to: string; passkeys: boolean; provi
     <p class="soft">
       {provider || passkeys ? 'Or open' : 'Open'} the sign-in link that an administrator sent you. It works once.
     </p>
+    <CodeForm to={to} />
   </>
 );
 
@@ -109,16 +137,14 @@ export async function countRefused({ limits, security }: Shared, { ip }: Fastify
 }
 
 /** Starts a session and returns the secret for its cookie. */
-export const begin = (
-  tx: Transaction,
-  shared: Shared,
-  request: FastifyRequest,
-  given: { user: User; method: SignInMethod },
-): Promise<string> =>
+export const begin = (tx: Transaction, shared: Shared, request: FastifyRequest, given: SignInGiven): Promise<string> =>
   beginSession(
     tx,
     { environment: shared.environment, settings: settingsNow(shared), actor: thisProcess('http') },
-    { ...given, network: networkOf(request.ip), browser: request.headers['user-agent'] ?? '' },
+    {
+      ...{ ...given, network: networkOf(request.ip), browser: request.headers['user-agent'] ?? '' },
+      replaces: readCookie(request, placeOf(shared, request), 'reckoner'),
+    },
   );
 
 export function signIn(

@@ -51,9 +51,11 @@ export const newToken = (): string => randomBytes(24).toString('base64url');
 export function linkProvider(settings: Settings, environment: Environment): LinkProvider {
   const { payment_link: link, public_url: publicUrl } = settings;
   const provider = openProvider(link, environment);
+  const { linkSecretBefore: linkSecret } = environment;
+  const before = linkSecret === undefined ? undefined : openProvider(link, { ...environment, linkSecret });
   const ownPage = printsOwnPage(link);
-  const printed: LinkProvider['printed'] = (token, facts) => {
-    if (!ownPage) return provider.url(token, facts);
+  const printed = (token: string, facts: LinkFacts, by = provider): ProviderUrl => {
+    if (!ownPage) return by.url(token, facts);
     return publicUrl === ''
       ? { kind: 'missing', what: 'settings.json has no public_url for the payment link' }
       : { kind: 'url', url: `${publicUrl.replace(/\/+$/, '')}/pay/${token}` };
@@ -63,7 +65,11 @@ export function linkProvider(settings: Settings, environment: Environment): Link
     printed,
     matches(kept, facts) {
       const now = printed(kept?.token ?? '', facts);
-      if (now.kind === 'url') return now.url === kept?.url;
+      if (now.kind === 'url') {
+        // The page still accepts links that the previous secret signed.
+        const urls = [provider, before].map((by) => by && printed(kept?.token ?? '', facts, by));
+        return urls.some((each) => each?.kind === 'url' && each.url === kept?.url);
+      }
       return now.kind === 'made' ? kept?.provider === link.provider : kept === null;
     },
     wanted: provider.methods === undefined ? undefined : { provider: link.provider, methods: provider.methods },

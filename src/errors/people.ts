@@ -152,6 +152,10 @@ export const CONSOLE = {
     401,
     () => 'Your session has ended. Nothing was changed. Sign in and try again.',
   ),
+  proof_needed: defineAnswer<{ to: string }>(
+    403,
+    () => 'Nothing was changed: this needs a sign-in of the last five minutes. Sign in again.',
+  ),
   form_refused: defineAnswer<{ reason: string }>(
     403,
     (f) => `Nothing was changed: the request ${f.reason}. Open the page again and send the form from there.`,

@@ -9,7 +9,7 @@ import { packageVersion } from '../package.ts';
 import { readPauses } from '../people/pauses.sql.ts';
 import { countOther } from './limits.ts';
 import { readMigrationNames } from './server.sql.ts';
-import { addressList, isBehindUnknownProxy, issuerOf, type Shared } from './shared.ts';
+import { addressList, issuerOf, type Shared, unknownProxies } from './shared.ts';
 
 /**
  * Probes come every few seconds. A caller that asks more often gets the previous response, if that is not older than
@@ -77,8 +77,8 @@ function remembered<Result>(milliseconds: number, work: () => Promise<Result>): 
  */
 function metricsReaders({ settings }: { settings: Settings }): (request: FastifyRequest) => boolean {
   const allowed = addressList(settings.http.metrics_allow);
-  return (request) =>
-    allowed(request.ip) && !isBehindUnknownProxy(request, settings) && request.raw.httpVersion !== '1.0';
+  const isBehindUnknownProxy = unknownProxies(settings);
+  return (request) => allowed(request.ip) && !isBehindUnknownProxy(request) && request.raw.httpVersion !== '1.0';
 }
 
 /** Returns security.txt (RFC 9116), or undefined if the settings name no contact. */

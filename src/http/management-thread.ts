@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Answer, FromThread, ManagementData } from './management.ts';
-import { FORWARDED } from './shared.ts';
+import { hasProxyHeader } from './shared.ts';
 
 /** Without a heartbeat for this long, the main thread counts as stalled. No task of the main thread takes this long. */
 const STALLED_MS = 5000;
@@ -62,8 +62,7 @@ function ask(url: string, { socket }: IncomingMessage): Promise<Reply> {
  * A proxied request would have the proxy's address. By default, nginx adds no header, but forwards requests as
  * HTTP/1.0.
  */
-const isForwarded = ({ headers, httpVersion }: IncomingMessage): boolean =>
-  httpVersion === '1.0' || FORWARDED.some((name) => headers[name] !== undefined);
+const isForwarded = (request: IncomingMessage): boolean => request.httpVersion === '1.0' || hasProxyHeader(request);
 
 main.on('message', ({ id, ...answer }: Answer) => {
   waiting.get(id)?.(answer);

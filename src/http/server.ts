@@ -25,7 +25,7 @@ import { addReference } from './reference.tsx';
 import { RowStreams } from './row-streams.ts';
 import { SecurityLog } from './security-log.ts';
 import { addSettlementFiles } from './settlement-files.ts';
-import { addressList, isBehindUnknownProxy, issuerOf, type ServerOptions, type Shared } from './shared.ts';
+import { addressList, issuerOf, type ServerOptions, type Shared, unknownProxies } from './shared.ts';
 import { addDiscovery, addTokenExchange } from './token-exchange.ts';
 import { TokenIssuer } from './tokens.ts';
 import { addWebhooks } from './webhooks.ts';
@@ -198,12 +198,14 @@ function callersId({ headers }: FastifyRequest): string | undefined {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 }
 
-/** Refuses HTTP/0.9, and a second Host header, because a proxy may have used the other one. */
+/** Refuses HTTP/0.9, unknown expectations, and a second Host header, because a proxy may have used the other one. */
 function refuseOddHttp({ raw }: FastifyRequest): void {
   const hosts = raw.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host');
   const reason =
-    raw.httpVersionMajor < 1 ? 'is not HTTP/1.1' : hosts.length > 1 ? 'has more than one Host header' : undefined;
-  if (reason !== undefined) throw refuse('request_invalid', { problems: [{ path: '', reason }] });
+    (raw.httpVersionMajor < 1 && 'is not HTTP/1.1') ||
+    (hosts.length > 1 && 'has more than one Host header') ||
+    (!/^(100-continue)?$/i.test(raw.headers.expect ?? '') && 'expects something other than 100-continue');
+  if (reason) throw refuse('request_invalid', { problems: [{ path: '', reason }] });
 }
 
 function addBounds(app: FastifyInstance, { metrics }: Shared): void {
@@ -235,6 +237,8 @@ function addBounds(app: FastifyInstance, { metrics }: Shared): void {
 function limitConnections(app: FastifyInstance, { metrics, log }: Shared): void {
   const { server } = app;
   server.maxConnections = MOST_CONNECTIONS;
+  // Without this, Node itself would answer 417, without headers or a line in the log.
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   let open = 0;
   let toldAt = Number.NEGATIVE_INFINITY;
   server.on('connection', (socket) => {
@@ -263,6 +267,7 @@ function limitConnections(app: FastifyInstance, { metrics, log }: Shared): void 
 const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 
 function addRequestLog(app: FastifyInstance, { environment, settings, log, metrics }: Shared): void {
+  const isBehindUnknownProxy = unknownProxies(settings);
   let warned = settings.http.trust_proxy.length > 0;
   const warnOfProxy = (why: string) => {
     warned = true;
@@ -274,7 +279,7 @@ function addRequestLog(app: FastifyInstance, { environment, settings, log, metri
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? '(none)';
     const { method, caller, refusal, userLogin } = request;
-    if (!warned && isBehindUnknownProxy(request, settings)) warnOfProxy('a proxy forwards requests');
+    if (!warned && isBehindUnknownProxy(request)) warnOfProxy('a proxy forwards requests');
     const facts = { method, route, status: reply.statusCode, ms: Math.round(reply.elapsedTime * 10) / 10 };
     metrics.requests.observe({ method, route, status: reply.statusCode }, reply.elapsedTime / 1000);
     const level = (PROBES.has(route) && reply.statusCode < 400) || reply.statusCode === 429 ? 'debug' : 'info';

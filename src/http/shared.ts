@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { BlockList, isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { publicAddress, type Settings } from '../config/settings.ts';
@@ -34,22 +35,21 @@ export interface Shared extends ServerOptions {
 /** The public URL of this service, which is the issuer of its tokens. */
 export const issuerOf = ({ settings }: Pick<Service, 'settings'>): string => publicAddress(settings);
 
-/** The headers that proxies add to a request. */
-export const FORWARDED = [
-  'x-forwarded-for',
-  'forwarded',
-  'x-real-ip',
-  'via',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-] as const;
+/** The headers that proxies and content delivery networks add to a request. */
+const OF_PROXY =
+  /^(forwarded|via|x-(forwarded|original|envoy|azure|amzn|proxyuser)-.*|(.*-)?(client|real|connecting|user)-ip)$/;
+
+export const hasProxyHeader = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
+  Object.keys(headers).some((name) => OF_PROXY.test(name));
 
 /**
  * Returns whether a request came through a proxy that the settings do not name. The request's address is then the
  * proxy's.
  */
-export const isBehindUnknownProxy = ({ headers }: FastifyRequest, { http }: Settings): boolean =>
-  http.trust_proxy.length === 0 && FORWARDED.some((name) => headers[name] !== undefined);
+export function unknownProxies({ http }: Settings): (request: FastifyRequest) => boolean {
+  const isNamed = addressList(http.trust_proxy);
+  return ({ raw }) => hasProxyHeader(raw) && !isNamed(raw.socket.remoteAddress ?? '');
+}
 
 export function addressList(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();

@@ -16,7 +16,7 @@ import { PROCESSORS } from '../processors/processors.ts';
 import { busy } from './gates.ts';
 import { networkOf } from './limits.ts';
 import type { StoreEvents } from './service.ts';
-import { isBehindUnknownProxy, type Shared } from './shared.ts';
+import { hasProxyHeader, type Shared } from './shared.ts';
 
 const LARGEST_EVENT = 1024 * 1024;
 
@@ -78,7 +78,7 @@ function secretsOf(
  * other callers.
  */
 function limitNetwork(request: FastifyRequest, { limits, settings }: Shared): void {
-  if (!isBehindUnknownProxy(request, settings)) limits.webhook(request.ip);
+  if (settings.http.trust_proxy.length > 0 || !hasProxyHeader(request.raw)) limits.webhook(request.ip);
 }
 
 function badSignature(request: FastifyRequest, shared: Shared, reason: string): Refusal {

@@ -22,6 +22,7 @@ export interface EmailSubject {
   /** The number of facts of the checkpoint that the letter is about. */
   readonly checkpoint_size: number | null;
   readonly approval_request_id: number | null;
+  readonly user_event_id: number | null;
   /** Whether an account statement was requested while the books of its month were open. */
   readonly preliminary: boolean;
   /** The address that a user named instead of the usual address. */

@@ -1,6 +1,7 @@
 /** The issuer in the format that the templates show under every e-mail. */
 import type { Settings } from '../config/settings.ts';
 import { addressLine } from '../documents/present.ts';
+import type { Installation } from '../people/audit-events.ts';
 import type { EmailView } from './templates.ts';
 import { oneLine } from './text.ts';
 
@@ -12,4 +13,10 @@ export const issuerView = (
   email: oneLine(issuer.email),
   phone: oneLine(issuer.phone),
   taxId: oneLine(issuer.tax_id),
+});
+
+/** The fields of every template. */
+export const letterView = ({ environment, settings }: Installation) => ({
+  sandbox: environment.name === 'sandbox',
+  issuer: issuerView(settings.issuer),
 });

@@ -12,6 +12,7 @@ export const OTHER_EMAIL_KINDS = [
   'refund_notice',
   'approval_request',
   'approval_decision',
+  'security_notice',
 ] as const;
 export type OtherEmailKind = (typeof OTHER_EMAIL_KINDS)[number];
 

@@ -60,6 +60,7 @@ export function nameOf(
     refund_notice: `notice of a refund to ${partner_id}`,
     approval_request: `request ${approval_request_id} for approval`,
     approval_decision: `decision on request ${approval_request_id}`,
+    security_notice: 'security notice',
   };
   return (names as Partial<Record<EmailKind, string>>)[kind] ?? kind;
 }

@@ -4,8 +4,17 @@
  */
 import { CLAIMED, type DueItems, itemHash } from '../database/claims.ts';
 import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { mailDomain } from '../documents/issue/context.ts';
+import type { Installation } from '../people/audit-events.ts';
 import type { EmailState, EmailSubject } from './email.ts';
 import type { OtherEmailKind } from './kinds.ts';
+
+/** The columns that say what an e-mail without a document is about. */
+const subjectOf = (of = ''): string =>
+  ['kind', 'partner_id', 'month', 'day', 'payment_id', 'credit_refund_id', 'checkpoint_size']
+    .concat('approval_request_id', 'user_event_id')
+    .map((column) => of + column)
+    .join(', ');
 
 // --- Queueing --------------------------------------------------------------------------------------------------------
 
@@ -19,6 +28,7 @@ interface EmailToQueue {
   readonly credit_refund_id?: number;
   readonly checkpoint_size?: number;
   readonly approval_request_id?: number;
+  readonly user_event_id?: number;
   /** The event that the e-mail reports. If omitted, the event that the caller states for all of the e-mails. */
   readonly event_id?: number;
   /** The beginning of the Message-ID. */
@@ -29,25 +39,22 @@ interface EmailToQueue {
 export async function queueEmails(
   tx: Transaction,
   emails: readonly EmailToQueue[],
-  facts: { readonly now: string; readonly eventId: number | null; readonly mailDomain: string },
+  { environment, settings }: Installation,
+  eventId: number | null = null,
 ): Promise<EmailSubject[]> {
   return query(
     tx,
-    `INSERT INTO emails (
-       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id, preliminary,
-       message_id, status, queued_at, event_id)
-     SELECT q.kind, q.partner_id, q.month, q.day, q.payment_id, q.credit_refund_id, q.checkpoint_size,
-            q.approval_request_id, coalesce(q.preliminary, false),
+    `INSERT INTO emails (${subjectOf()}, preliminary, message_id, status, queued_at, event_id)
+     SELECT ${subjectOf('q.')}, coalesce(q.preliminary, false),
             format('<%s.%s@%s>', q.name, i.installation_id, :mailDomain::text), 'queued', :now::timestamptz,
             coalesce(q.event_id, :eventId::bigint)
      FROM json_to_recordset(:emails::json) AS q (kind text, partner_id text, month text, day date, payment_id bigint,
-       credit_refund_id bigint, checkpoint_size bigint, approval_request_id bigint, preliminary boolean,
-       event_id bigint, name text)
+       credit_refund_id bigint, checkpoint_size bigint, approval_request_id bigint, user_event_id bigint,
+       preliminary boolean, event_id bigint, name text)
      CROSS JOIN installation i
      ON CONFLICT DO NOTHING
-     RETURNING email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size,
-               approval_request_id, preliminary, addressed_to`,
-    { ...facts, emails: JSON.stringify(emails) },
+     RETURNING email_id, document_id, ${subjectOf()}, preliminary, addressed_to`,
+    { now: environment.now().toISO(), mailDomain: mailDomain(settings), eventId, emails: JSON.stringify(emails) },
   );
 }
 
@@ -60,8 +67,7 @@ export const EMAIL_STATE = `
 export function readOtherEmail(tx: Transaction, emailId: number): Promise<EmailState & EmailSubject> {
   return queryOne(
     tx,
-    `SELECT ${EMAIL_STATE}, e.kind, e.document_id, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
-            e.checkpoint_size, e.approval_request_id, e.preliminary, e.addressed_to
+    `SELECT ${EMAIL_STATE}, e.document_id, ${subjectOf('e.')}, e.preliminary, e.addressed_to
      FROM emails e WHERE e.email_id = :emailId`,
     { emailId },
   );
@@ -366,10 +372,7 @@ export async function readLatest(tx: Transaction, emailId: number): Promise<numb
   const { email_id } = await queryOne<{ email_id: number }>(
     tx,
     `SELECT max(l.email_id) AS email_id FROM emails e JOIN latest_other_emails l
-       ON (l.kind, l.partner_id, l.month, l.day, l.payment_id, l.credit_refund_id, l.checkpoint_size,
-           l.approval_request_id)
-          IS NOT DISTINCT FROM (e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
-                                e.checkpoint_size, e.approval_request_id)
+       ON (${subjectOf('l.')}) IS NOT DISTINCT FROM (${subjectOf('e.')})
      WHERE e.email_id = :emailId`,
     { emailId },
   );
@@ -393,18 +396,14 @@ export function insertRepetitions(
 ): Promise<EmailSubject[]> {
   return query(
     tx,
-    `INSERT INTO emails (
-       kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id, preliminary,
-       asked_for, addressed_to, event_id, message_id, status, queued_at)
-     SELECT e.kind, e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id, e.checkpoint_size,
-            e.approval_request_id, e.preliminary,
+    `INSERT INTO emails (${subjectOf()}, preliminary, asked_for, addressed_to, event_id, message_id, status, queued_at)
+     SELECT ${subjectOf('e.')}, e.preliminary,
             :askedFor::text, :to::text, :eventId::bigint,
             format('<%s.again-%s.%s@%s>', e.kind, e.email_id, i.installation_id, :mailDomain::text), 'queued',
             :now::timestamptz
      FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds::bigint[])
      ON CONFLICT DO NOTHING
-     RETURNING email_id, kind, document_id, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size,
-               approval_request_id, preliminary, addressed_to`,
+     RETURNING email_id, document_id, ${subjectOf()}, preliminary, addressed_to`,
     given,
   );
 }

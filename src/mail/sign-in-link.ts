@@ -8,7 +8,7 @@ import { mailDomain } from '../documents/issue/context.ts';
 import type { Installation } from '../people/audit-events.ts';
 import { minuteOf } from '../text.ts';
 import { messageOf, whyUnsendable } from './attempt.ts';
-import { issuerView } from './issuer-view.ts';
+import { letterView } from './issuer-view.ts';
 import { templatesOf } from './templates.ts';
 import { oneLine } from './text.ts';
 import { transportOf } from './transport.ts';
@@ -41,7 +41,7 @@ async function mailLink(
   const reply = whyUnsendable(context, { to, cc: [] });
   if (reply !== undefined) return { outcome: 'deferred', reply };
   const content = templatesOf(environment).render(name, {
-    ...{ sandbox: environment.name === 'sandbox', issuer: issuerView(settings.issuer) },
+    ...letterView(context),
     ...{ name: oneLine(to.name), url, until: minuteOf(expires_at), ...more },
   });
   const messageId = `<sign-in.${randomUUID()}@${mailDomain(settings)}>`;

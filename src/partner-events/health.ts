@@ -1,6 +1,6 @@
 import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { keyCheck } from './signature.ts';
+import { keysByCheck } from './signature.ts';
 import { type Webhook, webhookOf, withoutSecrets } from './webhook.ts';
 import { readWebhooks } from './webhooks.sql.ts';
 
@@ -19,13 +19,13 @@ export interface WebhookHealth {
 
 export async function readWebhookHealth(
   tx: Transaction,
-  { webhookKey: key }: Pick<Environment, 'webhookKey'>,
+  environment: Pick<Environment, 'webhookKey' | 'webhookKeyBefore'>,
 ): Promise<WebhookHealth> {
-  const check = key === undefined ? undefined : keyCheck(key);
+  const keys = keysByCheck(environment);
   const all = (await readWebhooks(tx)).map((row) => ({
     ...webhookOf(row),
     url: withoutSecrets(row.url ?? ''),
-    unsigned: row.key_check !== check,
+    unsigned: !keys.has(row.key_check),
   }));
   const troubled = all.filter(({ state, unsigned }) => state !== 'active' || unsigned);
   return {

@@ -22,9 +22,9 @@ for (const network of [
   const [address = '', prefix] = network.split('/');
   NOT_PUBLIC.addSubnet(address, Number(prefix), 'ipv4');
 }
-// Ranges within 2000::/3 that are not public: Teredo and 6to4, which lead to IPv4 addresses, and the documentation
-// range.
-NOT_PUBLIC.addSubnet('2001::', 32, 'ipv6');
+// Ranges within 2000::/3 that are not public, by IANA's registry of special-purpose addresses: protocol assignments with
+// Teredo, benchmarking and ORCHID; documentation; 6to4.
+NOT_PUBLIC.addSubnet('2001::', 23, 'ipv6');
 NOT_PUBLIC.addSubnet('2001:db8::', 32, 'ipv6');
 NOT_PUBLIC.addSubnet('2002::', 16, 'ipv6');
 NOT_PUBLIC.addSubnet('3fff::', 20, 'ipv6');
@@ -41,7 +41,9 @@ export function isPublicAddress(address: string): boolean {
  * The reason why a URL cannot be used; undefined for a usable URL. Names are checked again whenever they are resolved.
  */
 export function urlProblem(url: string, onlyPublic: boolean): string | undefined {
-  if (!URL.canParse(url)) return 'is not a URL such as https://partner.example/events';
+  // A parser takes the first name of a path for the host of `https:///etc/passwd`.
+  if (!/^[a-z]+:\/\/[^/\\]/i.test(url) || !URL.canParse(url))
+    return 'is not a URL such as https://partner.example/events';
   const { protocol, hostname, username, password, hash } = new URL(url);
   if (protocol !== 'https:' && (onlyPublic || protocol !== 'http:')) return 'does not begin with https://';
   if (username !== '' || password !== '') return 'contains a user name or a password';

@@ -19,7 +19,7 @@ import { recordEvent } from '../people/audit-events.ts';
 import { type PartnerEvent, readPartnerEvents } from './event.ts';
 import { type Answer, openPoster, type Poster } from './post.ts';
 import { Publisher } from './publish.ts';
-import { keyCheck, secretOf, signedHeaders } from './signature.ts';
+import { keysByCheck, secretOf, signedHeaders } from './signature.ts';
 import { isProduction, type WebhookContext } from './webhook.ts';
 import { acknowledge, beginTurn, dueWebhooks, readWebhooks, recordFailure, type WebhookRow } from './webhooks.sql.ts';
 
@@ -84,11 +84,11 @@ async function withSender(
   work: (sender: Sender) => Promise<void>,
   stop: AbortSignal = new AbortController().signal,
 ): Promise<void> {
-  const { webhookKey } = context.environment;
-  if (webhookKey === undefined) return;
+  const keys = keysByCheck(context.environment);
+  if (keys.size === 0) return;
   const claims = await Claims.open(context.database.connection);
   try {
-    await work(new Sender(context, claims, keyCheck(webhookKey), stop));
+    await work(new Sender(context, claims, keys, stop));
   } finally {
     await claims.end();
   }
@@ -97,20 +97,20 @@ async function withSender(
 class Sender {
   private readonly context: SendContext;
   private readonly claims: Claims;
-  private readonly keyCheck: string;
+  private readonly keys: ReadonlyMap<string, string>;
   private readonly stop: AbortSignal;
 
-  constructor(context: SendContext, claims: Claims, keyCheck: string, stop: AbortSignal) {
+  constructor(context: SendContext, claims: Claims, keys: ReadonlyMap<string, string>, stop: AbortSignal) {
     this.context = context;
     this.claims = claims;
-    this.keyCheck = keyCheck;
+    this.keys = keys;
     this.stop = stop;
   }
 
   /** Sends the events that are due. If `stays` is set, sending continues until the signal to stop. */
   send(stays: boolean): Promise<void> {
     const { environment } = this.context;
-    const due = dueWebhooks(() => ({ now: environment.now().toISO(), keyCheck: this.keyCheck }));
+    const due = dueWebhooks(() => ({ now: environment.now().toISO(), keyChecks: [...this.keys.keys()] }));
     const work = (partnerId: string) => this.turn(partnerId);
     return workOn(this.claims, due, { atOnce: AT_ONCE, work, stop: this.stop, stays });
   }
@@ -155,12 +155,10 @@ class Sender {
         events: await readPartnerEvents(tx, { partnerId, after, limit: PAGE }),
       };
     });
-    const key = environment.webhookKey;
-    if (webhook === undefined || webhook.url === null || key === undefined) return false;
-    if (webhook.key_check !== keyCheck(key)) return false;
+    if (webhook === undefined || webhook.url === null || !this.keys.has(webhook.key_check)) return false;
     for (const event of events) {
       if (Date.now() >= until || this.stop.aborted) return false;
-      const secrets = secretsOf(key, installationId, webhook, environment.now().toMillis());
+      const secrets = secretsOf(this.keys, installationId, webhook, environment.now().toMillis());
       if (!(await this.sendEvent({ ...webhook, url: webhook.url }, poster, event, secrets))) return false;
       taken();
     }
@@ -218,10 +216,18 @@ class Sender {
   }
 }
 
-function secretsOf(key: string, installationId: string, webhook: WebhookRow, now: number): Buffer[] {
+/** The secrets to sign with. The previous secret of an overlap may be of either key. */
+function secretsOf(
+  keys: ReadonlyMap<string, string>,
+  installationId: string,
+  webhook: WebhookRow,
+  now: number,
+): Buffer[] {
   const { partner_id: partnerId, secret_version: version, previous_until: until } = webhook;
   const overlaps = until !== null && now < Date.parse(until);
-  return [version, ...(overlaps ? [version - 1] : [])].map((each) =>
-    secretOf(key, { installationId, partnerId, version: each }),
-  );
+  const secret = (key: string, each: number) => secretOf(key, { installationId, partnerId, version: each });
+  return [
+    secret(keys.get(webhook.key_check) as string, version),
+    ...(overlaps ? [...keys.values()].map((key) => secret(key, version - 1)) : []),
+  ];
 }

@@ -3,7 +3,7 @@
  * from a key of the environment, so that neither the database nor a backup reveals the secret.
  */
 import { createHmac } from 'node:crypto';
-import { WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
+import { type Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
 
 interface SecretOf {
@@ -23,8 +23,14 @@ export const secretText = (secret: Buffer): string => `whsec_${secret.toString('
 /** Identifies a key without revealing it. */
 export const keyCheck = (key: string): string => hmac(key, 'webhook key check').toString('hex').slice(0, 16);
 
+type Keys = Pick<Environment, 'webhookKey' | 'webhookKeyBefore'>;
+
+/** The keys of the environment by their checks: the present one first, then the previous one during a rotation. */
+export const keysByCheck = ({ webhookKey, webhookKeyBefore }: Keys): ReadonlyMap<string, string> =>
+  new Map([webhookKey, webhookKeyBefore].flatMap((key) => (key === undefined ? [] : [[keyCheck(key), key]])));
+
 /** The key of the environment. Refusal: webhook_key_unusable. */
-export function requiredKey({ webhookKey }: { readonly webhookKey?: string | undefined }): string {
+export function requiredKey({ webhookKey }: Keys): string {
   if (webhookKey !== undefined) return webhookKey;
   throw refuse('webhook_key_unusable', { variable: WEBHOOK_SIGNING_KEY, reason: 'is not set' });
 }

@@ -14,7 +14,7 @@ import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { changesBetween, fieldsOf, type Value } from '../people/field-changes.ts';
 import { readLastPosition } from './events.sql.ts';
 import { urlProblem } from './post.ts';
-import { keyCheck, requiredKey, secretOf, secretText } from './signature.ts';
+import { keyCheck, keysByCheck, requiredKey, secretOf, secretText } from './signature.ts';
 import { lockWebhook, readWebhooks, removeUrl, type WebhookRow, writeWebhook } from './webhooks.sql.ts';
 
 /** The period in which events are signed with the previous secret as well. */
@@ -74,13 +74,13 @@ export async function setWebhook(
   const last = await readLastPosition(tx, partnerId);
   checkPosition(partnerId, after, last);
   const isNew = before === undefined || before.url === null;
-  if (!isNew) checkKey(before, key);
+  if (!isNew) checkKey(before, context);
   const version = isNew ? (before?.secret_version ?? 0) + 1 : before.secret_version;
   await writeWebhook(tx, {
     partnerId,
     url,
     secretVersion: version,
-    keyCheck: keyCheck(key),
+    keyCheck: isNew ? keyCheck(key) : before.key_check,
     previousUntil: isNew ? null : before.previous_until,
     acknowledged: after ?? (isNew ? last : before.acknowledged),
   });
@@ -100,7 +100,7 @@ export async function rotateWebhook(tx: Transaction, context: WebhookContext, pa
   const key = requiredKey(environment);
   await lockWebhook(tx, partnerId);
   const row = await rowNamed(tx, partnerId);
-  const until = row.key_check === keyCheck(key) ? hoursAfter(environment.now(), OVERLAP_HOURS) : null;
+  const until = keysByCheck(environment).has(row.key_check) ? hoursAfter(environment.now(), OVERLAP_HOURS) : null;
   const version = row.secret_version + 1;
   await writeWebhook(tx, {
     partnerId,
@@ -125,10 +125,10 @@ export async function resumeWebhook(
   context: WebhookContext,
   { partnerId, after }: { partnerId: string; after?: number | undefined },
 ): Promise<Webhook> {
-  const key = requiredKey(context.environment);
+  requiredKey(context.environment);
   await lockWebhook(tx, partnerId);
   const row = await rowNamed(tx, partnerId);
-  checkKey(row, key);
+  checkKey(row, context);
   checkPosition(partnerId, after, row.last);
   await writeWebhook(tx, {
     partnerId,
@@ -170,8 +170,8 @@ export const isProduction = ({ environment }: Pick<WebhookContext, 'environment'
 const hoursAfter = (now: DateTime<true>, hours: number): string => now.plus({ hours }).toUTC().toISO();
 
 /** Refuses a different key, because the partner's server could not check its signatures. */
-function checkKey(row: WebhookRow, key: string): void {
-  if (row.key_check === keyCheck(key)) return;
+function checkKey(row: WebhookRow, { environment }: WebhookContext): void {
+  if (keysByCheck(environment).has(row.key_check)) return;
   const reason = `is not the key that the secret of ${row.partner_id} was derived from`;
   throw refuse('webhook_key_unusable', { variable: 'WEBHOOK_SIGNING_KEY', reason });
 }

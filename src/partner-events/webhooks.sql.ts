@@ -74,14 +74,16 @@ export async function removeUrl(tx: Transaction, partnerId: string): Promise<voi
 // --- Sending ---------------------------------------------------------------------------------------------------------
 
 /**
- * The partners that have events to send now, and whose secret was derived from the given key. The partner that has
+ * The partners that have events to send now, and whose secret was derived from one of the given keys. The partner that has
  * waited longest is first.
  */
-export const dueWebhooks = (asked: () => { readonly now: string; readonly keyCheck: string }): DueItems => ({
+export const dueWebhooks = (
+  asked: () => { readonly now: string; readonly keyChecks: readonly string[] },
+): DueItems => ({
   kind: 'webhook',
   due: (free) => `
     SELECT w.partner_id AS key FROM webhooks w
-    WHERE w.url IS NOT NULL AND w.paused_at IS NULL AND w.key_check = :keyCheck
+    WHERE w.url IS NOT NULL AND w.paused_at IS NULL AND w.key_check = ANY (:keyChecks::text[])
       AND (w.next_attempt_at IS NULL OR w.next_attempt_at <= :now::timestamptz)
       AND EXISTS (SELECT FROM partner_events e WHERE e.partner_id = w.partner_id AND e.position > w.acknowledged)
       AND ${free('w.partner_id')}

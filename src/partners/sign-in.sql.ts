@@ -38,14 +38,6 @@ export const insertPartnerLink = (
     given,
   );
 
-/** Uses up a link. If two calls are concurrent, only one of them uses up the link. */
-export const usePartnerLink = (tx: Transaction, given: { sha256: string; now: string }): Promise<number> =>
-  execute(
-    tx,
-    `UPDATE partner_sign_in_links SET used_at = :now::timestamptz WHERE sha256 = :sha256 AND used_at IS NULL`,
-    given,
-  );
-
 export const insertPartnerSession = (
   tx: Transaction,
   given: Omit<PartnerContact, 'partner_name'> & { sha256: string; now: string; endsAt: string; eventId: number },
@@ -58,16 +50,18 @@ export const insertPartnerSession = (
     given,
   );
 
-/** The contact that a link would sign in; undefined if the link cannot be used. */
-export async function readPartnerLink(
+/** Uses up a link and returns its contact. If two calls are concurrent, only one of them gets the contact. */
+export async function usePartnerLink(
   tx: Transaction,
   given: { readonly secret: string; readonly now: string },
 ): Promise<PartnerContact | undefined> {
   if (!SECRET.test(given.secret)) return undefined;
   const [contact] = await query<PartnerContact>(
     tx,
-    `SELECT ${CONTACT} FROM partner_sign_in_links l JOIN partners p USING (partner_id)
-     WHERE l.sha256 = :sha256 AND l.used_at IS NULL AND l.expires_at > :now::timestamptz AND ${isOfContact('l')}`,
+    `UPDATE partner_sign_in_links l SET used_at = :now::timestamptz FROM partners p
+     WHERE p.partner_id = l.partner_id AND l.sha256 = :sha256 AND l.used_at IS NULL
+       AND l.expires_at > :now::timestamptz AND ${isOfContact('l')}
+     RETURNING ${CONTACT}`,
     { sha256: hashOf(given.secret), now: given.now },
   );
   return contact;

@@ -5,13 +5,7 @@
 import type { Transaction } from '../database/transaction.ts';
 import { type Actor, type ActorContext, type Installation, recordEvent, thisProcess } from '../people/audit-events.ts';
 import { hashOf, newSecret } from '../people/secrets.ts';
-import {
-  insertPartnerLink,
-  insertPartnerSession,
-  type PartnerContact,
-  readPartnerLink,
-  usePartnerLink,
-} from './sign-in.sql.ts';
+import { insertPartnerLink, insertPartnerSession, type PartnerContact, usePartnerLink } from './sign-in.sql.ts';
 
 const LINK_MINUTES = 15;
 
@@ -49,9 +43,8 @@ export async function takePartnerLink(
 ): Promise<string | undefined> {
   const at = environment.now();
   const now = at.toISO();
-  const contact = await readPartnerLink(tx, { secret, now });
+  const contact = await usePartnerLink(tx, { secret, now });
   if (contact === undefined) return undefined;
-  if ((await usePartnerLink(tx, { sha256: hashOf(secret), now })) !== 1) return undefined;
   const { partner_id, contact_name, contact_email } = contact;
   const event = { action: 'partner.sign_in', subject: partner_id, details: { contact_email, network }, now };
   const eventId = await recordEvent(tx, contactAsActor(contact), event);

@@ -18,7 +18,6 @@ import type { Without } from '../close/books.ts';
 import { todayOf } from '../config/today.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { mailDomain } from '../documents/issue/context.ts';
 import { queueEmails } from '../mail/outbox.sql.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
@@ -148,7 +147,7 @@ export async function recordReminders(tx: Transaction, caller: Caller, without?:
     ...({ kind: 'reminder', day, partner_id } as const),
     name: `reminder.${day}.${createHash('sha256').update(partner_id).digest('hex').slice(0, 16)}`,
   }));
-  const queued = await queueEmails(tx, emails, { now, eventId, mailDomain: mailDomain(caller.settings) });
+  const queued = await queueEmails(tx, emails, caller, eventId);
   const reminded = new Set(reminders.flatMap(({ documents }) => documents.map(({ number }) => number)));
   const levels = rows.flatMap(({ number, payer_id, dunning_level, counted_from }) =>
     dunning_level === null || !reminded.has(number) ? [] : [{ number, payer_id, dunning_level, counted_from }],

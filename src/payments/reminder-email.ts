@@ -8,7 +8,7 @@ import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type Locale, localeOf } from '../documents/locale.ts';
 import type { EmailComposer } from '../mail/email.ts';
-import { issuerView } from '../mail/issuer-view.ts';
+import { letterView } from '../mail/issuer-view.ts';
 import type { Attachment } from '../mail/message.ts';
 import { oneLine } from '../mail/text.ts';
 import { Amount } from '../money.ts';
@@ -38,7 +38,7 @@ export function toneOf(level: number, levels: readonly number[]): Tone {
 export const reminderEmail: EmailComposer = {
   kind: 'reminder',
   async compose(tx, email, context, templates) {
-    const { environment, settings } = context;
+    const { settings } = context;
     const partnerId = email.partner_id as string;
     const day = todayOf(context);
     const rows = await readDebts(tx, { settings, day, partnerId });
@@ -70,8 +70,7 @@ export const reminderEmail: EmailComposer = {
       to: { name, address },
       cc,
       content: templates.render('reminder', {
-        sandbox: environment.name === 'sandbox',
-        issuer: issuerView(settings.issuer),
+        ...letterView(context),
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
         isFamily,

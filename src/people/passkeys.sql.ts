@@ -2,6 +2,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { User } from './roles.ts';
 import { USER } from './users.sql.ts';
 
+/** Inserts one row, or none if the credential is known, also of another user. */
 export const insertPasskey = (
   tx: Transaction,
   given: {
@@ -18,33 +19,22 @@ export const insertPasskey = (
     tx,
     `WITH added AS (
        INSERT INTO passkeys (user_id, credential_id, public_key, name, recorded_at, event_id)
-       VALUES (:userId, :credentialId, :publicKey::bytea, :name, :now::timestamptz, :eventId) RETURNING passkey_id
+       VALUES (:userId, :credentialId, :publicKey::bytea, :name, :now::timestamptz, :eventId)
+       ON CONFLICT ON CONSTRAINT passkey_once DO NOTHING RETURNING passkey_id
      ) INSERT INTO passkey_uses (passkey_id, counter, used_at)
      SELECT passkey_id, :counter, :now::timestamptz FROM added`,
     given,
   );
 
-/** A passkey that has not ended yet. If `userId` is null, the passkey may belong to any user. */
-export const readPasskey = (
+export const insertPasskeyEnds = (
   tx: Transaction,
-  given: { passkeyId: number; userId: number | null },
-): Promise<(Pick<Passkey, 'name' | 'credential_id'> & { login: string })[]> =>
-  query(
-    tx,
-    `SELECT personal(p.name) AS name, p.credential_id, personal(u.login) AS login
-     FROM passkeys p JOIN users u USING (user_id)
-     WHERE p.passkey_id = :passkeyId AND (:userId::bigint IS NULL OR p.user_id = :userId::bigint)
-       AND NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)`,
-    given,
-  );
-
-export const insertPasskeyEnd = (
-  tx: Transaction,
-  given: { passkeyId: number; now: string; eventId: number },
+  given: { passkeyIds: readonly number[]; eventIds: readonly number[]; now: string },
 ): Promise<number> =>
   execute(
     tx,
-    `INSERT INTO passkey_ends (passkey_id, recorded_at, event_id) VALUES (:passkeyId, :now::timestamptz, :eventId)
+    `INSERT INTO passkey_ends (passkey_id, recorded_at, event_id)
+     SELECT passkey_id, :now::timestamptz, event_id
+     FROM unnest(:passkeyIds::bigint[], :eventIds::bigint[]) AS ended (passkey_id, event_id)
      ON CONFLICT (passkey_id) DO NOTHING`,
     given,
   );
@@ -67,26 +57,23 @@ export interface Passkey {
   readonly name: string;
   readonly recorded_at: string;
   readonly used_at: string | null;
+  readonly login: string;
 }
 
-export const readPasskeys = (tx: Transaction, userId: number): Promise<Passkey[]> =>
-  query(
-    tx,
-    `SELECT p.passkey_id, p.credential_id, personal(p.name) AS name, p.recorded_at, u.used_at
-     FROM passkeys p LEFT JOIN passkey_uses u USING (passkey_id)
-     WHERE p.user_id = :userId AND NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)
-     ORDER BY p.passkey_id`,
-    { userId },
-  );
-
-export const readEverybodysPasskeys = (tx: Transaction): Promise<(Passkey & { login: string })[]> =>
+/** The passkeys of active users that have not ended. Without an id, or with null, of all of them. */
+export const readPasskeys = (
+  tx: Transaction,
+  { passkeyId = null, userId = null }: { passkeyId?: number | null; userId?: number | null },
+): Promise<Passkey[]> =>
   query(
     tx,
     `SELECT p.passkey_id, p.credential_id, personal(p.name) AS name, p.recorded_at, c.used_at, u.login
      FROM passkeys p JOIN active_users u USING (user_id) LEFT JOIN passkey_uses c USING (passkey_id)
-     WHERE NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)
+     WHERE (:passkeyId::bigint IS NULL OR p.passkey_id = :passkeyId)
+       AND (:userId::bigint IS NULL OR p.user_id = :userId)
+       AND NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id)
      ORDER BY u.login, p.passkey_id`,
-    {},
+    { passkeyId, userId },
   );
 
 interface KnownCredential {

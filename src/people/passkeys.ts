@@ -2,8 +2,8 @@
 
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { type ActorContext, recordEvent } from './audit-events.ts';
-import { insertPasskey, insertPasskeyEnd, readPasskey, updatePasskeyUse } from './passkeys.sql.ts';
+import { type ActorContext, recordEvent, recordEvents } from './audit-events.ts';
+import { insertPasskey, insertPasskeyEnds, readPasskeys, updatePasskeyUse } from './passkeys.sql.ts';
 import type { User } from './roles.ts';
 
 export async function addPasskey(
@@ -21,25 +21,28 @@ export async function addPasskey(
   };
   const eventId = await recordEvent(tx, actor, event);
   const publicKey = Buffer.from(given.publicKey);
-  await insertPasskey(tx, { userId: user.user_id, credentialId, publicKey, counter, name, now, eventId });
+  const added = await insertPasskey(tx, { userId: user.user_id, credentialId, publicKey, counter, name, now, eventId });
+  if (added !== 1) throw refuse('passkey_refused', { reason: 'it has been registered here before' });
 }
 
 /**
- * Ends a passkey. If `userId` is null, the passkey may belong to any user. Does nothing if the passkey has ended or
- * belongs to a different user.
+ * Ends a passkey, or all passkeys of a user. If `userId` is null, the passkey may belong to any user. Returns how many
+ * ended: none if they have ended already or belong to a different user.
  */
-export async function removePasskey(
+export async function removePasskeys(
   tx: Transaction,
   { environment, actor }: ActorContext,
-  { passkeyId, userId }: { passkeyId: number; userId: number | null },
-): Promise<void> {
-  const [known] = await readPasskey(tx, { passkeyId, userId });
-  if (known === undefined) return;
+  given: { passkeyId?: number; userId: number | null },
+): Promise<number> {
+  const known = await readPasskeys(tx, given);
   const now = environment.now().toISO();
-  const { login, ...details } = known;
-  const event = { action: 'user.remove_passkey', subject: login, details, now };
-  const eventId = await recordEvent(tx, actor, event);
-  await insertPasskeyEnd(tx, { passkeyId, now, eventId });
+  const events = known.map(({ login, name, credential_id }) => ({
+    ...{ action: 'user.remove_passkey', subject: login, details: { name, credential_id }, now },
+  }));
+  const eventIds = await recordEvents(tx, actor, events);
+  const passkeyIds = known.map(({ passkey_id }) => passkey_id);
+  await insertPasskeyEnds(tx, { passkeyIds, eventIds, now });
+  return known.length;
 }
 
 export async function countUse(

@@ -4,30 +4,43 @@
  * the session, so they are always current.
  */
 
+import { DateTime } from 'luxon';
 import type { Transaction } from '../database/transaction.ts';
 import { type Actor, type ActorContext, type Installation, recordEvent } from './audit-events.ts';
 import type { User } from './roles.ts';
 import { hashOf, newSecret } from './secrets.ts';
-import type { SignInMethod } from './sign-in.sql.ts';
-import { endSessionNumbered, insertSession } from './sign-in.sql.ts';
+import type { Session, SignInMethod } from './sign-in.sql.ts';
+import { endSessionNumbered, insertSession, isElsewhere } from './sign-in.sql.ts';
 
 const KEPT_DAYS = 30;
 
-/** Starts a session for an authenticated user. Returns the secret for the cookie. */
+export interface SignInGiven {
+  readonly user: User;
+  readonly method: SignInMethod;
+  /** The claim `auth_time` of an identity provider. */
+  readonly provedAt?: DateTime<true> | undefined;
+}
+
+/**
+ * Starts a session for an authenticated user, which replaces the session with the secret `replaces`. Returns the secret
+ * for the cookie.
+ */
 export async function beginSession(
   tx: Transaction,
   { actor, environment, settings }: ActorContext,
-  given: { user: User; method: SignInMethod; network: string; browser: string },
+  given: SignInGiven & { network: string; browser: string; replaces?: string | undefined },
 ): Promise<string> {
   const at = environment.now();
   const now = at.toISO();
-  const { user, method, network } = given;
+  const { user, method, network, provedAt = at, replaces } = given;
   const own: Actor = { ...actor, claimedBy: user.login, via: 'console', user };
-  const details = { method, network };
+  const elsewhere = await isElsewhere(tx, { userId: user.user_id, network });
+  const details = { method, network, ...(elsewhere && { elsewhere }) };
   const eventId = await recordEvent(tx, own, { action: 'user.sign_in', subject: user.login, details, now });
   const secret = newSecret();
   await insertSession(tx, {
     ...{ sha256: hashOf(secret), userId: user.user_id, method, network, browser: given.browser.slice(0, 200), now },
+    ...{ provedAt: DateTime.min(provedAt, at).toISO(), replacesSha256: replaces ? hashOf(replaces) : null },
     ...{ endsAt: at.plus({ hours: settings.console.session_hours }).toISO(), eventId },
     forgetBefore: at.minus({ days: KEPT_DAYS }).toISO(),
   });
@@ -45,6 +58,12 @@ export async function endSession(
   if (ended === undefined) return;
   await recordEvent(tx, actor, { action: 'user.sign_out', subject: ended.login, details: { sessions: 1 }, now });
 }
+
+/** How long a sign-in proves who the user is, for actions that change sign-ins, users or approvals. */
+const PROOF_MINUTES = 5;
+
+export const isProved = ({ proved_at }: Session, { environment }: Pick<Installation, 'environment'>): boolean =>
+  environment.now().toMillis() - Date.parse(proved_at) <= PROOF_MINUTES * 60_000;
 
 export function liveAt({ environment, settings }: Installation): {
   now: string;

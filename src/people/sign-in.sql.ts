@@ -28,7 +28,10 @@ export const deleteChallenge = (
     given,
   );
 
-/** Inserts a session and deletes sessions that ended before `forgetBefore`. */
+/**
+ * Inserts a session, ends the one that it replaces in the same browser, and deletes sessions that ended before
+ * `forgetBefore`.
+ */
 export const insertSession = (
   tx: Transaction,
   given: {
@@ -38,6 +41,8 @@ export const insertSession = (
     network: string;
     browser: string;
     now: string;
+    provedAt: string;
+    replacesSha256: string | null;
     endsAt: string;
     eventId: number;
     forgetBefore: string;
@@ -45,12 +50,26 @@ export const insertSession = (
 ): Promise<number> =>
   execute(
     tx,
-    `WITH old AS (DELETE FROM sessions WHERE ends_at < :forgetBefore::timestamptz)
-     INSERT INTO sessions (sha256, user_id, method, network, browser, created_at, last_seen_at, ends_at, event_id)
-     VALUES (:sha256, :userId, :method, :network, :browser, :now::timestamptz, :now::timestamptz, :endsAt::timestamptz,
-             :eventId)`,
+    `WITH old AS (DELETE FROM sessions WHERE ends_at < :forgetBefore::timestamptz),
+     replaced AS (UPDATE sessions SET ended_at = :now::timestamptz
+                  WHERE sha256 = :replacesSha256 AND ended_at IS NULL AND ends_at >= :forgetBefore::timestamptz)
+     INSERT INTO sessions (sha256, user_id, method, network, browser, created_at, proved_at, last_seen_at, ends_at,
+                           event_id)
+     VALUES (:sha256, :userId, :method, :network, :browser, :now::timestamptz, :provedAt::timestamptz,
+             :now::timestamptz, :endsAt::timestamptz, :eventId)`,
     given,
   );
+
+/** True if the user has signed in before, but not from this network. */
+export async function isElsewhere(tx: Transaction, given: { userId: number; network: string }): Promise<boolean> {
+  const { elsewhere } = await queryOne<{ elsewhere: boolean | null }>(
+    tx,
+    `SELECT bool_and(personal(details->>'network') <> :network) AS elsewhere FROM audit_events
+     WHERE user_id = :userId AND action = 'user.sign_in'`,
+    given,
+  );
+  return elsewhere === true;
+}
 
 /** Ends one session and returns its user. If `userId` is null, the session may belong to any user. */
 export const endSessionNumbered = (
@@ -86,8 +105,8 @@ export interface Session {
   readonly session_id: number;
   readonly user: User;
   readonly method: SignInMethod;
+  readonly proved_at: string;
   readonly last_seen_at: string;
-  readonly ends_at: string;
 }
 
 export interface ListedSession {
@@ -111,14 +130,14 @@ export async function readSession(
   if (!SECRET.test(secret)) return undefined;
   const rows = await query<Omit<Session, 'user'> & User>(
     tx,
-    `SELECT s.session_id, s.method, s.last_seen_at, s.ends_at, ${USER}
+    `SELECT s.session_id, s.method, s.proved_at, s.last_seen_at, ${USER}
      FROM sessions s JOIN active_users u USING (user_id) WHERE s.sha256 = :sha256 AND ${LIVE}`,
     { ...given, sha256: hashOf(secret) },
   );
   const [row] = rows;
   if (row === undefined) return undefined;
-  const { session_id, method, last_seen_at, ends_at, ...user } = row;
-  return { session_id, method, last_seen_at, ends_at, user };
+  const { session_id, method, proved_at, last_seen_at, ...user } = row;
+  return { session_id, method, proved_at, last_seen_at, user };
 }
 
 export async function touchSession(tx: Transaction, given: { sessionId: number; now: string }): Promise<void> {
@@ -165,32 +184,19 @@ export const readSessions = (
     { ...given, login: given.login === null ? null : loginOf(given.login) },
   );
 
-export async function readSignInLink(
+/** Uses a link and returns its user. Of two concurrent uses, only one gets the user. */
+export async function takeSignInLink(
   tx: Transaction,
   given: { secret: string; now: string },
 ): Promise<User | undefined> {
   if (!SECRET.test(given.secret)) return undefined;
   const rows = await query<User>(
     tx,
-    `SELECT ${USER}
-     FROM sign_in_links l JOIN active_users u USING (user_id)
-     WHERE l.sha256 = :sha256 AND l.used_at IS NULL AND l.expires_at > :now::timestamptz`,
+    `WITH used AS (
+       UPDATE sign_in_links SET used_at = :now::timestamptz
+       WHERE sha256 = :sha256 AND used_at IS NULL AND expires_at > :now::timestamptz RETURNING user_id)
+     SELECT ${USER} FROM used JOIN active_users u USING (user_id)`,
     { sha256: hashOf(given.secret), now: given.now },
   );
   return rows[0];
-}
-
-/** Uses a link and returns its user. Of two concurrent uses, only one gets the user. */
-export async function takeSignInLink(
-  tx: Transaction,
-  given: { secret: string; now: string },
-): Promise<User | undefined> {
-  const user = await readSignInLink(tx, given);
-  if (user === undefined) return undefined;
-  const used = await execute(
-    tx,
-    `UPDATE sign_in_links SET used_at = :now::timestamptz WHERE sha256 = :sha256 AND used_at IS NULL`,
-    { sha256: hashOf(given.secret), now: given.now },
-  );
-  return used === 1 ? user : undefined;
 }

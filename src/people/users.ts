@@ -10,6 +10,8 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { type Actor, type ActorContext, recordEvent, thisProcess } from './audit-events.ts';
+import { readPasskeys } from './passkeys.sql.ts';
+import { removePasskeys } from './passkeys.ts';
 import { type PresentRole, type Role, requireRole, type User } from './roles.ts';
 import { endSessions } from './sign-in.sql.ts';
 import { insertSignInLink, linkEnd, type MadeLink } from './sign-in-links.ts';
@@ -174,11 +176,21 @@ export async function deactivateUser(
   return user;
 }
 
+export interface SignedOut {
+  readonly sessions: number;
+  readonly passkeys_ended: number;
+  readonly passkeys_left: number;
+}
+
 /**
- * Ends a user's sessions. Only the user whose sessions these are, and administrators, may end them. Returns the number
- * of sessions that ended.
+ * Ends a user's sessions and, if wanted, passkeys. Only the user whose sessions these are, and administrators, may end
+ * them.
  */
-export async function signOutUser(tx: Transaction, context: ActorContext, login: string): Promise<number> {
+export async function signOutUser(
+  tx: Transaction,
+  context: ActorContext,
+  { login, passkeys = false }: { login: string; passkeys?: boolean | undefined },
+): Promise<SignedOut> {
   const user = await userNamed(tx, context, login);
   if (context.actor.user?.user_id !== user.user_id) await mayManage(tx, context);
   const now = context.environment.now().toISO();
@@ -187,7 +199,9 @@ export async function signOutUser(tx: Transaction, context: ActorContext, login:
     const event = { action: 'user.sign_out', subject: user.login, details: { sessions: ended }, now };
     await recordEvent(tx, context.actor, event);
   }
-  return ended;
+  const { user_id: userId } = user;
+  const passkeys_ended = passkeys ? await removePasskeys(tx, context, { userId }) : 0;
+  return { sessions: ended, passkeys_ended, passkeys_left: (await readPasskeys(tx, { userId })).length };
 }
 
 /** Returns the active user who has this login. Refusals: user_unknown, user_ended. */

@@ -8,7 +8,10 @@ export function sendOuterPage(
   { shared, request, reply }: { shared: Shared; request: FastifyRequest; reply: FastifyReply },
   title: string,
   content: ComponentChildren,
+  scripts?: readonly string[],
 ): FastifyReply {
   const outer = outerOf(shared, request);
-  return reply.type('text/html; charset=utf-8').send(outerPage({ ...outer, brand: outer.issuer, title }, content));
+  return reply
+    .type('text/html; charset=utf-8')
+    .send(outerPage({ ...outer, brand: outer.issuer, title, scripts }, content));
 }

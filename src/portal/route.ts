@@ -5,12 +5,12 @@ import type { ActionContext } from '../actions/action.ts';
 import type { Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import {
+  endCookie,
   type Place,
   placeOf,
   readCookie,
   refuseForeignForm,
   refuseOtherOrigin,
-  setCookie,
 } from '../console/cookies.ts';
 import { fieldsOfForm, formOf } from '../console/form.tsx';
 import { type PartnerReader, partnerPage, type Screen } from '../console/page.tsx';
@@ -129,7 +129,7 @@ export function partnerRoutes(app: FastifyInstance, shared: Shared): PartnerRout
         refuseForeignForm(visit.secret, fields?.get('form_token'));
         const answer = await work(visit, fields as ReadonlyMap<string, string>);
         if ('to' in answer) {
-          if (answer.signedOut) setCookie(reply, visit.place, 'reckoner-partner', null);
+          if (answer.signedOut) endCookie(reply, visit.place, 'reckoner-partner');
           return reply.redirect(answer.to, 303);
         }
         const html = partnerPage(visit.reader, answer.screen);

@@ -1,17 +1,16 @@
 /**
  * Sign-in of a partner's contact. Anyone with the link to a payment page can request a sign-in link. The sign-in link
  * is sent to the address on file, and the response does not reveal whether an address exists. The link opens a page
- * with a button, because programs that scan e-mails open links and would use up a sign-in link.
+ * with a button (console/sign-in.tsx).
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { placeOf, refuseOtherOrigin, setCookie } from '../console/cookies.ts';
 import { settingsNow } from '../console/route.ts';
-import { OneButton, openRoute, refuseLink } from '../console/sign-in.tsx';
+import { CodeForm, linkSent, OneButton, openRoute, refuseLink } from '../console/sign-in.tsx';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { networkOf } from '../http/limits.ts';
 import { issuerOf, type Shared } from '../http/shared.ts';
 import { mailPartnerLink } from '../mail/sign-in-link.ts';
-import { readPartnerLink } from '../partners/sign-in.sql.ts';
 import { makePartnerLink, takePartnerLink } from '../partners/sign-in.ts';
 import type { InvoiceView } from './invoice.ts';
 import { sendOuterPage } from './outer.tsx';
@@ -23,23 +22,14 @@ const MOST_UNDER_WAY = 20;
 export function addPartnerSignIn(app: FastifyInstance, shared: Shared): void {
   addAsking(app, shared);
   const { database, environment } = shared;
-  app.get<{ Params: { secret: string } }>('/sign-in/:secret', openRoute(shared), async (request, reply) => {
+  app.get('/sign-in', openRoute(shared), async (request, reply) => {
     placeOf(shared, request);
-    const given = { secret: request.params.secret, now: environment.now().toISO() };
-    const contact = await database.reading((tx) => readPartnerLink(tx, given));
-    if (contact === undefined) return refuseLink(shared, request);
-    return sendOuterPage(
-      { shared, request, reply },
-      'Sign in',
-      <OneButton name="Sign in">
-        To the invoices of <strong>{contact.partner_name}</strong>, as {contact.contact_email}
-      </OneButton>,
-    );
+    return sendOuterPage({ shared, request, reply }, 'Sign in', <CodeForm />, ['link.js']);
   });
-  app.post<{ Params: { secret: string } }>('/sign-in/:secret', openRoute(shared), async (request, reply) => {
+  app.post('/sign-in', openRoute(shared), async (request, reply) => {
     const place = placeOf(shared, request);
     refuseOtherOrigin(request, place);
-    const given = { secret: request.params.secret, network: networkOf(request.ip) };
+    const given = { secret: linkSent(request).secret, network: networkOf(request.ip) };
     const context = { environment, settings: settingsNow(shared) };
     const session = await database.transaction((tx) => takePartnerLink(tx, context, given));
     if (session === undefined) return refuseLink(shared, request);
@@ -113,7 +103,7 @@ async function sendLink(shared: Shared, partnerId: string): Promise<void> {
       { environment, settings: settingsNow(shared) },
       {
         to: { name: contact.contact_name, address: contact.contact_email },
-        ...{ partner: contact.partner_name, url: `${issuerOf(shared)}/place/sign-in/${secret}`, expires_at },
+        ...{ partner: contact.partner_name, url: `${issuerOf(shared)}/place/sign-in#${secret}`, expires_at },
       },
     );
     log[outcome === 'sent' ? 'info' : 'warn']({ partner: partnerId, outcome, reply }, 'sign-in link mailed');

@@ -11,6 +11,8 @@
     const headers = { 'Content-Type': 'application/json', ...(token && { 'X-Form-Token': token }) };
     const answer = await fetch(path, { method: 'POST', headers, body: JSON.stringify(body) });
     const value = await answer.json();
+    // The server asks for a new sign-in first.
+    if (!answer.ok && value.to) location.assign(value.to);
     if (!answer.ok) throw new Error(value.message);
     return value;
   }

@@ -23,7 +23,7 @@ afterAll(async () => {
 const CASES: Record<ConsoleRefusalCode, { says: RegExp; run: () => Promise<Page> }> = {
   sign_in_link_invalid: {
     says: /was used, has expired or was replaced/,
-    run: () => new Browser(served.url).post(`/console/sign-in/${'x'.repeat(43)}`),
+    run: () => new Browser(served.url).post(`/console/sign-in#${'x'.repeat(43)}`),
   },
   sign_in_refused: {
     says: /the identity provider does not answer/,
@@ -55,6 +55,13 @@ const CASES: Record<ConsoleRefusalCode, { says: RegExp; run: () => Promise<Page>
         { ...environment, name: 'production' },
       );
       return new Browser(own.url).get('/console/sign-in').finally(own.end);
+    },
+  },
+  proof_needed: {
+    says: /Nothing was changed: this needs a sign-in of the last five minutes/,
+    async run() {
+      world.at(world.environment.now().plus({ minutes: 6 }).toISO());
+      return browser.json('/console/account/passkeys', {});
     },
   },
   page_unknown: { says: /Page not found/, run: () => browser.get('/console/nothing') },

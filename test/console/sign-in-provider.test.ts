@@ -70,6 +70,17 @@ test('a member of a group that has a role becomes a user with it, and signs in',
   expect(await eventsOf('vera@issuer.example')).toEqual(['user.provision', 'user.identify', 'user.sign_in']);
 });
 
+test('signing in again asks the provider to authenticate the user again; an older proof is not enough', async () => {
+  const asked = await new Browser(served.url).get('/console/sign-in/provider?again=1');
+  expect(new URL(asked.location ?? '').searchParams.get('max_age')).toBe('0');
+  const [browser] = await signIn(vera);
+  await whoIs(browser);
+  const remove = () => browser.post('/console/account/passkeys/remove', { passkey: '1' });
+  expect((await remove()).location).toBe('/console/account');
+  await world.sql(`UPDATE sessions SET proved_at = proved_at - interval '6 minutes'`);
+  expect((await remove()).location).toContain('/console/sign-in?');
+});
+
 test('the provider is asked for a code, with a state, a nonce and a proof that only this browser can complete', async () => {
   const asked = await new Browser(served.url).get('/console/sign-in/provider');
   const { searchParams: given } = new URL(asked.location ?? '');

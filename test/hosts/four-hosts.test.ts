@@ -126,8 +126,9 @@ function fourHosts(open: () => Promise<Site>, hasLinks: boolean, missing: string
 
     test('after ten wrong sign-in links in all, three of them above, each says to wait', async () => {
       const guess = (url: string) =>
-        ask(`${url}/console/sign-in/${'A'.repeat(43)}`, {
+        ask(`${url}/console/sign-in`, {
           method: 'POST',
+          body: `code=${'A'.repeat(43)}`,
           headers: {
             'content-type': 'application/x-www-form-urlencoded',
             'sec-fetch-site': 'same-origin',

@@ -170,12 +170,31 @@ test('two Host headers, or a request without a version, are refused', async () =
   expect(await raw('GET /healthz\r\n\r\n')).not.toContain(' 200 ');
 });
 
+test('an expectation that the server does not know is refused like any request, with headers and a description', async () => {
+  const ask = (path: string, expected: string) =>
+    raw(`GET ${path} HTTP/1.1\r\nHost: a\r\nExpect: ${expected}\r\nConnection: close\r\n\r\n`);
+  const answer = await ask('/healthz', 'x');
+  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  expect(answer).toMatch(/^x-content-type-options: nosniff\r$/im);
+  expect(answer).toContain('expects something other than 100-continue');
+  expect(await ask('/healthz', '100-continue')).toContain(' 200 ');
+});
+
 test('the metrics are not for who comes through a proxy that the settings do not name', async () => {
   const plain = await serveWorld(world);
   others.push(plain);
   expect((await ask(`${plain.url}/metrics`)).status).toBe(200);
-  for (const header of ['X-Forwarded-For', 'Forwarded', 'X-Real-IP', 'Via', 'X-Forwarded-Proto']) {
-    expect((await ask(`${plain.url}/metrics`, { headers: { [header]: 'x' } })).status).toBe(403);
+  const names = ['X-Forwarded-For', 'Forwarded', 'X-Real-IP', 'Via', 'X-Forwarded-Proto', 'X-Original-URL'];
+  names.push('CF-Connecting-IP', 'True-Client-IP', 'X-Client-IP', 'Fastly-Client-IP', 'X-Envoy-External-Address');
+  const elsewhere = await serveWorld(world, {
+    settings: { http: { ...world.settings.http, trust_proxy: ['192.0.2.1'] } },
+  });
+  others.push(elsewhere);
+  for (const header of names) {
+    for (const { url } of [plain, elsewhere]) {
+      const { status } = await ask(`${url}/metrics`, { headers: { [header]: 'x' } });
+      expect([header, status]).toEqual([header, 403]);
+    }
   }
   const { port } = new URL(plain.url);
   // As nginx passes it on if it is told nothing else.

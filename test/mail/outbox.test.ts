@@ -16,9 +16,7 @@ test.each<Composition>([{ withdrawn: 'nothing is to be said any more' }, { held:
   async (composed) => {
     await world.sql(`DELETE FROM emails`);
     await world.database.transaction((tx) =>
-      queueEmails(tx, [{ kind: 'status', name: `status.${Object.keys(composed)[0]}` }], {
-        ...{ now: '2026-08-01T10:00:00Z', eventId: null, mailDomain: 'protection.example' },
-      }),
+      queueEmails(tx, [{ kind: 'status', name: `status.${Object.keys(composed)[0]}` }], world),
     );
     const composer: EmailComposer = {
       kind: 'status',

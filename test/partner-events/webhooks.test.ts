@@ -187,6 +187,28 @@ print(any(hmac.compare_digest(expected, each) for each in given["headers"]["webh
   });
 });
 
+test('a new signing key overlaps with the previous one, until each partner has its new secret', async () => {
+  const { secret: old } = await set();
+  await happen(1);
+  const rotated = { ...world.environment, webhookKey: `${KEY}-another`, webhookKeyBefore: KEY };
+  world.environment = rotated;
+  await send();
+  const { secret } = await world.database.transaction((tx) => rotateWebhook(tx, context(), 'p-1'));
+  await happen(1);
+  await send();
+  const signed = (by: string | null) => receiver.received.map((request) => isSignedWith(by as string, request, now()));
+  expect([signed(old), signed(secret)]).toEqual([
+    [true, true],
+    [false, true],
+  ]);
+  // The previous key is removed after the overlap.
+  world.at(world.environment.now().plus({ hours: 25 }).toISO());
+  world.environment = { ...rotated, now: world.environment.now, webhookKeyBefore: undefined };
+  await happen(1);
+  await send();
+  expect([signed(old)[2], signed(secret)[2]]).toEqual([false, true]);
+});
+
 describe('a failure', () => {
   test.each<[what: string, answer: ReturnType<Receiver['answer']>, says: string]>([
     ['an error', 500, 'it answered 500'],
@@ -323,6 +345,7 @@ describe('in production', () => {
     ['a loopback address of IPv6', 'https://[::1]/in', 'is not a public address'],
     ['an IPv4 address in an IPv6 one', 'https://[::ffff:10.0.0.1]/in', 'is not a public address'],
     ['no URL', 'partner', 'is not a URL such as https://partner.example/events'],
+    ['a URL without a host', 'https:///etc/passwd', 'is not a URL such as https://partner.example/events'],
   ])('events do not go to %s', (_, url, reason) => {
     expect(urlProblem(url, true)).toBe(reason);
   });
@@ -337,6 +360,16 @@ describe('in production', () => {
     }
     const others = ['0.0.0.0', '100.64.0.1', '172.31.0.1', '192.168.1.1', '198.18.0.1', '224.0.0.1', '255.255.255.255'];
     const sixes = ['::', 'fe80::1', 'fc00::1', 'ff02::1', '64:ff9b::a00:1', '2002:a00:1::', '2001:db8::1', '2001::1'];
+    sixes.push(
+      '2001:2::1',
+      '2001:10::1',
+      '2001:20::1',
+      '3fff::1',
+      '5f00::1',
+      '100::1',
+      '64:ff9b:1::1',
+      '::ffff:10.0.0.1',
+    );
     for (const address of [...others, ...sixes, 'no address'])
       expect([address, isPublicAddress(address)]).toEqual([address, false]);
     for (const address of ['8.8.8.8', '172.32.0.1', '2606:4700::1111']) expect(isPublicAddress(address)).toBe(true);

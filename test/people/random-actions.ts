@@ -175,7 +175,7 @@ async function signSomebodyOut(history: History): Promise<boolean> {
   const login = pick(history, [...people.roles.keys()]) as string;
   const context = await working(history, manager(history, people));
   const { json } = await runAction(context, userLink, { login, noMail: true });
-  const secret = (json as { url: string }).url.replace(/.*\//, '');
+  const secret = (json as { url: string }).url.replace(/.*#/, '');
   const signIn = () =>
     world.database.transaction(async (tx) => {
       const user = await takeSignInLink(tx, { secret, now: world.environment.now().toISO() });

@@ -59,7 +59,7 @@ async function done(name: string, fields: Fields, browser = ada): Promise<[previ
   return [preview, await action(name, [...fields, ['shown', shown], ['step', 'confirm']], browser)];
 }
 
-const LINK = /\/console\/sign-in\/([\w-]{43})/;
+const LINK = /\/console\/sign-in#([\w-]{43})/;
 const linkOn = ({ text }: { text: string }): string => LINK.exec(text)?.[0] ?? '';
 const rolesOf = async (login: string) =>
   (await world.database.reading((tx) => readActiveUser(tx, login)))?.roles.map(({ role }) => role);

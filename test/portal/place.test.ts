@@ -69,7 +69,7 @@ async function linkFor(partnerId: string): Promise<string> {
   const before = outbox();
   const answer = await new Browser(served.url).post(`/place/ask/${pages[partnerId]}`);
   expect(answer.status).toBe(200);
-  const [link] = /\/place\/sign-in\/[\w-]{43}/.exec(await mailSince(before)) ?? [];
+  const [link] = /\/place\/sign-in#[\w-]{43}/.exec(await mailSince(before)) ?? [];
   if (link === undefined) throw new Error('the e-mail has no link');
   return link;
 }
@@ -147,10 +147,7 @@ describe('a link', () => {
   test('signs in once, by its button: looking at it uses nothing up and changes nothing', async () => {
     const link = await linkFor('p-1');
     const browser = new Browser(served.url);
-    for (let look = 0; look < 3; look += 1) {
-      const looked = await browser.get(link);
-      expect([looked.status, looked.text.includes('Partner &lt;p-1>')]).toEqual([200, true]);
-    }
+    for (let look = 0; look < 3; look += 1) expect((await browser.get(link)).status).toBe(200);
     expect([browser.cookies.size, (await browser.get('/place')).status]).toEqual([0, 401]);
     const answer = await browser.post(link);
     expect([answer.status, answer.location]).toEqual([303, '/place']);
@@ -172,7 +169,6 @@ describe('a link', () => {
   test('that is older than 15 minutes signs nobody in', async () => {
     const link = await linkFor('p-1');
     world.at('2026-08-02T10:15:00Z');
-    expect((await new Browser(served.url).get(link)).status).toBe(403);
     expect((await new Browser(served.url).post(link)).status).toBe(403);
   });
 
@@ -180,7 +176,7 @@ describe('a link', () => {
     const link = await linkFor('p-1');
     const browser = new Browser(served.url);
     await browser.post(link);
-    for (const secret of [link.split('/').at(-1), browser.cookies.get('reckoner-partner')]) {
+    for (const secret of [link.split('#').at(-1), browser.cookies.get('reckoner-partner')]) {
       const [{ found } = { found: -1 }] = await world.sql<{ found: number }>(
         `SELECT (SELECT count(*) FROM partner_sign_in_links l WHERE l::text LIKE $1)::int
               + (SELECT count(*) FROM partner_sessions s WHERE s::text LIKE $1)::int

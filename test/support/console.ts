@@ -42,7 +42,7 @@ export async function invite(
     await changeRoles(tx, context, { login, grant, revoke: [] });
     return linkUser(tx, context, { login });
   });
-  return `/console/sign-in/${link.secret}`;
+  return `/console/sign-in#${link.secret}`;
 }
 
 export interface Page {
@@ -82,7 +82,10 @@ export class Browser {
     fields: Readonly<Record<string, string>> | readonly (readonly [string, string])[] = {},
     headers: Headers_ = {},
   ): Promise<Page> {
-    const given = Array.isArray(fields) ? fields : Object.entries(fields);
+    const [page = '', code] = path.split('#');
+    // The page of a sign-in link sends its fragment.
+    const link = code === undefined ? [] : [['code', code]];
+    const given = [...link, ...(Array.isArray(fields) ? fields : Object.entries(fields))];
     // What is given counts, as where a test sends another token.
     const token = given.some(([name]) => name === 'form_token') ? [] : [['form_token', this.formToken]];
     const body = new URLSearchParams([...token, ...given]).toString();
@@ -91,7 +94,7 @@ export class Browser {
       'sec-fetch-site': 'same-origin',
       origin: this.url,
     };
-    return this.#ask(path, { method: 'POST', body }, { ...own, ...headers });
+    return this.#ask(page, { method: 'POST', body }, { ...own, ...headers });
   }
 
   /** Sends a form with files, as a browser does. */

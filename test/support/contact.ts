@@ -8,7 +8,7 @@ import type { World } from './world.ts';
 export async function linkOf(world: World, partnerId: string): Promise<string> {
   const made = await world.database.transaction((tx) => makePartnerLink(tx, world, partnerId));
   if (made === undefined) throw new Error(`${partnerId} has no contact`);
-  return `/place/sign-in/${made.secret}`;
+  return `/place/sign-in#${made.secret}`;
 }
 
 export async function contactOf(world: World, served: Served, partnerId: string): Promise<Browser> {

@@ -1,7 +1,7 @@
 /** All users' sessions and passkeys. Administrators can end sessions and remove passkeys. */
 import type { Transaction } from '../../database/transaction.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
-import { type Passkey, readEverybodysPasskeys } from '../../people/passkeys.sql.ts';
+import { type Passkey, readPasskeys } from '../../people/passkeys.sql.ts';
 import { liveAt } from '../../people/sessions.ts';
 import { type ListedSession, readSessions } from '../../people/sign-in.sql.ts';
 import { browserName, METHODS, SESSIONS } from '../account.tsx';
@@ -11,12 +11,12 @@ import type { PageUser, Screen } from '../page.tsx';
 
 interface SessionsView {
   readonly live: readonly ListedSession[];
-  readonly passkeys: readonly (Passkey & { readonly login: string })[];
+  readonly passkeys: readonly Passkey[];
 }
 
 export const readSessionsView = async (tx: Transaction, context: ActorContext): Promise<SessionsView> => ({
   live: await readSessions(tx, { ...liveAt(context), login: null }),
-  passkeys: await readEverybodysPasskeys(tx),
+  passkeys: await readPasskeys(tx, {}),
 });
 
 export const sessionsScreen = ({ live, passkeys }: SessionsView, { formToken }: PageUser): Screen => ({

@@ -8,7 +8,6 @@
 import { createHash } from 'node:crypto';
 import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { mailDomain } from '../../documents/issue/context.ts';
 import { type Locale, localeOf } from '../../documents/locale.ts';
 import { bankDetails } from '../../documents/present.ts';
 import { refuse } from '../../errors/refusals.ts';
@@ -200,7 +199,7 @@ async function queueStatements(
     ...({ kind: 'account_statement', day, partner_id, preliminary } as const),
     name: `account-statement.${month}${preliminary ? '.preliminary' : ''}.${createHash('sha256').update(partner_id).digest('hex').slice(0, 16)}`,
   }));
-  const queued = await queueEmails(tx, emails, { now, eventId, mailDomain: mailDomain(settings) });
+  const queued = await queueEmails(tx, emails, { environment, settings }, eventId);
   failpoint('statement.queued');
   return queued;
 }

@@ -6,9 +6,8 @@
 import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
 import { requestNumbered, statusOf } from '../../approvals/requests.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer } from '../../mail/email.ts';
-import { issuerView } from '../../mail/issuer-view.ts';
+import { letterView } from '../../mail/issuer-view.ts';
 import type { OtherEmailKind } from '../../mail/kinds.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
@@ -105,8 +104,7 @@ export const approvalDecisionEmail: EmailComposer = {
 const printedLine = (line: string): string => line.replaceAll(/\p{Cc}|\p{Cf}/gu, '');
 
 const viewOf = (request: RequestRow, { environment, settings }: ActorContext) => ({
-  sandbox: environment.name === 'sandbox',
-  issuer: issuerView(settings.issuer),
+  ...letterView({ environment, settings }),
   request: String(request.request_id),
   title: request.preview.title,
   subjectOfAction: oneLine(request.subject),
@@ -120,7 +118,7 @@ const viewOf = (request: RequestRow, { environment, settings }: ActorContext) =>
 
 async function queueOnce(
   tx: Transaction,
-  { environment, settings }: ActorContext,
+  context: ActorContext,
   kind: OtherEmailKind,
   due: readonly DueApproval[],
 ): Promise<void> {
@@ -128,6 +126,5 @@ async function queueOnce(
   const emails = due.map(({ request_id, event_id }) => ({
     ...{ kind, approval_request_id: request_id, event_id, name: `${kind.replace('_', '-')}.${request_id}` },
   }));
-  const now = environment.now().toISO();
-  await queueEmails(tx, emails, { now, eventId: null, mailDomain: mailDomain(settings) });
+  await queueEmails(tx, emails, context);
 }

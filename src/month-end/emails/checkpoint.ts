@@ -11,12 +11,11 @@ import { booksDueOn, openBooks } from '../../close/books.ts';
 import { endOfMonthEverywhere, nextToClose } from '../../close/close.ts';
 import { readLedgerState, readPartnerZones } from '../../close/months.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { mailDomain } from '../../documents/issue/context.ts';
 import { isSignedBy, noteOf, vkeyOf } from '../../log/note.ts';
 import { readLatestKey, readSignatureLines } from '../../log/signatures.sql.ts';
 import { checkpointTitle, closedBy, factsOf } from '../../log/text.ts';
 import type { EmailComposer } from '../../mail/email.ts';
-import { issuerView } from '../../mail/issuer-view.ts';
+import { letterView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { moneyText } from '../../money.ts';
 import { type Month, monthName } from '../../month.ts';
@@ -53,7 +52,7 @@ export const checkpointEmail: EmailComposer = {
   kind: 'checkpoint',
   queueDue,
   async compose(tx, { checkpoint_size }, context, templates) {
-    const { environment, settings } = context;
+    const { settings } = context;
     if (settings.auditor_email === '') return { held: 'settings.json has no auditor_email' };
     const head = await readLetterHead(tx, checkpoint_size);
     const before = await readLetterBefore(tx, { size: head.size, signed: false });
@@ -63,8 +62,7 @@ export const checkpointEmail: EmailComposer = {
       to: { name: 'Auditor', address: settings.auditor_email },
       cc: [],
       content: templates.render('checkpoint', {
-        sandbox: environment.name === 'sandbox',
-        issuer: issuerView(settings.issuer),
+        ...letterView(context),
         about: closedBy(head.closes) ?? dayOf(head.taken_at, settings.time_zone),
         closes: closedBy(head.closes) ?? '',
         ...viewOf(head),
@@ -185,5 +183,5 @@ async function queueDue(tx: Transaction, { environment, settings }: ActorContext
   const emails = due.map(({ size }) => ({
     ...{ kind: 'checkpoint' as const, checkpoint_size: size, name: `checkpoint.${size}` },
   }));
-  await queueEmails(tx, emails, { now: now.toISO(), eventId: null, mailDomain: mailDomain(settings) });
+  await queueEmails(tx, emails, { environment, settings });
 }

@@ -4,10 +4,9 @@ import { describeDecision } from '../../close/feeds.ts';
 import { describeOtherCurrency } from '../../close/other-currencies.ts';
 import { LOCKS, takeLock } from '../../database/locks.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { mailDomain } from '../../documents/issue/context.ts';
 import { describeDifferingCut } from '../../ledger/quoted.ts';
 import type { EmailComposer } from '../../mail/email.ts';
-import { issuerView } from '../../mail/issuer-view.ts';
+import { letterView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
 import { groupThousands, moneyText } from '../../money.ts';
@@ -32,8 +31,7 @@ export const closeReportEmail: EmailComposer = {
       to: { name: 'Finance', address: settings.finance_email },
       cc: [],
       content: templates.render('close_report', {
-        sandbox: environment.name === 'sandbox',
-        issuer: issuerView(settings.issuer),
+        ...letterView({ environment, settings }),
         ...viewOf(report),
       }),
       attachments: [],
@@ -57,7 +55,7 @@ async function queueDue(tx: Transaction, { environment, settings, actor }: Actor
     now: now.toISO(),
   });
   const emails = names.map((month) => ({ kind: 'close_report', month, name: `close-report.${month}` }) as const);
-  await queueEmails(tx, emails, { now: now.toISO(), eventId, mailDomain: mailDomain(settings) });
+  await queueEmails(tx, emails, { environment, settings }, eventId);
 }
 
 /** Writes `+1,234.50` or `-2.80`, and "no change" for zero. */

@@ -9,6 +9,7 @@ import { feedDoubtsEmail } from './feed-doubts.ts';
 import { instructionsChangedEmail } from './instructions-changed.ts';
 import { paymentReceiptEmail } from './payment-receipt.ts';
 import { refundNoticeEmail } from './refund-notice.ts';
+import { securityNoticeEmail } from './security-notice.ts';
 import { statusEmail } from './status.ts';
 
 export const COMPOSERS: readonly EmailComposer[] = [
@@ -22,5 +23,6 @@ export const COMPOSERS: readonly EmailComposer[] = [
   refundNoticeEmail,
   approvalRequestEmail,
   approvalDecisionEmail,
+  securityNoticeEmail,
   statusEmail,
 ];

@@ -210,10 +210,41 @@ export function readQueued(
   return query(
     tx,
     `SELECT email_id, kind, document_id, partner_id, month, day, preliminary, addressed_to, payment_id,
-            credit_refund_id, checkpoint_size, approval_request_id,
+            credit_refund_id, checkpoint_size, approval_request_id, user_event_id,
             status IN ('queued', 'sending', 'held') AS unsent
      FROM emails WHERE kind = 'account_statement' AND day = :day::date AND preliminary = :preliminary
      ORDER BY email_id`,
     { day: lastDay(month), preliminary },
   );
 }
+
+export interface UserEvent {
+  readonly event_id: number;
+  readonly action: string;
+  readonly occurred_at: string;
+  readonly login: string;
+  readonly name: string;
+  /** The new passkey, the network of a sign-in, or who made a sign-in link. */
+  readonly detail: string;
+}
+
+/** The events to report to users: those since an instant that have no e-mail, or the event of an e-mail. */
+export const readUserEvents = (
+  tx: Transaction,
+  given: { since?: string; eventId?: number | null },
+): Promise<UserEvent[]> =>
+  query(
+    tx,
+    `SELECT a.event_id, a.action, a.occurred_at, u.login, u.name,
+            coalesce(personal(a.details->>'name'), personal(a.details->>'network'), personal(a.claimed_by),
+                     a.os_user) AS detail
+     FROM audit_events a JOIN active_users u ON u.login = personal(a.subject)
+     WHERE a.action IN ('user.add_passkey', 'user.link', 'user.sign_in')
+       AND CASE WHEN :eventId::bigint IS NULL
+                THEN (a.action <> 'user.sign_in' OR a.details->>'elsewhere' = 'true')
+                     AND a.occurred_at >= :since::timestamptz
+                     AND NOT EXISTS (SELECT FROM emails e WHERE e.user_event_id = a.event_id)
+                ELSE a.event_id = :eventId::bigint END
+     ORDER BY a.event_id`,
+    { since: null, eventId: null, ...given },
+  );

@@ -10,12 +10,11 @@ import { publicAddress, type Settings } from '../../config/settings.ts';
 import { todayOf } from '../../config/today.ts';
 import { lockLedgerShared } from '../../database/ledger-lock.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { mailDomain } from '../../documents/issue/context.ts';
 import { closeEmpty } from '../../errors/close.ts';
 import type { Finding } from '../../findings/finding.ts';
 import { readDoubled, readHeld } from '../../findings/rows.ts';
 import type { EmailComposer } from '../../mail/email.ts';
-import { issuerView } from '../../mail/issuer-view.ts';
+import { letterView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { dateName, lastDay, type Month, monthAfter, monthName, workingDaysFrom } from '../../month.ts';
 import type { ActorContext, Installation } from '../../people/audit-events.ts';
@@ -29,7 +28,7 @@ export const feedDoubtsEmail: EmailComposer = {
   kind: 'feed_doubts',
   queueDue,
   async compose(tx, { day }, context, templates) {
-    const { environment, settings } = context;
+    const { settings } = context;
     const recipient = recipientOf(settings);
     if (recipient === undefined) return { held: 'settings.json has neither finance_email nor operations_email' };
     const told = await readToTell(tx, context);
@@ -43,8 +42,7 @@ export const feedDoubtsEmail: EmailComposer = {
       to: recipient,
       cc: settings.operations_email === '' || settings.finance_email === '' ? [] : [settings.operations_email],
       content: templates.render('feed_doubts', {
-        sandbox: environment.name === 'sandbox',
-        issuer: issuerView(settings.issuer),
+        ...letterView(context),
         ...{ month: monthName(month), ended: due, empty, ends: dateName(lastDay(month)) },
         doubts: doubts.slice(0, LISTED).map((each) => ({
           ...{ id: each.partner_id, name: each.name, evidence: each.evidence, held: !each.stops },
@@ -144,7 +142,7 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
     day: `${told.month}-01`,
     name: `feed-doubts.${told.month}.${occasion}`,
   } as const;
-  await queueEmails(tx, [email], { now: now.toISO(), eventId: null, mailDomain: mailDomain(settings) });
+  await queueEmails(tx, [email], context);
 }
 
 /** An e-mail reports a doubt only once. */

@@ -6,9 +6,8 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { needsAdoption } from '../../documents/instructions.ts';
-import { mailDomain } from '../../documents/issue/context.ts';
 import type { EmailComposer } from '../../mail/email.ts';
-import { issuerView } from '../../mail/issuer-view.ts';
+import { letterView } from '../../mail/issuer-view.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
@@ -31,8 +30,7 @@ export const instructionsChangedEmail: EmailComposer = {
       to: { name: '', address: to },
       cc,
       content: templates.render('instructions_changed', {
-        sandbox: environment.name === 'sandbox',
-        issuer: issuerView(settings.issuer),
+        ...letterView({ environment, settings }),
         needsAdoption: needsAdoption(settings),
         changes: events
           .flatMap(({ changes }) => changes.filter(isOfInstructions))
@@ -65,18 +63,18 @@ const replacedAddresses = ({ changes }: ChangeEvent): string[] =>
     /^(finance|operations)_email$/.test(field) && typeof old === 'string' && isOneAddress(old) ? [old] : [],
   );
 
-async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
+async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const events = await readAlarming(tx);
   if (events.length === 0) return;
   const told = await readAlarmedEvents(tx);
   const known = new Set<number | null>(told.map(({ event_id }) => event_id));
   const due = events.filter(
-    (event) => !known.has(event.event_id) && [...addressesOf(settings), ...replacedAddresses(event)].length > 0,
+    (event) => !known.has(event.event_id) && [...addressesOf(context.settings), ...replacedAddresses(event)].length > 0,
   );
   if (due.length === 0) return;
   const emails = due.map((event) => ({
     ...({ kind: 'instructions_changed', day: dayOf(event), event_id: event.event_id } as const),
     name: `instructions-changed.${event.event_id}`,
   }));
-  await queueEmails(tx, emails, { now: environment.now().toISO(), eventId: null, mailDomain: mailDomain(settings) });
+  await queueEmails(tx, emails, context);
 }

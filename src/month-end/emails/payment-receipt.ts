@@ -4,11 +4,10 @@
  * was sent, it gets no receipt. If the payer is corrected, the new payer gets a receipt too.
  */
 import type { Transaction } from '../../database/transaction.ts';
-import { mailDomain } from '../../documents/issue/context.ts';
 import { localeOf } from '../../documents/locale.ts';
 import { failpoint } from '../../failpoint.ts';
 import type { EmailComposer } from '../../mail/email.ts';
-import { issuerView } from '../../mail/issuer-view.ts';
+import { letterView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
 import { Amount, isZero } from '../../money.ts';
@@ -23,7 +22,7 @@ const NEWS_FOR_DAYS = 7;
 export const paymentReceiptEmail: EmailComposer = {
   kind: 'payment_receipt',
   queueDue,
-  async compose(tx, email, { environment, settings }, templates) {
+  async compose(tx, email, context, templates) {
     const partnerId = email.partner_id as string;
     const payment = await readReceipt(tx, email.payment_id as number);
     if (payment.status === 'reversed') return { withdrawn: 'the payment was reversed' };
@@ -44,8 +43,7 @@ export const paymentReceiptEmail: EmailComposer = {
       to: { name, address },
       cc,
       content: templates.render('payment_receipt', {
-        sandbox: environment.name === 'sandbox',
-        issuer: issuerView(settings.issuer),
+        ...letterView(context),
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
         ...{ rowsOmitted: false, paymentLink: '', attachments: [] },
@@ -81,7 +79,7 @@ async function queueDue(tx: Transaction, { environment, settings }: ActorContext
       ...({ kind: 'payment_receipt', payment_id, partner_id, event_id } as const),
       name: `receipt.${payment_id}${earlier === 0 ? '' : `.${earlier + 1}`}`,
     })),
-    { now: now.toISO(), eventId: null, mailDomain: mailDomain(settings) },
+    { environment, settings },
   );
   failpoint('receipt.queued');
 }

@@ -3,10 +3,9 @@
  * gets no notice.
  */
 import type { Transaction } from '../../database/transaction.ts';
-import { mailDomain } from '../../documents/issue/context.ts';
 import { localeOf } from '../../documents/locale.ts';
 import type { EmailComposer } from '../../mail/email.ts';
-import { issuerView } from '../../mail/issuer-view.ts';
+import { letterView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { oneLine } from '../../mail/text.ts';
 import { Amount, isZero } from '../../money.ts';
@@ -21,7 +20,7 @@ const NEWS_FOR_DAYS = 7;
 export const refundNoticeEmail: EmailComposer = {
   kind: 'refund_notice',
   queueDue,
-  async compose(tx, email, { environment, settings }, templates) {
+  async compose(tx, email, context, templates) {
     const partnerId = email.partner_id as string;
     const refund = await readRefund(tx, email.credit_refund_id as number);
     if (refund.returned) return { withdrawn: 'the refund was returned' };
@@ -35,8 +34,7 @@ export const refundNoticeEmail: EmailComposer = {
       to: { name, address },
       cc,
       content: templates.render('refund_notice', {
-        sandbox: environment.name === 'sandbox',
-        issuer: issuerView(settings.issuer),
+        ...letterView(context),
         contactName: oneLine(name),
         partner: { name: oneLine(partner.name) },
         ...{ rowsOmitted: false, paymentLink: '', attachments: [] },
@@ -60,6 +58,6 @@ async function queueDue(tx: Transaction, { environment, settings }: ActorContext
   await queueEmails(
     tx,
     due.map((each) => ({ ...each, kind: 'refund_notice', name: `refund.${each.credit_refund_id}` }) as const),
-    { now: now.toISO(), eventId: null, mailDomain: mailDomain(settings) },
+    { environment, settings },
   );
 }

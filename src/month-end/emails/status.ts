@@ -1,10 +1,9 @@
 /** The e-mail that operations gets while something needs attention. */
 import { publicAddress } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { mailDomain } from '../../documents/issue/context.ts';
 import type { Finding } from '../../findings/finding.ts';
 import type { EmailComposer } from '../../mail/email.ts';
-import { issuerView } from '../../mail/issuer-view.ts';
+import { letterView } from '../../mail/issuer-view.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { actionAddress } from '../../remedy.ts';
@@ -23,8 +22,7 @@ export const statusEmail: EmailComposer = {
       to: { name: 'Operations', address: settings.operations_email },
       cc: [],
       content: templates.render('status', {
-        sandbox: environment.name === 'sandbox',
-        issuer: issuerView(settings.issuer),
+        ...letterView({ environment, settings }),
         ...{ count: String(attention.length), single: attention.length === 1, attention },
         report: describeStatus(status, { urgent: attention, width: EMAIL_TEXT_WIDTH }),
       }),
@@ -50,7 +48,6 @@ const withLinks = ({ urgent, remedies }: Finding, address: string): string =>
  * sent.
  */
 export async function queueStatusEmail(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
-  const now = environment.now().toISO();
   const name = `status.${environment.now().toUTC().toFormat("yyyyMMdd'T'HHmmssSSS")}`;
-  await queueEmails(tx, [{ kind: 'status', name }], { now, eventId: null, mailDomain: mailDomain(settings) });
+  await queueEmails(tx, [{ kind: 'status', name }], { environment, settings });
 }

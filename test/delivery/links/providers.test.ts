@@ -198,6 +198,13 @@ test('a link matches while it would be printed alike', () => {
   const byTemplate = { payment_link: template('provider') };
   const url = urlBehindPage(byTemplate, { ...environment, linkSecret: SECRET }, 'abc', facts) as string;
   expect(matches(byTemplate, { provider: 'template', token: 'abc', url }, SECRET)).toBe(true);
+  // A printed link keeps matching while the page accepts the previous secret.
+  const printedBefore = (linkSecretBefore?: string) =>
+    linkProvider(
+      { ...settings, ...byTemplate },
+      { ...environment, linkSecret: `${SECRET}-new`, linkSecretBefore },
+    ).matches({ provider: 'template', token: 'abc', url }, facts);
+  expect([printedBefore(), printedBefore(SECRET)]).toEqual([false, true]);
   expect(matches(byTemplate, { ...kept, url: `${url}0` }, SECRET)).toBe(false);
 });
 
