@@ -1,4 +1,4 @@
--- Facts: SHA-256 ff35211660d0c59971c99b880d8792ace0c3205fc77c024b7eebc6e8df50e06f, without the role reckoner_app ea679a0b26cc8d90ed52133e77a8ddd388caa4c3e86ef7480c2bceb1d9442877
+-- Facts: SHA-256 ad26d4c7afb7bf173bb158675d612cea3321684957ba84f3853e3d707af614e1, without the role reckoner_app 6ee69a0e009d6495d2024bd9b830257bda646142d8de8326df3e03b677ce12b7
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -39,4 +39,5 @@ GRANT SELECT ON schema_records, active_users, present_roles, present_work_assign
   live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows, document_amounts,
   placed_payments, journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal, journal_months,
   journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months TO reckoner_app;
+GRANT SELECT, UPDATE ON ledger_gate TO reckoner_app;
 GRANT SELECT, USAGE ON SEQUENCE audit_events_event_id_seq, log_numbers TO reckoner_app;
