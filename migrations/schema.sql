@@ -1,4 +1,4 @@
--- Facts: SHA-256 351c1238ed37a1b3fd7f184d3fd2f827b8c77462b417c3958e5b1f600b190243, without the role reckoner_app 46fc239675501b6687801f9184fb20808975928e614c0c60e07109179de8a2da
+-- Facts: SHA-256 d30ff37d5aa83cd092ea2e1b5b04047455b0cebaa367232a5727da8aff9be99f, without the role reckoner_app ed786e109e61c1303770c1f7c95a0ae28fd7e1bf19cd0e8fcd663f305491b2ea
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

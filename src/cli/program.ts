@@ -242,6 +242,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   witness: ['Cosign the checkpoints of a log, for auditors', () => [import('./commands/witness.ts')]],
   backup: ['Write the database to one file while it is in use', () => [import('./commands/backup.ts')]],
   restore: ['Load a backup into an empty database and verify it', () => [import('./commands/restore.ts')]],
+  drill: ['Restore a backup into a scratch database and verify it', () => [import('./commands/drill.ts')]],
   purge: ['Delete data that is no longer needed, such as old quotes', () => [import('./commands/purge.ts')]],
   pause: [
     'Pause the ledger: nothing is closed, issued, sent or recorded',
