@@ -36,6 +36,7 @@ export const TOOLS = {
   go: 'golang-go',
   sqlite3: 'sqlite3',
   npm: 'npm',
+  promtool: 'prometheus',
 } as const;
 export type Tool = keyof typeof TOOLS;
 
