@@ -131,7 +131,7 @@ test('a backup of another ledger is refused', async () => {
   });
   expect(made.status).toBe(0);
   const ran = await run(['drill', file]);
-  expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining('it is of the ledger')]);
+  expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining('it belongs to the ledger')]);
   await other.end();
 });
 

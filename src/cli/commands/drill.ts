@@ -66,18 +66,17 @@ const described = ({ file, made_at, rows, inspected, documents, checkpoints, dif
 
 /** Drills, and records the run whatever its outcome is. */
 async function recordDrill(context: Context, place: string | undefined, options: DrillOptions): Promise<Drill> {
-  const run = { job: 'drill', startedAt: context.environment.now().toISO() };
+  const startedAt = context.environment.now().toISO();
   let subject: string | undefined;
-  try {
-    const found = await drill(context, place, options, (madeAt) => {
-      subject = madeAt;
-    });
-    await recordRun(context, { ...run, subject, exitStatus: exitOfDrill(found) });
-    return found;
-  } catch (error) {
-    await recordRun(context, { ...run, subject, exitStatus: exitOf(databaseFailure(error) ?? error) });
+  const record = (exitStatus: number) => recordRun(context, { job: 'drill', startedAt, subject, exitStatus });
+  const found = await drill(context, place, options, (madeAt) => {
+    subject = madeAt;
+  }).catch(async (error: unknown) => {
+    await record(exitOf(databaseFailure(error) ?? error));
     throw error;
-  }
+  });
+  await record(exitOfDrill(found));
+  return found;
 }
 
 async function drill(
@@ -97,7 +96,7 @@ async function drill(
       restoreBackup(scratch, backup, async (tx, schema) => {
         const origin = await readOrigin(tx);
         if (ledgerOf(origin) !== ledgerOf(own)) {
-          throw refuse('backup_invalid', { file, reason: `it is of the ledger ${origin}, and this one is ${own}` });
+          throw refuse('backup_invalid', { file, reason: `it belongs to the ledger ${origin}, not to ${own}` });
         }
         const { proof: verified } = await settleRestored(tx, { environment, backup, schema });
         undo({ log: await readCheckpoints(tx), proof: verified });
