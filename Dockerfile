@@ -6,6 +6,8 @@ WORKDIR /build
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts
 COPY . .
+# The image has no repository: docker build --build-arg RECKONER_COMMIT=$(git rev-parse --short=12 HEAD)
+ARG RECKONER_COMMIT=
 # The release package: dependencies included, no compiler. npm cannot omit the embedded PostgreSQL of a tarball.
 RUN npm pack --pack-destination /tmp \
  && npm install --global --prefix /opt/reckoner --omit=optional --engine-strict --ignore-scripts /tmp/reckoner-*.tgz \
@@ -18,6 +20,7 @@ RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates tini \
  && rm -rf /var/lib/apt/lists/* /usr/local/lib/node_modules /usr/local/bin/npm /usr/local/bin/npx /usr/local/bin/corepack \
  && useradd --system --uid 10001 --home-dir /var/lib/reckoner --create-home --shell /usr/sbin/nologin reckoner \
+ && install -d -o reckoner -m 0700 /var/backups/reckoner \
  && chmod 0700 /var/lib/reckoner
 COPY --from=build /opt/reckoner /opt/reckoner
 ENV NODE_ENV=production \
@@ -25,7 +28,7 @@ ENV NODE_ENV=production \
     RECKONER_HOME=/var/lib/reckoner/home
 USER 10001
 WORKDIR /var/lib/reckoner
-VOLUME /var/lib/reckoner
+VOLUME /var/lib/reckoner /var/backups/reckoner
 EXPOSE 8080
 # For `serve`. compose.yaml turns it off for services without a port.
 HEALTHCHECK --interval=15s --timeout=5s --start-period=30s \

@@ -229,7 +229,9 @@ CREATE TABLE job_runs (
   job text NOT NULL,
   started_at timestamptz NOT NULL,
   finished_at timestamptz NOT NULL,
-  exit_status integer NOT NULL
+  exit_status integer NOT NULL,
+  -- What the run was about. For a drill: when the backup was made.
+  subject text
 );
 CREATE INDEX job_runs_latest ON job_runs (job, finished_at DESC);
 CREATE FUNCTION job_run_may_go(run job_runs) RETURNS boolean STABLE LANGUAGE sql

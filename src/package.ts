@@ -18,6 +18,12 @@ export function versionOfPackageAt(folder: string): string {
 
 export const packageVersion = versionOfPackageAt(packageRoot);
 
+/** The commit that this program was built from, written by the build; empty if the build did not know it. */
+export const commit: string = (() => {
+  const file = join(packageRoot, 'dist', 'commit');
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : '';
+})();
+
 /** The oldest supported version of Node, such as `20.19`. */
 export const requiredNode = (
   JSON.parse(readFileSync(join(packageRoot, 'package.json'), 'utf8')) as { engines: { node: string } }

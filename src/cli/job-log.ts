@@ -3,13 +3,11 @@ import type { Logger } from 'pino';
 import { databaseFailure } from '../database/transaction.ts';
 import { Refusal, reasonOf } from '../errors/refusals.ts';
 import type { Reporter } from '../month-end/month-end.ts';
-import { recordJobRun } from '../reports/jobs.sql.ts';
+import { type JobRun, recordJobRun } from '../reports/jobs.sql.ts';
 import type { Context } from './context.ts';
 
-export const recordRun = (
-  { database, environment }: Context,
-  run: { readonly job: string; readonly startedAt: string; readonly exitStatus: number },
-): Promise<void> => database.transaction((tx) => recordJobRun(tx, { ...run, finishedAt: environment.now().toISO() }));
+export const recordRun = ({ database, environment }: Context, run: JobRun): Promise<void> =>
+  database.transaction((tx) => recordJobRun(tx, { ...run, finishedAt: environment.now().toISO() }));
 
 /** Logs a failure. A refusal is logged with its code and facts. */
 export function logFailure(log: Logger, thrown: unknown): void {

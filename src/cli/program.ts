@@ -2,7 +2,7 @@
 import { Command, CommanderError, Help, type Option } from 'commander';
 import { loadAction } from '../actions/registry.ts';
 import { EXIT, Refusal, refuse } from '../errors/refusals.ts';
-import { packageVersion } from '../package.ts';
+import { commit, packageVersion } from '../package.ts';
 import { actionCommand } from './action-command.ts';
 import type { Definition, Handler } from './define.ts';
 import { listCommand } from './list-command.ts';
@@ -242,6 +242,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   witness: ['Cosign the checkpoints of a log, for auditors', () => [import('./commands/witness.ts')]],
   backup: ['Write the database to one file while it is in use', () => [import('./commands/backup.ts')]],
   restore: ['Load a backup into an empty database and verify it', () => [import('./commands/restore.ts')]],
+  drill: ['Restore a backup into a scratch database and verify it', () => [import('./commands/drill.ts')]],
   purge: ['Delete data that is no longer needed, such as old quotes', () => [import('./commands/purge.ts')]],
   pause: [
     'Pause the ledger: nothing is closed, issued, sent or recorded',
@@ -260,7 +261,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   const written: string[] = [];
   const program = new Command('reckoner')
     .description('Accounts-receivable subledger and month-end invoicing for sales through partners.')
-    .version(packageVersion)
+    .version(commit === '' ? packageVersion : `${packageVersion} (${commit})`)
     .option('--json', 'print one JSON document on stdout; logs go to stderr')
     .option('--by <email>', 'the user who runs this command; the events of the command name this user')
     .configureOutput({ writeOut: (text) => written.push(text), outputError: () => {} })

@@ -49,6 +49,8 @@ export interface Environment {
   readonly logHost?: string | undefined;
   /** BACKUP_RECIPIENT: the age public keys that backups are encrypted to. */
   readonly backupRecipients?: readonly string[];
+  /** DRILL_DATABASE_URL: an empty database in which drills restore backups. */
+  readonly drillUrl?: string | undefined;
   /**
    * The webhook secrets by account: STRIPE_WEBHOOK_SECRET under the key '', and STRIPE_WEBHOOK_SECRET_<account> under
    * the connected account. A value is one secret, or two secrets separated by a comma during a rotation.
@@ -98,6 +100,7 @@ export function readEnvironment(given: NodeJS.ProcessEnv = process.env): Environ
     logHost: logHost(variables['RECKONER_LOG_HOST']),
     dkimKey: readDkimKey(variables),
     backupRecipients: (variables['BACKUP_RECIPIENT'] ?? '').split(/[\s,]+/).filter((each) => each !== ''),
+    drillUrl: databaseUrl(name, variables, 'DRILL_DATABASE_URL'),
     stripeWebhookSecrets: webhookSecrets(variables),
     user: variables['RECKONER_USER'] || undefined,
     oidcSecret: variables['OIDC_CLIENT_SECRET'] || undefined,

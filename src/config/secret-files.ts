@@ -9,6 +9,7 @@ import { reasonOf, refuse } from '../errors/refusals.ts';
 const SECRETS: ReadonlySet<string> = new Set([
   'DATABASE_URL',
   'DATABASE_URL_READ',
+  'DRILL_DATABASE_URL',
   'SMTP_URL',
   'STRIPE_SECRET_KEY',
   'STRIPE_WEBHOOK_SECRET',

@@ -79,6 +79,8 @@ export interface DatabaseOptions {
   readonly poolSize?: number;
   readonly patience?: Patience;
   readonly look?: Look;
+  /** A database for a drill, which may be embedded in production too. */
+  readonly scratch?: boolean;
 }
 
 /**
@@ -93,7 +95,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     const reason = 'is not set, and the replica of DATABASE_URL_READ cannot be written to';
     throw refuse('environment_invalid', { variable: 'DATABASE_URL', reason });
   }
-  const server = await reachServer(environment);
+  const server = await reachServer(environment, options);
   const { clockIsSet } = environment;
   const asApp = { role: 'app', patience: options.patience, clockIsSet, look: options.look } as const;
   const app = openPool(server.connection, options.poolSize ?? 4, asApp);
@@ -229,27 +231,36 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
   };
 }
 
-/** Carries a preview's result out of its transaction. This throw rolls the transaction back. */
+/** Carries a result out of a transaction. This throw rolls the transaction back. */
 class Undone<Result> extends Error {
   readonly result: Result;
   constructor(result: Result) {
-    super('a preview is undone');
+    super('a transaction is undone');
     this.result = result;
   }
 }
 
-async function previewed<Result>(app: pg.Pool, work: (tx: Transaction) => Promise<Result>): Promise<Result> {
+/** Runs a transaction in which `work` calls `undo`, and returns what `undo` was given. */
+export async function rolledBack<Result>(work: (undo: (result: Result) => never) => Promise<unknown>): Promise<Result> {
   try {
-    return await inTransaction(app, async (tx) => {
-      // Lets previews work while the ledger is paused.
-      await execute(tx, 'SELECT end_open_pauses()');
-      throw new Undone(await work(tx));
+    await work((result) => {
+      throw new Undone(result);
     });
   } catch (error) {
     if (error instanceof Undone) return error.result as Result;
     throw error;
   }
+  throw new Error('the transaction was not undone');
 }
+
+const previewed = <Result>(app: pg.Pool, work: (tx: Transaction) => Promise<Result>): Promise<Result> =>
+  rolledBack((undo) =>
+    inTransaction(app, async (tx) => {
+      // Lets previews work while the ledger is paused.
+      await execute(tx, 'SELECT end_open_pauses()');
+      undo(await work(tx));
+    }),
+  );
 
 interface Server extends ServerAt {
   readonly release: () => Promise<void>;
@@ -263,11 +274,11 @@ function serverAt(variable: string, url: string): ServerAt {
   };
 }
 
-async function reachServer(environment: Environment): Promise<Server> {
+async function reachServer(environment: Environment, { scratch }: DatabaseOptions): Promise<Server> {
   if (environment.databaseUrl !== undefined) {
     return { ...serverAt('DATABASE_URL', environment.databaseUrl), release: async () => {} };
   }
-  refuseAccidentalLedger(environment);
+  if (!scratch) refuseAccidentalLedger(environment);
   const directory = join(environment.home, 'postgres');
   const embedded = await acquireEmbeddedServer(directory);
   return {

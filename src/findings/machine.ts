@@ -34,30 +34,29 @@ export const forgottenPause = (pause: Pick<Pause, 'cause' | 'reason' | 'paused_a
         }),
       ];
 
-/** The hours between two runs of each job in jobs/crontab, or between two records of `deliver --watch`. */
-const PERIOD_HOURS: Readonly<Record<string, number>> = {
-  'month-close': 1,
-  deliver: 1 / 6,
-  worker: 1 / 6,
-  ...{ watch: 24, remind: 24, verify: 24, reconcile: 24, backup: 24, purge: 24 },
+/** A job of jobs/crontab, or `deliver --watch`, is late after this number of hours: at least twice its period. */
+const LATE_HOURS: Readonly<Record<string, number>> = {
+  ...{ 'month-close': 3, deliver: 4 / 3, worker: 4 / 3 },
+  ...{ watch: 49, remind: 49, verify: 49, reconcile: 49, backup: 49, purge: 49 },
+  drill: 24 * 40,
 };
-/** A job is late after twice its period plus this number of hours. */
-const JOB_GRACE_HOURS = 1;
-/** A job that has not run for this long is treated as retired. */
+/** A job that has not run for this long is treated as retired, but a drill is not. */
 const JOB_GIVEN_UP_DAYS = 30;
 
 export interface LastRun {
   readonly job: string;
+  readonly started_at: string;
   readonly finished_at: string;
   readonly exit_status: number;
+  readonly subject: string | null;
 }
 
 export const failedJobs = (jobs: readonly LastRun[], now: number): Finding[] =>
-  jobs.flatMap(({ job, finished_at: since, exit_status }) => {
+  jobs.flatMap(({ job, finished_at: since, exit_status, subject }) => {
     const at = minuteOf(since);
     const hours = (now - Date.parse(since)) / 3_600_000;
-    const period = PERIOD_HOURS[job];
-    const late = period !== undefined && hours > 2 * period + JOB_GRACE_HOURS && hours < 24 * JOB_GIVEN_UP_DAYS;
+    const limit = LATE_HOURS[job];
+    const late = limit !== undefined && hours > limit && (hours < 24 * JOB_GIVEN_UP_DAYS || job === 'drill');
     // A month that does not close has its own findings.
     const failed = exit_status === 1 || exit_status === 2 || (exit_status === 3 && job !== 'month-close');
     return [
@@ -77,6 +76,16 @@ export const failedJobs = (jobs: readonly LastRun[], now: number): Finding[] =>
                 'explained, close nothing and keep an unchanged backup.',
               since,
               remedies: [SEE.differences],
+            }),
+          ]
+        : []),
+      ...(job === 'drill' && exit_status === 4
+        ? [
+            troubleOf('machine', 'drill', {
+              urgent:
+                `The drill of ${at} found that the backup of ${minuteOf(subject ?? since)} is not the ledger. Read its log, ` +
+                'and try an earlier backup.',
+              since,
             }),
           ]
         : []),

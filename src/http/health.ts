@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import { migrationName, missingMigrations } from '../database/migrate.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readProver } from '../log/witness.ts';
-import { packageVersion } from '../package.ts';
+import { commit, packageVersion } from '../package.ts';
 import { readPauses } from '../people/pauses.sql.ts';
 import { countOther } from './limits.ts';
 import { readMigrationNames } from './server.sql.ts';
@@ -20,7 +20,7 @@ const REMEMBERED_MS = 1000;
 export function addHealth(app: FastifyInstance, shared: Shared): void {
   const { database, metrics, limits } = shared;
   const fixed = { config: { bound: 'fixed' } } as const;
-  app.get('/healthz', fixed, async () => ({ status: 'ok', version: packageVersion }));
+  app.get('/healthz', fixed, async () => ({ status: 'ok', version: packageVersion, commit }));
 
   // A server is ready if the database responds, accepts writes and has this version's migrations, and the clocks agree.
   // A pause of the ledger does not matter: reads still work, and other servers could not write either.

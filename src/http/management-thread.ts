@@ -11,7 +11,7 @@ const PATIENCE_MS = 5000;
 const REMEMBERED_MS = 1000;
 const MOST_REMEMBERED = 100;
 
-const { host, port, version, heartbeat } = workerData as ManagementData;
+const { host, port, version, commit, heartbeat } = workerData as ManagementData;
 const beats = new BigInt64Array(heartbeat);
 const main = parentPort as NonNullable<typeof parentPort>;
 const tell = (message: FromThread) => main.postMessage(message);
@@ -30,7 +30,7 @@ const json = (status: number, body: object): Reply => ({
 function health(): Reply {
   const since = Number((process.hrtime.bigint() - Atomics.load(beats, 0)) / 1_000_000n);
   const stalled = since > STALLED_MS;
-  return json(stalled ? 503 : 200, { status: stalled ? 'stalled' : 'ok', version, heartbeat_ms: since });
+  return json(stalled ? 503 : 200, { status: stalled ? 'stalled' : 'ok', version, commit, heartbeat_ms: since });
 }
 
 /** Asks the main thread, with one request at a time and at most one a second for each caller and URL. */

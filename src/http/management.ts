@@ -5,7 +5,7 @@
 import { Worker } from 'node:worker_threads';
 import type { FastifyInstance } from 'fastify';
 import { reasonOf } from '../errors/refusals.ts';
-import { packageVersion } from '../package.ts';
+import { commit, packageVersion } from '../package.ts';
 
 const BEAT_MS = 250;
 
@@ -13,6 +13,7 @@ export interface ManagementData {
   readonly host: string;
   readonly port: number;
   readonly version: string;
+  readonly commit: string;
   /** One BigInt64 with the main thread's last heartbeat by process.hrtime, a clock that all threads share. */
   readonly heartbeat: SharedArrayBuffer;
 }
@@ -49,7 +50,7 @@ export async function openManagement(
   const beat = () => void Atomics.store(new BigInt64Array(heartbeat), 0, process.hrtime.bigint());
   beat();
   const beating = setInterval(beat, BEAT_MS).unref();
-  const workerData: ManagementData = { host, port, version: packageVersion, heartbeat };
+  const workerData: ManagementData = { host, port, version: packageVersion, commit, heartbeat };
   const thread = new Worker(new URL('./management-thread.js', import.meta.url), {
     workerData,
     resourceLimits: { maxOldGenerationSizeMb: 64 },

@@ -8,7 +8,7 @@ import type { Database } from '../database/database.ts';
 import { execute } from '../database/transaction.ts';
 import { droppedLogLines } from '../log.ts';
 import { countDeliveries, countOnHold } from '../mail/outbox.sql.ts';
-import { packageVersion } from '../package.ts';
+import { commit, packageVersion } from '../package.ts';
 import { readWebhookHealth } from '../partner-events/health.ts';
 import { isPaused } from '../people/pauses.sql.ts';
 import { readMonths } from '../reports/status.ts';
@@ -35,20 +35,23 @@ export function openMetrics({ environment, database }: { environment: Environmen
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
+  // Gauges whose names end like those of counters. The same numbers by type remain.
+  for (const each of ['resources', 'handles', 'requests']) registry.removeSingleMetric(`nodejs_active_${each}_total`);
   const counter = <Label extends string = never>(name: string, help: string, labelNames: Label[] = []) =>
     new Counter({ name: `reckoner_${name}`, help, labelNames, registers });
   const gauge = (name: string, help: string, labelNames: string[] = []) =>
     new Gauge({ name: `reckoner_${name}`, help, labelNames, registers });
-  gauge('build_info', 'The running version', ['version']).set({ version: packageVersion }, 1);
+  gauge('build_info', 'The running version', ['version', 'commit']).set({ version: packageVersion, commit }, 1);
   const measure = measureBacklog(gauge, { environment, database });
   const pool = gauge('database_connections', 'Connections of each pool by state; waiting: requests for a connection', [
     ...['pool', 'state'],
   ]);
-  const droppedLines = gauge(
-    'log_lines_dropped',
-    'Lines of the log that could not be written since the server started',
-  );
-  const setters: (() => void)[] = [() => droppedLines.set(droppedLogLines())];
+  const droppedLines = counter('log_lines_dropped_total', 'Lines of the log that could not be written');
+  const countDropped = () => {
+    droppedLines.reset();
+    droppedLines.inc(droppedLogLines());
+  };
+  const setters: (() => void)[] = [countDropped];
   return {
     onRead: (set) => void setters.push(set),
     requests: new Histogram({
@@ -120,27 +123,29 @@ function measureBacklog(
       webhookEvents.set(waiting);
       overdue.set((await readMonths(tx, environment.now())).overdue.length);
       paused.set((await isPaused(tx)) ? 1 : 0);
-      for (const each of await readJobHealth(tx, now)) jobs(each);
+      for (const each of await readJobHealth(tx)) jobs(each);
     });
   });
 }
 
 function gaugeJobs(gauge: OpenGauge): (health: JobHealth) => void {
-  const lastExit = gauge(
-    'job_last_exit_status',
+  const ofJob = (name: string, help: string) => gauge(`job_${name}`, help, ['name']);
+  const lastExit = ofJob(
+    'last_exit_status',
     'Last exit status of each job: 0 success, 4 something new needs attention',
-    ['job'],
   );
-  const success = gauge('job_last_success_timestamp_seconds', 'When each job last ended with 0', ['job']);
-  const since = gauge('job_days_since_run', 'Days since each job last ran', ['job']);
-  const needing = gauge('job_attention', 'Items needing attention when each job last ran', ['job']);
+  const success = ofJob('last_success_timestamp_seconds', 'When each job last ended with 0');
+  const ran = ofJob('last_run_timestamp_seconds', 'When each job last ended');
+  const lasted = ofJob('last_duration_seconds', 'How long the last run of each job took');
+  const needing = ofJob('attention', 'Items needing attention when each job last ran');
   const differences = gauge('verify_differences', 'Differences that the last verify found');
-  return ({ job, days, exit, succeeded, attention }) => {
-    since.set({ job }, days);
-    lastExit.set({ job }, exit);
-    needing.set({ job }, attention);
-    if (job === 'verify') differences.set(attention);
-    if (succeeded !== null) success.set({ job }, succeeded);
+  return ({ name, ended, seconds, exit, succeeded, attention }) => {
+    ran.set({ name }, ended);
+    lasted.set({ name }, seconds);
+    lastExit.set({ name }, exit);
+    needing.set({ name }, attention);
+    if (name === 'verify') differences.set(attention);
+    if (succeeded !== null) success.set({ name }, succeeded);
   };
 }
 

@@ -59,25 +59,27 @@ export async function readBacklog(tx: Transaction, now: string): Promise<Backlog
   );
 }
 
+/** The times are in seconds since 1970. */
 export interface JobHealth {
-  readonly job: string;
-  readonly days: number;
+  readonly name: string;
+  readonly ended: number;
+  readonly seconds: number;
   readonly exit: number;
   /** The items that needed attention after the last run. For the job verify, these are its differences. */
   readonly attention: number;
-  /** When the job last ended with exit status 0, in seconds since 1970. Null if never. */
+  /** When the job last ended with exit status 0. Null if never. */
   readonly succeeded: number | null;
 }
 
-export function readJobHealth(tx: Transaction, now: string): Promise<JobHealth[]> {
+export function readJobHealth(tx: Transaction): Promise<JobHealth[]> {
   return query(
     tx,
-    `SELECT job, (extract(epoch FROM :now::timestamptz - max(finished_at)) / 86400)::float8 AS days,
-            (array_agg(exit_status ORDER BY finished_at DESC, job_run_id DESC))[1] AS exit,
-            extract(epoch FROM max(finished_at) FILTER (WHERE exit_status = 0))::float8 AS succeeded,
+    `SELECT DISTINCT ON (job) job AS name, exit_status AS exit, extract(epoch FROM finished_at)::float8 AS ended,
+            extract(epoch FROM finished_at - started_at)::float8 AS seconds,
+            (SELECT extract(epoch FROM max(finished_at))::float8 FROM job_runs s
+             WHERE s.job = j.job AND exit_status = 0) AS succeeded,
             (SELECT coalesce(sum(count), 0)::bigint FROM job_attention a WHERE a.job = j.job) AS attention
-     FROM job_runs j GROUP BY job`,
-    { now },
+     FROM job_runs j ORDER BY job, finished_at DESC, job_run_id DESC`,
   );
 }
 

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import Fastify, {
   type FastifyInstance,
   type FastifyReply,
@@ -182,6 +182,12 @@ function addRequestChecks(app: FastifyInstance, shared: Shared): void {
     reply.headers({ 'X-Request-Id': request.id, ...SAFE_HEADERS });
     const theirs = callersId(request);
     if (theirs !== undefined) reply.header('X-Correlation-Id', theirs);
+    const trace = traceOf(request.headers['traceparent']);
+    if (trace !== undefined) {
+      const { flags, ...ids } = trace;
+      request.log = request.log.child(ids);
+      reply.header('traceresponse', `00-${ids.trace_id}-${ids.span_id}-${flags}`);
+    }
     refuseOddHttp(request);
     if (secure) reply.header('Strict-Transport-Security', 'max-age=31536000');
     // Checks the route that matched, because the client may have sent an encoded or absolute URL.
@@ -191,6 +197,16 @@ function addRequestChecks(app: FastifyInstance, shared: Shared): void {
       throw refuse('address_not_allowed', { address: request.ip });
     }
   });
+}
+
+/** The caller's trace (W3C Trace Context) with our own span in it. An invalid header is ignored, as the standard asks. */
+function traceOf(given: string | string[] | undefined) {
+  const found = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/.exec(
+    String(given),
+  );
+  if (found === null || (found[1] === '00' && found[5] !== undefined)) return undefined;
+  const [, , trace_id, parent_id, flags] = found;
+  return { trace_id, parent_id, span_id: randomBytes(8).toString('hex'), flags };
 }
 
 function callersId({ headers }: FastifyRequest): string | undefined {

@@ -74,7 +74,7 @@ export interface Patience {
 const PATIENCE: Patience = {
   connection: 15_000,
   greeting: 15_000,
-  socket: 60_000,
+  socket: 45_000,
   answer: 300_000,
   message: 900_000,
 };
@@ -193,7 +193,9 @@ interface Session {
 
 interface Attempt {
   readonly outcome: SendOutcome;
-  /** Whether the connection ended before any part of the message was sent. */
+  /** Whether the connection was lost or silent. */
+  readonly lost: boolean;
+  /** Whether it was lost before any part of the message was sent. */
   readonly untouched: boolean;
 }
 
@@ -204,11 +206,12 @@ interface Attempt {
 const IDLE_MILLISECONDS = 20_000;
 
 /**
- * When the number of consecutive failures reaches the number of connections, no connection is tried for this time.
- * Behind a silent firewall, each attempt would take its whole timeout, and a run of a few hundred documents would take
- * a quarter of an hour.
+ * When the number of consecutive messages without an answer reaches the number of connections, no connection of this
+ * process to the server is tried for this time. Otherwise each attempt at a silent server would take its whole timeout,
+ * and a run of a few hundred documents would take a quarter of an hour.
  */
 const AWAY_MILLISECONDS = 60_000;
+const awayServers = new Map<string, { readonly until: number; readonly reply: string }>();
 
 /**
  * The addresses of a host, looked up in the same way as by other programs on this machine. The DNS queries of
@@ -254,7 +257,6 @@ class Smtp implements Transport {
   /** Functions that end the connections in progress. */
   private readonly cutOffs = new Set<(reason: Error) => void>();
   private failures = 0;
-  private away: { readonly until: number; readonly reply: string } | undefined;
 
   constructor(server: MailServer, patience: Patience, connections: number) {
     this.server = server;
@@ -292,21 +294,29 @@ class Smtp implements Transport {
     if (used !== undefined) {
       const attempt = await this.sendOver(used, message);
       // The server had dropped the idle connection and nothing was sent, so a new connection is tried.
-      if (!attempt.untouched) return attempt.outcome;
+      if (!attempt.untouched) return this.counted(attempt);
     }
-    if (this.away !== undefined && Date.now() < this.away.until) return { outcome: 'deferred', reply: this.away.reply };
+    const away = awayServers.get(this.address);
+    if (away !== undefined && Date.now() < away.until) return { outcome: 'deferred', reply: away.reply };
     let connection: SMTPConnection;
     try {
       connection = await this.connect();
-      this.failures = 0;
     } catch (error) {
-      const reply = told(error as SmtpError);
-      this.failures += 1;
-      if (this.failures >= this.connections) this.away = { until: Date.now() + AWAY_MILLISECONDS, reply };
-      return { outcome: 'deferred', reply };
+      return this.counted({ outcome: { outcome: 'deferred', reply: told(error as SmtpError) }, lost: true });
     }
-    const attempt = await this.sendOver({ connection, sent: 0, idleTimer: undefined }, message);
-    return attempt.outcome;
+    return this.counted(await this.sendOver({ connection, sent: 0, idleTimer: undefined }, message));
+  }
+
+  private get address(): string {
+    const { host, port } = this.server.connection;
+    return `${host}:${port}`;
+  }
+
+  private counted({ outcome, lost }: Pick<Attempt, 'outcome' | 'lost'>): SendOutcome {
+    this.failures = lost ? this.failures + 1 : 0;
+    if (this.failures >= this.connections)
+      awayServers.set(this.address, { until: Date.now() + AWAY_MILLISECONDS, reply: outcome.reply });
+    return outcome;
   }
 
   /** Tries the addresses of the server's name one after another, all within the time limit for one connection. */
@@ -383,11 +393,12 @@ class Smtp implements Transport {
     this.cutOffs.delete(cutOff);
     if (result instanceof Error) {
       connection.close();
-      return { outcome: outcomeOf(result, parcel), untouched: !parcel.begun && isLoss(result) };
+      const lost = isLoss(result);
+      return { outcome: outcomeOf(result, parcel), lost, untouched: lost && !parcel.begun };
     }
     session.sent += 1;
     await this.keep(session);
-    return { outcome: result, untouched: false };
+    return { outcome: result, lost: false, untouched: false };
   }
 
   /** The server may take longer to answer after the end of the message. */

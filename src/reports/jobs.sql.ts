@@ -2,17 +2,26 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { LastRun } from '../findings/machine.ts';
 
 export const readLastRuns = (tx: Transaction): Promise<LastRun[]> =>
-  query(tx, `SELECT DISTINCT ON (job) job, finished_at, exit_status FROM job_runs ORDER BY job, finished_at DESC`);
+  query(
+    tx,
+    `SELECT DISTINCT ON (job) job, started_at, finished_at, exit_status, subject
+     FROM job_runs ORDER BY job, finished_at DESC, job_run_id DESC`,
+  );
 
-export async function recordJobRun(
-  tx: Transaction,
-  run: { job: string; startedAt: string; finishedAt: string; exitStatus: number },
-): Promise<void> {
+export interface JobRun {
+  readonly job: string;
+  readonly startedAt: string;
+  readonly exitStatus: number;
+  /** What the run was about. For a drill: when the backup was made. */
+  readonly subject?: string | undefined;
+}
+
+export async function recordJobRun(tx: Transaction, run: JobRun & { finishedAt: string }): Promise<void> {
   await query(
     tx,
-    `INSERT INTO job_runs (job, started_at, finished_at, exit_status)
-     VALUES (:job, :startedAt::timestamptz, :finishedAt::timestamptz, :exitStatus)`,
-    run,
+    `INSERT INTO job_runs (job, started_at, finished_at, exit_status, subject)
+     VALUES (:job, :startedAt::timestamptz, :finishedAt::timestamptz, :exitStatus, :subject)`,
+    { ...run, subject: run.subject ?? null },
   );
 }
 

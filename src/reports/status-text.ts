@@ -40,6 +40,7 @@ export function describeStatus(
         `${counted(uncertain)} uncertain`,
       ...labeled('Not received', found.told_not_seen.map(describeToldNotSeen)),
       ...webhookLines(found.webhooks),
+      `Drill        ${describeDrill(jobs.find(({ job }) => job === 'drill'))}`,
     ].join('\n'),
   ];
   if (waiting.length > 0) {
@@ -77,6 +78,15 @@ export function describeStatus(
   );
   if (advice.length > 0) sections.push(['Advice:', ...advice.map((each) => `- ${each}`)].join('\n'));
   return sections.join('\n\n');
+}
+
+function describeDrill(run: Status['jobs'][number] | undefined): string {
+  if (run === undefined) return 'never: no backup was restored and verified';
+  const { subject, started_at, finished_at, exit_status } = run;
+  const backup = subject === null ? 'the latest backup' : `backup of ${minuteOf(subject)}`;
+  return exit_status === 0
+    ? `${backup} restored and verified in ${duration((Date.parse(finished_at) - Date.parse(started_at)) / 1000)}`
+    : `failed with ${backup} at ${minuteOf(finished_at)} (exit ${exit_status})`;
 }
 
 function describeLast({ last, uncovered }: Status['checkpoints']): string {

@@ -333,7 +333,9 @@ test('with --json the help and the version are one document too', async () => {
   const help = await run(['--json', 'close', '--help']);
   expect(help).toMatchObject({ status: 0, stderr: '' });
   expect(help.json()).toEqual({ help: expect.stringContaining('Usage: reckoner close') });
-  expect(((await run(['--json', '--version'])).json() as { version: string }).version).toMatch(/^\d+\.\d+\.\d+$/);
+  expect(((await run(['--json', '--version'])).json() as { version: string }).version).toMatch(
+    /^\d+\.\d+\.\d+( \([0-9a-f]{12}(-dirty)?\))?$/,
+  );
   expect((await run(['help', 'close'])).stdout).toContain('Usage: reckoner close');
 });
 

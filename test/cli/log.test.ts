@@ -92,7 +92,7 @@ test('a server whose log is on a full disk goes on, counts what it dropped, and 
   const url = await listening(stdout);
   await requests(url, 50);
   const metrics = await (await fetch(`${url}/metrics`)).text();
-  expect(Number(/^reckoner_log_lines_dropped (\d+)/m.exec(metrics)?.[1])).toBeGreaterThanOrEqual(50);
+  expect(Number(/^reckoner_log_lines_dropped_total (\d+)/m.exec(metrics)?.[1])).toBeGreaterThanOrEqual(50);
   child.kill('SIGTERM');
   expect(await once(child, 'exit')).toEqual([0, null]);
   closeSync(full);

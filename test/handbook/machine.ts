@@ -118,7 +118,7 @@ cd /srv
 openssl req -x509 -newkey rsa:2048 -nodes -days 30 -subj '/CN=Our authority' -keyout ca.key -out ca.crt
 openssl req -newkey rsa:2048 -nodes -subj '/CN=db.internal' -keyout server.key -out server.csr
 openssl x509 -req -in server.csr -CA ca.crt -CAkey ca.key -CAcreateserial -days 30 -out server.crt \\
-  -extfile <(echo 'subjectAltName=DNS:db.internal,DNS:mail.internal')
+  -extfile <(echo 'subjectAltName=DNS:db.internal,DNS:mail.internal,DNS:replica.internal')
 cp ca.crt /etc/ssl/certs/our-authority.crt
 `;
 

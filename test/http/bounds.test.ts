@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { answerWithin, Gate } from '../../src/http/gates.ts';
-import { packageVersion } from '../../src/package.ts';
+import { commit, packageVersion } from '../../src/package.ts';
 import { ask, PRICED, type Served, serveWorld } from '../support/service.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
@@ -153,6 +153,27 @@ test('every request has an id of ours; the caller’s own stands beside it', asy
   expect(JSON.parse(line ?? '{}')).toMatchObject({ reqId: id, caller_request_id: 'their-id-1', remote: '192.0.2.9' });
 });
 
+test('a trace of the caller goes on with a span of ours, and an invalid one is ignored', async () => {
+  const [trace, parent] = ['4bf92f3577b34da6a3ce929d0e0e4736', '00f067aa0ba902b7'];
+  const given = (traceparent: string) => from('192.0.2.9', '/traced', served, { headers: { traceparent } });
+  for (const valid of [`00-${trace}-${parent}-01`, `cc-${trace}-${parent}-01-more`]) {
+    const answer = await given(valid);
+    const [, span] =
+      new RegExp(`^00-${trace}-([0-9a-f]{16})-01$`).exec(answer.headers.get('traceresponse') ?? '') ?? [];
+    expect(span).not.toBe(parent);
+    const line = served
+      .log()
+      .split('\n')
+      .find((each) => each.includes(span ?? 'none'));
+    expect(JSON.parse(line ?? '{}')).toMatchObject({ trace_id: trace, parent_id: parent, span_id: span, status: 404 });
+  }
+  for (const invalid of [
+    ...[`00-${trace}-${parent}-01-more`, `ff-${trace}-${parent}-01`, `00-${'0'.repeat(32)}-${parent}-01`],
+    ...[`00-${trace}-${'0'.repeat(16)}-01`, `00-${trace.toUpperCase()}-${parent}-01`, `00-${trace}-${parent}`, 'x'],
+  ])
+    expect((await given(invalid)).headers.get('traceresponse')).toBeNull();
+});
+
 /** What bytes are answered with, as far as they are. */
 const raw = (bytes: string): Promise<string> =>
   new Promise((resolve, reject) => {
@@ -211,7 +232,7 @@ test('the metrics have the version, the process and the connections; probes are 
   others.push(quiet);
   for (const path of ['/healthz', '/readyz']) await ask(`${quiet.url}${path}`);
   const { text } = await ask(`${quiet.url}/metrics`);
-  expect(text).toContain(`reckoner_build_info{version="${packageVersion}"} 1`);
+  expect(text).toContain(`reckoner_build_info{version="${packageVersion}",commit="${commit}"} 1`);
   for (const name of [
     'process_resident_memory_bytes',
     'nodejs_eventloop_lag_p99_seconds',

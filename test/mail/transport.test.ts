@@ -264,6 +264,20 @@ describe('an SMTP server', () => {
     expect((await transport.send(await message())).outcome).toBe('unclear');
   });
 
+  it('that falls silent costs a process one wait: later messages are deferred at once, also by another transport', async () => {
+    await start({}, { patience: { ...hasty, socket: 700 } });
+    server.behaviour = 'hang_before_data';
+    const began = performance.now();
+    const first = await Promise.all(Array.from({ length: 4 }, async () => transport.send(await message())));
+    for (let more = 0; more < 30; more += 1) first.push(await transport.send(await message()));
+    const other = openTransport({ smtpUrl: server.url, outbox: '/nowhere', patience: { ...hasty, socket: 700 } });
+    opened.push(other);
+    first.push(await other.send(await message()));
+    expect(performance.now() - began).toBeLessThan(2000);
+    expect(new Set(first.map(({ outcome, reply }) => `${outcome}: ${reply}`))).toEqual(new Set(['deferred: Timeout']));
+    expect(server.connections).toBe(4);
+  });
+
   it('that does not answer: the message is deferred', async () => {
     const port = await freePort();
     transport = openTransport({ smtpUrl: `smtp://127.0.0.1:${port}`, outbox: '/nowhere', patience: hasty });

@@ -267,9 +267,27 @@ test('the last run of each job is listed, and needs attention if it failed or wa
   await ran('watch', '2026-08-01T09:00:00Z', 4);
   const { jobs, attention } = await status();
   expect(jobs).toEqual([
-    { job: 'deliver', finished_at: '2026-08-01T09:10:00Z', exit_status: 1 },
-    { job: 'month-close', finished_at: '2026-08-01T09:00:00Z', exit_status: 0 },
-    { job: 'watch', finished_at: '2026-08-01T09:00:00Z', exit_status: 4 },
+    {
+      job: 'deliver',
+      started_at: '2026-08-01T09:10:00Z',
+      finished_at: '2026-08-01T09:10:00Z',
+      exit_status: 1,
+      subject: null,
+    },
+    {
+      job: 'month-close',
+      started_at: '2026-08-01T09:00:00Z',
+      finished_at: '2026-08-01T09:00:00Z',
+      exit_status: 0,
+      subject: null,
+    },
+    {
+      job: 'watch',
+      started_at: '2026-08-01T09:00:00Z',
+      finished_at: '2026-08-01T09:00:00Z',
+      exit_status: 4,
+      subject: null,
+    },
   ]);
   expect(attention).toEqual(['The last run of deliver failed at 2026-08-01T09:10:00Z (exit 1). Read its log.']);
 });

@@ -38,6 +38,7 @@ export const TOOLS = {
   npm: 'npm',
   unshare: 'util-linux',
   nsenter: 'util-linux',
+  promtool: 'prometheus',
 } as const;
 export type Tool = keyof typeof TOOLS;
 

@@ -1,6 +1,6 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
-import { type Environment, readEnvironment } from '../../config/environment.ts';
+import { type Environment, type EnvironmentName, readEnvironment } from '../../config/environment.ts';
 import { type Backup, writeBackup } from '../../database/backup.ts';
 import { encryptionTo } from '../../database/backup-encryption.ts';
 import type { Database } from '../../database/database.ts';
@@ -46,9 +46,8 @@ async function backup(
   { keep, recipient }: { keep?: number; recipient?: string[] } = {},
 ): Promise<number> {
   const environment = readEnvironment();
-  const own = `reckoner-${environment.name}-`;
   const stamp = environment.now().toFormat("yyyyMMdd'T'HHmmss'Z'");
-  const file = keep === undefined ? place : join(place, `${own}${stamp}.backup`);
+  const file = keep === undefined ? place : join(place, `reckoner-${environment.name}-${stamp}.backup`);
   if (place === '-') {
     throw refuse('argument_invalid', {
       argument: 'file',
@@ -84,7 +83,7 @@ async function backup(
       );
     return [made, failure] as const;
   });
-  const deleted = keep === undefined ? [] : deleteAllBut(keep, place, own);
+  const deleted = keep === undefined ? [] : deleteAllBut(keep, place, environment.name);
   const { bytes, rows, sha256, created_at } = written;
   output.print({ file, bytes, rows, sha256, ...encrypted, ...(keep !== undefined && { deleted }) }, () =>
     [
@@ -138,15 +137,14 @@ function startRun(database: Database, environment: Environment): (exitStatus: nu
 const isOlder = async (database: Database): Promise<boolean> =>
   (await database.asOwner((tx) => pendingMigrations(tx.client), { readOnly: true })).length > 0;
 
-/**
- * Deletes all backups except the latest ones. The names of backups contain their times, so sorting by name is sorting
- * by age.
- */
-function deleteAllBut(keep: number, folder: string, own: string): string[] {
-  const backups = readdirSync(folder).filter(
-    (name) => name.startsWith(own) && /^\d{8}T\d{6}Z\.backup$/.test(name.slice(own.length)),
-  );
-  const old = backups.sort().slice(0, -keep);
+/** The names of the backups that `--keep` made in a folder. Names contain times, so the last one is the latest. */
+export const nightlyBackups = (folder: string, environment: EnvironmentName): string[] =>
+  readdirSync(folder)
+    .filter((name) => new RegExp(`^reckoner-${environment}-\\d{8}T\\d{6}Z\\.backup$`).test(name))
+    .sort();
+
+function deleteAllBut(keep: number, folder: string, environment: EnvironmentName): string[] {
+  const old = nightlyBackups(folder, environment).slice(0, -keep);
   for (const name of old) rmSync(join(folder, name));
   return old;
 }

@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { type Verification, verify } from '../../audit/verify.ts';
-import { readEnvironment } from '../../config/environment.ts';
+import { type Environment, readEnvironment } from '../../config/environment.ts';
 import { settingsFile } from '../../config/settings.ts';
 import { readIdentities } from '../../database/backup-encryption.ts';
 import { checkBackup, restoreBackup } from '../../database/restore.ts';
@@ -44,32 +44,21 @@ async function restore(output: Output, file: string, given: { identity?: string 
   };
   const checked = await reading('Checking', (onProgress) => checkBackup(file, environment, onProgress, identities));
   const erasures = readErasureFile(environment);
-  let erased = 0;
-  /** Records and pauses the restored ledger, erases again what was erased after the backup, and verifies it. */
-  const settle = async (tx: Transaction, schema: Recording): Promise<Verification | null> => {
-    const now = environment.now().toISO();
-    const { created_at, program, sha256 } = checked;
-    const actor = await identifyIfKnown(tx, thisProcess('command', output.by), output.by ?? environment.user);
-    const eventId = await recordEvent(tx, actor, {
-      action: 'database.restore',
-      subject: basename(file),
-      details: { file, created_at, program, content_sha256: sha256, schema_record: schema.sha256 },
-      now,
-    });
-    // Partners may have received documents that were issued after the backup, so the ledger stays paused until a user
-    // has checked.
-    const reason = `restored from ${basename(file)}, made at ${minuteOf(created_at)}`;
-    await insertPause(tx, { reason, stateOf: created_at, now, eventId });
-    // Without this step, sessions that ended after the backup and links that were used after the backup would be valid
-    // again.
-    await forgetSignIns(tx);
-    await forgetPartnerSignIns(tx);
-    erased = await repeatErasures(tx, { environment, actor }, erasures ?? []);
-    return prove(tx);
-  };
-  const { rows, leftOut, proof } = await withDatabase(environment, { unmigrated: true }, (database) =>
-    reading('Loading', (onProgress) => restoreBackup(database, checked, settle, onProgress)),
+  const {
+    rows,
+    leftOut,
+    proof: settled,
+  } = await withDatabase(environment, { unmigrated: true }, (database) =>
+    reading('Loading', (onProgress) =>
+      restoreBackup(
+        database,
+        checked,
+        (tx, schema) => settleRestored(tx, { environment, by: output.by, backup: checked, schema, erasures }),
+        onProgress,
+      ),
+    ),
   );
+  const { erased, proof } = settled;
 
   // A difference does not undo the restore. The file's hash proves that the backup already contained the difference,
   // and the backup may be the only copy of the ledger.
@@ -101,6 +90,39 @@ async function restore(output: Output, file: string, given: { identity?: string 
     output.note(`No settings in ${environment.home} yet. Copy yours there, or run 'reckoner init'.`);
   }
   return (proof?.differences ?? 0) > 0 || leftOut.length > 0 ? EXIT.attention : EXIT.done;
+}
+
+/** Records and pauses a restored ledger, erases again what was erased after the backup, and verifies the ledger. */
+export async function settleRestored(
+  tx: Transaction,
+  given: {
+    readonly environment: Environment;
+    readonly by?: string | null;
+    readonly backup: Awaited<ReturnType<typeof checkBackup>>;
+    readonly schema: Recording;
+    readonly erasures?: ReturnType<typeof readErasureFile>;
+  },
+): Promise<{ readonly erased: number; readonly proof: Verification | null }> {
+  const { environment, by = null, erasures = [] } = given;
+  const now = environment.now().toISO();
+  const { file, created_at, program, sha256 } = given.backup;
+  const actor = await identifyIfKnown(tx, thisProcess('command', by), by ?? environment.user);
+  const eventId = await recordEvent(tx, actor, {
+    action: 'database.restore',
+    subject: basename(file),
+    details: { file, created_at, program, content_sha256: sha256, schema_record: given.schema.sha256 },
+    now,
+  });
+  // Partners may have received documents that were issued after the backup, so the ledger stays paused until a user
+  // has checked.
+  const reason = `restored from ${basename(file)}, made at ${minuteOf(created_at)}`;
+  await insertPause(tx, { reason, stateOf: created_at, now, eventId });
+  // Without this step, sessions that ended after the backup and links that were used after the backup would be valid
+  // again.
+  await forgetSignIns(tx);
+  await forgetPartnerSignIns(tx);
+  const erased = await repeatErasures(tx, { environment, actor }, erasures);
+  return { erased, proof: await prove(tx) };
 }
 
 /** The size is used only for the progress bar. The later step that reads the file refuses a missing file. */

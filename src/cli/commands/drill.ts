@@ -1,0 +1,154 @@
+/**
+ * The drill: restores a backup into a scratch database as `restore` does, and compares its log with the ledger, all in
+ * one transaction that is rolled back. The copy can therefore never close, send or call, and the scratch database stays
+ * empty, even if the drill is killed. The ledger only gets a job run.
+ */
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Verification } from '../../audit/verify.ts';
+import type { Environment, EnvironmentName } from '../../config/environment.ts';
+import { readIdentities } from '../../database/backup-encryption.ts';
+import { type Database, rolledBack } from '../../database/database.ts';
+import { checkBackup, restoreBackup } from '../../database/restore.ts';
+import { databaseFailure, type Transaction } from '../../database/transaction.ts';
+import { EXIT, exitOf, Refusal, refuse } from '../../errors/refusals.ts';
+import { type Checkpoint, readCheckpoints, readOrigin } from '../../log/checkpoints.sql.ts';
+import { continues } from '../../log/head.ts';
+import { checkpointTitle } from '../../log/text.ts';
+import { minuteOf, plural } from '../../text.ts';
+import { type Context, withContext, withDatabase } from '../context.ts';
+import type { Definition } from '../define.ts';
+import { recordRun } from '../job-log.ts';
+import { printable } from '../output.ts';
+import { counted, nightlyBackups } from './backup.ts';
+import { settleRestored } from './restore.ts';
+
+const HELP = `
+The backup is restored into a scratch database, verified, compared with the
+ledger and rolled back. Exit status 4: a difference.`;
+
+interface DrillOptions {
+  readonly identity?: string;
+  readonly into?: string;
+}
+
+export const define: Definition = (command, action) => {
+  command
+    .argument('[place]', 'a backup, or a folder whose latest backup is used (default: RECKONER_BACKUPS)')
+    .option('--identity <file>', 'the private key of an encrypted backup (default: DRILL_IDENTITY_FILE)')
+    .option('--into <url>', 'an empty database (default: DRILL_DATABASE_URL, or an embedded server)')
+    .addHelpText('after', HELP)
+    .action(
+      action((output, place: string | undefined, options: DrillOptions) =>
+        withContext(
+          async (context) => {
+            const found = await recordDrill(context, place, options);
+            output.print(found, () => described(found));
+            return exitOfDrill(found);
+          },
+          { writesNothing: true },
+        ),
+      ),
+    );
+};
+
+type Drill = Awaited<ReturnType<typeof drill>>;
+
+const exitOfDrill = ({ differences }: Drill): number => (differences.length === 0 ? EXIT.done : EXIT.attention);
+
+const described = ({ file, made_at, rows, inspected, documents, checkpoints, differences }: Drill): string =>
+  [
+    `Restored ${file}, made at ${minuteOf(made_at)}, and rolled it back: ${counted(rows)}, ${plural(inspected, 'item')} ` +
+      `verified, ${plural(documents, 'PDF')} checked, ${plural(checkpoints, 'checkpoint')} compared with the ledger.`,
+    ...differences.map(printable),
+    `${plural(differences.length, 'difference')} found.`,
+  ].join('\n');
+
+/** Drills, and records the run whatever its outcome is. */
+async function recordDrill(context: Context, place: string | undefined, options: DrillOptions): Promise<Drill> {
+  const startedAt = context.environment.now().toISO();
+  let subject: string | undefined;
+  const record = (exitStatus: number) => recordRun(context, { job: 'drill', startedAt, subject, exitStatus });
+  const found = await drill(context, place, options, (madeAt) => {
+    subject = madeAt;
+  }).catch(async (error: unknown) => {
+    await record(exitOf(databaseFailure(error) ?? error));
+    throw error;
+  });
+  await record(exitOfDrill(found));
+  return found;
+}
+
+async function drill(
+  { environment, database }: Context,
+  place: string | undefined,
+  { identity = process.env['DRILL_IDENTITY_FILE'], into = environment.drillUrl }: DrillOptions,
+  onBackup: (madeAt: string) => void,
+) {
+  const file = latestIn(place ?? (process.env['RECKONER_BACKUPS'] || '/var/backups/reckoner'), environment.name);
+  const identities = identity ? await readIdentities(identity) : [];
+  const backup = await checkBackup(file, environment, undefined, identities);
+  const { created_at: made_at, rows } = backup;
+  onBackup(made_at);
+  const own = await database.reading(readOrigin);
+  const { log, proof } = await inScratch({ ...environment, databaseUrl: into, databaseReadUrl: undefined }, (scratch) =>
+    rolledBack<{ log: Checkpoint[]; proof: Verification | null }>((undo) =>
+      restoreBackup(scratch, backup, async (tx, schema) => {
+        const origin = await readOrigin(tx);
+        if (ledgerOf(origin) !== ledgerOf(own)) {
+          throw refuse('backup_invalid', { file, reason: `it belongs to the ledger ${origin}, not to ${own}` });
+        }
+        const { proof: verified } = await settleRestored(tx, { environment, backup, schema });
+        undo({ log: await readCheckpoints(tx), proof: verified });
+      }),
+    ),
+  );
+  const checks = proof?.checks ?? [];
+  const differences = [
+    ...checks.flatMap((each) => each.differences.map(({ subject, detail }) => `${each.check}: ${subject} ${detail}`)),
+    ...(await database.reading((tx) => missingFromLog(tx, log))),
+  ];
+  const documents = checks.find(({ check }) => check === 'document_pdfs_as_issued')?.inspected ?? 0;
+  const inspected = proof?.inspected ?? 0;
+  return { file, made_at, rows, inspected, documents, checkpoints: log.length, differences };
+}
+
+/** The name of a log without the number of the successor log. */
+const ledgerOf = (origin: string): string => origin.split('/', 2).join('/');
+
+/** Names each checkpoint of the backup that the log of the ledger does not continue. */
+async function missingFromLog(tx: Transaction, log: readonly Checkpoint[]): Promise<string[]> {
+  const roots = new Map((await readCheckpoints(tx)).map(({ size, root }) => [size, root]));
+  const missing: string[] = [];
+  for (const each of log) {
+    if (!(roots.get(each.size)?.equals(each.root) ?? (await continues(tx, each))))
+      missing.push(`${checkpointTitle(each)} of the backup is not in the log of the ledger`);
+  }
+  return missing;
+}
+
+/** The file itself, or the latest nightly backup in a folder. */
+function latestIn(place: string, name: EnvironmentName): string {
+  const latest = statSync(place, { throwIfNoEntry: false })?.isDirectory() ? nightlyBackups(place, name).at(-1) : '';
+  if (latest === undefined) throw refuse('file_unreadable', { file: place, reason: 'the folder has no backup' });
+  return join(place, latest);
+}
+
+/** Opens the database, or an embedded one that is deleted afterward. */
+async function inScratch<Result>(
+  environment: Environment,
+  work: (scratch: Database) => Promise<Result>,
+): Promise<Result> {
+  const open = (at: Environment) => withDatabase(at, { unmigrated: true, scratch: true }, work);
+  if (environment.databaseUrl !== undefined) return open(environment);
+  const home = mkdtempSync(join(environment.home, 'drill-'));
+  try {
+    return await open({ ...environment, home });
+  } catch (error) {
+    if (!(error instanceof Refusal && error.code === 'embedded_server')) throw error;
+    const reason = `is not set, and there is no --into (${error.facts['reason']})`;
+    throw refuse('environment_invalid', { variable: 'DRILL_DATABASE_URL', reason }, error);
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
