@@ -1,4 +1,4 @@
--- Facts: SHA-256 ad26d4c7afb7bf173bb158675d612cea3321684957ba84f3853e3d707af614e1, without the role reckoner_app 6ee69a0e009d6495d2024bd9b830257bda646142d8de8326df3e03b677ce12b7
+-- Facts: SHA-256 dc7d1ef8240528792b5cdfdacb710dc1d6e8e060c930331927525dc0e03436b1, without the role reckoner_app 504c89007806f313f80a5c4af1864c1deabf8d3d9267bb73703d5516076c90b5
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
