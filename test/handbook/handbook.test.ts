@@ -150,6 +150,37 @@ const TREATMENTS: Readonly<Record<string, Treatment>> = {
   'export RECKONER_USER=ada': {
     after: (machine) => expect(machine.mails().join('\n')).toMatch(/^Subject: .*INV-/m),
   },
+  RECKONER_ALARM_COMMAND: {
+    because: 'nobody has a pager at pager.example',
+    changes: [
+      [
+        /RECKONER_ALARM_COMMAND=.*/,
+        `echo "RECKONER_ALARM_COMMAND='cat >> /var/lib/reckoner/alarm'" >> /etc/reckoner/environment`,
+      ],
+    ],
+    after: (machine) => {
+      machine.run(
+        'export RECKONER_ENVIRONMENT_FILE=/srv/broken; sed s#db.internal#nowhere.internal# /etc/reckoner/environment > $RECKONER_ENVIRONMENT_FILE; chmod 644 $RECKONER_ENVIRONMENT_FILE; setpriv --reuid reckoner --regid reckoner --init-groups /opt/reckoner/app/jobs/run-job verify; true',
+      );
+      expect(machine.read('var/lib/reckoner/alarm')).toMatch(/^Reckoner on .*: verify: exit 1/);
+    },
+  },
+  "su postgres -c 'createuser --pwprompt reckoner_drill": {
+    because: 'createuser asks a terminal, and the second line is one of the environment file',
+    changes: [
+      [
+        'createuser --pwprompt reckoner_drill',
+        `psql -qc "CREATE ROLE reckoner_drill LOGIN PASSWORD '\\''drill-secret'\\''"`,
+      ],
+      [/^DRILL_DATABASE_URL=(.*)$/m, 'echo "DRILL_DATABASE_URL=$1" >> /etc/reckoner/environment'],
+      ['reckoner_drill:…', 'reckoner_drill:drill-secret'],
+    ],
+    after: (machine) => {
+      machine.expect(`
+        rk backup /var/backups/reckoner --keep 3`);
+      expect(machine.expect('rk drill')).toMatch(/rolled it back[\s\S]*^0 differences found/m);
+    },
+  },
   'archive_mode = on': {
     file: '/etc/postgresql/17/main/conf.d/archive.conf',
     after: (machine) => machine.expect('pg_ctlcluster 17 main restart'),
@@ -195,11 +226,7 @@ const TREATMENTS: Readonly<Record<string, Treatment>> = {
   },
   'age-keygen': {
     because: 'a restore needs an empty database',
-    before: (machine) =>
-      machine.expect(`
-        su postgres -c 'createdb -O reckoner_owner restored'
-        sed -i 's/hostssl reckoner /hostssl reckoner,restored /' /etc/postgresql/17/standby/pg_hba.conf
-        pg_ctlcluster 17 standby reload`),
+    before: (machine) => machine.expect("su postgres -c 'createdb -O reckoner_owner restored'"),
     changes: [['age1… ', '$(age-keygen -y /etc/reckoner/backup-key.txt) ']],
   },
   'echo "WEBHOOK_SIGNING_KEY=': {},

@@ -134,7 +134,7 @@ END
 cat > /etc/postgresql/17/main/pg_hba.conf <<END
 local all postgres peer
 local replication postgres peer
-hostssl reckoner reckoner_owner,reckoner_runtime,reckoner_reader 127.0.0.1/32 scram-sha-256
+hostssl all all 127.0.0.1/32 scram-sha-256
 hostssl replication replicator 127.0.0.1/32 scram-sha-256
 END
 pg_ctlcluster 17 main start
