@@ -11,10 +11,8 @@ import type { OtherEmailKind } from './kinds.ts';
 
 /** The columns that say what an e-mail without a document is about. */
 const subjectOf = (of = ''): string =>
-  ['kind', 'partner_id', 'month', 'day', 'payment_id', 'credit_refund_id', 'checkpoint_size']
-    .concat('approval_request_id', 'user_event_id')
-    .map((column) => of + column)
-    .join(', ');
+  `${of}kind, ${of}partner_id, ${of}month, ${of}day, ${of}payment_id, ${of}credit_refund_id, ${of}checkpoint_size,
+   ${of}approval_request_id, ${of}user_event_id`;
 
 // --- Queueing --------------------------------------------------------------------------------------------------------
 
