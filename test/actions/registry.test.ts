@@ -37,6 +37,7 @@ const OTHER_COMMANDS: Readonly<Record<string, string>> = {
   'approval.ts reject': 'decides on an action',
   'approval.ts withdraw': 'decides on an action',
   'backup.ts backup': 'writes a file, as the owner of the database',
+  'drill.ts output': 'records a job run: the copy is rolled back',
   'export.ts output': 'writes files, and the event of an export',
   'init.ts output': 'there is no database yet',
   'ledger.ts importFiles': 'ledger.import, with files of any size as a stream and the rejected rows in another',
