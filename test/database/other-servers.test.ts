@@ -1,14 +1,15 @@
 /**
- * The whole way of a ledger on servers other than the embedded one, whose definitions PostgreSQL writes otherwise: installed
- * programs under /usr/lib/postgresql (postgresql-17 of Debian 13), and servers that RECKONER_OTHER_SERVERS names by a
- * superuser's URL each.
+ * The whole way of a ledger on other servers and majors of PostgreSQL, with the roles of roles.sql: installed programs under
+ * /usr/lib/postgresql, and what RECKONER_OTHER_SERVERS names, each a superuser's URL or the folder of a server's programs.
+ * `npm run test:postgres` names 16, 17 and 18 of npm's embedded builds.
  */
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, expect, inject, test } from 'vitest';
 import { firstSettings } from '../../src/config/first-settings.ts';
+import { ROOT } from '../support/modules.ts';
 import { startServer } from '../support/own-server.ts';
 import { command } from '../support/program.ts';
 import { partner, quote } from '../support/world.ts';
@@ -23,8 +24,8 @@ afterAll(() => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-async function startInstalled(version: string): Promise<string> {
-  const { url, stop } = await startServer(join(INSTALLED, version, 'bin'));
+async function startPrograms(bin: string): Promise<string> {
+  const { url, stop } = await startServer(bin);
   started.push(stop);
   return url;
 }
@@ -32,8 +33,12 @@ async function startInstalled(version: string): Promise<string> {
 const installed = (existsSync(INSTALLED) ? readdirSync(INSTALLED) : []).filter((version) => Number(version) >= OLDEST);
 const named = (process.env['RECKONER_OTHER_SERVERS'] ?? '').split(' ').filter((url) => url !== '');
 const servers: (readonly [name: string, start: () => Promise<string>])[] = [
-  ...installed.map((version) => [version, () => startInstalled(version)] as const),
-  ...named.map((url) => [new URL(url).host, async () => url] as const),
+  ...installed.map((version) => [version, () => startPrograms(join(INSTALLED, version, 'bin'))] as const),
+  ...named.map((each) =>
+    each.startsWith('/')
+      ? ([`of ${each.split('/').at(-3)}`, () => startPrograms(each)] as const)
+      : ([`at ${new URL(each).host}`, async () => each] as const),
+  ),
 ];
 
 async function makeDatabase(server: string, name: string): Promise<string> {
@@ -48,17 +53,49 @@ async function makeDatabase(server: string, name: string): Promise<string> {
   return Object.assign(new URL(server), { pathname: `/${name}` }).href;
 }
 
+/** The roles that `roles.sql` makes in a database. */
+async function makeRoles(database: string): Promise<void> {
+  const client = new pg.Client(database);
+  await client.connect();
+  try {
+    await client.query(readFileSync(join(ROOT, 'migrations/roles.sql'), 'utf8'));
+  } finally {
+    await client.end();
+  }
+}
+
+const as = (database: string, username: string) => Object.assign(new URL(database), { username }).href;
+
+/** What the role answers to a statement: its error, or nothing. */
+async function answer(database: string, role: string, sql: string): Promise<string> {
+  const client = new pg.Client(as(database, role));
+  await client.connect();
+  return client
+    .query(sql)
+    .then(
+      () => '',
+      (error: Error) => error.message,
+    )
+    .finally(() => client.end());
+}
+
+/** As docs/operations.md says, only these run as the owner. */
+const AS_OWNER = ['init', 'migrate', 'restore'];
+
 /** A home of its own and a database, and how to run commands with them. */
-async function openHome(server: string, name: string) {
+async function openHome(server: string, name: string, roles: 'roles' | 'superuser' = 'roles') {
   const home = mkdtempSync(join(folder, 'home-'));
   writeFileSync(join(home, 'settings.json'), JSON.stringify(firstSettings('sandbox')));
   const env = {
     RECKONER_HOME: home,
-    DATABASE_URL: await makeDatabase(server, name),
     RECKONER_NOW: '2026-08-10T10:00:00Z',
   };
+  const database = await makeDatabase(server, name);
+  if (roles === 'roles') await makeRoles(database);
   return async (...args: string[]): Promise<unknown> => {
-    const ran = await command(['--json', ...args], { env });
+    const role = AS_OWNER.includes(args[0] as string) ? 'reckoner_owner' : 'reckoner_runtime';
+    const DATABASE_URL = roles === 'roles' ? as(database, role) : database;
+    const ran = await command(['--json', ...args], { env: { ...env, DATABASE_URL } });
     expect({ args, status: ran.status, stderr: ran.status === 0 ? '' : ran.stdout + ran.stderr }).toEqual({
       ...{ args, status: 0, stderr: '' },
     });
@@ -96,9 +133,15 @@ test.each(servers)(
       expect(await at('verify')).toMatchObject({ differences: 0 });
     };
     await unchanged(first);
+    const database = Object.assign(new URL(there), { pathname: '/reckoner_other' }).href;
+    const refused = (role: string, sql: string) => expect(answer(database, role, sql)).resolves;
+    await refused('reckoner_reader', 'BEGIN; LOCK TABLE ledger_gate IN ROW EXCLUSIVE MODE').toMatch(/^permission denied/);
+    await refused('reckoner_runtime', 'DELETE FROM documents').toMatch(/^permission denied/);
+    await refused('reckoner_runtime', `UPDATE partners SET contact_email = 'evil@evil.example'`).toMatch(/event/);
+    await refused('reckoner_reader', 'SELECT count(*) FROM documents').toBe('');
     const backup = join(folder, 'there.backup');
     await first('backup', backup);
-    const second = await openHome(here, 'reckoner_moved_here');
+    const second = await openHome(here, 'reckoner_moved_here', 'superuser');
     await second('restore', backup);
     await unchanged(second);
     const again = join(folder, 'here.backup');

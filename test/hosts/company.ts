@@ -91,7 +91,7 @@ export class Company {
     ) as {
       url: string;
     };
-    this.signInLink = new URL(url).pathname;
+    this.signInLink = url;
     await this.#client.connect();
   }
 
