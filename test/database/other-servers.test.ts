@@ -139,12 +139,13 @@ test.each(servers)(
     await refused('reckoner_runtime', 'DELETE FROM documents').toMatch(/^permission denied/);
     await refused('reckoner_runtime', `UPDATE partners SET contact_email = 'evil@evil.example'`).toMatch(/event/);
     await refused('reckoner_reader', 'SELECT count(*) FROM documents').toBe('');
-    const backup = join(folder, 'there.backup');
+    const place = mkdtempSync(join(folder, 'backups-'));
+    const backup = join(place, 'there.backup');
     await first('backup', backup);
     const second = await openHome(here, 'reckoner_moved_here', 'superuser');
     await second('restore', backup);
     await unchanged(second);
-    const again = join(folder, 'here.backup');
+    const again = join(place, 'here.backup');
     await second('backup', again);
     const third = await openHome(there, 'reckoner_moved_back');
     await third('restore', again);
