@@ -1,5 +1,5 @@
 /**
- * Empties a world between two tests: its tables, outbox and the head of its log are as on the first day, its clock and settings too.
+ * Empties a world between two tests: its tables, outbox and what the host has seen are as on the first day, its clock and settings too.
  * A database of its own for every test would take most of the time.
  */
 import { readdirSync, rmSync } from 'node:fs';
@@ -17,8 +17,8 @@ export async function startOver(world: World): Promise<void> {
   await emptyTables(world);
   const outbox = join(world.home, 'outbox');
   for (const file of readdirSync(outbox)) rmSync(join(outbox, file));
-  // What the log of the emptied tables was.
-  rmSync(join(world.home, 'log-head'), { force: true });
+  // What the emptied tables were.
+  for (const name of ['log-head', 'last-seen']) rmSync(join(world.home, name), { recursive: true, force: true });
 }
 
 /** As after a migration: nothing is recorded. */
