@@ -20,6 +20,8 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
   presentation: 'the event that settled it states it',
   schema_records: 'what `migrate` made; the audit event of each record names its hash',
   installation: 'the origin of each checkpoint names it',
+  servers: 'where the ledger has been; the log is the same on every server',
+  ledger_gate: 'has no rows: it is only locked',
   partners: 'updated in place; documents and the audit event of each change are in the log',
   partner_arrangements: 'updated in place; each row is in the log with its arrangement',
   policies: 'updated in place; each document line is in the log with its policy name, each change with its audit event',
