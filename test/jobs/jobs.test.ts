@@ -93,7 +93,7 @@ test('when all is well the watch is silent, and status tells when each job ran l
   expect((await run('deliver', '2026-11-01T13:10:00Z')).status).toBe(0);
   expect(readdirSync(join(world.home, 'outbox'))).toEqual(before);
   const status = await command(['--json', 'status'], { env: env('2026-11-01T13:20:00Z') });
-  expect({ status: status.status, jobs: (status.json() as { jobs: unknown }).jobs }).toEqual({
+  expect({ status: status.status, jobs: (status.json() as { jobs: unknown }).jobs }).toMatchObject({
     status: 0,
     jobs: [
       { job: 'deliver', finished_at: '2026-11-01T13:10:00Z', exit_status: 0 },
