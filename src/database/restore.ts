@@ -351,7 +351,7 @@ export function restoreBackup<Proof>(
 }
 
 /** Tables that `init` and scheduled jobs fill. Rows in any other table are user data. */
-const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs', 'personal_texts'];
+const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs', 'personal_texts', 'servers'];
 
 /** Excludes the events that `init` and the first command record. */
 const OF_USERS = `WHERE action NOT IN ('database.migrate', 'settings.change', 'backup.take')`;
@@ -375,6 +375,7 @@ async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName):
 async function clearFreshHome(tx: Transaction): Promise<void> {
   for (const [table, guard] of Object.entries({
     installation: 'append_only',
+    servers: 'append_only',
     audit_events: 'append_only',
     job_runs: 'kept_rows',
     personal_texts: 'kept_rows',
