@@ -67,7 +67,8 @@ export function linkSent({ body, headers }: FastifyRequest): { secret: string; t
  * script link.js fills it in, and a person presses the button.
  */
 export const CodeForm = ({ to }: { to?: string }) => (
-  <form method="post" class="stack" data-link>
+  // Without its own address, the browser would take the fragment along to the next page.
+  <form method="post" action="sign-in" class="stack" data-link>
     {to !== undefined && <input type="hidden" name="to" value={to} />}
     <label class="field">
       Code, or the whole sign-in link
