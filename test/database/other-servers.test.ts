@@ -135,7 +135,9 @@ test.each(servers)(
     await unchanged(first);
     const database = Object.assign(new URL(there), { pathname: '/reckoner_other' }).href;
     const refused = (role: string, sql: string) => expect(answer(database, role, sql)).resolves;
-    await refused('reckoner_reader', 'BEGIN; LOCK TABLE ledger_gate IN ROW EXCLUSIVE MODE').toMatch(/^permission denied/);
+    await refused('reckoner_reader', 'BEGIN; LOCK TABLE ledger_gate IN ROW EXCLUSIVE MODE').toMatch(
+      /^permission denied/,
+    );
     await refused('reckoner_runtime', 'DELETE FROM documents').toMatch(/^permission denied/);
     await refused('reckoner_runtime', `UPDATE partners SET contact_email = 'evil@evil.example'`).toMatch(/event/);
     await refused('reckoner_reader', 'SELECT count(*) FROM documents').toBe('');
