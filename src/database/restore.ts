@@ -374,11 +374,8 @@ async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName):
  */
 async function clearFreshHome(tx: Transaction): Promise<void> {
   for (const [table, guard] of Object.entries({
-    installation: 'append_only',
-    servers: 'append_only',
-    audit_events: 'append_only',
-    job_runs: 'kept_rows',
-    personal_texts: 'kept_rows',
+    ...{ installation: 'append_only', servers: 'append_only', audit_events: 'append_only' },
+    ...{ job_runs: 'kept_rows', personal_texts: 'kept_rows' },
   })) {
     await execute(tx, `ALTER TABLE ${table} DISABLE TRIGGER ${guard}`);
     await execute(tx, `DELETE FROM ${table}`);
