@@ -62,7 +62,10 @@ export const readPresent = (tx: Transaction): Promise<Present> =>
   );
 
 /** What of this the database lacks or has with other content: the numbers of documents, and NULL for an event. */
-export const readMissing = (tx: Transaction, { documents, events }: Seen): Promise<{ number: string | null }[]> =>
+export const readMissing = (
+  tx: Transaction,
+  { documents, events }: Omit<Seen, 'resumed'>,
+): Promise<{ number: string | null }[]> =>
   query(
     tx,
     `SELECT value ->> 'number' AS number FROM json_each(:documents::json)

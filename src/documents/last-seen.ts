@@ -61,12 +61,20 @@ async function whyPaused(tx: Transaction, present: Present, seen: Seen | undefin
   }
   if (seen.resumed > present.resumed) return 'this host has seen a resumption of the ledger that the database lacks';
   if (seen.resumed < present.resumed) return undefined;
-  const missing = await readMissing(tx, seen);
+  // Only what is not among the latest is searched for: mostly nothing.
+  const [documents, events] = [without(seen.documents, present.documents), without(seen.events, present.events)];
+  if (Object.keys({ ...documents, ...events }).length === 0) return undefined;
+  const missing = await readMissing(tx, { documents, events });
   if (missing.length === 0) return undefined;
   const numbers = missing.flatMap(({ number }) => number ?? []);
-  const events = missing.length - numbers.length;
-  const parts = [...numbers, ...(events > 0 ? [plural(events, 'event')] : [])];
+  const lost = missing.length - numbers.length;
+  const parts = [...numbers, ...(lost > 0 ? [plural(lost, 'event')] : [])];
   return `this host has seen ${parts.join(', ')} that the database lacks (timeline ${present.timeline})`;
+}
+
+function without<Value>(all: Readonly<Record<string, Value>>, known: Readonly<Record<string, Value>>) {
+  const isNew = ([key, value]: [string, Value]) => JSON.stringify(known[key]) !== JSON.stringify(value);
+  return Object.fromEntries(Object.entries(all).filter(isNew));
 }
 
 /** The memory of all processes of this host. What is being written or cannot be read does not count. */
