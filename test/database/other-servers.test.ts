@@ -6,12 +6,12 @@
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import pg from 'pg';
 import { afterAll, expect, inject, test } from 'vitest';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import { ROOT } from '../support/modules.ts';
 import { startServer } from '../support/own-server.ts';
 import { command } from '../support/program.ts';
+import { ask } from '../support/standby.ts';
 import { partner, quote } from '../support/world.ts';
 
 const INSTALLED = '/usr/lib/postgresql';
@@ -42,42 +42,22 @@ const servers: (readonly [name: string, start: () => Promise<string>])[] = [
 ];
 
 async function makeDatabase(server: string, name: string): Promise<string> {
-  const client = new pg.Client(server);
-  await client.connect();
-  try {
-    await client.query(`DROP DATABASE IF EXISTS ${name}`);
-    await client.query(`CREATE DATABASE ${name}`);
-  } finally {
-    await client.end();
-  }
+  await ask(server, `DROP DATABASE IF EXISTS ${name}`);
+  await ask(server, `CREATE DATABASE ${name}`);
   return Object.assign(new URL(server), { pathname: `/${name}` }).href;
 }
 
-/** The roles that `roles.sql` makes in a database. */
-async function makeRoles(database: string): Promise<void> {
-  const client = new pg.Client(database);
-  await client.connect();
-  try {
-    await client.query(readFileSync(join(ROOT, 'migrations/roles.sql'), 'utf8'));
-  } finally {
-    await client.end();
-  }
-}
+/** Makes the roles of `roles.sql` in a database. */
+const makeRoles = (database: string) => ask(database, readFileSync(join(ROOT, 'migrations/roles.sql'), 'utf8'));
 
 const as = (database: string, username: string) => Object.assign(new URL(database), { username }).href;
 
 /** What the role answers to a statement: its error, or nothing. */
-async function answer(database: string, role: string, sql: string): Promise<string> {
-  const client = new pg.Client(as(database, role));
-  await client.connect();
-  return client
-    .query(sql)
-    .then(
-      () => '',
-      (error: Error) => error.message,
-    )
-    .finally(() => client.end());
-}
+const answer = (database: string, role: string, sql: string): Promise<string> =>
+  ask(as(database, role), sql).then(
+    () => '',
+    (error: Error) => error.message,
+  );
 
 /** As docs/operations.md says, only these run as the owner. */
 const AS_OWNER = ['init', 'migrate', 'restore'];

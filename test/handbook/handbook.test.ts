@@ -185,10 +185,7 @@ const TREATMENTS: Readonly<Record<string, Treatment>> = {
     file: '/etc/postgresql/17/main/conf.d/archive.conf',
     after: (machine) => machine.expect('pg_ctlcluster 17 main restart'),
   },
-  'install -d -o postgres': {
-    because: 'the folders must be there before the server archives',
-    before: (machine) => machine.expect('pg_ctlcluster 17 main status'),
-  },
+  'install -d -o postgres': {},
   'systemctl stop reckoner-serve': {
     because: 'the day of the base backup and the moment before the mistake are those of this run',
     before: (machine) => {

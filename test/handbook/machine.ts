@@ -3,7 +3,7 @@
  * TLS of a certificate authority of ours. `.ci/debian-13` installs the root, which each machine covers with a layer.
  */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../support/modules.ts';
@@ -34,7 +34,6 @@ export class Machine {
   path = (...names: string[]): string => join('/proc', this.#pid(), 'root', this.#root, ...names);
   write = (path: string, text: string): void => writeFileSync(this.path(path), text);
   read = (path: string): string => readFileSync(this.path(path), 'utf8');
-  append = (path: string, text: string): void => appendFileSync(this.path(path), text);
   mails = (): string[] => readdirSync(this.path('srv/mail')).map((name) => this.read(`srv/mail/${name}`));
 
   /** Starts the machine over a base root. */
@@ -98,11 +97,6 @@ export class Machine {
     const { status, output } = this.run(text);
     if (status !== 0) throw new Error(`exit ${status} of:\n${text}\n${output}`);
     return output;
-  }
-
-  /** Runs a script in the background until the machine ends. */
-  begin(text: string): void {
-    this.#processes.push(spawn(...this.#script(text), { stdio: 'ignore' }));
   }
 
   end(): void {
