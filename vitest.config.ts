@@ -38,7 +38,10 @@ export default defineConfig({
       { extends: true, test: { name: 'unit', include: [...unit] } },
       { extends: true, test: { name: 'pdf', include: [...pdf] } },
       { extends: true, test: { name: 'database', include: [...database], globalSetup } },
-      { extends: true, test: { name: 'programs', include: [...programs], globalSetup } },
+      {
+        extends: true,
+        test: { name: 'programs', include: [...programs], globalSetup, setupFiles: ['test/support/last-runs.ts'] },
+      },
     ],
     // One for the run, also where it is random: what a red run prints repeats it.
     env: { RECKONER_SEED: String(SEED) },

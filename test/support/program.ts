@@ -1,6 +1,7 @@
 /** The real program in a separate process, as people, cron and scripts run it. It is compiled by `npm test`. */
 import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { remember } from './last-runs.ts';
 
 export interface Ran {
   /** Null if a signal ended it. */
@@ -56,9 +57,11 @@ export function runCompiled(path: string, args: readonly string[], options: RunO
       stderr += text;
     });
     child.on('error', reject);
-    child.on('close', (status, signal) =>
-      resolve({ status, signal, stdout, stderr, json: () => JSON.parse(stdout) as unknown }),
-    );
+    child.on('close', (status, signal) => {
+      const ran = { status, signal, stdout, stderr, json: () => JSON.parse(stdout) as unknown };
+      remember([path, ...args].join(' '), ran);
+      resolve(ran);
+    });
     child.stdin.end(options.input ?? '');
   });
 }
