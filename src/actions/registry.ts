@@ -6,6 +6,8 @@ export const LOADING = {
   'month.close': () => import('./close.ts').then((actions) => actions.monthClose),
   'feed.accept': () => import('./feed.ts').then((actions) => actions.feedAccept),
   'books.close': () => import('./books.ts').then((actions) => actions.booksClose),
+  'month.archive': () => import('./archive.ts').then((actions) => actions.monthArchive),
+  'month.unarchive': () => import('./archive.ts').then((actions) => actions.monthUnarchive),
   'gl.export': () => import('./general-ledger.ts').then((actions) => actions.glExport),
   'checkpoint.take': () => import('./ledger.ts').then((actions) => actions.checkpointTake),
   'ledger.pause': () => import('./ledger.ts').then((actions) => actions.ledgerPause),

@@ -44,6 +44,11 @@ export interface Database {
     work: (tx: Transaction) => Promise<Result>,
     options?: { readOnly?: boolean },
   ) => Promise<Result>;
+  /**
+   * Runs `work` with transactions on a connection of its own, into which rows of archived months can be copied
+   * (archive/rows.ts).
+   */
+  readonly aside: <Result>(work: (database: Database) => Promise<Result>) => Promise<Result>;
   /** How long transactions wait for a lock, in milliseconds; 0 means no limit. */
   readonly lockPatience: number;
   /** For work that needs its own connection: claims and other advisory locks. */
@@ -120,8 +125,16 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await close();
     throw error;
   }
-  return {
+  const database: Database = {
     ...workOf({ app, trips }, fitness),
+    aside: async (work) => {
+      const own = openPool(server.connection, 1, { ...asApp, opening: 'SELECT open_archive()' });
+      try {
+        return await work({ ...database, ...workOf({ app: own, trips }, fitness) });
+      } finally {
+        await own.end();
+      }
+    },
     asOwner: (work, given) => inTransaction(owner, work, given),
     lockPatience: (options.patience?.lockSeconds ?? 0) * 1000,
     connection: server.connection,
@@ -147,6 +160,7 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     close,
     abandon: () => server.release(),
   };
+  return database;
 }
 
 type Work = Pick<Database, 'transaction' | 'reading' | 'readingBeside' | 'inOneTrip' | 'preview'>;
@@ -216,6 +230,11 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
   return {
     reading: (work) => inTransaction(app, work, { readOnly: true }),
     readingBeside: (work) => readBeside(app, work),
+    // A replica allows no temporary tables.
+    aside: async (work) => {
+      const primary = await openDatabase(environment);
+      return primary.aside(work).finally(() => primary.close());
+    },
     transaction: never,
     inOneTrip: never,
     preview: never,

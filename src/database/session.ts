@@ -52,12 +52,14 @@ interface SessionOptions {
   readonly clockIsSet?: boolean | undefined;
   /** Runs on each new connection before the connection is used. An error refuses the connection. */
   readonly look?: Look | undefined;
+  /** A statement that runs after the settings. */
+  readonly opening?: string | undefined;
 }
 
 /** Compares a connection's database with what this host has seen (documents/last-seen.ts). */
 export type Look = (client: pg.Client) => Promise<void>;
 
-function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string {
+function setupOf({ role, patience, clockIsSet = false, opening }: SessionOptions): string {
   const { lockSeconds = 0, statementSeconds = 0 } = patience ?? {};
   return [
     SETUP,
@@ -68,6 +70,7 @@ function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string
     ...(patience === undefined ? [] : ['SET max_parallel_workers_per_gather TO 0; SET random_page_cost TO 1.1']),
     ...(clockIsSet ? [CLOCK_IS_SET] : []),
     ...(role === 'app' ? [TAKE_APP_ROLE] : []),
+    ...(opening === undefined ? [] : [opening]),
   ].join('; ');
 }
 

@@ -1,0 +1,121 @@
+/** SQL of archived months (migrations/016_archive.sql). */
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { Month } from '../month.ts';
+import type { PartnerTotals } from './parquet.ts';
+
+/** A file of a month in a store, with all rows of the partners from the first to the last. */
+export interface ArchivedFile {
+  readonly name: string;
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly entries: number;
+  readonly partner_from: string;
+  readonly partner_to: string;
+}
+
+export interface StoredFile extends ArchivedFile {
+  readonly month: Month;
+  readonly store: string;
+}
+
+/** Billing months and partners; absent means all. */
+export interface RowScope {
+  readonly from?: Month | undefined;
+  readonly to?: Month | undefined;
+  readonly partnerIds?: readonly string[] | undefined;
+}
+
+/** The files that have archived rows of these months and partners. */
+export const readStoredFiles = (tx: Transaction, { from, to, partnerIds }: RowScope): Promise<StoredFile[]> =>
+  query(
+    tx,
+    `SELECT f.*, a.store FROM archived_files f JOIN archived_months a USING (month)
+     WHERE f.month >= coalesce(:from::text, '') AND f.month <= coalesce(:to::text, '9999-12')
+       AND (:partnerIds::text[] IS NULL OR EXISTS (
+         SELECT FROM unnest(:partnerIds::text[]) AS p (id) WHERE p.id COLLATE "C" BETWEEN f.partner_from AND f.partner_to))
+     ORDER BY f.month, f.name`,
+    { from: from ?? null, to: to ?? null, partnerIds: partnerIds ?? null },
+  );
+
+/** The number of rows that these archived months have of these partners. */
+export async function countArchived(tx: Transaction, months: readonly Month[], { partnerIds }: RowScope): Promise<number> {
+  const { entries } = await queryOne<{ entries: number }>(
+    tx,
+    `SELECT coalesce(sum(entries), 0)::bigint AS entries FROM month_partners
+     WHERE month = ANY (:months::text[]) AND (:partnerIds::text[] IS NULL OR partner_id = ANY (:partnerIds::text[]))`,
+    { months, partnerIds: partnerIds ?? null },
+  );
+  return entries;
+}
+
+/** Removes from `archived_rows` the rows that ledger_rows has, and describes the others to the planner. */
+export async function keepOnlyMoved(tx: Transaction): Promise<void> {
+  await execute(
+    tx,
+    `DELETE FROM pg_temp.archived_rows a USING ONLY ledger_rows r
+     WHERE (r.partner_id, r.posted_month, r.entry_id) = (a.partner_id, a.posted_month, a.entry_id)`,
+  );
+  await execute(tx, 'SELECT analyze_archive()');
+}
+
+/** The totals and roots of a month's partners, by the facts of its close. */
+export const readMonthPartners = (tx: Transaction, month: Month): Promise<PartnerTotals[]> =>
+  query(
+    tx,
+    `SELECT partner_id, currency, arrangement, entries, spot_price, partner_cut, invoice_amount, root
+     FROM month_partners WHERE month = :month ORDER BY partner_id, currency, arrangement`,
+    { month },
+  );
+
+/** What is archived of a closed month, and where it stands among the closed months and books. */
+export interface MonthState {
+  readonly previous: Month | null;
+  readonly books_closed: boolean;
+  /** How many months were closed after it. */
+  readonly later: number;
+  /** Null if it is not archived. */
+  readonly store: string | null;
+}
+
+export const readMonthState = (tx: Transaction, month: Month): Promise<MonthState[]> =>
+  query(
+    tx,
+    `SELECT m.previous, EXISTS (SELECT FROM book_closes b WHERE b.month = m.month) AS books_closed,
+            (SELECT count(*) FROM closed_months l WHERE l.month > m.month) AS later,
+            (SELECT store FROM archived_months a WHERE a.month = m.month) AS store
+     FROM closed_months m WHERE m.month = :month`,
+    { month },
+  );
+
+/** The rows of the billing month that are in the database. */
+export async function countPresent(tx: Transaction, month: Month, previous: Month | null): Promise<number> {
+  const { entries } = await queryOne<{ entries: number }>(
+    tx,
+    `SELECT count(*) AS entries FROM ONLY ledger_rows
+     WHERE posted_month > coalesce(:previous::text, '') AND posted_month <= :month`,
+    { month, previous },
+  );
+  return entries;
+}
+
+export async function moveMonth(
+  tx: Transaction,
+  given: {
+    readonly month: Month;
+    readonly store: string;
+    readonly files: readonly ArchivedFile[];
+    readonly day: string;
+    readonly now: string;
+    readonly eventId: number;
+  },
+): Promise<number> {
+  const { moved } = await queryOne<{ moved: number }>(
+    tx,
+    `SELECT archive_month(:month, :store, :files::json, :day::date, :now::timestamptz, :eventId::bigint) AS moved`,
+    { ...given, files: JSON.stringify(given.files) },
+  );
+  return moved;
+}
+
+export const returnMonth = (tx: Transaction, month: Month): Promise<number> =>
+  execute(tx, `SELECT return_month(:month)`, { month });

@@ -1,0 +1,203 @@
+/**
+ * Moves the rows of a month whose books are closed to a cold store, and back. A store is a folder. Its files are accepted
+ * only if the rows that are read back from them have the totals and the roots that the close of the month stated. Then one
+ * transaction records the files and deletes the rows. So a month is in the database or in the store, whenever a process
+ * ends. Refusals: month_not_closed, archive_too_early, archive_store_unknown, archive_incomplete, duckdb_missing,
+ * month_not_archived.
+ */
+import { open, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Database } from '../database/database.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import { draftOf, isSystemError, makeFolder } from '../files.ts';
+import { copyRowLines } from '../log/lines.sql.ts';
+import { Amount } from '../money.ts';
+import type { Month } from '../month.ts';
+import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
+import {
+  type ArchivedFile,
+  countPresent,
+  type MonthState,
+  moveMonth,
+  readMonthPartners,
+  readMonthState,
+  returnMonth,
+} from './archive.sql.ts';
+import { type PartnerTotals, readTotals, withDuckDb, writeParquet } from './parquet.ts';
+import { folderOf, sha256Of, storeFolder } from './store.ts';
+
+/** Expected feeds and the usual amounts of a close are told from the last months. */
+const LATER_MONTHS = 3;
+
+/** A partner's rows are in one file. A file has at most this number of rows, unless one partner has more. */
+const ROWS_IN_A_FILE = 1_000_000;
+
+export interface Moved {
+  readonly month: Month;
+  readonly store: string;
+  readonly entries: number;
+  /** The rows that left the database. */
+  readonly moved: number;
+  /** The month's rows that stay, because their quotes can still change. */
+  readonly stay: number;
+  readonly files: readonly ArchivedFile[];
+}
+
+interface PartnerRange {
+  readonly from: string;
+  readonly last: string;
+  readonly entries: number;
+}
+
+/** The partners of each file, in order. They follow from the facts of the close, so the same month has the same files. */
+function rangesOf(partners: readonly PartnerTotals[]): PartnerRange[] {
+  const ranges: { from: string; last: string; entries: number }[] = [];
+  for (const { partner_id: id, entries } of partners) {
+    const range = ranges.at(-1);
+    if (range !== undefined && (range.last === id || range.entries + entries <= ROWS_IN_A_FILE)) {
+      range.last = id;
+      range.entries += entries;
+    } else ranges.push({ from: id, last: id, entries });
+  }
+  return ranges;
+}
+
+const fileName = (month: Month, index: number): string => `${month}-${String(index + 1).padStart(4, '0')}.parquet`;
+
+async function readArchivable(tx: Transaction, month: Month): Promise<MonthState> {
+  const [state] = await readMonthState(tx, month);
+  if (state === undefined) throw refuse('month_not_closed', { month });
+  if (!state.books_closed || state.later < LATER_MONTHS) {
+    throw refuse('archive_too_early', { month, books_closed: state.books_closed, later: LATER_MONTHS });
+  }
+  return state;
+}
+
+/** Writes the files of a month, unless it is archived. Safe to repeat: the same rows make the same files. */
+export async function writeMonth(
+  { database, ...context }: Installation & { readonly database: Database },
+  { month, store }: { readonly month: Month; readonly store: string },
+): Promise<void> {
+  await database.reading(async (tx) => {
+    const { previous, store: archived } = await readArchivable(tx, month);
+    if (archived !== null) return;
+    const folder = await folderOf(tx, context, store);
+    await writable(folder, async () => makeFolder(folder));
+    const partners = await readMonthPartners(tx, month);
+    await withDuckDb(async (connection, scratch) => {
+      for (const [index, { from, last }] of rangesOf(partners).entries()) {
+        const lines = join(scratch, 'lines.tsv');
+        await toFile(lines, (take) => copyRowLines(tx, { after: previous ?? '', to: month }, { from, last }, take));
+        await writable(folder, async () => {
+          const draft = draftOf(join(folder, fileName(month, index)));
+          try {
+            await writeParquet(connection, lines, draft.path);
+            await synced(draft.path);
+          } catch (error) {
+            await draft.discard();
+            throw error;
+          }
+          await draft.replace();
+        });
+        failpoint('archive.written');
+      }
+    });
+  });
+}
+
+async function toFile(path: string, write: (take: (piece: Buffer) => Promise<void>) => Promise<void>): Promise<void> {
+  const file = await open(path, 'w');
+  try {
+    await write(async (piece) => {
+      await file.write(piece);
+    });
+  } finally {
+    await file.close();
+  }
+}
+
+async function synced(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  await file.sync().finally(() => file.close());
+}
+
+async function writable(folder: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (!isSystemError(error) && !/^(IO|Permission) Error/.test(reasonOf(error))) throw error;
+    throw refuse('file_unwritable', { file: folder, reason: reasonOf(error) });
+  }
+}
+
+/** Reads the files of a month back, and refuses them if they are not exactly the rows that the close counted. */
+async function readProven(tx: Transaction, context: Installation, month: Month, store: string): Promise<ArchivedFile[]> {
+  const folder = await folderOf(tx, context, store);
+  const partners = await readMonthPartners(tx, month);
+  const ranges = rangesOf(partners);
+  const paths = ranges.map((_, index) => join(folder, fileName(month, index)));
+  const incomplete = (reason: string) => refuse('archive_incomplete', { month, store, reason });
+  const read = await withDuckDb((connection) => readTotals(connection, paths)).catch((error: unknown) => {
+    throw incomplete(reasonOf(error));
+  });
+  const keyed = (totals: readonly PartnerTotals[]) =>
+    new Map(totals.map((each) => [`${each.partner_id} ${each.currency} ${each.arrangement}`, textOf(each)]));
+  const [stated, found] = [keyed(partners), keyed(read)];
+  for (const [key, text] of stated) {
+    if (found.get(key) !== text) throw incomplete(`its files do not have the rows of ${key} that the close counted`);
+  }
+  if (found.size > stated.size) throw incomplete('its files have rows of partners that the close did not count');
+  return Promise.all(
+    ranges.map(async ({ from, last, entries }, index) => {
+      const path = paths[index] as string;
+      const [sha256, { size: bytes }] = await Promise.all([sha256Of(path), stat(path)]);
+      return { name: fileName(month, index), sha256, bytes, entries, partner_from: from, partner_to: last };
+    }),
+  );
+}
+
+const textOf = ({ entries, root, currency, ...sums }: PartnerTotals): string =>
+  [entries, root, ...[sums.spot_price, sums.partner_cut, sums.invoice_amount].map((sum) => Amount.of(sum, currency))].join(
+    ' ',
+  );
+
+/** Records the written files of a month, and deletes its rows that need not stay. An archived month is looked at again. */
+export async function archiveMonth(
+  tx: Transaction,
+  context: ActorContext & { readonly undone?: true | undefined },
+  { month, store: asked }: { readonly month: Month; readonly store: string },
+): Promise<Moved> {
+  const { environment, actor } = context;
+  const state = await readArchivable(tx, month);
+  const store = state.store ?? asked;
+  storeFolder(context, store);
+  const files = context.undone || state.store !== null ? [] : await readProven(tx, context, month, store);
+  failpoint('archive.proven');
+  const now = environment.now();
+  const details = { store, files: files.map(({ name, sha256 }) => ({ name, sha256 })) };
+  const eventId = await recordEvent(tx, actor, { action: 'month.archive', subject: month, details, now: now.toISO() });
+  const moved = await moveMonth(tx, { month, store, files, day: now.toISODate(), now: now.toISO(), eventId });
+  failpoint('archive.moved');
+  const entries = (await readMonthPartners(tx, month)).reduce((sum, each) => sum + each.entries, 0);
+  return { month, store, entries, moved, stay: await countPresent(tx, month, state.previous), files };
+}
+
+/** Brings the rows of a month back, which were copied (rows.ts). The files stay in the store. */
+export async function unarchiveMonth(
+  tx: Transaction,
+  context: ActorContext,
+  month: Month,
+): Promise<Pick<Moved, 'month' | 'store' | 'entries'>> {
+  const { environment, actor } = context;
+  const [state] = await readMonthState(tx, month);
+  if (state === undefined) throw refuse('month_not_closed', { month });
+  const { store } = state;
+  if (store === null) throw refuse('month_not_archived', { month });
+  const now = environment.now().toISO();
+  await recordEvent(tx, actor, { action: 'month.unarchive', subject: month, details: { store }, now });
+  await returnMonth(tx, month);
+  failpoint('archive.returned');
+  return { month, store, entries: await countPresent(tx, month, state.previous) };
+}
