@@ -120,6 +120,9 @@ CREATE TABLE archived_months (
   -- A name in the settings.
   store text NOT NULL CONSTRAINT archived_month_store_form CHECK (store ~ '^[a-z][a-z0-9-]{0,30}$'),
   entries bigint NOT NULL,
+  -- The numbers of the first and the last row; NULL without rows.
+  first_no bigint,
+  last_no bigint,
   -- Over the rows as the database had them (rows_digest).
   digest text NOT NULL,
   archived_at timestamptz NOT NULL,

@@ -38,7 +38,7 @@ CREATE TRIGGER returned_month_is_whole BEFORE DELETE ON archived_months
   FOR EACH ROW WHEN (rows_digest(OLD.month) <> OLD.digest) EXECUTE FUNCTION refuse_differing_month();
 
 -- The quotes whose rows stay, although their months are archived: those with a row in a month that is not archived, of a
--- connected account, or quoted through the API; those that the terms let be reversed on a day; and those with a row that
+-- connected account, with a reversal, or quoted through the API; those that the terms let be reversed on a day; and those with a row that
 -- waits for a decision. Without terms, a reversal is possible for 30 days (src/ledger/cancellation.ts).
 CREATE FUNCTION staying_quotes(on_day date) RETURNS TABLE (partner_id text, quote_id text) STABLE LANGUAGE sql
 BEGIN ATOMIC
@@ -51,7 +51,7 @@ BEGIN ATOMIC
   LEFT JOIN archived_postings a ON e.posted_month > a.after AND e.posted_month <= a.month
   LEFT JOIN terms t ON t.partner_id = e.partner_id AND t.policy_id = e.policy_id
   WHERE a.month IS NULL OR e.arrangement <> 'invoicing' OR e.cover_to >= on_day OR t.always
-     OR e.accepted_at >= on_day - (greatest(t.days, 30) + 1)
+     OR e.kind = 'reversal' OR e.accepted_at >= on_day - (greatest(t.days, 30) + 1)
   UNION
   SELECT u.partner_id, u.quote_id FROM undecided_rows u
   UNION
@@ -62,8 +62,11 @@ END;
 CREATE FUNCTION archive_month(of_month text, into_store text, files json, on_day date, at timestamptz, event bigint)
 RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-  INSERT INTO archived_months (month, store, entries, digest, archived_at, event_id)
-  SELECT of_month, into_store, m.entries, rows_digest(of_month), at, event FROM closed_months m
+  INSERT INTO archived_months (month, store, entries, first_no, last_no, digest, archived_at, event_id)
+  SELECT of_month, into_store, m.entries, r.first_no, r.last_no, rows_digest(of_month), at, event
+  FROM closed_months m CROSS JOIN LATERAL (
+    SELECT min(e.entry_id) AS first_no, max(e.entry_id) AS last_no FROM ONLY ledger_rows e
+    WHERE e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month) AS r
   WHERE m.month = of_month AND NOT EXISTS (SELECT FROM archived_months a WHERE a.month = of_month);
   INSERT INTO archived_files (month, name, sha256, bytes, entries, partner_from, partner_to)
   SELECT of_month, f.name, f.sha256, f.bytes, f.entries, f.partner_from, f.partner_to

@@ -1,4 +1,4 @@
--- Facts: SHA-256 db074b70166194485748376dbfbe3dd15250ee16c9ae38dff7c7817b4c8e4597, without the role reckoner_app 705036df6a17bb665c01e993d89f1752628c81f2640e8aa63c9696379b50f6e7
+-- Facts: SHA-256 1007cf468499286513c550e49a06b34b47ae64dc751a0548c0c2bd9964832e5f, without the role reckoner_app 1381330c52df8b35c08727da468bd0b32b302c84f92e6b30743213ff3705ee07
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

@@ -29,7 +29,6 @@
  */
 import { z } from 'zod';
 import type { Adjustment } from '../approvals/amounts-before.ts';
-import type { RowScope } from '../archive/archive.sql.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { NameOf } from '../field-names.ts';
@@ -165,8 +164,6 @@ interface Parts<Input, Result, Followed, Json> {
    * over all users. checks.sql recomputes the amounts from the facts of these actions (table `adjustments`).
    */
   adjusts?(tx: Transaction, seen: FactsChange, input: Input, result: Result): Promise<readonly Adjustment[]>;
-  /** The rows of closed months that the action reads. They may be archived. */
-  reads?(input: Input): RowScope;
   /**
    * Set if `perform` takes the importers' lock. The lock is then taken before amounts are compared, as in an import of
    * rows. A different order could deadlock.

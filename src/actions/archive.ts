@@ -64,7 +64,6 @@ export const monthUnarchive = defineAction({
   command: { called: 'unarchive', arguments: { month: '<month>' } },
   role: 'administrator',
   input: { month: month('Month', 'An archived month.') },
-  reads: ({ month: of }) => ({ from: of, to: of }),
   subject: ({ month: of }) => of,
   partners: async () => 'all',
   perform: (tx, context, { month: of }) => unarchiveMonth(tx, context, of),

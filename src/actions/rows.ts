@@ -90,7 +90,7 @@ const record = (
   importRows(tx, sources, {
     ...{ skipInvalid, acceptDiffering, ...controlGiven({ control, count }), rejects, agree },
     ...(onProgress && { onProgress }),
-    ...{ now: environment.now(), actor, ceilings: settings.reversals },
+    ...{ now: environment.now(), actor, ceilings: settings.reversals, environment },
   });
 
 interface RecordOptions extends Partial<Pick<ImportOptions, 'rejects' | 'onProgress' | 'agree'>> {

@@ -1,5 +1,4 @@
 import { outdated, type Permission } from '../approvals/ask.ts';
-import { withRows } from '../archive/rows.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
@@ -46,20 +45,13 @@ async function naming<Given>(context: ActionContext, action: Naming, work: () =>
 type Naming = Pick<Action, 'input' | 'command'>;
 const named = (error: unknown, nameOf: NameOf): unknown => (error instanceof Refusal ? error.named(nameOf) : error);
 
-/** The context whose transactions have the rows that the action reads, also those that are archived. */
-function withRowsOf<Input>(context: ActionContext, { reads }: Action<Input>, input: Input): ActionContext {
-  if (reads === undefined) return context;
-  return { ...context, database: withRows(context, context.database, reads(input)) };
-}
-
 async function runNamed<Input, Result, Followed, Json>(
-  given: ActionContext,
+  context: ActionContext,
   action: Action<Input, Result, Followed, Json>,
-  asked: Input,
+  given: Input,
   { deliver: follows = true, reporter = {}, approval, shown, later }: RunOptions,
 ): Promise<Report<Json>> {
-  const input = readInput(action, asked);
-  const context = withRowsOf(given, action, input);
+  const input = readInput(action, given);
   await readFiles(context, action, input, { isAsked: approval !== undefined });
   await action.begin?.(context, input);
   const heard = { ...context, reporter };
@@ -149,7 +141,7 @@ export async function previewAction<Input, Result, Followed, Json>(
   return naming(context, action, async () => {
     const input = readInput(action, given);
     await readFiles(context, action, input, { isAsked });
-    return withRowsOf(context, action, input).database.preview(async (tx) => {
+    return context.database.preview(async (tx) => {
       await admit(tx, context, action, input, { isAsked });
       return consequenceOf(tx, context, action, input);
     });

@@ -1,5 +1,6 @@
 /** SQL of archived months (migrations/016_archive.sql). */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { NumberRange } from '../log/lines.sql.ts';
 import type { Month } from '../month.ts';
 import type { PartnerTotals } from './parquet.ts';
 
@@ -18,27 +19,55 @@ export interface StoredFile extends ArchivedFile {
   readonly store: string;
 }
 
-/** Billing months and partners; absent means all. */
+/** Billing months, numbers in the log, and partners; absent means all. */
 export interface RowScope {
   readonly from?: Month | undefined;
   readonly to?: Month | undefined;
+  readonly numbers?: NumberRange | undefined;
   readonly partnerIds?: readonly string[] | undefined;
 }
 
 /** The files that have archived rows of these months and partners. */
-export const readStoredFiles = (tx: Transaction, { from, to, partnerIds }: RowScope): Promise<StoredFile[]> =>
+export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds }: RowScope): Promise<StoredFile[]> =>
   query(
     tx,
     `SELECT f.*, a.store FROM archived_files f JOIN archived_months a USING (month)
      WHERE f.month >= coalesce(:from::text, '') AND f.month <= coalesce(:to::text, '9999-12')
+       AND (:after::bigint IS NULL OR a.last_no > :after::bigint AND a.first_no <= :upTo::bigint)
        AND (:partnerIds::text[] IS NULL OR EXISTS (
          SELECT FROM unnest(:partnerIds::text[]) AS p (id) WHERE p.id COLLATE "C" BETWEEN f.partner_from AND f.partner_to))
      ORDER BY f.month, f.name`,
-    { from: from ?? null, to: to ?? null, partnerIds: partnerIds ?? null },
+    {
+      ...{ from: from ?? null, to: to ?? null, partnerIds: partnerIds ?? null },
+      ...{ after: numbers?.after ?? null, upTo: numbers?.to ?? null },
+    },
   );
 
+/** A value that changes whenever a month is archived or brought back. */
+export async function readArchiveState(tx: Transaction): Promise<string> {
+  const { state } = await queryOne<{ state: string }>(
+    tx,
+    `SELECT concat_ws(' ', count(*), max(event_id)) AS state FROM archived_months`,
+  );
+  return state;
+}
+
+/** The months and partners of documents. */
+export async function readScopeOf(tx: Transaction, documentIds: readonly number[]): Promise<RowScope> {
+  return queryOne(
+    tx,
+    `SELECT min(month) AS from, max(month) AS to, array_agg(DISTINCT partner_id) AS "partnerIds"
+     FROM documents WHERE document_id = ANY (:documentIds::bigint[])`,
+    { documentIds },
+  );
+}
+
 /** The number of rows that these archived months have of these partners. */
-export async function countArchived(tx: Transaction, months: readonly Month[], { partnerIds }: RowScope): Promise<number> {
+export async function countArchived(
+  tx: Transaction,
+  months: readonly Month[],
+  { partnerIds }: RowScope,
+): Promise<number> {
   const { entries } = await queryOne<{ entries: number }>(
     tx,
     `SELECT coalesce(sum(entries), 0)::bigint AS entries FROM month_partners
@@ -47,6 +76,10 @@ export async function countArchived(tx: Transaction, months: readonly Month[], {
   );
   return entries;
 }
+
+/** Makes the table for copies of rows in this session, unless it has one. */
+export const openArchive = (tx: Transaction): Promise<number> =>
+  execute(tx, `SELECT open_archive() WHERE to_regclass('pg_temp.archived_rows') IS NULL`);
 
 /** Removes from `archived_rows` the rows that ledger_rows has, and describes the others to the planner. */
 export async function keepOnlyMoved(tx: Transaction): Promise<void> {

@@ -7,7 +7,9 @@
  */
 import { open, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
+import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
@@ -15,7 +17,7 @@ import { draftOf, isSystemError, makeFolder } from '../files.ts';
 import { copyRowLines } from '../log/lines.sql.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
-import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
+import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import {
   type ArchivedFile,
   countPresent,
@@ -26,7 +28,8 @@ import {
   returnMonth,
 } from './archive.sql.ts';
 import { type PartnerTotals, readTotals, withDuckDb, writeParquet } from './parquet.ts';
-import { folderOf, sha256Of, storeFolder } from './store.ts';
+import { needRows } from './rows.ts';
+import { folderOf, sha256Of, storeFolder, writeFile } from './store.ts';
 
 /** Expected feeds and the usual amounts of a close are told from the last months. */
 const LATER_MONTHS = 3;
@@ -77,19 +80,19 @@ async function readArchivable(tx: Transaction, month: Month): Promise<MonthState
 
 /** Writes the files of a month, unless it is archived. Safe to repeat: the same rows make the same files. */
 export async function writeMonth(
-  { database, ...context }: Installation & { readonly database: Database },
+  { database, environment }: Pick<ActorContext, 'environment'> & { readonly database: Database },
   { month, store }: { readonly month: Month; readonly store: string },
 ): Promise<void> {
   await database.reading(async (tx) => {
     const { previous, store: archived } = await readArchivable(tx, month);
     if (archived !== null) return;
-    const folder = await folderOf(tx, context, store);
+    const folder = await folderOf(tx, environment, store);
     await writable(folder, async () => makeFolder(folder));
     const partners = await readMonthPartners(tx, month);
     await withDuckDb(async (connection, scratch) => {
       for (const [index, { from, last }] of rangesOf(partners).entries()) {
         const lines = join(scratch, 'lines.tsv');
-        await toFile(lines, (take) => copyRowLines(tx, { after: previous ?? '', to: month }, { from, last }, take));
+        await writeFile(lines, (take) => copyRowLines(tx, { after: previous ?? '', to: month }, { from, last }, take));
         await writable(folder, async () => {
           const draft = draftOf(join(folder, fileName(month, index)));
           try {
@@ -107,17 +110,6 @@ export async function writeMonth(
   });
 }
 
-async function toFile(path: string, write: (take: (piece: Buffer) => Promise<void>) => Promise<void>): Promise<void> {
-  const file = await open(path, 'w');
-  try {
-    await write(async (piece) => {
-      await file.write(piece);
-    });
-  } finally {
-    await file.close();
-  }
-}
-
 async function synced(path: string): Promise<void> {
   const file = await open(path, 'r+');
   await file.sync().finally(() => file.close());
@@ -133,8 +125,13 @@ async function writable(folder: string, work: () => Promise<void>): Promise<void
 }
 
 /** Reads the files of a month back, and refuses them if they are not exactly the rows that the close counted. */
-async function readProven(tx: Transaction, context: Installation, month: Month, store: string): Promise<ArchivedFile[]> {
-  const folder = await folderOf(tx, context, store);
+async function readProven(
+  tx: Transaction,
+  environment: Environment,
+  month: Month,
+  store: string,
+): Promise<ArchivedFile[]> {
+  const folder = await folderOf(tx, environment, store);
   const partners = await readMonthPartners(tx, month);
   const ranges = rangesOf(partners);
   const paths = ranges.map((_, index) => join(folder, fileName(month, index)));
@@ -159,9 +156,11 @@ async function readProven(tx: Transaction, context: Installation, month: Month, 
 }
 
 const textOf = ({ entries, root, currency, ...sums }: PartnerTotals): string =>
-  [entries, root, ...[sums.spot_price, sums.partner_cut, sums.invoice_amount].map((sum) => Amount.of(sum, currency))].join(
-    ' ',
-  );
+  [
+    entries,
+    root,
+    ...[sums.spot_price, sums.partner_cut, sums.invoice_amount].map((sum) => Amount.of(sum, currency)),
+  ].join(' ');
 
 /** Records the written files of a month, and deletes its rows that need not stay. An archived month is looked at again. */
 export async function archiveMonth(
@@ -172,9 +171,11 @@ export async function archiveMonth(
   const { environment, actor } = context;
   const state = await readArchivable(tx, month);
   const store = state.store ?? asked;
-  storeFolder(context, store);
-  const files = context.undone || state.store !== null ? [] : await readProven(tx, context, month, store);
+  storeFolder(environment, store);
+  const files = context.undone || state.store !== null ? [] : await readProven(tx, environment, month, store);
   failpoint('archive.proven');
+  // Imports look their ids up in the archive before they take this lock.
+  await lockImporters(tx);
   const now = environment.now();
   const details = { store, files: files.map(({ name, sha256 }) => ({ name, sha256 })) };
   const eventId = await recordEvent(tx, actor, { action: 'month.archive', subject: month, details, now: now.toISO() });
@@ -184,7 +185,7 @@ export async function archiveMonth(
   return { month, store, entries, moved, stay: await countPresent(tx, month, state.previous), files };
 }
 
-/** Brings the rows of a month back, which were copied (rows.ts). The files stay in the store. */
+/** Brings the rows of a month back. The files stay in the store. */
 export async function unarchiveMonth(
   tx: Transaction,
   context: ActorContext,
@@ -195,8 +196,10 @@ export async function unarchiveMonth(
   if (state === undefined) throw refuse('month_not_closed', { month });
   const { store } = state;
   if (store === null) throw refuse('month_not_archived', { month });
+  await needRows(tx, { from: month, to: month });
   const now = environment.now().toISO();
   await recordEvent(tx, actor, { action: 'month.unarchive', subject: month, details: { store }, now });
+  await lockImporters(tx);
   await returnMonth(tx, month);
   failpoint('archive.returned');
   return { month, store, entries: await countPresent(tx, month, state.previous) };

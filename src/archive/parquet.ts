@@ -99,7 +99,13 @@ export async function readTotals(connection: DuckDBConnection, files: readonly s
   const nextLeaf = leafReader(leaves);
   const totals: PartnerTotals[] = [];
   for (const row of sorted.getRows()) {
-    const [partner_id, currency, arrangement, entries, ...amounts] = row as [string, string, string, number, ...string[]];
+    const [partner_id, currency, arrangement, entries, ...amounts] = row as [
+      string,
+      string,
+      string,
+      number,
+      ...string[],
+    ];
     const range = new LeafRange();
     for (let index = 0; index < entries; index += 1) range.add(await nextLeaf());
     const [spot_price, partner_cut, invoice_amount] = amounts.map((amount) => Amount.of(amount, currency).toString());
@@ -150,7 +156,8 @@ export async function readRows(
 function conditionOf(wanted: Wanted, rows: string): string {
   if ('ids' in wanted) {
     const named = ['quote_id', 'requote_id', 'reversal_id'].map(
-      (id) => `SELECT n.partner_id, n.quote_id FROM ${rows} n JOIN ids i ON i.partner_id = n.partner_id AND i.id = n.${id}`,
+      (id) =>
+        `SELECT n.partner_id, n.quote_id FROM ${rows} n JOIN ids i ON i.partner_id = n.partner_id AND i.id = n.${id}`,
     );
     return `SEMI JOIN (
       WITH ids AS MATERIALIZED (

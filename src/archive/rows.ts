@@ -5,23 +5,65 @@
  * Refusals: archive_incomplete, archive_store_unknown, duckdb_missing.
  */
 import { createReadStream } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
-import type { Database } from '../database/database.ts';
+import type { Environment } from '../config/environment.ts';
+import { copyOut } from '../database/copy.ts';
+import { Elsewhere } from '../database/elsewhere.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
-import type { Installation } from '../people/audit-events.ts';
-import { countArchived, keepOnlyMoved, type RowScope, readStoredFiles, type StoredFile } from './archive.sql.ts';
-import { LINE_COLUMNS, readRows, type Wanted, withDuckDb } from './parquet.ts';
-import { folderOf, sha256Of } from './store.ts';
+import {
+  countArchived,
+  keepOnlyMoved,
+  openArchive,
+  type RowScope,
+  readArchiveState,
+  readScopeOf,
+  readStoredFiles,
+  type StoredFile,
+} from './archive.sql.ts';
+import { LINE_COLUMNS, readRows, withDuckDb } from './parquet.ts';
+import { folderOf, sha256Of, type Take, writeFile } from './store.ts';
 
-/** Copies the archived rows of these months and partners for the rest of the transaction. */
-export async function copyArchived(tx: Transaction, context: Installation, scope: RowScope): Promise<void> {
+/** The files whose rows a transaction has a copy of, by partner if not all partners were copied. */
+const COPIED = new WeakMap<
+  Transaction,
+  { readonly file: string; readonly partnerIds: readonly string[] | undefined }[]
+>();
+
+/**
+ * Makes sure that a transaction has the archived rows of these months and partners. Call this before anything else that
+ * reads their rows: if rows are elsewhere, the work is repeated (database/elsewhere.ts).
+ */
+export async function needRows(tx: Transaction, scope: RowScope): Promise<void> {
+  const files = await readStoredFiles(tx, scope);
+  const copied = COPIED.get(tx) ?? [];
+  const has = ({ month, name }: StoredFile) =>
+    copied.some(
+      ({ file, partnerIds }) =>
+        file === `${month} ${name}` &&
+        (partnerIds === undefined || scope.partnerIds?.every((id) => partnerIds.includes(id))),
+    );
+  if (files.every(has)) return;
+  throw new Elsewhere((next, environment) => copyArchived(next, environment, scope));
+}
+
+/** The same for the rows that documents bill. */
+export const needRowsOf = async (tx: Transaction, documentIds: readonly number[]): Promise<void> =>
+  needRows(tx, await readScopeOf(tx, documentIds));
+
+/** Gives a transaction that cannot be repeated all archived rows. Later transactions of its session do not have them. */
+export async function haveRows(tx: Transaction, environment: Environment): Promise<void> {
+  await openArchive(tx);
+  await copyArchived(tx, environment, {});
+}
+
+async function copyArchived(tx: Transaction, environment: Environment, scope: RowScope): Promise<void> {
   const files = await readStoredFiles(tx, scope);
   if (files.length === 0) return;
-  const copied = await copyRows(tx, context, files, { partnerIds: scope.partnerIds });
+  const { partnerIds } = scope;
+  const copied = await copyRows(tx, environment, files, { partnerIds });
   const months = [...new Set(files.map(({ month }) => month))];
   const entries = await countArchived(tx, months, scope);
   const [{ month, store }] = files as [StoredFile];
@@ -29,32 +71,47 @@ export async function copyArchived(tx: Transaction, context: Installation, scope
     throw refuse('archive_incomplete', { month, store, reason: `${copied} rows were read where ${entries} are` });
   }
   await keepOnlyMoved(tx);
+  COPIED.set(tx, [
+    ...(COPIED.get(tx) ?? []),
+    ...files.map((file) => ({ file: `${file.month} ${file.name}`, partnerIds })),
+  ]);
 }
 
-/** Copies the archived rows of all quotes that have a row with one of these ids. */
-export async function copyArchivedQuotes(tx: Transaction, context: Installation, ids: string): Promise<void> {
+/** Lines of a partner and an id of a quote, requote or reversal. Only well-formed rows have such ids. */
+const STAGED_IDS = `COPY (
+  SELECT s.partner_id, i.id FROM staged s
+  CROSS JOIN LATERAL (VALUES (s.quote_id), (s.requote_id), (s.reversal_id)) AS i (id)
+  WHERE s.code IS NULL AND i.id IS NOT NULL) TO STDOUT`;
+
+/**
+ * Copies the archived rows of all quotes that a staged row names, for the rest of an import's transaction. Returns the
+ * state of the archive that was read. No lock of the ledger may be held, because this reads all archived months.
+ */
+export async function copyStagedQuotes(tx: Transaction, environment: Environment): Promise<string> {
+  const state = await readArchiveState(tx);
   const files = await readStoredFiles(tx, {});
-  if (files.length === 0 || ids === '') return;
-  await copyRows(tx, context, files, { ids });
+  if (files.length === 0) return state;
+  await openArchive(tx);
+  await copyRows(tx, environment, files, { writeIds: (take) => copyOut(tx, STAGED_IDS, take) });
   await keepOnlyMoved(tx);
+  return state;
 }
 
 async function copyRows(
   tx: Transaction,
-  context: Installation,
+  environment: Environment,
   files: readonly StoredFile[],
-  wanted: Wanted,
+  wanted: Pick<RowScope, 'partnerIds'> | { readonly writeIds: (take: Take) => Promise<void> },
 ): Promise<number> {
   const paths: string[] = [];
-  for (const file of files) paths.push(await provenPath(await folderOf(tx, context, file.store), file));
+  for (const file of files) paths.push(await provenPath(await folderOf(tx, environment, file.store), file));
   return withDuckDb(async (connection, folder) => {
     const target = join(folder, 'rows.tsv');
-    let given = wanted;
-    if ('ids' in wanted) {
-      given = { ids: join(folder, 'ids.tsv') };
-      await writeFile(given.ids, wanted.ids);
-    }
-    await readRows(connection, paths, given, target);
+    if ('writeIds' in wanted) {
+      const ids = join(folder, 'ids.tsv');
+      await writeFile(ids, wanted.writeIds);
+      await readRows(connection, paths, { ids }, target);
+    } else await readRows(connection, paths, wanted, target);
     const copy = tx.client.query(copyFrom(`COPY pg_temp.archived_rows (${LINE_COLUMNS.join(', ')}) FROM STDIN`));
     await pipeline(createReadStream(target), copy);
     return copy.rowCount;
@@ -70,29 +127,4 @@ async function provenPath(folder: string, { month, store, name, sha256 }: Stored
   });
   if (found !== sha256) throw incomplete(`${path} is not the file of the archive`);
   return path;
-}
-
-/** The database for work that needs the rows of these months and partners, wherever they are. */
-export function withRows(context: Installation, database: Database, scope: RowScope): Database {
-  /** Runs `work` as `run` does, or aside if archived rows are among those that it needs. */
-  const either = async <Result, More extends unknown[]>(
-    run: (on: Database, work: (tx: Transaction, ...more: More) => Promise<Result | undefined>) => Promise<Result | undefined>,
-    work: (tx: Transaction, ...more: More) => Promise<Result>,
-  ): Promise<Result> => {
-    let away = false;
-    const done = await run(database, async (tx, ...more) => {
-      away = (await readStoredFiles(tx, scope)).length > 0;
-      return away ? undefined : work(tx, ...more);
-    });
-    if (!away) return done as Result;
-    const copied = (tx: Transaction, ...more: More) => copyArchived(tx, context, scope).then(() => work(tx, ...more));
-    return database.aside((own) => run(own, copied)) as Promise<Result>;
-  };
-  return {
-    ...database,
-    reading: (work) => either((on, each) => on.reading(each), work),
-    readingBeside: (work) => either((on, each) => on.readingBeside(each), work),
-    transaction: (work) => either((on, each) => on.transaction(each), work),
-    preview: (work) => either((on, each) => on.preview(each), work),
-  };
 }

@@ -4,6 +4,7 @@
  * export_exists, file_unwritable, no_checkpoint.
  */
 
+import { needRows } from '../archive/rows.ts';
 import type { Environment } from '../config/environment.ts';
 import { prepareForCopy } from '../database/backup.ts';
 import { copyOut, countLines, csvRowCounter } from '../database/copy.ts';
@@ -62,16 +63,14 @@ interface ExportSummary {
 
 /** Writes the complete pack or nothing. Data other than the ledger needs a server that allows temporary tables. */
 export async function exportPack(
-  database: Pick<Database, 'reading' | 'readingBeside' | 'preview'>,
+  database: Pick<Database, 'reading' | 'readingBeside'>,
   environment: Environment,
   request: ExportRequest,
   onProgress: (bytes: number) => void = () => {},
 ): Promise<ExportSummary> {
   const write = (tx: Transaction) => writePack(tx, environment, request, onProgress);
   if (request.kind === 'ledger') return database.reading(write);
-  const written = await database.readingBeside(async (_, beside) => beside && write(beside));
-  // Facts never change, and those up to a checkpoint are complete, so one snapshot is not necessary.
-  return written ?? database.preview(write);
+  return database.readingBeside((tx, beside) => write(beside ?? tx));
 }
 
 async function writePack(
@@ -82,10 +81,13 @@ async function writePack(
 ): Promise<ExportSummary> {
   const { kind, from, to, format, out } = request;
   await prepareForCopy(tx);
+  // The journal's opening balances include all earlier months.
+  await needRows(tx, kind === 'journal' ? { to } : { from, to });
   const months = await readBilledMonths(tx, from, to);
+  const log = await chooseLeaves(tx, { from, to, previous: months[0]?.previous ?? null });
+  await needRows(tx, { numbers: { after: log.from?.last_no ?? 0, to: log.to.last_no } });
   const pack = await Pack.open(out);
   try {
-    const log = await chooseLeaves(tx, { from, to, previous: months[0]?.previous ?? null });
     const writing: Writing = { tx, pack, log, months, request, onProgress };
     if (kind === 'ledger') await writeLedger(writing, tableFormat(writing), onProgress);
     else {

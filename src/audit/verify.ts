@@ -4,6 +4,7 @@
  */
 
 import type { DateTime } from 'luxon';
+import { needRows } from '../archive/rows.ts';
 import { compareSchema, type SchemaComparison } from '../database/schema.ts';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -62,6 +63,7 @@ export async function verify(
   month: Month | undefined,
   { onCheck, beside, ...options }: VerifyOptions = {},
 ): Promise<Verification> {
+  await needRows(tx, {});
   const context = await checkContext(tx, month ?? null, options);
   if (await isEmpty(tx)) throw refuse('nothing_to_verify', {});
   const done = new Map<string, CheckReport>();

@@ -68,14 +68,8 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   ],
   close: ['Close months: issue and deliver their documents', () => [import('./commands/close.ts')]],
   books: ['Close the books of a month', () => [import('./commands/books.ts')]],
-  archive: [
-    'Move the rows of old months to a cold store',
-    () => [actionCommand(loadAction('month.archive'))],
-  ],
-  unarchive: [
-    'Bring the rows of an archived month back',
-    () => [actionCommand(loadAction('month.unarchive'))],
-  ],
+  archive: ['Move the rows of old months to a cold store', () => [actionCommand(loadAction('month.archive'))]],
+  unarchive: ['Bring the rows of an archived month back', () => [actionCommand(loadAction('month.unarchive'))]],
   checkpoint: [
     'Take and list checkpoints of the log; list letters to the auditor',
     () => [

@@ -246,7 +246,10 @@ export const settingsSchema = z
     retention: retentionSchema.prefault({}),
     /** The stores for the rows of old months, by name. A path is absolute, or relative to RECKONER_HOME. */
     archive: z
-      .record(z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, 'must be a name such as cold'), z.strictObject({ parquet: line(1000).min(1) }))
+      .record(
+        z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, 'must be a name such as cold'),
+        z.strictObject({ parquet: line(1000).min(1) }),
+      )
       .default({}),
     http: httpSchema.prefault({}),
     console: consoleSchema.prefault({}),

@@ -11,6 +11,7 @@ import type { Environment } from '../config/environment.ts';
 import { readSettings } from '../config/settings.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { connectionUrl } from './address.ts';
+import { type Prepare, withElsewhere } from './elsewhere.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { checkUnmigrated, type Fitness, fitnessOf } from './fitness.ts';
 import { type MigrationResult, migrate, migrationName, pendingMigrations } from './migrate.ts';
@@ -44,11 +45,6 @@ export interface Database {
     work: (tx: Transaction) => Promise<Result>,
     options?: { readOnly?: boolean },
   ) => Promise<Result>;
-  /**
-   * Runs `work` with transactions on a connection of its own, into which rows of archived months can be copied
-   * (archive/rows.ts).
-   */
-  readonly aside: <Result>(work: (database: Database) => Promise<Result>) => Promise<Result>;
   /** How long transactions wait for a lock, in milliseconds; 0 means no limit. */
   readonly lockPatience: number;
   /** For work that needs its own connection: claims and other advisory locks. */
@@ -125,16 +121,17 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await close();
     throw error;
   }
-  const database: Database = {
-    ...workOf({ app, trips }, fitness),
-    aside: async (work) => {
-      const own = openPool(server.connection, 1, { ...asApp, opening: 'SELECT open_archive()' });
-      try {
-        return await work({ ...database, ...workOf({ app: own, trips }, fitness) });
-      } finally {
-        await own.end();
-      }
-    },
+  /** A connection of its own, with a table for copies of archived rows (archive/rows.ts). */
+  const aside: Aside = async (work) => {
+    const own = openPool(server.connection, 1, { ...asApp, opening: 'SELECT open_archive()' });
+    try {
+      return await work(workOf({ app: own, trips }, fitness));
+    } finally {
+      await own.end();
+    }
+  };
+  return {
+    ...wherever(workOf({ app, trips }, fitness), aside, environment),
     asOwner: (work, given) => inTransaction(owner, work, given),
     lockPatience: (options.patience?.lockSeconds ?? 0) * 1000,
     connection: server.connection,
@@ -160,7 +157,6 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     close,
     abandon: () => server.release(),
   };
-  return database;
 }
 
 type Work = Pick<Database, 'transaction' | 'reading' | 'readingBeside' | 'inOneTrip' | 'preview'>;
@@ -182,6 +178,29 @@ function workOf({ app, trips }: { app: pg.Pool; trips: pg.Pool }, { assure }: Fi
       await assure();
       return previewed(app, work);
     },
+  };
+}
+
+type Aside = <Result>(work: (own: Work) => Promise<Result>) => Promise<Result>;
+
+/** Work that also gets what is elsewhere (elsewhere.ts). */
+function wherever(work: Work, aside: Aside, environment: Environment): Work {
+  const prepared = async <Result>(tx: Transaction, preparations: readonly Prepare[], then: () => Promise<Result>) => {
+    for (const prepare of preparations) await prepare(tx, environment);
+    return then();
+  };
+  return {
+    ...work,
+    reading: (given) =>
+      withElsewhere(work, aside, (on, before) => on.reading((tx) => prepared(tx, before, () => given(tx)))),
+    readingBeside: (given) =>
+      withElsewhere(work, aside, (on, before) =>
+        on.readingBeside((tx, beside) => prepared(tx, before, () => given(tx, beside))),
+      ),
+    transaction: (given) =>
+      withElsewhere(work, aside, (on, before) => on.transaction((tx) => prepared(tx, before, () => given(tx)))),
+    preview: (given) =>
+      withElsewhere(work, aside, (on, before) => on.preview((tx) => prepared(tx, before, () => given(tx)))),
   };
 }
 
@@ -228,16 +247,19 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
     throw new Error('a command that only reads tried to write');
   };
   return {
-    reading: (work) => inTransaction(app, work, { readOnly: true }),
-    readingBeside: (work) => readBeside(app, work),
-    // A replica allows no temporary tables.
-    aside: async (work) => {
-      const primary = await openDatabase(environment);
-      return primary.aside(work).finally(() => primary.close());
-    },
-    transaction: never,
-    inOneTrip: never,
-    preview: never,
+    ...wherever(
+      {
+        reading: (work) => inTransaction(app, work, { readOnly: true }),
+        readingBeside: (work) => readBeside(app, work),
+        ...{ transaction: never, inOneTrip: never, preview: never },
+      },
+      // A replica allows no temporary tables.
+      async (work) => {
+        const primary = await openDatabase(environment);
+        return work(primary).finally(() => primary.close());
+      },
+      environment,
+    ),
     asOwner: never,
     lockPatience: 0,
     connection: server.connection,

@@ -4,6 +4,7 @@
  * had its own transaction, these transactions were most of PostgreSQL's work for a document, because each write waited
  * for the disk.
  */
+import { needRowsOf } from '../archive/rows.ts';
 import type { Database } from '../database/database.ts';
 import { gather } from '../database/gather.ts';
 import { execute, isFaultOfOne, prepared, type Transaction } from '../database/transaction.ts';
@@ -140,11 +141,15 @@ export class DeliverySteps {
   }
 
   async prepare(wanted: Preparation): Promise<PreparedDocument> {
-    if (wanted.rows === undefined || wanted.rows <= MANY_ROWS) return this.prepareTogether(wanted);
-    const prepared = await this.prepareTogether({ ...wanted, rows: undefined });
-    const ids = [wanted.documentId];
-    const rows = await this.database.inOneTrip((tx) => readRowsOfDocuments(tx, ids), { readOnly: true });
-    return { ...prepared, rows: rows.get(wanted.documentId) ?? [] };
+    const { documentId, rows: most = 0 } = wanted;
+    const prepared = await this.prepareTogether({ ...wanted, rows: most > MANY_ROWS ? undefined : wanted.rows });
+    if (prepared.rows.length >= most) return prepared;
+    // There are many rows, or they are archived.
+    const rows = await this.database.reading(async (tx) => {
+      await needRowsOf(tx, [documentId]);
+      return readRowsOfDocuments(tx, [documentId]);
+    });
+    return { ...prepared, rows: rows.get(documentId) ?? [] };
   }
 }
 

@@ -4,6 +4,7 @@
  * document_unknown, document_void, not_of_the_ledger, payment_applied, credit_used, document_written_off,
  * document_on_hold, month_not_closed, partner_unknown, settings_incomplete, clock_behind, tax_rule_missing.
  */
+import { needRows } from '../archive/rows.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -136,6 +137,7 @@ async function readCandidates(
 ): Promise<RerunCandidate[]> {
   const closed = await readClosedMonth(tx, month);
   if (closed === undefined) throw refuse('month_not_closed', { month });
+  await needRows(tx, { from: month, to: month, partnerIds: partnerId === undefined ? undefined : [partnerId] });
   await draftMonth(tx, settings, { month, previous: closed.previous, covered: 0, partnerId: partnerId ?? null });
   const currencies = await readDraftCurrencies(tx);
   const candidates = await readRerunCandidates(tx, {

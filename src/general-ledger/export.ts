@@ -5,6 +5,7 @@
  * accounts_invalid, accounts_unmapped, gl_decimals_unsupported, gl_name_unusable, gl_names_shared, gl_not_exported,
  * gl_not_tied.
  */
+import { needRows } from '../archive/rows.ts';
 import { readBooksState } from '../close/books.sql.ts';
 import { accountsFile } from '../config/fields-file.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -70,6 +71,7 @@ export async function exportGl(tx: Transaction, context: ActorContext, request: 
   const { checkpoint, booksClosed, after } = await readState(tx, request);
   const accounts = readAccounts(context.environment);
   await checkRules(tx, accounts, accountsFile(context.environment));
+  await needRows(tx, { from: after === '' ? undefined : month, to: month });
   const postings = await readPostings(tx, { after, month });
   await checkTies(tx, { month, after, postings });
   const parts = await readParts(tx, request);

@@ -117,6 +117,7 @@ const importHeld = (
   const text = rows.map((row) => `${JSON.stringify(heldLine(row))}\n`).join('');
   return importRows(tx, [{ name: 'held rows', format: 'ndjson', text }], {
     ...{ skipInvalid, acceptDiffering: true, now: environment.now(), actor, ceilings: settings.reversals, allowedBy },
+    environment,
     action: { action, subject: subjectOf(rows), details: { reason } },
   });
 };

@@ -7,6 +7,9 @@ import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { DateTime } from 'luxon';
+import { readArchiveState } from '../archive/archive.sql.ts';
+import { copyStagedQuotes } from '../archive/rows.ts';
+import type { Environment } from '../config/environment.ts';
 import { lockImporters, lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
@@ -99,6 +102,8 @@ export interface ImportOptions {
   readonly now: DateTime<true>;
   readonly actor: Actor;
   readonly ceilings: Ceilings;
+  /** For the archives of old months. Null for a call of a partner, which does not wait for an archive. */
+  readonly environment: Environment | null;
   /** What allows the reversals. If absent, the rules judge them (grounds.ts). */
   readonly allowedBy?: 'person' | 'processor';
   /**
@@ -125,9 +130,13 @@ export async function importRows(
   await createStaging(tx);
   const { broken, staged, sha256, trailers } = await stageFiles(tx, files, options);
   failpoint('import.staged');
+  const { environment } = options;
+  const found = environment && (await copyStagedQuotes(tx, environment));
   // Only one importer at a time continues from here, so the results of these checks still hold when the rows are
   // recorded.
   await lockImporters(tx);
+  // A month may have been archived meanwhile. While this importer has the lock, none is.
+  if (environment && (await readArchiveState(tx)) !== found) await copyStagedQuotes(tx, environment);
   await judge(tx, staged, options);
   failpoint('import.judged');
 

@@ -80,7 +80,7 @@ export async function reverseQuote(
     ...(wanted.amounts === undefined && { all_that_is_given: true }),
   };
   const { errors, event_id } = await importRows(tx, [file], {
-    ...{ skipInvalid: false, now, actor: thisProcess('http'), ceilings },
+    ...{ skipInvalid: false, now, actor: thisProcess('http'), ceilings, environment: null },
     action: { action: 'quote.reverse', subject: quoteId, details },
     request: { action: 'reversal.request', subject: quoteId, details },
   });

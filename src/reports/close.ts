@@ -90,7 +90,7 @@ export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<
       taxes: Object.fromEntries(taxes.map(({ currency, tax }) => [currency, Amount.of(tax, currency).toString()])),
     }),
     partners: partners.map(withDigits),
-    no_activity: await readInactive(tx, month, previous),
+    no_activity: await readInactive(tx, month),
     held: await readHeld(tx, month),
     accepted_doubts: await readFeedDecisions(tx, month),
   };
@@ -101,7 +101,7 @@ export async function readLateRows(
   tx: Transaction,
   { month, previous }: Pick<CloseReport, 'month' | 'previous'>,
 ): Promise<CloseReport['late']> {
-  return (await readLate(tx, month, previous)).map((row) => ({
+  return (await readLate(tx, month)).map((row) => ({
     ...row,
     invoice_amount: Amount.of(row.invoice_amount, row.currency).toString(),
   }));

@@ -136,6 +136,7 @@ async function record(
     actor,
     action,
     ceilings: settings.reversals,
+    environment,
     allowedBy: 'processor',
   });
   failpoint('processor.reversed');

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { monthArchive, monthUnarchive } from '../../src/actions/archive.ts';
 import { runAction } from '../../src/actions/run.ts';
-import { withRows } from '../../src/archive/rows.ts';
-import { verify } from '../../src/audit/verify.ts';
+import { firstSettings } from '../../src/config/first-settings.ts';
 import type { Month } from '../../src/month.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -15,7 +14,8 @@ const MONTHS = ['2026-01', '2026-02', '2026-03', '2026-04', '2026-05', '2026-06'
 let world: World;
 beforeAll(async () => {
   world = await openWorld();
-  world.settings = { ...world.settings, archive: { cold: { parquet: 'cold' } }, books_close_day: null };
+  const settings = { ...firstSettings('sandbox'), allow_empty: true as const, archive: { cold: { parquet: 'cold' } } };
+  writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
   world.at('2026-01-02T12:00:00Z');
   await world.partners([partner(), partner({ partner_id: 'p-2', name: 'Brightside' })]);
   for (const [at, month] of MONTHS.entries()) {
@@ -25,9 +25,7 @@ beforeAll(async () => {
       quote({ quote_id: id('q-a'), accepted_at: `${month}-10T12:00:00Z`, order_reference: 'ord "1"\\2' }),
       quote({ quote_id: id('q-b'), accepted_at: `${month}-11T12:00:00Z` }),
       quote({ quote_id: id('q-c'), partner_id: 'p-2', accepted_at: `${month}-12T12:00:00Z` }),
-      ...(at === 0
-        ? []
-        : [quote({ quote_id: id('late'), accepted_at: `${MONTHS[at - 1]}-20T12:00:00Z` })]),
+      ...(at === 0 ? [] : [quote({ quote_id: id('late'), accepted_at: `${MONTHS[at - 1]}-20T12:00:00Z` })]),
     ]);
     world.at(`${MONTHS[at + 1] ?? '2026-07'}-02T12:00:00Z`);
     await world.close();
@@ -41,11 +39,8 @@ const context = () => ({ ...world, reporter: {} });
 const archive = (month: string) => runAction(context(), monthArchive, { month: month as Month, store: 'cold' });
 const unarchive = (month: string) => runAction(context(), monthUnarchive, { month: month as Month });
 const count = async () => Number((await world.sql('SELECT count(*) FROM ledger_rows'))[0]?.['count']);
-const everything = () => withRows(world, world.database, {});
 const differences = async () => {
-  const { checks } = await everything().readingBeside((tx, beside) =>
-    verify(tx, undefined, { beside, schema: world.schema }),
-  );
+  const { checks } = await world.verify();
   return checks.flatMap((each) => each.differences);
 };
 

@@ -216,6 +216,7 @@ describe('commands that lose a deadlock take effect once', () => {
       now: world.environment.now(),
       actor: world.actor,
       ceilings: world.settings.reversals,
+      environment: world.environment,
       onProgress,
     };
     const importing = () => database.transaction((tx) => importRows(tx, [{ name, format: 'ndjson' }], options));

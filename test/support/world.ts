@@ -263,7 +263,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
           acceptDiffering: given.acceptDiffering ?? false,
           ...(given.control && { control: given.control }),
           ...(given.allowed && { allowedBy: 'processor' as const }),
-          ...{ now: place.now, actor: world.actor, ceilings: world.settings.reversals },
+          ...{ now: place.now, actor: world.actor, ceilings: world.settings.reversals, environment: world.environment },
         }),
       );
       return given.preview || given.holds ? report : granted(database, world, report);
