@@ -1,13 +1,23 @@
 /** Rows of old months leave the database for a store, are read as before, and come back. */
-import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { monthArchive, monthUnarchive } from '../../src/actions/archive.ts';
-import { runAction } from '../../src/actions/run.ts';
+import { invoiceRerun } from '../../src/actions/invoice/rerun.ts';
+import { previewAction, runAction } from '../../src/actions/run.ts';
+import { needRows, needRowsOf } from '../../src/archive/rows.ts';
+import { type ExportFormat, type ExportKind, exportPack } from '../../src/audit/export.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
+import { query } from '../../src/database/transaction.ts';
+import { readDocumentRows } from '../../src/delivery/documents.sql.ts';
+import { streamRowsCsv } from '../../src/delivery/rows.ts';
+import { provePartner } from '../../src/log/partner-proof.ts';
 import type { Month } from '../../src/month.ts';
+import { readBalances } from '../../src/reports/balances.sql.ts';
+import { readCloseReport } from '../../src/reports/close.ts';
+import { readCoverage } from '../../src/reports/coverage.ts';
 import { refusalOf } from '../close/refusal.ts';
-import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
 const MONTHS = ['2026-01', '2026-02', '2026-03', '2026-04', '2026-05', '2026-06'] as Month[];
 
@@ -38,33 +48,153 @@ afterAll(() => world.end());
 const context = () => ({ ...world, reporter: {} });
 const archive = (month: string) => runAction(context(), monthArchive, { month: month as Month, store: 'cold' });
 const unarchive = (month: string) => runAction(context(), monthUnarchive, { month: month as Month });
-const count = async () => Number((await world.sql('SELECT count(*) FROM ledger_rows'))[0]?.['count']);
-const differences = async () => {
-  const { checks } = await world.verify();
-  return checks.flatMap((each) => each.differences);
+const allRows = () => world.sql('SELECT * FROM ledger_rows ORDER BY entry_id');
+const count = async () => (await allRows()).length;
+const differences = async () => (await world.verify()).checks.flatMap((each) => each.differences);
+const folder = () => {
+  const store = join(world.home, 'cold');
+  return join(store, readdirSync(store)[0] as string);
 };
 
+/** What people get of old months. */
+async function answers(): Promise<Record<string, unknown>> {
+  const read = world.database.reading;
+  const [document] = await world.documents({ months: ['2026-02' as Month], partnerId: 'p-1' });
+  const [{ document_id: id } = { document_id: 0 }] = await world.sql<{ document_id: number }>(
+    'SELECT document_id FROM documents WHERE number = $1',
+    [document?.number],
+  );
+  const csv = () =>
+    read(async (tx) => {
+      await needRowsOf(tx, [id]);
+      const parts: string[] = [];
+      for await (const part of streamRowsCsv(readDocumentRows(tx, id))) parts.push(part);
+      return parts.join('');
+    });
+  const pack = async (kind: ExportKind, format: ExportFormat) => {
+    const out = join(world.home, 'pack');
+    const request = { kind, format, out, from: '2026-02' as Month, to: '2026-03' as Month };
+    await exportPack(world.database, world.environment, request);
+    const files = readdirSync(out, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
+    const content = files.map((file) => [file.name, readFileSync(join(file.parentPath, file.name), 'utf8')]);
+    rmSync(out, { recursive: true });
+    return Object.fromEntries(content.filter(([name]) => name !== 'manifest.json'));
+  };
+  return {
+    csv: await csv(),
+    ledger: await pack('ledger', 'csv'),
+    journal: await pack('journal', 'hledger'),
+    proof: await read((tx) => provePartner(tx, { partnerId: 'p-1', month: '2026-02' as Month })),
+    close: await read((tx) => readCloseReport(tx, '2026-02' as Month)),
+    balances: await read((tx) => readBalances(tx, '2026-02-15')),
+    coverage: await read((tx) => readCoverage(tx, { asOf: undefined })),
+    differences: await differences(),
+    rerun: (await previewAction(context(), invoiceRerun, { month: '2026-02' as Month })).report,
+  };
+}
+
 describe('a month', () => {
-  test('leaves the database, and every check of verify holds as before', async () => {
-    expect(await differences()).toEqual([]);
-    const before = await count();
-    const report = await archive('2026-01');
-    expect(report.json).toMatchObject({ month: '2026-01', entries: 3, moved: 3, stay: 0 });
-    expect(await count()).toBe(before - 3);
-    expect(await differences()).toEqual([]);
+  test('leaves the database, and everything that people read of it stays the same', async () => {
+    const before = await answers();
+    expect(before['differences']).toEqual([]);
+    const rows = await count();
+    for (const month of ['2026-01', '2026-02', '2026-03']) await archive(month);
+    expect(await count()).toBeLessThan(rows - 9);
+    expect(await answers()).toEqual(before);
   });
 
   test('comes back as it was', async () => {
-    const rows = () => world.sql('SELECT * FROM ledger_rows ORDER BY entry_id');
+    for (const month of ['2026-01', '2026-02', '2026-03']) await unarchive(month);
+    const whole = await allRows();
+    const before = readdirSync(folder()).map((name) => readFileSync(join(folder(), name)));
     await archive('2026-02');
-    await unarchive('2026-01');
-    await unarchive('2026-02');
-    const whole = await rows();
     await archive('2026-01');
-    await archive('2026-02');
+    expect(readdirSync(folder()).map((name) => readFileSync(join(folder(), name)))).toEqual(before);
     await unarchive('2026-02');
     await unarchive('2026-01');
-    expect(await rows()).toEqual(whole);
+    expect(await allRows()).toEqual(whole);
     expect(await differences()).toEqual([]);
   });
+
+  test('is not archived while its books are open, or while it is among the last three', async () => {
+    for (const month of ['2026-06', '2026-05', '2026-04'])
+      expect((await refusalOf(archive(month))).code).toBe('archive_too_early');
+    expect((await refusalOf(unarchive('2026-01'))).code).toBe('month_not_archived');
+  });
 });
+
+describe('while a month is archived', () => {
+  beforeAll(async () => {
+    await archive('2026-01');
+    await archive('2026-02');
+  });
+
+  test('a sale that is sent again is a duplicate, and with another amount a conflict', async () => {
+    const again = quote({
+      quote_id: 'q-a-2026-01',
+      accepted_at: '2026-01-10T12:00:00Z',
+      order_reference: 'ord "1"\\2',
+    });
+    const [{ enrollment_id } = { enrollment_id: '' }] = await enrollmentOf('q-a-2026-01');
+    expect(await world.rows([{ ...again, enrollment_id }], { preview: true })).toMatchObject({
+      accepted: 0,
+      duplicates: 1,
+    });
+    const other = await world.rows([{ ...again, enrollment_id, spotPrice: '11.00', partnerCut: '4.00' }], {
+      preview: true,
+    });
+    expect(other.errors).toMatchObject([{ code: 'conflict' }]);
+  });
+
+  test('a late reversal waits for a person, is granted, and is billed in the open month', async () => {
+    const [{ enrollment_id } = { enrollment_id: '' }] = await enrollmentOf('q-b-2026-01');
+    const of = quote({ quote_id: 'q-b-2026-01', enrollment_id });
+    const report = await world.rows([reversal(of, { reversal_id: 'rv-late', accepted_at: '2026-07-19T12:00:00Z' })]);
+    expect(report).toMatchObject({ accepted: 1, errors: [] });
+    expect(await world.sql(`SELECT posted_month, kind FROM ledger_rows WHERE quote_id = 'q-b-2026-01'`)).toEqual([
+      { posted_month: '2026-07', kind: 'reversal' },
+    ]);
+    // Nothing is left of the sale.
+    const twice = await world.rows([reversal(of, { reversal_id: 'rv-twice', accepted_at: '2026-07-19T13:00:00Z' })]);
+    expect(twice.errors).toMatchObject([{ code: expect.stringContaining('') as string }]);
+    expect(await differences()).toEqual([]);
+  });
+
+  const file = () => join(folder(), '2026-01-0001.parquet');
+  test.each([
+    ['is missing', () => renameSync(file(), `${file()}.away`), () => renameSync(`${file()}.away`, file())],
+    [
+      'is cut',
+      () => {
+        copyFileSync(file(), `${file()}.kept`);
+        writeFileSync(file(), readFileSync(file()).subarray(0, -100));
+      },
+      () => renameSync(`${file()}.kept`, file()),
+    ],
+    [
+      'is that of another month',
+      () => {
+        copyFileSync(file(), `${file()}.kept`);
+        copyFileSync(join(folder(), '2026-02-0001.parquet'), file());
+      },
+      () => renameSync(`${file()}.kept`, file()),
+    ],
+  ])('a read of a month whose file %s is refused, and other months close', async (_, damage, mend) => {
+    damage();
+    try {
+      const read = refusalOf(
+        world.database.reading((tx) => needRows(tx, { from: '2026-01' as Month, to: '2026-01' as Month })),
+      );
+      expect(await read).toMatchObject({ code: 'archive_incomplete', facts: { month: '2026-01' } });
+      expect(await world.database.reading((tx) => readCloseReport(tx, '2026-06' as Month))).toBeDefined();
+    } finally {
+      mend();
+    }
+  });
+});
+
+const enrollmentOf = (id: string) =>
+  world.database.reading(async (tx) => {
+    await needRows(tx, {});
+    return query<{ enrollment_id: string }>(tx, 'SELECT enrollment_id FROM ledger_rows WHERE quote_id = :id', { id });
+  });
