@@ -38,8 +38,8 @@ CREATE TRIGGER returned_month_is_whole BEFORE DELETE ON archived_months
   FOR EACH ROW WHEN (rows_digest(OLD.month) <> OLD.digest) EXECUTE FUNCTION refuse_differing_month();
 
 -- The quotes whose rows stay, although their months are archived: those with a row in a month that is not archived, of a
--- connected account, with a reversal, or quoted through the API; those that the terms let be reversed on a day; and those with a row that
--- waits for a decision. Without terms, a reversal is possible for 30 days (src/ledger/cancellation.ts).
+-- connected account, with a reversal, or quoted through the API; those that the terms let be reversed on a day; those with a row that
+-- waits for a decision; and those with an event that a webhook still has to get. Without terms, a reversal is possible for 30 days (src/ledger/cancellation.ts).
 CREATE FUNCTION staying_quotes(on_day date) RETURNS TABLE (partner_id text, quote_id text) STABLE LANGUAGE sql
 BEGIN ATOMIC
   WITH terms AS (
@@ -55,7 +55,12 @@ BEGIN ATOMIC
   UNION
   SELECT u.partner_id, u.quote_id FROM undecided_rows u
   UNION
-  SELECT q.partner_id, q.quote_id FROM quotes q;
+  SELECT q.partner_id, q.quote_id FROM quotes q
+  UNION
+  SELECT e.partner_id, e.quote_id
+  FROM webhooks w JOIN partner_events n ON n.partner_id = w.partner_id AND n.position > w.acknowledged
+  JOIN ONLY ledger_rows e ON (e.partner_id, e.posted_month, e.entry_id) = (n.partner_id, n.posted_month, n.entry_id)
+  WHERE w.url IS NOT NULL;
 END;
 
 -- Records that a month is archived, and deletes the rows of archived months that need not stay. Returns their number.

@@ -52,6 +52,9 @@ export async function readArchiveState(tx: Transaction): Promise<string> {
   return state;
 }
 
+export const readPartnerIds = async (tx: Transaction): Promise<string[]> =>
+  (await query<{ partner_id: string }>(tx, 'SELECT partner_id FROM partners')).map(({ partner_id }) => partner_id);
+
 /** The months and partners of documents. */
 export async function readScopeOf(tx: Transaction, documentIds: readonly number[]): Promise<RowScope> {
   return queryOne(

@@ -19,6 +19,7 @@ import {
   openArchive,
   type RowScope,
   readArchiveState,
+  readPartnerIds,
   readScopeOf,
   readStoredFiles,
   type StoredFile,
@@ -95,6 +96,22 @@ export async function copyStagedQuotes(tx: Transaction, environment: Environment
   await copyRows(tx, environment, files, { writeIds: (take) => copyOut(tx, STAGED_IDS, take) });
   await keepOnlyMoved(tx);
   return state;
+}
+
+/**
+ * Makes sure that a transaction has the archived rows of the quotes that have a row with this id, whoever sold them. The
+ * work is repeated if there is an archive, because only its files tell.
+ */
+export async function needQuotes(tx: Transaction, id: string): Promise<void> {
+  const name = `quotes of ${id}`;
+  if (COPIED.get(tx)?.some(({ file }) => file === name) || (await readStoredFiles(tx, {})).length === 0) return;
+  throw new Elsewhere(async (next, environment) => {
+    const files = await readStoredFiles(next, {});
+    const ids = (await readPartnerIds(next)).map((partner) => `${partner}\t${id}\n`).join('');
+    await copyRows(next, environment, files, { writeIds: (take) => take(Buffer.from(ids)) });
+    await keepOnlyMoved(next);
+    COPIED.set(next, [...(COPIED.get(next) ?? []), { file: name, partnerIds: [] }]);
+  });
 }
 
 async function copyRows(

@@ -5,6 +5,11 @@ import { defineAnswer } from './definition.ts';
 export const QUOTES = {
   quote_unknown: defineAnswer<{ quote_id: string }>(404, (f) => `No such quote: ${f.quote_id}. Check the id.`),
   requote_unknown: defineAnswer<{ requote_id: string }>(404, (f) => `No such requote: ${f.requote_id}. Check the id.`),
+  events_archived: defineAnswer<{ after: number }>(
+    410,
+    (f) =>
+      `Events up to ${f.after} belong to old months and are not available any more. Read on with after=${f.after}.`,
+  ),
   invoice_unknown: defineAnswer<{ number: string }>(
     404,
     (f) => `You have no document ${f.number}. Check the number, or see GET /api/v1/invoices.`,

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';
 import { Amount } from '../money.ts';
 import { instant } from '../quotes/accept.ts';
@@ -53,6 +54,7 @@ export interface EventFilter {
   readonly limit: number;
 }
 
+/** Refusal: events_archived. */
 export async function readPartnerEvents(tx: Transaction, filter: EventFilter): Promise<PartnerEvent[]> {
   const page = await readEventPage(tx, { ...filter, type: filter.type ?? null });
   const entries = page.filter(({ entry_id: id }) => id !== null);
@@ -66,6 +68,8 @@ export async function readPartnerEvents(tx: Transaction, filter: EventFilter): P
       rowsById.set(row.entry_id, row);
     }
   }
+  const away = page.filter(({ entry_id: id }) => id !== null && !rowsById.has(id)).at(-1);
+  if (away !== undefined) throw refuse('events_archived', { after: away.position });
   if (facts.length > 0) for (const fact of await readEventFacts(tx, facts)) factsById.set(fact.log_no, fact);
   return page.map((each) => eventOf(filter.partnerId, each, rowsById, factsById));
 }

@@ -99,7 +99,7 @@ export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<
 /** The rows of earlier months that a closed month bills, by partner, month and currency. */
 export async function readLateRows(
   tx: Transaction,
-  { month, previous }: Pick<CloseReport, 'month' | 'previous'>,
+  { month }: Pick<CloseReport, 'month'>,
 ): Promise<CloseReport['late']> {
   return (await readLate(tx, month)).map((row) => ({
     ...row,

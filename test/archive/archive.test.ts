@@ -7,7 +7,6 @@ import { invoiceRerun } from '../../src/actions/invoice/rerun.ts';
 import { previewAction, runAction } from '../../src/actions/run.ts';
 import { needRows, needRowsOf } from '../../src/archive/rows.ts';
 import { type ExportFormat, type ExportKind, exportPack } from '../../src/audit/export.ts';
-import { firstSettings } from '../../src/config/first-settings.ts';
 import { query } from '../../src/database/transaction.ts';
 import { readDocumentRows } from '../../src/delivery/documents.sql.ts';
 import { streamRowsCsv } from '../../src/delivery/rows.ts';
@@ -17,31 +16,12 @@ import { readBalances } from '../../src/reports/balances.sql.ts';
 import { readCloseReport } from '../../src/reports/close.ts';
 import { readCoverage } from '../../src/reports/coverage.ts';
 import { refusalOf } from '../close/refusal.ts';
-import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
-
-const MONTHS = ['2026-01', '2026-02', '2026-03', '2026-04', '2026-05', '2026-06'] as Month[];
+import { quote, reversal, type World } from '../support/world.ts';
+import { worldOfOldMonths } from './archived-world.ts';
 
 let world: World;
 beforeAll(async () => {
-  world = await openWorld();
-  const settings = { ...firstSettings('sandbox'), allow_empty: true as const, archive: { cold: { parquet: 'cold' } } };
-  writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
-  world.at('2026-01-02T12:00:00Z');
-  await world.partners([partner(), partner({ partner_id: 'p-2', name: 'Brightside' })]);
-  for (const [at, month] of MONTHS.entries()) {
-    world.at(`${month}-25T12:00:00Z`);
-    const id = (name: string) => `${name}-${month}`;
-    await world.rows([
-      quote({ quote_id: id('q-a'), accepted_at: `${month}-10T12:00:00Z`, order_reference: 'ord "1"\\2' }),
-      quote({ quote_id: id('q-b'), accepted_at: `${month}-11T12:00:00Z` }),
-      quote({ quote_id: id('q-c'), partner_id: 'p-2', accepted_at: `${month}-12T12:00:00Z` }),
-      ...(at === 0 ? [] : [quote({ quote_id: id('late'), accepted_at: `${MONTHS[at - 1]}-20T12:00:00Z` })]),
-    ]);
-    world.at(`${MONTHS[at + 1] ?? '2026-07'}-02T12:00:00Z`);
-    await world.close();
-  }
-  world.at('2026-07-20T12:00:00Z');
-  await world.closeBooks(...MONTHS.slice(0, 5));
+  world = await worldOfOldMonths();
 });
 afterAll(() => world.end());
 

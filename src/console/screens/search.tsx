@@ -2,9 +2,12 @@
  * The global search. A document number opens the document. Other text lists partners, amounts, payment references and
  * rows of a quote or of an order.
  */
+
 import { SOUGHT_AMOUNT } from '../../actions/fields.ts';
+import { needQuotes } from '../../archive/rows.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { rowKindName } from '../../documents/present.ts';
+import { IDENTIFIER } from '../../partners/file.ts';
 import type { Scope } from '../../people/scope.ts';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
@@ -48,12 +51,14 @@ export async function readSearch(
   const documents = await readFoundDocuments(tx, seen);
   const exact = documents.find((each) => each.exact)?.number ?? null;
   if (exact !== null) return { q, ...NOTHING, exact };
+  const rows = await readFoundRows(tx, seen);
+  if (rows.length === 0 && IDENTIFIER.test(q)) await needQuotes(tx, q);
   return {
     ...{ q, exact, documents },
     partners: await readFoundPartners(tx, seen),
     payments: await readFoundPayments(tx, seen),
     lines: await readFoundLines(tx, seen),
-    rows: await readFoundRows(tx, seen),
+    rows: rows.length > 0 ? rows : await readFoundRows(tx, seen),
   };
 }
 
