@@ -26,16 +26,21 @@ BEGIN ATOMIC
       IS DISTINCT FROM (p.entries, p.spot_price, p.partner_cut, p.invoice_amount));
 END;
 
-CREATE FUNCTION refuse_differing_month() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION refuse_month(of_month text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION 'the rows of % are not those that its close counted, or not those that left', coalesce(NEW.month, OLD.month)
+  RAISE EXCEPTION 'the rows of % are not those that its close counted, or not those that left', of_month
     USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'archived_month_is_whole';
 END
 $$;
-CREATE TRIGGER archived_month_is_whole AFTER INSERT ON archived_months
-  FOR EACH ROW WHEN (month_differs(NEW.month)) EXECUTE FUNCTION refuse_differing_month();
+
+CREATE FUNCTION refuse_differing_return() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM refuse_month(OLD.month);
+  RETURN NULL;
+END
+$$;
 CREATE TRIGGER returned_month_is_whole BEFORE DELETE ON archived_months
-  FOR EACH ROW WHEN (rows_digest(OLD.month) <> OLD.digest) EXECUTE FUNCTION refuse_differing_month();
+  FOR EACH ROW WHEN (rows_digest(OLD.month) <> OLD.digest) EXECUTE FUNCTION refuse_differing_return();
 
 -- The quotes whose rows stay, although their months are archived: those with a row in a month that is not archived, of a
 -- connected account, with a reversal, or quoted through the API; those that the terms let be reversed on a day; those with a row that
@@ -67,6 +72,8 @@ END;
 CREATE FUNCTION archive_month(of_month text, into_store text, files json, on_day date, at timestamptz, event bigint)
 RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
+  SELECT refuse_month(of_month)
+  WHERE month_differs(of_month) AND NOT EXISTS (SELECT FROM archived_months a WHERE a.month = of_month);
   INSERT INTO archived_months (month, store, entries, first_no, last_no, digest, archived_at, event_id)
   SELECT of_month, into_store, m.entries, r.first_no, r.last_no, rows_digest(of_month), at, event
   FROM closed_months m CROSS JOIN LATERAL (

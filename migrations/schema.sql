@@ -1,4 +1,4 @@
--- Facts: SHA-256 1007cf468499286513c550e49a06b34b47ae64dc751a0548c0c2bd9964832e5f, without the role reckoner_app 1381330c52df8b35c08727da468bd0b32b302c84f92e6b30743213ff3705ee07
+-- Facts: SHA-256 e0a89c17b56890297e6459972bbffab88bd42be45abc475d5174c5a3e7c22cd3, without the role reckoner_app 7a6db7bb6b6f2f8acb9ec45f47f5f539b6e5df1a159dc251f07e27831abf8a26
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

@@ -54,8 +54,9 @@ export async function needRows(tx: Transaction, scope: RowScope): Promise<void> 
 export const needRowsOf = async (tx: Transaction, documentIds: readonly number[]): Promise<void> =>
   needRows(tx, await readScopeOf(tx, documentIds));
 
-/** Gives a transaction that cannot be repeated all archived rows. Later transactions of its session do not have them. */
+/** Gives all archived rows to a transaction that cannot be repeated. */
 export async function haveRows(tx: Transaction, environment: Environment): Promise<void> {
+  if ((await readStoredFiles(tx, {})).length === 0) return;
   await openArchive(tx);
   await copyArchived(tx, environment, {});
 }

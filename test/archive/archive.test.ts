@@ -83,6 +83,21 @@ describe('a month', () => {
     expect(await answers()).toEqual(before);
   });
 
+  test('is previewed without a file or an event', async () => {
+    const events = () => world.sql('SELECT count(*) FROM audit_events');
+    const before = await events();
+    const shown = await previewAction(context(), monthUnarchive, { month: '2026-01' as Month });
+    expect(shown.report.text).toContain('2026-01 is in the database again, with 3 rows');
+    await unarchive('2026-01');
+    const files = readdirSync(folder());
+    const again = await previewAction(context(), monthArchive, { month: '2026-01' as Month, store: 'cold' });
+    expect(again.report.text).toBe("2026-01 has 3 rows: 3 would leave the database for 'cold', 0 stay.");
+    expect(await events()).not.toEqual(before);
+    expect(readdirSync(folder())).toEqual(files);
+    expect(await world.sql(`SELECT FROM archived_months WHERE month = '2026-01'`)).toEqual([]);
+    await archive('2026-01');
+  });
+
   test('comes back as it was', async () => {
     for (const month of ['2026-01', '2026-02', '2026-03']) await unarchive(month);
     const whole = await allRows();

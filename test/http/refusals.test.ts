@@ -4,7 +4,11 @@ import { createHmac } from 'node:crypto';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { monthArchive } from '../../src/actions/archive.ts';
+import { runAction } from '../../src/actions/run.ts';
 import { CALL_REFUSAL_CODES, type CallRefusalCode, httpStatusOf } from '../../src/errors/refusals.ts';
+import type { Month } from '../../src/month.ts';
+import { worldOfOldMonths } from '../archive/archived-world.ts';
 import { LEDGER_LOCK } from '../support/locks.ts';
 import { type Answer, ask, type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import {
@@ -188,6 +192,22 @@ const CASES: Record<
           const answered = five.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []));
           return answered.find(({ body }) => body['code'] === 'rows_busy') as Answer;
         });
+      } finally {
+        await there.end();
+        await own.end();
+      }
+    },
+  },
+  events_archived: {
+    when: 'a partner reads events of rows that are archived',
+    run: async () => {
+      const own = await worldOfOldMonths();
+      const there = await serveWorld(own, { patience: 1 });
+      try {
+        const theirs = await there.caller('p-1');
+        await theirs.get('/api/v1/events');
+        await runAction({ ...own }, monthArchive, { month: '2026-01' as Month, store: 'cold' });
+        return await theirs.get('/api/v1/events');
       } finally {
         await there.end();
         await own.end();
