@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { monthArchive, monthUnarchive } from '../../src/actions/archive.ts';
 import { invoiceRerun } from '../../src/actions/invoice/rerun.ts';
 import { previewAction, runAction } from '../../src/actions/run.ts';
+import { withDuckDb } from '../../src/archive/parquet.ts';
 import { needRows, needRowsOf } from '../../src/archive/rows.ts';
 import { type ExportFormat, type ExportKind, exportPack } from '../../src/audit/export.ts';
 import { query } from '../../src/database/transaction.ts';
@@ -16,6 +17,7 @@ import { readBalances } from '../../src/reports/balances.sql.ts';
 import { readCloseReport } from '../../src/reports/close.ts';
 import { readCoverage } from '../../src/reports/coverage.ts';
 import { refusalOf } from '../close/refusal.ts';
+import { ROOT } from '../support/modules.ts';
 import { quote, reversal, type World } from '../support/world.ts';
 import { worldOfOldMonths } from './archived-world.ts';
 
@@ -153,6 +155,26 @@ describe('while a month is archived', () => {
     const twice = await world.rows([reversal(of, { reversal_id: 'rv-twice', accepted_at: '2026-07-19T13:00:00Z' })]);
     expect(twice.errors).toMatchObject([{ code: expect.stringContaining('') as string }]);
     expect(await differences()).toEqual([]);
+  });
+
+  test('an auditor gets the totals and the root of a partner with DuckDB alone', async () => {
+    const page = readFileSync(join(ROOT, 'docs', 'log-by-hand.md'), 'utf8');
+    const [, sql = ''] = /```sql\n(WITH RECURSIVE own[^`]*)```/.exec(page) ?? [];
+    const found = await withDuckDb(async (connection) =>
+      (await connection.runAndReadAll(sql.replace('2026-01-*', join(folder(), '2026-01-*')))).getRows(),
+    );
+    const stated = await world.sql(
+      `SELECT entries, spot_price, invoice_amount, root FROM month_partners WHERE month = '2026-01' AND partner_id = 'p-1'`,
+    );
+    expect(
+      found.map(([entries, spot, invoice, root]) => [Number(entries), Number(spot), Number(invoice), root]),
+    ).toEqual(
+      stated.map((each) =>
+        [each['entries'], each['spot_price'], each['invoice_amount'], each['root']].map((value, at) =>
+          at === 3 ? value : Number(value),
+        ),
+      ),
+    );
   });
 
   const file = () => join(folder(), '2026-01-0001.parquet');
