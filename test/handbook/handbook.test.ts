@@ -317,10 +317,9 @@ for (const people of ['several', 'one'] as const) {
       machine.write('srv/edits/2.json', JSON.stringify(APPROVALS));
       machine.write('srv/files/partners.json', JSON.stringify([partner({ partner_id: 'p-harbour-lights' })]));
       machine.write('srv/files/rows.csv', CSV);
-      const packed = execFileSync(tool('npm'), ['pack', '--silent', '--pack-destination', machine.folder], {
-        cwd: ROOT,
-        encoding: 'utf8',
-      }).trim();
+      // Without its scripts, which would build dist/ anew.
+      const pack = ['pack', '--ignore-scripts', '--silent', '--pack-destination', machine.folder];
+      const packed = execFileSync(tool('npm'), pack, { cwd: ROOT, encoding: 'utf8' }).trim();
       cpSync(join(machine.folder, packed), machine.path('root', packed));
     }, 300_000);
     afterAll(() => machine.end());
