@@ -353,7 +353,7 @@ test('no test builds dist/ while others run it: it is built before the tests, an
   const packs = named(/= \[\s*'pack',[^\]]*/g);
   expect(packs.length).toBeGreaterThan(0);
   expect(packs.filter((each) => !each.includes("'--ignore-scripts'"))).toEqual([]);
-  expect(named(/'run',[^\]]*'build'|'prepack'|tsconfig\.build/g)).toEqual([]);
+  expect(named(/'run',[^\]]*'build'|tsconfig\.build/g)).toEqual([]);
 });
 
 describe('size', () => {
