@@ -123,6 +123,8 @@ export async function writeWhole(
     }
   } catch (error) {
     await draft.discard().catch(() => {}); // The first error is the one to report.
+    // The error of a full disk does not name the file.
+    if (isSystemError(error) && error.path === undefined) error.message += ` '${target}'`;
     throw error;
   }
   await draft[publish]();

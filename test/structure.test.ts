@@ -341,6 +341,21 @@ test('a test runs no program of others but by way of tools.ts, which skips it wh
   expect(named.filter((program) => ![...UNIX, 'npm'].includes(program))).toEqual([]);
 });
 
+// A program that loads a module while the compiler writes it ends with 1 and a SyntaxError, rarely.
+test('no test builds dist/ while others run it: it is built before the tests, and packed as it is', () => {
+  const files = readdirSync(join(ROOT, 'test'), { recursive: true, encoding: 'utf8' }).filter(
+    (name) => name.endsWith('.ts') && name !== 'support/build.ts',
+  );
+  const named = (pattern: RegExp) =>
+    files.flatMap((name) =>
+      [...readFileSync(join(ROOT, 'test', name), 'utf8').matchAll(pattern)].map(([text]) => text),
+    );
+  const packs = named(/= \[\s*'pack',[^\]]*/g);
+  expect(packs.length).toBeGreaterThan(0);
+  expect(packs.filter((each) => !each.includes("'--ignore-scripts'"))).toEqual([]);
+  expect(named(/'run',[^\]]*'build'|tsconfig\.build/g)).toEqual([]);
+});
+
 describe('size', () => {
   test(`a file has at most ${MOST_FILE_LINES} lines`, () => {
     const long = SOURCES.filter(({ lines }) => lines.length > MOST_FILE_LINES);

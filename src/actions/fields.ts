@@ -206,12 +206,12 @@ export const inputInWords = (fields: z.ZodObject, input: unknown): string[] =>
 export const fileText = (name: string, bytes: Uint8Array): string =>
   `${encodeURIComponent(name)},${Buffer.from(bytes).toString('base64')}`;
 
-/** Decodes a form value made by `fileText`. Returns undefined for other text. */
-export function fileOfText(text: string): { name: string; bytes: Buffer } | undefined {
+/** Splits a form value made by `fileText`. Returns undefined for other text. */
+export function fileOfText(text: string): { name: string; base64: string } | undefined {
   const comma = text.indexOf(',');
   if (comma < 1 || !/^[\w%.!~*'()-]+$/.test(text.slice(0, comma))) return undefined;
   try {
-    return { name: decodeURIComponent(text.slice(0, comma)), bytes: Buffer.from(text.slice(comma + 1), 'base64') };
+    return { name: decodeURIComponent(text.slice(0, comma)), base64: text.slice(comma + 1) };
   } catch {
     return undefined;
   }
@@ -222,7 +222,10 @@ export function fileOfText(text: string): { name: string; bytes: Buffer } | unde
  */
 export const READ: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = {
   whole: (value) => (/^\d{1,15}$/.test(value) ? Number(value) : value),
-  file: (value) => fileOfText(value) ?? value,
+  file: (value) => {
+    const file = fileOfText(value);
+    return file === undefined ? value : { name: file.name, bytes: Buffer.from(file.base64, 'base64') };
+  },
 };
 
 /** Converts a form's values to an input. Empty values are left out. Flags, numbers and files are parsed. */

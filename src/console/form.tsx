@@ -1,4 +1,5 @@
 /** Forms that change something. Each form carries the token of the user's session. */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ComponentChildren } from 'preact';
 import { fileText } from '../actions/fields.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -53,7 +54,8 @@ export const LARGEST_UPLOAD = 6 * 1024 * 1024;
 
 /**
  * Returns the values of a form with files, or undefined if the body is not such a form. A field without a file is left
- * out. Refusal: body_too_large.
+ * out. Each copy of the files is made in a turn of its own, so that other requests do not wait for all of them. Refusal:
+ * body_too_large.
  */
 export async function uploadOf(body: unknown, type: string | undefined): Promise<URLSearchParams | undefined> {
   if (!/^multipart\/form-data\b/i.test(type ?? '') || !(body instanceof Buffer)) return undefined;
@@ -64,6 +66,7 @@ export async function uploadOf(body: unknown, type: string | undefined): Promise
       headers: { 'content-type': type ?? '' },
     }).formData();
     for (const [name, value] of sent) {
+      await nextTurn();
       if (typeof value === 'string') form.append(name, value);
       else if (value.size > 0) {
         size += value.size;
@@ -74,6 +77,7 @@ export async function uploadOf(body: unknown, type: string | undefined): Promise
     return undefined;
   }
   if (size > LARGEST_FILES) throw refuse('body_too_large', { limit: LARGEST_FILES });
+  await nextTurn();
   refuseNul([...form]);
   return form;
 }

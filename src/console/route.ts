@@ -3,6 +3,7 @@
  * and scope are checked before a page is read. Refusals: session_missing, role_needed, form_refused, rate_limited.
  */
 
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
 import type { ActionContext } from '../actions/action.ts';
 import { readCheckedSettings } from '../actions/rules.ts';
@@ -179,6 +180,7 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       refuseForeignForm(secretOf(request, visit.place), fields?.get('form_token') ?? undefined);
       refuseWithoutProof(access, visit);
       const answer = await work(visit, fields as Fields);
+      if (upload) await nextTurn();
       if ('to' in answer) return reply.redirect(answer.to, 303);
       return sendScreen(reply, visit.reader, answer.screen, answer.status);
     });
@@ -336,8 +338,12 @@ function queryOf({ query }: FastifyRequest): Record<string, string> {
   return Object.fromEntries(given) as Record<string, string>;
 }
 
+/** A page may carry files of 4 MB. As bytes, it is encoded once. */
 const sendScreen = (reply: FastifyReply, reader: PageUser, screen: Screen, status = 200): FastifyReply =>
-  reply.code(status).type('text/html; charset=utf-8').send(page(reader, screen));
+  reply
+    .code(status)
+    .type('text/html; charset=utf-8')
+    .send(Buffer.from(page(reader, screen)));
 
 const IN_OUR_FRAME = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'self'",

@@ -13,6 +13,7 @@ import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Look } from '../database/session.ts';
 import { type Transaction, transactionOn } from '../database/transaction.ts';
+import { Refusal } from '../errors/refusals.ts';
 import { isSystemError, makeFolder, unless, writeWhole } from '../files.ts';
 import { pauseLedger } from '../people/pauses.ts';
 import { actingByItself } from '../people/users.ts';
@@ -34,7 +35,10 @@ export function lookingFrom(context: { readonly environment: Environment; readon
       const reason = await whyPaused(tx, present, seen);
       if (reason !== undefined) {
         const actor = await actingByItself(tx, 'command');
-        await pauseLedger(tx, { ...context, actor }, { reason, stateOf: present.state_of });
+        await pauseLedger(tx, { ...context, actor }, { reason, stateOf: present.state_of }).catch((error: unknown) => {
+          // Another connection has just paused it.
+          if (!(error instanceof Refusal && error.code === 'already_paused')) throw error;
+        });
         return;
       }
       if (!present.known || seen === undefined) await insertServer(tx);

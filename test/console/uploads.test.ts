@@ -4,8 +4,10 @@ import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Credentials } from '../../src/partners/clients.ts';
 import { ADMINISTRATOR, alertOf, Browser, invite } from '../support/console.ts';
-import { compiled } from '../support/program.ts';
+import { command, compiled } from '../support/program.ts';
+import { type Caller, callerWith, PRICED } from '../support/service.ts';
 import { openWorld, partner, type World } from '../support/world.ts';
 
 /** Below what MemoryMax of jobs/systemd leaves. */
@@ -13,20 +15,29 @@ const HEAP = '--max-old-space-size=768';
 const FINANCE = 'fay@issuer.example';
 /** Finance of one partner, who may import no partner. */
 const NARROW = 'nfin@issuer.example';
-/** Beside what a harmless upload of that size costs on this machine now. Each of these stopped the server for longer. */
+/**
+ * The longest that the event loop may work without a pause, in CPU time, which other programs on this machine do not
+ * lengthen. Each of these files stopped the server for seconds.
+ */
+const LONGEST_TURN_MS = 50;
+/** By the clock, which they do: beside what a harmless upload of that size costs on this machine now. */
 const LONGEST_MS = 1000;
 const TIMES_HARMLESS = 3;
 
 let world: World;
 let server: ChildProcess | undefined;
 let url: string;
+let caller: Caller;
+let turns: string;
 const browsers = new Map<string, Browser>();
 
 beforeAll(async () => {
   world = await openWorld();
+  // The server has the clock of this machine, and the links are new.
+  world.at(new Date().toISOString());
   const connected = { arrangement: 'connected_account', connected_account_id: 'acct_1' } as const;
   const split = { merchant_of_record: 'platform', split: 'real_time', connected_account_type: 'standard' } as const;
-  await world.partners([partner(), partner({ partner_id: 'p-2', ...connected, ...split })]);
+  await world.partners([partner(PRICED), partner({ partner_id: 'p-2', ...connected, ...split })]);
   const settings = join(world.home, 'settings.json');
   const columns = { date: 'date', amount: 'amount', text: ['text'] };
   const changed = { public_url: 'http://127.0.0.1', bank_csv: { plain: { columns, account: 'DE1', currency: 'EUR' } } };
@@ -36,12 +47,12 @@ beforeAll(async () => {
     [FINANCE]: await invite(world, FINANCE, { roles: ['finance'] }),
     [NARROW]: await invite(world, NARROW, { roles: ['finance'], partnerId: 'p-1' }),
   };
-  const child = spawn(process.execPath, [compiled('src/cli/reckoner.js'), '--json', 'serve', '--port', '0'], {
-    env: {
-      ...{ ...process.env, RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, NODE_OPTIONS: HEAP },
-      // The links are new.
-      RECKONER_NOW: world.environment.now().toISO(),
-    },
+  turns = join(world.home, 'turns');
+  const env = { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl };
+  const measured = ['--import', join(import.meta.dirname, '../support/longest-turn.mjs')];
+  const program = [...measured, compiled('src/cli/reckoner.js'), '--json', 'serve', '--port', '0'];
+  const child = spawn(process.execPath, program, {
+    env: { ...process.env, ...env, NODE_OPTIONS: HEAP, RECKONER_TURNS: turns },
   });
   server = child;
   const [said] = (await once(child.stdout, 'data')) as [Buffer];
@@ -52,54 +63,76 @@ beforeAll(async () => {
     expect((await browser.get('/console/account')).status).toBe(200);
     browsers.set(login, browser);
   }
+  const client = await command(['--json', '--by', ADMINISTRATOR, 'client', 'create', 'p-1'], { env });
+  caller = await callerWith(url, client.json() as Credentials);
 });
 afterAll(async () => {
   server?.kill('SIGKILL');
   await world.end();
 });
 
-/** Does the work, and gives the longest that anybody waited for /healthz meanwhile. */
-async function longestWait(work: () => Promise<void>): Promise<number> {
-  let longest = 0;
+interface Waits {
+  /** The longest that anybody waited for /healthz. */
+  readonly health: number;
+  /** How long each acceptance took. */
+  readonly acceptances: readonly number[];
+}
+
+/** Does the work. Meanwhile partners' customers accept, and a probe asks for the health: nobody is refused. */
+async function beside(work: () => Promise<void>): Promise<Waits> {
+  let health = 0;
+  const acceptances: number[] = [];
   let isDone = false;
-  const asking = (async () => {
+  const timed = async (ask: () => Promise<{ readonly status: number }>) => {
+    const began = performance.now();
+    expect((await ask()).status).toBe(200);
+    return performance.now() - began;
+  };
+  const untilDone = async (step: () => Promise<void>) => {
     while (!isDone) {
-      const began = performance.now();
-      expect((await fetch(`${url}/healthz`)).status).toBe(200);
-      longest = Math.max(longest, performance.now() - began);
+      await step();
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
-  })();
+  };
+  const asking = untilDone(async () => {
+    health = Math.max(health, await timed(() => fetch(`${url}/healthz`)));
+  });
+  const accepting = untilDone(async () => {
+    const made = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' });
+    expect(made.status).toBe(201);
+    acceptances.push(await timed(() => caller.get(`/api/v1/quote/${made.body['quote_id']}/accept`)));
+  });
   await work().finally(() => {
     isDone = true;
   });
-  await asking;
-  return longest;
+  await Promise.all([asking, accepting]);
+  return { health, acceptances };
 }
 
-/**
- * The longest delay of the server's event loop while the work is done, by its own metric, which starts anew with each
- * reading. A reading less than a second old is given again.
- */
-async function longestDelay(work: () => Promise<void>): Promise<number> {
-  const read = async () => {
-    await new Promise((resolve) => setTimeout(resolve, 1100));
-    const text = await (await fetch(`${url}/metrics`)).text();
-    return 1000 * Number(/^nodejs_eventloop_lag_max_seconds (\S+)$/m.exec(text)?.[1]);
+/** The longest turn of the server's event loop while the work is done, in milliseconds of CPU time. */
+async function longestTurn(work: () => Promise<void>): Promise<number> {
+  const read = async (): Promise<number> => {
+    writeFileSync(turns, '');
+    server?.kill('SIGUSR2');
+    await expect.poll(() => readFileSync(turns, 'utf8'), { interval: 5 }).not.toBe('');
+    return Number(readFileSync(turns, 'utf8'));
   };
   await read();
   await work();
   return read();
 }
 
+const at = (share: number, sorted: readonly number[]) => Math.round(sorted[Math.floor(share * sorted.length)] ?? 0);
+
 let harmless = 0;
 test('a harmless file of that size is refused', async () => {
   const browser = browsers.get(FINANCE) as Browser;
-  harmless = await longestWait(async () => {
+  const { health } = await beside(async () => {
     const file = new File(['x'.repeat(3_900_000)], 'a.dat');
     const page = await browser.upload('/console/actions/payment.import', { step: 'preview' }, { file });
     expect([page.status, alertOf(page)]).toEqual([422, expect.stringContaining('Cannot recognize the format')]);
   });
+  harmless = health;
 });
 
 const EMPTY_ITEMS = `[${'{},'.repeat(1_200_000)}{}]`;
@@ -124,7 +157,7 @@ test.each([
   { timeout: 120_000 },
   async (_, login, action, fields, field, name, text) => {
     const browser = browsers.get(login) as Browser;
-    let wait = 0;
+    let waits: Waits | undefined;
     const upload = async () => {
       const file = new File([text], name);
       const page = await browser.upload(
@@ -138,12 +171,21 @@ test.each([
       if (login === NARROW) expect(alertOf(page)).toContain('role');
       expect(page.text.length).toBeLessThan(8 * 1024 * 1024);
     };
-    const delay = await longestDelay(async () => {
-      wait = await longestWait(upload);
-    });
-    console.info(`${name} ${action}: the event loop was delayed by at most ${Math.round(delay)} ms`);
-    expect(delay).toBeLessThan(LONGEST_MS);
-    expect(wait).toBeLessThan(LONGEST_MS + TIMES_HARMLESS * harmless);
+    let turn = LONGEST_TURN_MS;
+    // A garbage collection may fall into a turn, but not into the longest one each time.
+    for (let tries = 0; tries < 3 && turn >= LONGEST_TURN_MS; tries += 1) {
+      turn = await longestTurn(async () => {
+        waits = await beside(upload);
+      });
+    }
+    const { health, acceptances } = waits as Waits;
+    const sorted = acceptances.toSorted((one, other) => one - other);
+    console.info(
+      `${name} ${action}: longest turn ${Math.round(turn)} ms of CPU time; ${sorted.length} acceptances, ` +
+        `p50 ${at(0.5, sorted)} ms, p99 ${at(0.99, sorted)} ms`,
+    );
+    expect(turn).toBeLessThan(LONGEST_TURN_MS);
+    expect(Math.max(health, ...sorted)).toBeLessThan(LONGEST_MS + TIMES_HARMLESS * harmless);
     expect(server?.exitCode).toBeNull();
   },
 );

@@ -2,12 +2,10 @@
  * Every block of docs/operations.md, run in its order on an empty machine: first by several people, who approve, and then
  * by one person alone. What a block cannot do here is changed or left out below, each time with a reason.
  */
-import { execFileSync } from 'node:child_process';
-import { cpSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { ROOT } from '../support/modules.ts';
-import { tool } from '../support/tools.ts';
 import { partner } from '../support/world.ts';
 import { type Done, Machine } from './machine.ts';
 
@@ -317,11 +315,7 @@ for (const people of ['several', 'one'] as const) {
       machine.write('srv/edits/2.json', JSON.stringify(APPROVALS));
       machine.write('srv/files/partners.json', JSON.stringify([partner({ partner_id: 'p-harbour-lights' })]));
       machine.write('srv/files/rows.csv', CSV);
-      const packed = execFileSync(tool('npm'), ['pack', '--silent', '--pack-destination', machine.folder], {
-        cwd: ROOT,
-        encoding: 'utf8',
-      }).trim();
-      cpSync(join(machine.folder, packed), machine.path('root', packed));
+      machine.pack();
     }, 300_000);
     afterAll(() => machine.end());
 
@@ -346,5 +340,29 @@ for (const people of ['several', 'one'] as const) {
         after?.(machine, done);
       });
     }
+
+    // There is no systemd as process 1, so `systemctl` and the units themselves do not run.
+    test.skipIf(people === 'one')(
+      'the files of Install, 5: systemd, cron and logrotate accept them as they are',
+      () => {
+        machine.expect(`
+        cp /opt/reckoner/app/jobs/systemd/* /etc/systemd/system/
+        cp /opt/reckoner/app/jobs/crontab /etc/cron.d/reckoner
+        cp /opt/reckoner/app/jobs/logrotate /etc/logrotate.d/reckoner`);
+        const verified = machine.expect(`
+        for unit in /opt/reckoner/app/jobs/systemd/*; do
+          name=$(basename "$unit")
+          echo "$name"
+          systemd-analyze verify "/etc/systemd/system/$(echo "$name" | sed s/@/@verify/)"
+        done`);
+        const units = verified.trim().split('\n');
+        expect(units.length).toBeGreaterThan(10);
+        // Anything else is a complaint.
+        expect(units.filter((line) => !/^reckoner-[\w@-]+\.(service|timer)$/.test(line))).toEqual([]);
+        expect(machine.expect('logrotate --debug /etc/logrotate.d/reckoner')).not.toMatch(/^error/m);
+        // cron's own check of a file is that it takes it: a wrong line is named in its log.
+        expect(machine.run('timeout 3 cron -f -L 15').output).not.toMatch(/bad|error/i);
+      },
+    );
   });
 }

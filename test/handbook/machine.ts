@@ -2,8 +2,8 @@
  * An empty machine: a root of Debian 13 of its own, without a network, with PostgreSQL 17 and a mail server that demand
  * TLS of a certificate authority of ours. `.ci/debian-13` installs the root, which each machine covers with a layer.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ROOT } from '../support/modules.ts';
@@ -97,6 +97,13 @@ export class Machine {
     const { status, output } = this.run(text);
     if (status !== 0) throw new Error(`exit ${status} of:\n${text}\n${output}`);
     return output;
+  }
+
+  /** Packs the program into /root. Without npm's scripts, which would build dist/ anew under other tests. */
+  pack(): void {
+    const arguments_ = ['pack', '--ignore-scripts', '--silent', '--pack-destination', this.folder];
+    const packed = execFileSync(tool('npm'), arguments_, { cwd: ROOT, encoding: 'utf8' }).trim();
+    cpSync(join(this.folder, packed), this.path('root', packed));
   }
 
   end(): void {

@@ -32,8 +32,8 @@ const reaches = (file: string, target: string): boolean => reachedFrom(file, 'te
 export const needsServer = (file: string): boolean => SERVERS.some((server) => reaches(file, server));
 export const runsProgram = (file: string): boolean => reaches(file, PROGRAM);
 export const runsTools = (file: string): boolean => reaches(file, TOOLS);
-/** Takes minutes in a sweep. */
-const LONG_SWEEPS: readonly string[] = ['test/audit/mutations/mutations.test.ts'];
+/** Takes minutes, in a sweep or always. */
+const LONG_SWEEPS: readonly string[] = ['test/audit/mutations/mutations.test.ts', 'test/handbook/containers.test.ts'];
 
 export const readsPdfs = (file: string): boolean => readFileSync(join(ROOT, file), 'utf8').includes(PDF_READER);
 

@@ -199,7 +199,7 @@ function Files({ field, values }: { field: Field; values: readonly string[] }) {
     const file = fileOfText(value);
     return file === undefined
       ? []
-      : [{ value, title: `${file.name}, ${groupThousands(String(file.bytes.length))} bytes` }];
+      : [{ value, title: `${file.name}, ${groupThousands(String(Buffer.byteLength(file.base64, 'base64')))} bytes` }];
   });
   return (
     <div class="field">
