@@ -55,6 +55,8 @@ const OWN_FIELDS_ONLY = { allowProtoPropertiesByDefault: false, allowProtoMethod
 export const templatesOf = ({ home }: Environment): EmailTemplates =>
   loadTemplates([join(home, 'templates', 'email'), join(packageRoot, 'templates', 'email')]);
 
+const STYLES = 'styles.css';
+
 /**
  * Reads the templates of several folders. If several folders have a file with the same name, the first folder's file is
  * used. Missing folders are skipped, because overriding is optional. An unusable template is refused only when an
@@ -63,7 +65,7 @@ export const templatesOf = ({ home }: Environment): EmailTemplates =>
 export function loadTemplates(folders: readonly string[]): EmailTemplates {
   const files = new Map<string, string>();
   for (const folder of folders) {
-    for (const name of overridesIn(folder).filter((each) => each.endsWith('.hbs'))) {
+    for (const name of overridesIn(folder).filter((each) => each.endsWith('.hbs') || each === STYLES)) {
       if (!files.has(name)) files.set(name, join(folder, name));
     }
   }
@@ -104,19 +106,23 @@ function compileChannel(
     strict: true,
   };
   const ending = `.${channel}.hbs`;
+  const styles = channel === 'html' ? stylesOf(pathOf(files, STYLES, folders)) : undefined;
+  const read = (path: string): string | Refusal => {
+    const source = readTemplate(path);
+    if (source instanceof Refusal || styles === undefined) return source;
+    return styles instanceof Refusal ? styles : withStyles(source, styles);
+  };
   for (const [name, path] of files) {
     if (name.startsWith('_') && name.endsWith(ending)) {
-      environment.registerPartial(name.slice(0, -ending.length), partial(path));
+      const source = read(path);
+      const partial = source instanceof Refusal ? refusing(source) : source;
+      environment.registerPartial(name.slice(0, -ending.length), partial);
     }
   }
   return new Map(
     NAMES.map((kind) => {
-      const name = `${kind}${ending}`;
-      const path = files.get(name);
-      if (path === undefined) {
-        throw refuse('file_unreadable', { file: name, reason: `is not in ${folders.join(', ')}` });
-      }
-      const source = readTemplate(path);
+      const path = pathOf(files, `${kind}${ending}`, folders);
+      const source = read(path);
       if (source instanceof Refusal) return [kind, refusing(source)];
       const render = environment.compile<object>(source, options);
       return [kind, (view: object) => used(path, () => render(view, OWN_FIELDS_ONLY))];
@@ -124,10 +130,10 @@ function compileChannel(
   );
 }
 
-/** A partial for Handlebars: its source or, if that is unusable, a function that refuses and names the file. */
-function partial(path: string): string | Handlebars.TemplateDelegate {
-  const source = readTemplate(path);
-  return source instanceof Refusal ? refusing(source) : source;
+function pathOf(files: ReadonlyMap<string, string>, name: string, folders: readonly string[]): string {
+  const path = files.get(name);
+  if (path === undefined) throw refuse('file_unreadable', { file: name, reason: `is not in ${folders.join(', ')}` });
+  return path;
 }
 
 const refusing = (refusal: Refusal) => (): never => {
@@ -137,11 +143,49 @@ const refusing = (refusal: Refusal) => (): never => {
 /**
  * A template's source, or why it cannot be used. A template is read once, so that one run does not mix two versions.
  */
-function readTemplate(path: string): string | Refusal {
-  try {
-    const source = readFileSync(path, 'utf8');
+const readTemplate = (path: string) =>
+  readOnce(path, (source) => {
     used(path, () => Handlebars.parse(source));
     return source;
+  });
+
+/** Declarations by property, for each tag (`p`) and class (`.muted`). */
+type Styles = ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+/** The rules of a style sheet whose selectors are single tags and classes. A later rule overrides an earlier one. */
+const stylesOf = (path: string) =>
+  readOnce(path, (text): Styles => {
+    const styles = new Map<string, Map<string, string>>();
+    for (const [, selectors = '', body = ''] of text.replace(/\/\*[\s\S]*?\*\//g, '').matchAll(/([^{}]+)\{([^{}]*)\}/g))
+      for (const selector of selectors.split(',').map((each) => each.trim()))
+        styles.set(selector, new Map([...(styles.get(selector) ?? []), ...declarationsIn(body)]));
+    return styles;
+  });
+
+const declarationsIn = (text: string): [string, string][] =>
+  text.split(';').flatMap((each) => {
+    const [, property, value] = /^\s*([^:]+?)\s*:\s*([\s\S]*?)\s*$/.exec(each) ?? [];
+    return property && value ? [[property, value.replaceAll('"', "'").replace(/,\s+/g, ',')]] : [];
+  });
+
+/**
+ * Copies the rules of the tag and the classes of each element into its style, because many mail programs ignore style
+ * sheets. The element's own style comes last.
+ */
+const withStyles = (html: string, styles: Styles): string =>
+  html.replace(/<(\w+)((?: [\w-]+="[^"]*")*)/g, (_, tag: string, attributes: string) => {
+    const attribute = (name: string) => new RegExp(` ${name}="([^"]*)"`).exec(attributes)?.[1] ?? '';
+    const classes = attribute('class').split(' ');
+    const rules = [tag, ...classes.map((each) => `.${each}`)].flatMap((each) => [...(styles.get(each) ?? [])]);
+    const style = new Map([...rules, ...declarationsIn(attribute('style'))]);
+    const written = [...style].map(([property, value]) => `${property}:${value}`).join(';');
+    return `<${tag}${attributes.replace(/ style="[^"]*"/, '')}${written === '' ? '' : ` style="${written}"`}`;
+  });
+
+/** What is read from a file, or why it cannot be used. */
+function readOnce<T>(path: string, read: (text: string) => T): T | Refusal {
+  try {
+    return read(readFileSync(path, 'utf8'));
   } catch (error) {
     return error instanceof Refusal ? error : refuse('file_unreadable', { file: path, reason: reasonOf(error) }, error);
   }
