@@ -1,6 +1,6 @@
 /**
- * The templates of e-mails. Each kind has a subject, a plain text and an HTML text, which contain words and layout but
- * no logic. Refusals: settings_invalid (an unusable template), file_unreadable.
+ * The templates of e-mails. Each kind has a subject, a plain text and an HTML text. Refusals: settings_invalid (an
+ * unusable template), file_unreadable.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,17 +16,14 @@ import { oneLine } from './text.ts';
 type Channel = 'subject' | 'txt' | 'html';
 const CHANNELS: readonly Channel[] = ['subject', 'txt', 'html'];
 
-/** The kinds of the outbox, and the two e-mails with a sign-in link, which bypass it. */
+/** The kinds of the outbox, and the two e-mails that bypass it. */
 type TemplateName = EmailKind | 'sign_in' | 'partner_sign_in';
 const NAMES: readonly TemplateName[] = [
   ...(['sign_in', 'partner_sign_in', 'invoice', 'credit_note', 'statement'] as const),
   ...OTHER_EMAIL_KINDS,
 ];
 
-/**
- * The fields that the templates of every kind may name, in addition to the kind's own fields. An unknown field is an
- * error.
- */
+/** Fields of every kind, in addition to its own. */
 export interface EmailView {
   readonly sandbox: boolean;
   readonly issuer: {
@@ -39,28 +36,24 @@ export interface EmailView {
 }
 
 export interface EmailTemplates {
-  /** Refuses if a template of this kind, or a part of it, cannot be used. */
+  /** Refuses if a template of this kind, or a part of it, is unusable. */
   render<View extends EmailView>(kind: TemplateName, view: View): EmailText;
 }
 
 type Render = (view: object) => string;
 
-/**
- * The defaults of Handlebars, set explicitly because Handlebars otherwise prints a warning when a template accesses
- * inherited properties.
- */
+/** The defaults, set explicitly because Handlebars otherwise warns when a template accesses inherited properties. */
 const OWN_FIELDS_ONLY = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
 
-/** The installation's own templates under RECKONER_HOME, then the shipped templates. */
+/** The installation's own templates, then the shipped ones. */
 export const templatesOf = ({ home }: Environment): EmailTemplates =>
   loadTemplates([join(home, 'templates', 'email'), join(packageRoot, 'templates', 'email')]);
 
 const STYLES = 'styles.css';
 
 /**
- * Reads the templates of several folders. If several folders have a file with the same name, the first folder's file is
- * used. Missing folders are skipped, because overriding is optional. An unusable template is refused only when an
- * e-mail needs it, so only e-mails of its kind are held.
+ * Reads the templates of several folders; of files with the same name, that of the first. An unusable template is
+ * refused only when an e-mail needs it, so only e-mails of its kind are held.
  */
 export function loadTemplates(folders: readonly string[]): EmailTemplates {
   const files = new Map<string, string>();
@@ -78,7 +71,7 @@ export function loadTemplates(folders: readonly string[]): EmailTemplates {
   return {
     render(kind, view) {
       const words = oneLine(rendered(kind, 'subject', { ...view, subject: '' }));
-      // The mark is set here and not in a template, so that no overriding template can make a test look like a bill.
+      // Not in a template, so that no overriding one can make a test look like a bill.
       const subject = view.sandbox ? `[SANDBOX] ${words}` : words;
       const named = { ...view, subject };
       return { subject, text: rendered(kind, 'txt', named), html: rendered(kind, 'html', named) };
@@ -86,21 +79,20 @@ export function loadTemplates(folders: readonly string[]): EmailTemplates {
   };
 }
 
-/** Compiles the templates of one channel with its partials, which are the files whose names begin with `_`. */
+/** Its partials are the files whose names begin with `_`. */
 function compileChannel(
   channel: Channel,
   files: ReadonlyMap<string, string>,
   folders: readonly string[],
 ): ReadonlyMap<TemplateName, Render> {
-  // Each channel has a separate environment, because Handlebars compiles a partial by the rules of the first template
-  // that includes it. A text must never use a partial that was compiled for HTML, and HTML must never use a partial
-  // that was compiled for text.
+  // Separate, because Handlebars compiles a partial by the rules of the first template that includes it. A text must
+  // never use one that was compiled for HTML, nor HTML one for text.
   const environment = Handlebars.create();
   for (const helper of ['log', 'lookup', 'with']) environment.unregisterHelper(helper);
   const options = {
-    // HTML is escaped. Subjects and plain texts are not escaped, because they are not markup.
+    // Subjects and plain texts are not markup.
     noEscape: channel !== 'html',
-    // Templates contain no logic: only the built-in if, each and unless are allowed, and no registered helpers.
+    // Only the built-in if, each and unless, and no registered helpers.
     knownHelpersOnly: true,
     // An unknown field is an error, not an empty space where an amount should be.
     strict: true,
@@ -140,9 +132,7 @@ const refusing = (refusal: Refusal) => (): never => {
   throw refusal;
 };
 
-/**
- * A template's source, or why it cannot be used. A template is read once, so that one run does not mix two versions.
- */
+/** Read once, so that one run does not mix two versions. */
 const readTemplate = (path: string) =>
   readOnce(path, (source) => {
     used(path, () => Handlebars.parse(source));
@@ -152,7 +142,7 @@ const readTemplate = (path: string) =>
 /** Declarations by property, for each tag (`p`) and class (`.muted`). */
 type Styles = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-/** The rules of a style sheet whose selectors are single tags and classes. A later rule overrides an earlier one. */
+/** Selectors are single tags and classes. A later rule overrides an earlier one. */
 const stylesOf = (path: string) =>
   readOnce(path, (text): Styles => {
     const styles = new Map<string, Map<string, string>>();
@@ -191,7 +181,7 @@ function readOnce<T>(path: string, read: (text: string) => T): T | Refusal {
   }
 }
 
-/** Reports a mistake in a template with the name of its file, or of the partial that contains the mistake. */
+/** With the name of the file, or of the partial that contains the mistake. */
 function used<T>(file: string, use: () => T): T {
   try {
     return use();
