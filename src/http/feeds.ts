@@ -1,4 +1,4 @@
-/** The calls with which a partner states the totals of its rows of a month, and learns whether the ledger agrees. */
+/** The calls with which a partner states the totals of its month, and learns whether the ledger agrees. */
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { readStatements } from '../close/stated.sql.ts';

@@ -14,15 +14,13 @@ export interface Operation<
   readonly path: string;
   readonly summary: string;
   readonly description: string;
-  /** `documented`: described in the service's documentation. `own`: added by Reckoner itself. */
+  /** By the service's documentation, or added by Reckoner. */
   readonly origin: 'documented' | 'own';
   readonly action: 'reads' | 'makes' | 'accepts';
   readonly partnerHeader: 'required' | 'checked';
   readonly params: Params;
   readonly body: Body;
-  /**
-   * This is set if the body is a text file, and is the largest size of the file in bytes. By default, the body is JSON.
-   */
+  /** For a text file, with its largest size. By default, the body is JSON. */
   readonly file?: { readonly type: 'text/csv'; readonly bytes: number };
   /** Other query parameters are refused. */
   readonly query: Query;

@@ -1,7 +1,4 @@
-/**
- * The operations of the API. The OpenAPI description and the reference page are generated from this file. `api.ts` has
- * the handlers.
- */
+/** The operations of the API, from which the OpenAPI description and the reference page are generated. */
 import { z } from 'zod';
 import { ExactNumber } from '../json.ts';
 import { identifier } from '../partners/file.ts';
@@ -25,7 +22,7 @@ import {
 } from './schemas.ts';
 import { readFile, sendFile } from './settlement-files.ts';
 
-/** The query parameters of a sequential split's plan (service.md 7.4.3). */
+/** For a sequential split's plan (service.md 7.4.3). */
 export const splitQuery = z.strictObject({
   operator_account: z
     .string()

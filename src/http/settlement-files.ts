@@ -1,5 +1,6 @@
 /**
- * The calls for settlement files. A partner whose account we cannot read reports which transfer belongs to which quote.
+ * The calls for settlement files, with which a partner whose account we cannot read reports which transfer belongs to
+ * which quote.
  */
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';

@@ -47,7 +47,7 @@ interface AccountsView {
   readonly months: readonly Month[];
   readonly health: Pick<AccountHealth, 'accounts' | 'stale'>;
   readonly names: ReadonlyMap<string, string>;
-  /** The accounts that belong only to partners in the user's scope. */
+  /** Those only of partners in the user's scope. */
   readonly owned: ReadonlySet<string>;
   readonly all: boolean;
   readonly after: number;
@@ -86,10 +86,7 @@ export async function readAccounts(
   };
 }
 
-/**
- * Limits the reconciliation to the user's partners. Items without a known partner, or on a shared account, require
- * access to all partners.
- */
+/** Items without a known partner, or on a shared account, require access to all partners. */
 function inScope(found: Reconciliation, scope: Scope, accounts: ReadonlySet<string>): AccountsReconciliation {
   if (scope === null) return found;
   const isOwn = ({ partner_id }: { partner_id: string | null }) => partner_id !== null && isInScope(scope, partner_id);
@@ -236,7 +233,7 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
     .toSorted((one, other) => Number(needsWork(other)) - Number(needsWork(one)) || other.age_days - one.age_days);
   const shown = listed.slice(after, after + PAGE);
   const question = { month, show: all ? 'all' : undefined };
-  // An action on an account of several partners requires a role for all of these partners.
+  // On an account of several partners, an action requires a role for all of them.
   const mayOf =
     ({ account }: ReconciliationException) =>
     (action: string, partnerId: string | null): boolean =>

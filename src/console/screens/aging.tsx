@@ -30,7 +30,7 @@ type Document = Aging['documents'][number];
 
 interface AgingView {
   readonly aging: Aging;
-  /** The filter for the documents listed. If the filter is null, no documents are listed. */
+  /** Null lists no documents. */
   readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: ListedAging } | null;
   readonly documents: readonly Document[];
   readonly after: string | null;
@@ -293,7 +293,7 @@ const DOCUMENT_COLUMNS: readonly Column<Document>[] = [
   },
 ];
 
-/** Shows why the aging total does not tie to the ledger. */
+/** Why the aging does not tie to the ledger. */
 const Differences = ({ aging: { tie, documents_differ } }: { aging: Aging }) => (
   <Card title="Differences" note="Do not rely on these figures; verify the ledger.">
     <ul class="ticks plain">
@@ -311,7 +311,7 @@ const Differences = ({ aging: { tie, documents_differ } }: { aging: Aging }) => 
   </Card>
 );
 
-/** A bar with each bucket's share. Rounding errors in the widths of the bar's parts do not matter. */
+/** Rounding errors in the widths do not matter. */
 function Shares({ total }: { total: Aging['totals'][number] }) {
   const open = Number(total.open);
   let at = 0;

@@ -37,7 +37,7 @@ type OwnReport = Pick<
 interface CloseReportView {
   readonly report: OwnReport | null;
   readonly totals: CloseReport['totals'] | null;
-  /** States whether documents add tax to the amounts. Users who see all partners also see the tax amount. */
+  /** Whether documents add tax; for users who see all partners, also how much. */
   readonly tax: string;
   readonly months: readonly Month[];
 }

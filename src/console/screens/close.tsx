@@ -31,13 +31,13 @@ interface OpenMonth {
 interface OpenMonthFacts {
   readonly feeds: Feeds;
   readonly ends_at: string;
-  /** Pending requests to close this month, or all months that are due. */
+  /** To close this month, or all that are due. */
   readonly requests: readonly WaitingApproval[];
-  /** The number of settings, variables and partner fields that production still lacks. The number is 0 in a sandbox. */
+  /** What production still lacks; 0 in a sandbox. */
   readonly missing: number;
 }
 
-/** Returns the month that closes next, the current month, and later months with rows. */
+/** The month that closes next, the current one, and later ones with rows. */
 async function readOpenMonths(tx: Transaction, { environment, settings }: Installation): Promise<OpenMonth[]> {
   const now = environment.now();
   const next = await readNextMonth(tx, now);
@@ -73,21 +73,18 @@ async function readExpected(
 interface CloseView {
   readonly closed: readonly ClosedMonth[];
   readonly earlier: Month | null;
-  /** True if the strip ends before the latest month, because an earlier month is selected. */
+  /** Whether the strip ends before the latest month. */
   readonly isEarlier: boolean;
   readonly open: readonly OpenMonth[];
   readonly shown: Month | null;
-  /** Null if the selected month is closed. */
+  /** Null if the month is closed. */
   readonly expected: OpenMonthFacts | null;
   readonly report: CloseFigures | null;
   readonly signOff: SignOff | null;
   readonly openBooks: readonly Month[];
 }
 
-/**
- * Reads the cockpit of a month. The default is the month that closes next. Returns undefined if the month has no
- * cockpit.
- */
+/** By default, of the month that closes next. Undefined if the month has no cockpit. */
 export async function readClose(
   tx: Transaction,
   context: Installation,
@@ -187,7 +184,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
   };
 }
 
-/** The totals by currency: our share, which is invoiced or, for connected accounts, routed by the processor. */
+/** Our share, which is invoiced or, for connected accounts, routed by the processor. */
 export const Totals = ({ totals }: { totals: ClosedMonth['totals'] }) => (
   <dl class="figures totals">
     {totals.map(({ currency, invoice_amount }) => (

@@ -1,6 +1,5 @@
 /**
- * Coverage, with a row for each partner and a column for each closed month. A cell shows documents, no activity or a
- * gap.
+ * Coverage: a row for each partner, a column for each closed month, and in each cell documents, no activity or a gap.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
@@ -36,7 +35,7 @@ interface CoverageView {
 
 const PATH = '/console/reports/coverage';
 const PAGE = 50;
-/** The months of a year, and the month before that year. More months would not fit on the page. */
+/** A year, and the month before it. More would not fit on the page. */
 const MONTHS_SHOWN = 13;
 
 export async function readCoverage(

@@ -1,11 +1,11 @@
-/** The change in each partner's billing from the previous month, largest change first. */
+/** Each partner's change in billing from the previous month, largest first. */
 import type { ComponentChildren } from 'preact';
 import type { CloseFigures } from '../../reports/close.ts';
 import { counted } from '../../text.ts';
 import { PARTNER } from '../columns.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 
-/** The maximum number of lines in a list of the cockpit. The list of changes has this limit for each currency. */
+/** Lines of a list in the cockpit; of the changes, for each currency. */
 export const LISTED = 100;
 
 export const More = ({ count, children }: { count: number; children: ComponentChildren }) =>
@@ -43,7 +43,7 @@ export function MonthChanges({ partners, linked, nothing, all }: ChangesProps) {
   );
 }
 
-/** The last column names the currency of the row's other amounts. */
+/** Names the currency of the row's other amounts. */
 const changeColumns = (linked: boolean): Column<CloseFigures['partners'][number]>[] => [
   {
     heading: PARTNER.heading,

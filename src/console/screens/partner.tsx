@@ -26,7 +26,7 @@ interface PartnerOverview {
   readonly partner: Partner;
   readonly as_of: string;
   readonly balances: readonly PartnerBalance[];
-  /** Lists open invoices by due date, and then open credit. */
+  /** Open invoices by due date, and then open credit. */
   readonly items: readonly OpenItem[];
   readonly unapplied: readonly UnappliedPayment[];
   readonly held: readonly HeldDocument[];

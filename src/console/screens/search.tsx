@@ -1,7 +1,4 @@
-/**
- * The global search. A document number opens the document. Other text lists partners, amounts, payment references and
- * rows of a quote or of an order.
- */
+/** The global search. A document number opens the document. Other text lists what has it. */
 import { SOUGHT_AMOUNT } from '../../actions/fields.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { rowKindName } from '../../documents/present.ts';
@@ -24,7 +21,7 @@ import {
 
 interface SearchView {
   readonly q: string | undefined;
-  /** The number of a document if it equals the searched text. */
+  /** If it equals the searched text. */
   readonly exact: string | null;
   readonly documents: readonly FoundDocument[];
   readonly partners: readonly FoundPartner[];

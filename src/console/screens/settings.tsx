@@ -1,4 +1,4 @@
-/** The current settings, read-only and without secrets. Administrators edit the settings in settings.json. */
+/** The current settings, read-only and without secrets. */
 import type { ComponentChildren } from 'preact';
 import { type Environment, isThisMachine } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -18,7 +18,7 @@ import { SettingsMenu } from './people.tsx';
 interface SettingsView {
   readonly settings: Settings;
   readonly environment: Environment['name'];
-  /** The mail server's address, without user name and password. */
+  /** Without user name and password. */
   readonly mailServer: string | null;
   readonly signsMail: boolean;
   readonly signsCheckpoints: boolean;
@@ -99,7 +99,7 @@ export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Sc
   };
 }
 
-/** Lists with more gaps than this are collapsed. */
+/** Longer lists are collapsed. */
 const GAPS_SHOWN = 8;
 
 function Missing({
