@@ -1,4 +1,4 @@
-/** Makes arguments and options of a command from an action's input fields or a list's filters. */
+/** Arguments and options of a command from an action's input fields or a list's filters. */
 
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
@@ -12,7 +12,7 @@ import { repeatedArgument } from './arguments.ts';
 export function addFields(command: Command, input: z.ZodObject, words: CommandWords = {}): void {
   for (const field of fieldsOf(input)) {
     const argument = words.arguments?.[field.name];
-    // An argument with the name of its field needs no help text.
+    // An argument with the name of its field needs no help.
     if (argument !== undefined) {
       const isClear = field.kind === 'text' && argument.includes(inKebab(field.name));
       command.argument(argument, isClear ? '' : helpOf(field));
@@ -54,9 +54,7 @@ const typedAs =
   (value: string): unknown =>
     kind === 'choice' && several ? value.split(',').map((each) => each.trim()) : (TYPED[kind]?.(value) ?? value);
 
-/**
- * Reads the files of an input, after everything else is checked, because stdin may never end. Refusal: file_unreadable.
- */
+/** After everything else is checked, because stdin may never end. Refusal: file_unreadable. */
 export function withContents<Input>(fields: z.ZodObject, input: Input): Input {
   const read = ({ name }: FileInput): FileInput => ({ name, bytes: readInput(name) });
   const files = fieldsOf(fields).flatMap(({ name, kind }) => {
@@ -67,7 +65,7 @@ export function withContents<Input>(fields: z.ZodObject, input: Input): Input {
   return { ...input, ...Object.fromEntries(files) };
 }
 
-/** A field's help for --help: `The reason. It is recorded. Default: none.` becomes `the reason; it is recorded (default: none)`. */
+/** `The reason. It is recorded. Default: none.` becomes `the reason; it is recorded (default: none)`. */
 function helpOf({ help, kind, choices = [] }: Field): string {
   const [, sentences = '', byDefault] = /^(.*?) ?(?:Default: (.*)\.)?$/.exec(help) ?? [];
   const said = inClauses(sentences.replace(/\.$/, ''));
@@ -86,7 +84,7 @@ const inClauses = (sentences: string): string =>
     .map((sentence) => sentence.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase()))
     .join('; ');
 
-/** Reads a file, or stdin if the name is '-'. Refusal: file_unreadable. */
+/** Or stdin if the name is '-'. Refusal: file_unreadable. */
 export function readInput(name: string): Buffer {
   try {
     return readFileSync(name === '-' ? 0 : name);

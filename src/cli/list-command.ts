@@ -64,8 +64,7 @@ async function printList(context: CommandContext, list: List, values: readonly u
       totals: found.length === 0 ? [] : ((await list.totals?.(tx, asked)) ?? []),
     };
   });
-  // If an option is given, the list may be empty only because the option filters rows out. An argument only selects
-  // whose rows are listed.
+  // With an option, the list may be empty because of it. An argument only selects whose rows are listed.
   const isFiltered = Object.keys(given).some((name) => list.words?.arguments?.[name] === undefined);
   const none =
     list.none !== undefined && !isFiltered
@@ -82,7 +81,7 @@ async function printList(context: CommandContext, list: List, values: readonly u
   return list.attention?.(rows) ? EXIT.attention : EXIT.done;
 }
 
-/** Lists rows as a table. On a terminal, columns that do not fit are dropped. */
+/** On a terminal, columns that do not fit are dropped. */
 export function tableOf(list: List, rows: readonly unknown[], today: string): string {
   const width = outputWidth() ?? Number.POSITIVE_INFINITY;
   const values = (name: string) => rows.map((row) => inTable(cellOf(list, name, row, today), columnOf(list, name)));
