@@ -2,7 +2,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { User } from './roles.ts';
 import { USER } from './users.sql.ts';
 
-/** Inserts one row, or none if the credential is known, also of another user. */
+/** None if the credential is known, also of another user. */
 export const insertPasskey = (
   tx: Transaction,
   given: {
@@ -39,7 +39,7 @@ export const insertPasskeyEnds = (
     given,
   );
 
-/** Updates one row, or none if the counter has not increased, which indicates a copied passkey. */
+/** None if the counter has not increased, which indicates a copied passkey. */
 export const updatePasskeyUse = (
   tx: Transaction,
   given: { passkeyId: number; counter: number; now: string },
@@ -60,7 +60,7 @@ export interface Passkey {
   readonly login: string;
 }
 
-/** The passkeys of active users that have not ended. Without an id, or with null, of all of them. */
+/** Of active users, all or one, without ended ones. */
 export const readPasskeys = (
   tx: Transaction,
   { passkeyId = null, userId = null }: { passkeyId?: number | null; userId?: number | null },
@@ -83,10 +83,7 @@ interface KnownCredential {
   readonly user: User;
 }
 
-/**
- * Returns a live passkey of an active user. Locks its signature count, so that the second of two concurrent answers
- * waits.
- */
+/** Of an active user. Locks its signature count, so that the second of two concurrent answers waits. */
 export async function readCredential(tx: Transaction, credentialId: string): Promise<KnownCredential | undefined> {
   const rows = await query<Omit<KnownCredential, 'user'> & User>(
     tx,
