@@ -1,8 +1,8 @@
 /** The open items, documents and account statement of a partner. */
 
-import { owedColumns } from '../console/columns.tsx';
+import { balanceColumns, owedColumns } from '../console/columns.tsx';
 import { Form } from '../console/form.tsx';
-import { Card, Chip, type Column, DataTable, Money, Quiet, Tabs } from '../console/kit.tsx';
+import { Card, Chip, type Column, DataTable, Money, Tabs } from '../console/kit.tsx';
 import { ListPager, ListTable, type ListView } from '../console/list.tsx';
 import {
   Accounts,
@@ -63,18 +63,8 @@ export async function readOpen(tx: Transaction, { partnerId, today, context }: P
   };
 }
 
-const balanceOf = (heading: string, of: 'open' | 'overdue' | 'credit' | 'unapplied'): Column<PartnerBalance> => ({
-  heading,
-  number: true,
-  cell: (row) => <Quiet amount={row[of]} currency={row.currency} bare />,
-});
-
 const BALANCES: readonly Column<PartnerBalance>[] = [
-  { heading: 'Currency', cell: ({ currency }) => currency },
-  balanceOf('Open invoices', 'open'),
-  balanceOf('Overdue', 'overdue'),
-  balanceOf('Open credit', 'credit'),
-  balanceOf('Unapplied payments', 'unapplied'),
+  ...balanceColumns('Unapplied payments'),
   {
     heading: 'Balance',
     number: true,

@@ -17,6 +17,7 @@ import {
 import { payoutNeedsWork } from '../../splits/verdicts.ts';
 import { counted, plural } from '../../text.ts';
 import { ActionLink, MoreActions, mayDo, type RareAction, type Seer } from '../action-link.tsx';
+import { amountColumn } from '../columns.tsx';
 import {
   addressOf,
   Card,
@@ -28,7 +29,6 @@ import {
   Money,
   None,
   Pager,
-  Quiet,
   Tabs,
 } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
@@ -169,11 +169,8 @@ export function accountsScreen(view: AccountsView, { user }: { user: Seer }): Sc
 
 function Partners({ view: { found, names } }: { view: AccountsView }) {
   type Sums = AccountsReconciliation['partners'][number];
-  const amount = (heading: string, of: 'expected' | 'routed' | 'billed' | 'in_bank' | 'open'): Column<Sums> => ({
-    heading,
-    number: true,
-    cell: (row) => <Quiet amount={row[of]} currency={row.currency} bare />,
-  });
+  const amount = (heading: string, of: 'expected' | 'routed' | 'billed' | 'in_bank' | 'open') =>
+    amountColumn(heading, of, { quiet: true, bare: true });
   const columns: Column<Sums>[] = [
     {
       heading: 'Partner',
@@ -244,22 +241,10 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
       cell: (each) => <ExceptionCell exception={each} names={names} may={mayOf(each)} />,
     },
     { heading: 'Status', cell: (each) => <ExceptionStatus exception={each} /> },
-    {
-      heading: 'Days',
-      number: true,
-      cell: ({ age_days }) => age_days,
-    },
-    {
-      heading: 'Expected',
-      number: true,
-      cell: ({ expected, currency }) => <Quiet amount={expected} currency={currency} bare />,
-    },
-    {
-      heading: 'Transferred',
-      number: true,
-      cell: ({ routed, currency }) => <Quiet amount={routed} currency={currency} bare />,
-    },
-    { heading: 'Open', number: true, cell: ({ open, currency }) => <Quiet amount={open} currency={currency} /> },
+    { heading: 'Days', number: true, cell: ({ age_days }) => age_days },
+    amountColumn('Expected', 'expected', { quiet: true, bare: true }),
+    amountColumn('Transferred', 'routed', { quiet: true, bare: true }),
+    amountColumn('Open', 'open', { quiet: true }),
   ];
   return (
     <Card title="Exceptions" note={plural(listed.length, all ? 'exception' : 'open exception')} flush>
@@ -313,7 +298,7 @@ function Payouts({ found: { payouts, not_paid_out, other_balance_transactions } 
         </Chip>
       ),
     },
-    { heading: 'Amount', number: true, cell: (row) => <Money amount={row.amount} currency={row.currency} /> },
+    amountColumn('Amount', 'amount'),
   ];
   const others = other_balance_transactions.filter(({ type }) => type !== 'payout');
   return (

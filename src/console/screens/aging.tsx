@@ -7,19 +7,8 @@ import { agingDocumentsSheet, agingSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import type { Seer } from '../action-link.tsx';
-import {
-  addressOf,
-  Card,
-  Chip,
-  type Column,
-  DataTable,
-  Downloads,
-  Money,
-  None,
-  Pager,
-  type Question,
-  Quiet,
-} from '../kit.tsx';
+import { BALANCE, DISPUTED } from '../columns.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Downloads, Pager, type Question, Quiet } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
 import { ReportsMenu } from './reports-menu.tsx';
@@ -278,19 +267,8 @@ const DOCUMENT_COLUMNS: readonly Column<Document>[] = [
     cell: ({ partner_id, partner_name }) => <a href={`/console/partners/${partner_id}`}>{partner_name}</a>,
   },
   { heading: 'Issued', cell: ({ issued_on }) => <span class="soft">{issued_on}</span> },
-  {
-    heading: 'Disputed',
-    number: true,
-    cell: ({ disputed, currency }) =>
-      /[1-9]/.test(disputed) ? <Money amount={disputed} currency={currency} /> : <None />,
-  },
-  {
-    heading: 'Balance',
-    number: true,
-    cell: ({ document, balance, currency }) => (
-      <Money amount={document === 'credit_note' ? `-${balance}` : balance} currency={currency} />
-    ),
-  },
+  DISPUTED,
+  BALANCE,
 ];
 
 /** Why the aging does not tie to the ledger. */

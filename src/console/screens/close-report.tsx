@@ -10,8 +10,8 @@ import { closeSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import { type Seer, seesAll } from '../action-link.tsx';
-import { PARTNER } from '../columns.tsx';
-import { Card, Chip, type Column, DataTable, Downloads, Money, Quiet } from '../kit.tsx';
+import { amountColumn, PARTNER } from '../columns.tsx';
+import { Card, Chip, type Column, DataTable, Downloads, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { monthAsked } from '../parameters.ts';
 import { readClosedMonths } from './audit.sql.ts';
@@ -171,24 +171,12 @@ function Partners({ report: { partners, previous } }: { report: OwnReport }) {
           </span>
         )),
     },
-    {
-      heading: 'This month',
-      number: true,
-      cell: (line) => <Money amount={line.invoice_amount} currency={line.currency} />,
-    },
+    amountColumn('This month', 'invoice_amount'),
     ...(previous === null
       ? []
       : [
-          {
-            heading: previous,
-            number: true,
-            cell: (line: Line) => <Quiet amount={line.last_month} currency={line.currency} />,
-          },
-          {
-            heading: 'Change',
-            number: true,
-            cell: (line: Line) => <Quiet amount={line.change} currency={line.currency} signed />,
-          },
+          amountColumn(previous, 'last_month', { quiet: true }),
+          amountColumn('Change', 'change', { quiet: true, signed: true }),
         ]),
   ];
   return (

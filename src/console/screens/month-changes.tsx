@@ -2,7 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { CloseFigures } from '../../reports/close.ts';
 import { counted } from '../../text.ts';
-import { PARTNER } from '../columns.tsx';
+import { amountColumn, PARTNER } from '../columns.tsx';
 import { Card, type Column, DataTable, Money } from '../kit.tsx';
 
 /** Lines of a list in the cockpit; of the changes, for each currency. */
@@ -64,11 +64,7 @@ const changeColumns = (linked: boolean): Column<CloseFigures['partners'][number]
     ),
   },
   { heading: 'Change', number: true, cell: ({ change, currency }) => <Change amount={change} currency={currency} /> },
-  {
-    heading: 'This month',
-    number: true,
-    cell: ({ invoice_amount, currency }) => <Money amount={invoice_amount} currency={currency} />,
-  },
+  amountColumn('This month', 'invoice_amount'),
 ];
 
 /** Keeps the largest changes of each currency. */

@@ -10,8 +10,8 @@ import type { OpenItem } from '../../reports/open-items.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
 import { ActionLink, mayDo, type Seer } from '../action-link.tsx';
-import { owedColumns } from '../columns.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Facts, Money, None, Quiet, Tabs } from '../kit.tsx';
+import { amountColumn, balanceColumns, owedColumns } from '../columns.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Facts, Money, None, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import {
   type Child,
@@ -160,20 +160,7 @@ const Balances = ({ view: { balances, as_of } }: { view: PartnerOverview }) => (
   </Card>
 );
 
-const amountOf = (heading: string, of: 'open' | 'overdue' | 'credit' | 'unapplied'): Column<PartnerBalance> => ({
-  heading,
-  number: true,
-  cell: (row) => <Quiet amount={row[of]} currency={row.currency} bare />,
-});
-
-const BALANCE_COLUMNS: readonly Column<PartnerBalance>[] = [
-  { heading: 'Currency', cell: ({ currency }) => currency },
-  amountOf('Open invoices', 'open'),
-  amountOf('Overdue', 'overdue'),
-  amountOf('Open credit', 'credit'),
-  amountOf('Unapplied cash', 'unapplied'),
-  { heading: 'Balance', number: true, cell: ({ net, currency }) => <Money amount={net} currency={currency} bare /> },
-];
+const BALANCE_COLUMNS = [...balanceColumns('Unapplied cash'), amountColumn('Balance', 'net', { bare: true })];
 
 const LISTED = 50;
 

@@ -3,7 +3,8 @@ import { SOUGHT_AMOUNT } from '../../actions/fields.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { rowKindName } from '../../documents/present.ts';
 import type { Scope } from '../../people/scope.ts';
-import { Card, type Column, DataTable, Money } from '../kit.tsx';
+import { amountColumn } from '../columns.tsx';
+import { Card, type Column, DataTable } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
 import {
@@ -65,7 +66,7 @@ const documentColumns: readonly Column<FoundDocument>[] = [
   },
   { heading: 'Partner', cell: ({ partner_name }) => partner_name },
   { heading: 'Month', cell: ({ month }) => <span class="soft">{month}</span> },
-  { heading: 'Amount', number: true, cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
+  amountColumn('Amount', 'amount'),
 ];
 
 const paymentColumns: readonly Column<FoundPayment>[] = [
@@ -80,7 +81,7 @@ const paymentColumns: readonly Column<FoundPayment>[] = [
   { heading: 'Payer', cell: ({ payer }) => payer ?? <span class="soft">unknown</span> },
   { heading: 'Received', cell: ({ received_on }) => <span class="soft">{received_on}</span> },
   { heading: 'Reference', cell: ({ reference }) => <span class="soft wrap">{reference}</span> },
-  { heading: 'Amount', number: true, cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
+  amountColumn('Amount', 'amount'),
 ];
 
 const rowColumns: readonly Column<FoundRow>[] = [
@@ -99,7 +100,7 @@ const rowColumns: readonly Column<FoundRow>[] = [
     heading: 'Billed by',
     cell: ({ number, posted_month }) => number ?? <span class="soft">{`not billed yet: due in ${posted_month}`}</span>,
   },
-  { heading: 'Amount', number: true, cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
+  amountColumn('Amount', 'amount'),
 ];
 
 const lineColumns: readonly Column<FoundLine>[] = [
@@ -113,7 +114,7 @@ const lineColumns: readonly Column<FoundLine>[] = [
     ),
   },
   { heading: 'Status', cell: ({ state }) => state },
-  { heading: 'Amount', number: true, cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
+  amountColumn('Amount', 'amount'),
 ];
 
 export function searchScreen(view: SearchView): Screen | { readonly to: string } {
