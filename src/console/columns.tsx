@@ -3,7 +3,7 @@ import { daysBetween } from '../month.ts';
 import type { OpenItem } from '../reports/open-items.sql.ts';
 import type { PartnerBalance } from '../reports/partner-balances.ts';
 import { plural } from '../text.ts';
-import { Chip, type Column, Money, Quiet } from './kit.tsx';
+import { Chip, type Column, Money, PartnerLink, Quiet } from './kit.tsx';
 
 /** A column of amounts, each in its row's currency. `quiet` shows a dash instead of zero. */
 export const amountColumn = <Name extends string>(
@@ -21,11 +21,7 @@ export const amountColumn = <Name extends string>(
 
 export const PARTNER: Column<{ readonly partner_id: string; readonly name: string }> = {
   heading: 'Partner',
-  cell: ({ partner_id, name }) => (
-    <a class="row" href={`/console/partners/${partner_id}`}>
-      {name}
-    </a>
-  ),
+  cell: ({ partner_id, name }) => <PartnerLink id={partner_id}>{name}</PartnerLink>,
 };
 
 export const BALANCE: Column<{

@@ -260,6 +260,19 @@ export const Instant = ({ at }: { at: string }) => (
   <time dateTime={at}>{`${at.slice(0, 16).replace('T', ' ')} UTC`}</time>
 );
 
+/** `first`: in the first cell of a row, for the keys j, k and Enter. */
+export const InvoiceLink = ({ number, first = false }: { number: string; first?: boolean }) => (
+  <a class={first ? 'row number' : 'number'} href={`/console/invoices/${number}`}>
+    {number}
+  </a>
+);
+
+export const PartnerLink = ({ id, children }: { id: string; children: ComponentChildren }) => (
+  <a class="row" href={`/console/partners/${id}`}>
+    {children}
+  </a>
+);
+
 /** Document numbers do not break across lines. */
 export const inOneLine = (text: string): ComponentChildren[] =>
   text

@@ -26,9 +26,11 @@ import {
   DataTable,
   Downloads,
   Instant,
+  InvoiceLink,
   Money,
   None,
   Pager,
+  PartnerLink,
   Tabs,
 } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
@@ -176,9 +178,7 @@ function Partners({ view: { found, names } }: { view: AccountsView }) {
       heading: 'Partner',
       cell: ({ partner_id, currency }) => (
         <>
-          <a class="row" href={`/console/partners/${partner_id}`}>
-            {names.get(partner_id) ?? partner_id}
-          </a>{' '}
+          <PartnerLink id={partner_id}>{names.get(partner_id) ?? partner_id}</PartnerLink>{' '}
           <span class="count">{currency}</span>
         </>
       ),
@@ -186,13 +186,7 @@ function Partners({ view: { found, names } }: { view: AccountsView }) {
     {
       heading: 'Statement',
       cell: ({ statement }) =>
-        statement === null ? (
-          <span class="soft">month is open</span>
-        ) : (
-          <a class="number" href={`/console/invoices/${statement}`}>
-            {statement}
-          </a>
-        ),
+        statement === null ? <span class="soft">month is open</span> : <InvoiceLink number={statement} />,
     },
     {
       heading: 'Quotes',

@@ -8,7 +8,18 @@ import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import type { Seer } from '../action-link.tsx';
 import { BALANCE, DISPUTED } from '../columns.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Downloads, Pager, type Question, Quiet } from '../kit.tsx';
+import {
+  addressOf,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Downloads,
+  InvoiceLink,
+  Pager,
+  type Question,
+  Quiet,
+} from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
 import { ReportsMenu } from './reports-menu.tsx';
@@ -243,11 +254,7 @@ function Documents({ view, question }: { view: AgingView; question: Question }) 
 const DOCUMENT_COLUMNS: readonly Column<Document>[] = [
   {
     heading: 'Number',
-    cell: ({ number }) => (
-      <a class="row number" href={`/console/invoices/${number}`}>
-        {number}
-      </a>
-    ),
+    cell: ({ number }) => <InvoiceLink number={number} first />,
   },
   {
     heading: 'Due',

@@ -7,7 +7,7 @@ import type { ToDo } from '../../remedy.ts';
 import { plural } from '../../text.ts';
 import { ActionLink, actionHref, mayDo } from '../action-link.tsx';
 import { Form } from '../form.tsx';
-import { Card, Chip, type Column, DataTable, Money } from '../kit.tsx';
+import { Card, Chip, type Column, DataTable, InvoiceLink, Money } from '../kit.tsx';
 import type { PageUser } from '../page.tsx';
 import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
@@ -270,9 +270,7 @@ const columnsOf = (
             aria-label={`Choose ${number}`}
           />
         )}
-        <a class="row number" href={`/console/invoices/${number}`}>
-          {number}
-        </a>
+        <InvoiceLink number={number} first />
       </span>
     ),
   },

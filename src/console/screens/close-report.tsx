@@ -11,7 +11,7 @@ import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import { type Seer, seesAll } from '../action-link.tsx';
 import { amountColumn, PARTNER } from '../columns.tsx';
-import { Card, Chip, type Column, DataTable, Downloads, Money } from '../kit.tsx';
+import { Card, Chip, type Column, DataTable, Downloads, InvoiceLink, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { monthAsked } from '../parameters.ts';
 import { readClosedMonths } from './audit.sql.ts';
@@ -165,9 +165,7 @@ function Partners({ report: { partners, previous } }: { report: OwnReport }) {
       cell: ({ documents }) =>
         documents.map((number) => (
           <span class="line">
-            <a class="number" href={`/console/invoices/${number}`}>
-              {number}
-            </a>
+            <InvoiceLink number={number} />
           </span>
         )),
     },
@@ -199,10 +197,8 @@ function Remarks({ report }: { report: OwnReport }) {
       <Remark title="Held or not sent" none="All documents were sent.">
         {report.held.map(({ number, partner_id, name, status, reason }) => (
           <>
-            <a class="number" href={`/console/invoices/${number}`}>
-              {number}
-            </a>{' '}
-            {partner(partner_id, name)} <Chip tone={status === 'failed' ? 'bad' : 'warn'}>{status}</Chip>
+            <InvoiceLink number={number} /> {partner(partner_id, name)}{' '}
+            <Chip tone={status === 'failed' ? 'bad' : 'warn'}>{status}</Chip>
             {reason !== '' && <p class="soft">{reason}</p>}
           </>
         ))}

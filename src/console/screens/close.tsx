@@ -14,7 +14,7 @@ import { readReadiness } from '../../reports/readiness.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
 import { counted, plural } from '../../text.ts';
 import { ActionLink, mayDo, type Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
+import { addressOf, Card, Chip, Icon, Instant, InvoiceLink, Meter, Money, PartnerLink, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { type ClosedMonth, MONTHS_SHOWN, readClosedMonths, readPostedSums } from './close.sql.ts';
 import { LISTED, MonthChanges, More } from './month-changes.tsx';
@@ -231,9 +231,7 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
                 .map(({ partner_id, name, arrived }) => (
                   <li>
                     <Icon kind={arrived ? 'done' : 'missing'} tone={arrived ? 'good' : 'warn'} />
-                    <a class="row" href={`/console/partners/${partner_id}`}>
-                      {name}
-                    </a>
+                    <PartnerLink id={partner_id}>{name}</PartnerLink>
                     {arrived ? (
                       <span class="soft">arrived</span>
                     ) : (
@@ -385,10 +383,7 @@ function Closed({ report, view, user }: ClosedProps) {
                     <li>
                       <Icon kind="missing" tone={toneOf(status)} />
                       <span>
-                        <a class="number" href={`/console/invoices/${number}`}>
-                          {number}
-                        </a>{' '}
-                        {name}
+                        <InvoiceLink number={number} /> {name}
                         <br />
                         <span class="soft">{reason}</span>
                       </span>
@@ -434,9 +429,7 @@ function Closed({ report, view, user }: ClosedProps) {
                 {report.no_activity.slice(0, LISTED).map(({ partner_id, name }) => (
                   <li>
                     <Icon kind="wait" tone="plain" />
-                    <a class="row" href={`/console/partners/${partner_id}`}>
-                      {name}
-                    </a>
+                    <PartnerLink id={partner_id}>{name}</PartnerLink>
                   </li>
                 ))}
               </ul>

@@ -12,7 +12,7 @@ import { coverageSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import type { Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Downloads, None, Pager } from '../kit.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Downloads, None, Pager, PartnerLink } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
 import { Verdict } from './aging.tsx';
@@ -124,11 +124,7 @@ function Matrix({
   const columns: Column<Line>[] = [
     {
       heading: 'Partner',
-      cell: ({ partner_id }) => (
-        <a class="row" href={`/console/partners/${partner_id}`}>
-          {names.get(partner_id) ?? partner_id}
-        </a>
-      ),
+      cell: ({ partner_id }) => <PartnerLink id={partner_id}>{names.get(partner_id) ?? partner_id}</PartnerLink>,
     },
     ...months.map(
       (month): Column<Line> => ({

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import type { CloseFigures } from '../../reports/close.ts';
 import { counted } from '../../text.ts';
 import { amountColumn, PARTNER } from '../columns.tsx';
-import { Card, type Column, DataTable, Money } from '../kit.tsx';
+import { Card, type Column, DataTable, InvoiceLink, Money } from '../kit.tsx';
 
 /** Lines of a list in the cockpit; of the changes, for each currency. */
 export const LISTED = 100;
@@ -82,13 +82,7 @@ const Numbers = ({ documents, linked }: { documents: readonly string[]; linked: 
     {documents.map((number, at) => (
       <>
         {at > 0 && ', '}
-        {linked ? (
-          <a class="number" href={`/console/invoices/${number}`}>
-            {number}
-          </a>
-        ) : (
-          <span class="soft number">{number}</span>
-        )}
+        {linked ? <InvoiceLink number={number} /> : <span class="soft number">{number}</span>}
       </>
     ))}
   </div>

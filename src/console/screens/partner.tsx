@@ -11,7 +11,7 @@ import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-
 import { plural } from '../../text.ts';
 import { ActionLink, mayDo, type Seer } from '../action-link.tsx';
 import { amountColumn, balanceColumns, owedColumns } from '../columns.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Facts, Money, None, Tabs } from '../kit.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Facts, InvoiceLink, Money, None, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import {
   type Child,
@@ -168,11 +168,7 @@ function OpenItems({ view: { items, as_of, partner } }: { view: PartnerOverview 
   const columns: Column<OpenItem>[] = [
     {
       heading: 'Number',
-      cell: ({ number }) => (
-        <a class="row number" href={`/console/invoices/${number}`}>
-          {number}
-        </a>
-      ),
+      cell: ({ number }) => <InvoiceLink number={number} first />,
     },
     ...owedColumns(as_of),
   ];
@@ -223,11 +219,7 @@ function Waiting({ view: { held, disputes, unapplied, pause, partner }, user }: 
       {text}
     </ActionLink>
   );
-  const number = (number: string) => (
-    <a class="number" href={`/console/invoices/${number}`}>
-      {number}
-    </a>
-  );
+  const number = (number: string) => <InvoiceLink number={number} />;
   return (
     <Card title="To do">
       <ul class="ticks plain">

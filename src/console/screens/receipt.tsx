@@ -15,7 +15,7 @@ import { readPayments } from '../../payments/payments.sql.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { ActionLink, type AffectedPartners, MoreActions } from '../action-link.tsx';
-import { Card, Chip, Facts, Instant, Marks, Money } from '../kit.tsx';
+import { Card, Chip, Facts, Instant, InvoiceLink, Marks, Money } from '../kit.tsx';
 import type { PageUser, Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
 import { Remedies } from '../remedies.tsx';
@@ -265,10 +265,7 @@ function History({ payment, whose, user }: { payment: PaymentJson; whose: Affect
           <li>
             <time>{each.applied_on}</time>
             <span>
-              <Money amount={each.amount} currency={currency} /> to{' '}
-              <a class="number" href={`/console/invoices/${each.number}`}>
-                {each.number}
-              </a>
+              <Money amount={each.amount} currency={currency} /> to <InvoiceLink number={each.number} />
               {each.small_difference !== null && (
                 <>
                   {', and '}

@@ -4,7 +4,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { rowKindName } from '../../documents/present.ts';
 import type { Scope } from '../../people/scope.ts';
 import { amountColumn } from '../columns.tsx';
-import { Card, type Column, DataTable } from '../kit.tsx';
+import { Card, type Column, DataTable, InvoiceLink, PartnerLink } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
 import {
@@ -58,11 +58,7 @@ export async function readSearch(
 const documentColumns: readonly Column<FoundDocument>[] = [
   {
     heading: 'Number',
-    cell: ({ number }) => (
-      <a class="row number" href={`/console/invoices/${number}`}>
-        {number}
-      </a>
-    ),
+    cell: ({ number }) => <InvoiceLink number={number} first />,
   },
   { heading: 'Partner', cell: ({ partner_name }) => partner_name },
   { heading: 'Month', cell: ({ month }) => <span class="soft">{month}</span> },
@@ -138,9 +134,7 @@ export function searchScreen(view: SearchView): Screen | { readonly to: string }
             <ul class="ticks plain">
               {partners.map(({ partner_id, name }) => (
                 <li>
-                  <a class="row" href={`/console/partners/${partner_id}`}>
-                    {name}
-                  </a>
+                  <PartnerLink id={partner_id}>{name}</PartnerLink>
                   <span class="soft">{partner_id}</span>
                 </li>
               ))}

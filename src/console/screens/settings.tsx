@@ -10,7 +10,7 @@ import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } 
 import { type Gap, readReadiness } from '../../reports/readiness.ts';
 import { counted, plural } from '../../text.ts';
 import { ActionLink, MoreActions, type RareAction, type Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, None } from '../kit.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, InvoiceLink, None } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { Remedies } from '../remedies.tsx';
 import { SettingsMenu } from './people.tsx';
@@ -206,11 +206,7 @@ function Holds({ view: { held, heldCount } }: { view: SettingsView }) {
   const columns: Column<HeldDocument>[] = [
     {
       heading: 'Number',
-      cell: ({ number }) => (
-        <a class="row number" href={`/console/invoices/${number}`}>
-          {number}
-        </a>
-      ),
+      cell: ({ number }) => <InvoiceLink number={number} first />,
     },
     { heading: 'Partner', cell: (each) => <a href={`/console/partners/${each.partner_id}`}>{each.partner_name}</a> },
     { heading: 'Since', cell: ({ held_at }) => <time class="soft">{held_at.slice(0, 10)}</time> },

@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import type { ListedException } from '../../payments/exceptions.ts';
 import type { ToDo } from '../../remedy.ts';
 import { plural } from '../../text.ts';
-import { Chip, Money } from '../kit.tsx';
+import { Chip, InvoiceLink, Money } from '../kit.tsx';
 
 interface SuggestionView {
   /** None if the payment may duplicate another one. */
@@ -47,9 +47,7 @@ export const Suggestion = ({
       {numbers.map((number, at) => (
         <>
           {at > 0 && ', '}
-          <a class="number" href={`/console/invoices/${number}`}>
-            {number}
-          </a>
+          <InvoiceLink number={number} />
         </>
       ))}{' '}
       {amount !== null && currency !== null && <Money amount={amount} currency={currency} />}
