@@ -1,6 +1,6 @@
 /**
  * Delivers one document: makes whatever is missing of its payment link, PDF and e-mail. Each step is recorded in its
- * own transaction, none of which stays open during an external call. A delivery can be repeated from any point.
+ * own transaction, and no transaction stays open during an external call. A delivery can be repeated from any point.
  */
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';

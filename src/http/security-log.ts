@@ -108,7 +108,7 @@ export class SecurityLog {
   }
 }
 
-/** The tries that are not written yet, whose count starts anew. */
+/** Returns the tries that are not written yet, and resets their count. */
 function taken(each: Tries): Tries {
   const row = { ...each };
   each.unwritten = 0;

@@ -205,7 +205,7 @@ export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow 
 /**
  * Since when all e-mail has failed, with the last reply; null while mail works. Every attempt since the last success
  * must have failed, and either no mail server answered or several recipients were refused. A single recipient whose
- * server defers e-mails is no failure of mail.
+ * server defers e-mails does not count.
  */
 export async function readMailFailure(tx: Transaction): Promise<{ since: string; reason: string } | null> {
   const [failure] = await query<{ since: string; reason: string }>(

@@ -23,7 +23,7 @@ import { IDENTIFIER } from './file.ts';
 export interface Credentials {
   readonly partner_id: string;
   readonly client_id: string;
-  /** 256 random bits, of which only the hash is stored. */
+  /** It has 256 random bits. Only its hash is stored. */
   readonly client_secret: string;
 }
 

@@ -70,7 +70,7 @@ export function disputeScreen(
   };
 }
 
-/** Refusal: page_unknown. Other problems stand above the form. */
+/** Refusal: page_unknown. Other problems are shown above the form. */
 export async function disputeInvoice(
   visit: PartnerVisit,
   number: string,

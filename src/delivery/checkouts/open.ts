@@ -36,7 +36,7 @@ interface CheckoutRequest {
 
 export type OpenedCheckout =
   | { readonly status: 'opened'; readonly reference: string }
-  /** One of the numbers is no document of this partner. */
+  /** One of the numbers is not a document of this partner. */
   | { readonly status: 'unknown' }
   /** The reason is a sentence for the contact. */
   | { readonly status: 'refused'; readonly reason: string };
