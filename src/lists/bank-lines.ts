@@ -2,10 +2,9 @@
 import { z } from 'zod';
 import { choice, date, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
 import { fileOf } from '../payments/bank-import/bank-lines.sql.ts';
 import { BANK_LINE_STATES, type BankLineState } from '../payments/enums.ts';
-import { defineList, given, type ListQuery, type Mark } from './list.ts';
+import { defineList, given, type ListQuery, type Mark, names } from './list.ts';
 
 interface BankLineRow {
   readonly bank_line_id: number;
@@ -88,48 +87,38 @@ export const bankLines = defineList({
       to: ({ payment_id }) => (payment_id === null ? null : ['payments', String(payment_id)]),
     },
     booked_on: { heading: 'Booked', type: 'date' },
-    account: { heading: 'Our account', type: 'text', unlessSame: true },
-    currency: { heading: '', type: 'text' },
-    amount: { heading: 'Amount', type: 'amount', value: (row) => Amount.of(row.amount, row.currency) },
-    bank_reference: { heading: 'Reference', type: 'text' },
-    payer: { heading: 'Counterparty', type: 'text' },
-    text: { heading: 'Text', type: 'text' },
-    type: { heading: 'Code', type: 'text' },
+    account: { heading: 'Our account', unlessSame: true },
+    currency: { heading: '' },
+    amount: { type: 'amount' },
+    bank_reference: { heading: 'Reference' },
+    payer: { heading: 'Counterparty' },
+    text: {},
+    type: { heading: 'Code' },
     said: {
-      ...{ heading: 'Text', type: 'text', look: 'wrap', cut: true },
+      ...{ heading: 'Text', look: 'wrap', cut: true },
       value: ({ text, bank_reference, payer }) => text || payer || bank_reference,
     },
     stated: {
-      ...{ heading: 'Text and account', type: 'text', look: 'wrap' },
+      ...{ heading: 'Text and account', look: 'wrap' },
       value: ({ text, bank_reference, payer, account }) => `${text || payer || bank_reference} · ${account}`,
     },
-    state: { heading: 'Status', type: 'text' },
+    state: { heading: 'Status' },
     standing: { heading: 'Status', type: 'marks', value: standingOf },
     payment_id: { heading: 'Payment', type: 'count' },
-    booked_to: { heading: 'Booked to', type: 'text' },
-    reason: { heading: 'Reason', type: 'text' },
+    booked_to: {},
+    reason: {},
     why: {
-      ...{ heading: 'Booked to or reason', type: 'text', look: 'wrap', cut: true },
+      ...{ heading: 'Booked to or reason', look: 'wrap', cut: true },
       value: ({ booked_to, reason }) => booked_to ?? reason,
     },
-    file: { heading: 'File', type: 'text' },
+    file: {},
   },
-  sheet: [
-    ...([
-      'bank_line_id',
-      'booked_on',
-      'account',
-      'currency',
-      'amount',
-      'bank_reference',
-      'payer',
-      'text',
-      'type',
-    ] as const),
-    ...(['state', 'payment_id', 'booked_to', 'reason', 'file'] as const),
-  ],
-  terminal: ['bank_line_id', 'booked_on', 'account', 'amount', 'currency', 'state', 'said', 'why'],
-  page: ['bank_line_id', 'booked_on', 'standing', 'stated', 'amount', 'why'],
+  sheet: names(
+    'bank_line_id booked_on account currency amount bank_reference payer text type state payment_id booked_to',
+    'reason file',
+  ),
+  terminal: names('bank_line_id booked_on account amount currency state said why'),
+  page: names('bank_line_id booked_on standing stated amount why'),
   remedies: ({ bank_line_id, state }) => {
     const input = { bankLineId: String(bank_line_id) };
     const book = { label: state === 'booked' ? 'Change' : 'Book it', action: 'bank.book', input, partner: null };

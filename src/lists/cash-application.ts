@@ -5,7 +5,7 @@
 import { z } from 'zod';
 import { query, type Transaction } from '../database/transaction.ts';
 import { lastDay, type Month } from '../month.ts';
-import { defineList, type ListQuery, pageOf } from './list.ts';
+import { defineList, type ListQuery, names, pageOf } from './list.ts';
 
 interface Row {
   /** The month of receipt; `total` for all months. */
@@ -72,10 +72,7 @@ const STATEMENT = `
             trunc(100.0 * touchless / credits, 1)::text AS touchless_share
      FROM counted ORDER BY month DESC`;
 
-const SHOWN = [
-  ...(['month', 'credits', 'applied', 'undone', 'precision'] as const),
-  ...(['touchless', 'touchless_share', 'undone_payments'] as const),
-];
+const SHOWN = names('month credits applied undone precision touchless touchless_share undone_payments');
 
 export const cashApplication = defineList({
   command: 'report cash-application',
@@ -88,20 +85,19 @@ export const cashApplication = defineList({
   sorts: ['-month', '-month'],
   columns: {
     month: {
-      ...{ heading: 'Month', type: 'text' },
       value: ({ month }) => (month === 'total' ? 'All months' : month),
       to: ({ month }) => (month === 'total' ? null : ['payments/all', { from: `${month}-01`, to: lastDay(month) }]),
     },
-    credits: { heading: 'Credits', type: 'amount' },
+    credits: { type: 'amount' },
     applied: { heading: 'Applied automatically', type: 'amount' },
     undone: { heading: 'Undone later', type: 'amount', look: 'quiet' },
     undone_payments: {
-      ...{ heading: 'Undone payments', type: 'text', look: 'wrap' },
+      look: 'wrap',
       value: (row) => row.undone_payments.join(', '),
       to: ({ undone_payments: [last] }) => (last === undefined ? null : ['payments', `payment-${last}`]),
     },
     precision: { heading: 'Precision, %', type: 'amount' },
-    touchless: { heading: 'Touchless', type: 'amount' },
+    touchless: { type: 'amount' },
     touchless_share: { heading: 'Touchless, %', type: 'amount' },
   },
   sheet: SHOWN,

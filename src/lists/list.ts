@@ -24,10 +24,17 @@ export interface Mark {
 export type Value = string | number | Amount | readonly Amount[] | readonly Mark[] | null;
 
 export interface Column<Row> {
-  /** The heading on pages. Terminals show the heading in lower case. Sheets show the column's name instead. */
-  readonly heading: string;
-  readonly type: ColumnType | 'marks' | 'instant' | 'month';
-  /** By default, the row's property with the column's name. */
+  /**
+   * The heading on pages. By default, the column's name: `Booked to` for `booked_to`. Terminals show the heading in lower
+   * case. Sheets show the column's name instead.
+   */
+  readonly heading?: string;
+  /** By default, `text`. */
+  readonly type?: ColumnType | 'marks' | 'instant' | 'month';
+  /**
+   * By default, the row's property with the column's name. An amount is in the row's currency, and a boolean becomes
+   * `yes` or `no`.
+   */
   value?(row: Row, today: string): Value;
   /** The target of a link in the console: a section, and an id or a filter. */
   to?(row: Row): Link | null;
@@ -133,6 +140,14 @@ export const defineList = <Row, Filter, Sort extends string, Name extends string
   list: List<Row, Filter, Sort, Name>,
 ): List<Row, Filter, Sort, Name> => list;
 
+type NamesIn<Text extends string, Found = never> = Text extends `${infer First} ${infer Rest}`
+  ? NamesIn<Rest, Found | First>
+  : Found | Text;
+
+/** Returns the names of columns that are written as one text, `number status balance`, or as several. */
+export const names = <const Texts extends readonly string[]>(...texts: Texts): NamesIn<Texts[number]>[] =>
+  texts.join(' ').split(' ') as NamesIn<Texts[number]>[];
+
 /** Returns the filters as parameters of a statement, with null for a missing filter. */
 export const given = <Filter extends object>(filters: z.ZodObject & z.ZodType<Filter>, filter: Filter) =>
   ({ ...Object.fromEntries(Object.keys(filters.shape).map((name) => [name, null])), ...filter }) as {
@@ -150,12 +165,21 @@ export function pageOf<Row>(
   return rows.slice(last + 1, limit === null ? undefined : last + 1 + limit);
 }
 
-export const columnOf = <Row>({ columns }: List<Row>, name: string): Column<Row> => columns[name] as Column<Row>;
+type CompleteColumn<Row> = Column<Row> & Required<Pick<Column<Row>, 'heading' | 'type'>>;
 
-export const cellOf = <Row>(list: List<Row>, name: string, row: Row, today: string): Value => {
+export const columnOf = <Row>({ columns }: List<Row>, name: string): CompleteColumn<Row> => ({
+  ...{ heading: (name.charAt(0).toUpperCase() + name.slice(1)).replaceAll('_', ' '), type: 'text' },
+  ...columns[name],
+});
+
+export function cellOf<Row>(list: List<Row>, name: string, row: Row, today: string): Value {
   const column = columnOf(list, name);
-  return column.value === undefined ? ((row as Record<string, Value>)[name] ?? null) : column.value(row, today);
-};
+  if (column.value !== undefined) return column.value(row, today);
+  const { [name]: value = null, currency } = row as Readonly<Record<string, Value | boolean>>;
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  const isAmount = column.type === 'amount' && typeof value === 'string' && typeof currency === 'string';
+  return isAmount ? Amount.of(value, currency) : value;
+}
 
 /** Returns a value as text, for terminals and labels of checkboxes. */
 export const textOf = (value: Value): string => {
