@@ -1,10 +1,12 @@
 /** The lines of bank statements, whatever they are: `reckoner bank list` and the console's Bank lines. */
+
 import { z } from 'zod';
 import { choice, date, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { fileOf } from '../payments/bank-import/bank-lines.sql.ts';
 import { BANK_LINE_STATES, type BankLineState } from '../payments/enums.ts';
-import { defineList, given, type ListQuery, type Mark, names } from './list.ts';
+import { names } from '../text.ts';
+import { defineList, given, type ListQuery, type Mark } from './list.ts';
 
 interface BankLineRow {
   readonly bank_line_id: number;

@@ -2,10 +2,12 @@
  * How well the credits of bank files are applied: `reckoner report cash-application`, and the console's report. Shares
  * are in percent, rounded down, so that only a faultless month has 100.0.
  */
+
 import { z } from 'zod';
 import { query, type Transaction } from '../database/transaction.ts';
 import { lastDay, type Month } from '../month.ts';
-import { defineList, type ListQuery, names, pageOf } from './list.ts';
+import { names } from '../text.ts';
+import { defineList, type ListQuery, pageOf } from './list.ts';
 
 interface Row {
   /** The month of receipt; `total` for all months. */

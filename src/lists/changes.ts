@@ -1,4 +1,5 @@
 /** Changes of settings and of a partner's fields: `reckoner settings history` and `reckoner partner history`. */
+
 import { z } from 'zod';
 import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -8,7 +9,8 @@ import { readPartners } from '../partners/partners.sql.ts';
 import type { ChangeEvent } from '../people/audit-events.sql.ts';
 import { changeCells } from '../people/field-changes.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
-import { type Column, defineList, type ListQuery, names } from './list.ts';
+import { names } from '../text.ts';
+import { type Column, defineList, type ListQuery } from './list.ts';
 
 interface Change extends ChangeEvent {
   readonly field: string;

@@ -1,13 +1,15 @@
 /**
  * Every checkpoint of the log with its letter to the auditor: `reckoner checkpoint list`, the console's Checkpoints.
  */
+
 import { z } from 'zod';
 import { choice } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { closedBy } from '../log/text.ts';
 import { type CheckpointLetter, readCheckpointLetters } from '../reports/checkpoint-letters.sql.ts';
+import { names } from '../text.ts';
 import { emailMark } from './emails.ts';
-import { defineList, type ListQuery, names, pageOf } from './list.ts';
+import { defineList, type ListQuery, pageOf } from './list.ts';
 
 const KINDS = ['month', 'books', 'daily'] as const;
 

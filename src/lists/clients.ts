@@ -1,9 +1,11 @@
 /** Partners' API clients: `reckoner client list` and the console's API clients. Secrets are not included. */
+
 import { z } from 'zod';
 import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readClients } from '../partners/clients.sql.ts';
-import { defineList, type ListQuery, names, pageOf } from './list.ts';
+import { names } from '../text.ts';
+import { defineList, type ListQuery, pageOf } from './list.ts';
 
 interface ClientLine {
   readonly client_id: string;

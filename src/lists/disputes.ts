@@ -1,10 +1,12 @@
 /** Open disputes: `reckoner dispute list`. */
+
 import { z } from 'zod';
 import { disputeJson } from '../actions/dispute.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { Amount } from '../money.ts';
-import { defineList, type ListQuery, names, pageOf, type Total } from './list.ts';
+import { names } from '../text.ts';
+import { defineList, type ListQuery, pageOf, type Total } from './list.ts';
 
 const of = (amount: string, { currency }: OpenDispute): Amount => Amount.of(amount, currency);
 

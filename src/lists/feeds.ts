@@ -1,4 +1,5 @@
 /** Stated totals: `reckoner feed list`, and the console's Feeds. */
+
 import { z } from 'zod';
 import { feedLine } from '../actions/feed.ts';
 import { flag, month, text } from '../actions/fields.ts';
@@ -6,7 +7,8 @@ import { readStatements, type StatedTotals } from '../close/stated.sql.ts';
 import { differencesOf } from '../close/stated.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
-import { defineList, type ListQuery, names, textOf } from './list.ts';
+import { names } from '../text.ts';
+import { defineList, type ListQuery, textOf } from './list.ts';
 
 const filters = z.strictObject({
   month: month('Month', 'Only statements of this month.').optional(),

@@ -1,4 +1,5 @@
 /** Rows that are not recorded until a person decides, requested reversals among them: `reckoner ledger held`. */
+
 import { z } from 'zod';
 import { flag, text } from '../actions/fields.ts';
 import { heldRowJson } from '../actions/held.ts';
@@ -8,7 +9,8 @@ import { isRequest } from '../ledger/held.ts';
 import { reasonToHold } from '../ledger/import.ts';
 import { Amount } from '../money.ts';
 import { type ToDo, toDo } from '../remedy.ts';
-import { defineList, given, type ListQuery, names } from './list.ts';
+import { names } from '../text.ts';
+import { defineList, given, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({
   partner: text('Partner', 'Only rows of this partner.', { value: 'id' }).optional(),

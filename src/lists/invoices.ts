@@ -9,8 +9,8 @@ import { documentTitle } from '../documents/present.ts';
 import type { DocumentKind } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
-import { plural } from '../text.ts';
-import { defineList, given, type ListQuery, type Mark, names, type Total } from './list.ts';
+import { names, plural } from '../text.ts';
+import { defineList, given, type ListQuery, type Mark, type Total } from './list.ts';
 
 interface InvoiceRow {
   readonly document_id: number;

@@ -140,14 +140,6 @@ export const defineList = <Row, Filter, Sort extends string, Name extends string
   list: List<Row, Filter, Sort, Name>,
 ): List<Row, Filter, Sort, Name> => list;
 
-type NamesIn<Text extends string, Found = never> = Text extends `${infer First} ${infer Rest}`
-  ? NamesIn<Rest, Found | First>
-  : Found | Text;
-
-/** Returns the names of columns that are written as one text, `number status balance`, or as several. */
-export const names = <const Texts extends readonly string[]>(...texts: Texts): NamesIn<Texts[number]>[] =>
-  texts.join(' ').split(' ') as NamesIn<Texts[number]>[];
-
 /** Returns the filters as parameters of a statement, with null for a missing filter. */
 export const given = <Filter extends object>(filters: z.ZodObject & z.ZodType<Filter>, filter: Filter) =>
   ({ ...Object.fromEntries(Object.keys(filters.shape).map((name) => [name, null])), ...filter }) as {

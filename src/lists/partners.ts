@@ -6,8 +6,8 @@ import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { type PartnerView, readPartners } from '../partners/partners.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
-import { plural } from '../text.ts';
-import { defineList, given, type ListQuery, type Mark, names } from './list.ts';
+import { names, plural } from '../text.ts';
+import { defineList, given, type ListQuery, type Mark } from './list.ts';
 
 interface Line {
   readonly partner_id: string;

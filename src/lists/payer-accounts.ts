@@ -3,7 +3,8 @@
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { readPayerAccounts } from '../payments/payer-accounts.ts';
-import { defineList, names } from './list.ts';
+import { names } from '../text.ts';
+import { defineList } from './list.ts';
 
 export const payerAccounts = defineList({
   command: 'payment accounts',

@@ -1,4 +1,5 @@
 /** Payments: `reckoner payment list` and the console's All payments. */
+
 import { z } from 'zod';
 import { choice, date, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
@@ -6,7 +7,8 @@ import { Amount } from '../money.ts';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../payments/enums.ts';
 import { type PaymentJson, paymentJson } from '../payments/payment.ts';
 import { readPayments } from '../payments/payments.sql.ts';
-import { defineList, given, type ListQuery, type Mark, names } from './list.ts';
+import { names } from '../text.ts';
+import { defineList, given, type ListQuery, type Mark } from './list.ts';
 
 type PaymentRow = PaymentJson & { readonly partner_name: string | null };
 

@@ -5,7 +5,8 @@ import { payoutJson } from '../actions/payment/payout.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { type PayoutRow, readPayouts } from '../payments/payouts.sql.ts';
-import { defineList, names } from './list.ts';
+import { names } from '../text.ts';
+import { defineList } from './list.ts';
 
 const of = (amount: string | null, { currency }: PayoutRow): Amount | null =>
   amount === null ? null : Amount.of(amount, currency);

@@ -1,4 +1,5 @@
 /** Recorded reversals with what allowed them, and requests for others: `reckoner reversal list`. */
+
 import { z } from 'zod';
 import { choice, month, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
@@ -6,8 +7,9 @@ import { GROUNDS, type Ground } from '../ledger/cancellation.ts';
 import { SIGNS, type Sign } from '../ledger/doubles.sql.ts';
 import { dueOn } from '../ledger/held.ts';
 import { Amount } from '../money.ts';
+import { names } from '../text.ts';
 import { grantOrRefuse } from './held-rows.ts';
-import { defineList, given, type ListQuery, type Mark, names } from './list.ts';
+import { defineList, given, type ListQuery, type Mark } from './list.ts';
 
 interface ReversalRow {
   readonly log_no: number;

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { rolesInWords } from '../people/roles.ts';
 import { type ListedUser, readUsers } from '../people/users.sql.ts';
-import { plural } from '../text.ts';
-import { defineList, type ListQuery, names, pageOf } from './list.ts';
+import { names, plural } from '../text.ts';
+import { defineList, type ListQuery, pageOf } from './list.ts';
 
 const keyOf = ({ user_id }: ListedUser): string => String(user_id);
 

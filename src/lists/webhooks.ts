@@ -1,9 +1,11 @@
 /** Partners' webhooks: `reckoner webhook list`. */
+
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { type Webhook, webhookOf } from '../partner-events/webhook.ts';
 import { readWebhooks } from '../partner-events/webhooks.sql.ts';
-import { defineList, names } from './list.ts';
+import { names } from '../text.ts';
+import { defineList } from './list.ts';
 
 const readRows = async (tx: Transaction): Promise<Webhook[]> => (await readWebhooks(tx)).map(webhookOf);
 

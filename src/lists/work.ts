@@ -1,4 +1,5 @@
 /** Items of the work queue and their assignees: `reckoner work list`. The console has a separate page for the queue. */
+
 import { z } from 'zod';
 import { choice, flag, text } from '../actions/fields.ts';
 import { remediesJson } from '../actions/remedies.ts';
@@ -6,7 +7,8 @@ import { readWork, type WorkItem } from '../actions/work/items.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { FINDING_KINDS } from '../findings/finding.ts';
 import { Amount } from '../money.ts';
-import { defineList, type ListQuery, names } from './list.ts';
+import { names } from '../text.ts';
+import { defineList, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({
   kind: choice('Kind', `${FINDING_KINDS.join(', ')}.`, FINDING_KINDS).optional(),
