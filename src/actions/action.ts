@@ -190,6 +190,12 @@ type InputOf<Shape extends z.core.$ZodShape> = keyof Shape extends never
   ? Record<never, never>
   : z.output<z.ZodObject<Shape, z.core.$strict>>;
 
+/** The parts of an action on the partner `partnerId`. */
+export const OF_PARTNER = {
+  subject: ({ partnerId }: { readonly partnerId: string }) => partnerId,
+  partners: async (_tx: Transaction, { partnerId }: { readonly partnerId: string }) => [partnerId],
+};
+
 interface Definition<Shape extends z.core.$ZodShape, Result, Followed, Json>
   extends Parts<InputOf<Shape>, Result, Followed, Json> {
   readonly input: Shape;

@@ -33,6 +33,13 @@ export async function documentFacts(tx: Transaction, numbers: readonly string[])
   return Object.fromEntries((await documentsNumbered(tx, numbers)).map((row) => [row.number, factsOf(row)]));
 }
 
+/** The parts of an action on the document `number`. */
+export const OF_DOCUMENT = {
+  subject: ({ number }: { readonly number: string }) => number,
+  partners: (tx: Transaction, { number }: { readonly number: string }) => partnersOfDocuments(tx, [number]),
+  facts: (tx: Transaction, { number }: { readonly number: string }) => documentFacts(tx, [number]),
+};
+
 /** Leaves out the replacement's number and the e-mail's reason, which differ in each preview. */
 export function factsOf(row: DocumentRow): Facts[string] {
   const of = (text: string) => Amount.of(text, row.currency);

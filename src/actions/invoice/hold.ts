@@ -2,15 +2,7 @@ import { documentJson } from '../../documents/document.ts';
 import { holdDocument, releaseDocument } from '../../documents/hold.ts';
 import { toDo } from '../../remedy.ts';
 import { defineAction } from '../action.ts';
-import {
-  amountsIn,
-  deliver,
-  documentFacts,
-  documentNumbered,
-  emailText,
-  isUnsent,
-  partnersOfDocuments,
-} from '../documents.ts';
+import { amountsIn, deliver, documentNumbered, emailText, isUnsent, OF_DOCUMENT } from '../documents.ts';
 import { documentNumber, text } from '../fields.ts';
 
 export const invoiceHold = defineAction({
@@ -25,10 +17,8 @@ export const invoiceHold = defineAction({
     number: documentNumber(),
     reason: text('Reason', 'The reason. It is recorded.', { more: 'The e-mail log shows the reason.' }).optional(),
   },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  ...OF_DOCUMENT,
   perform: (tx, context, { number, reason = '' }) => holdDocument(tx, context, { number, reason }),
-  facts: (tx, { number }) => documentFacts(tx, [number]),
   amounts: () => [],
   async report(tx, _context, { input: { number } }) {
     const document = await documentNumbered(tx, number);
@@ -46,11 +36,9 @@ export const invoiceRelease = defineAction({
   command: { summary: 'Release a document from hold', arguments: { number: '<number>' }, deliver: true },
   role: 'finance',
   input: { number: documentNumber() },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  ...OF_DOCUMENT,
   perform: (tx, context, { number }) => releaseDocument(tx, context, number),
   after: (context, { input }) => deliver(context, [input.number]),
-  facts: (tx, { number }) => documentFacts(tx, [number]),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
   async report(tx, _context, { input: { number }, delivered }) {
     const document = await documentNumbered(tx, number);

@@ -7,7 +7,7 @@ import { fieldName } from '../../field-names.ts';
 import { type Remedy, toDo } from '../../remedy.ts';
 import { wrapped } from '../../text-table.ts';
 import { defineAction, type Facts } from '../action.ts';
-import { documentNumbered, partnersOfDocuments } from '../documents.ts';
+import { documentNumbered, OF_DOCUMENT } from '../documents.ts';
 import { documentNumber, text } from '../fields.ts';
 
 interface Next {
@@ -30,8 +30,7 @@ const linkAction = (to: LinkChange['to'], title: string, nextOf: (number: string
       };
       if (reason.trim() === '') throw refuse('argument_invalid', argument);
     },
-    subject: ({ number }) => number,
-    partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+    ...OF_DOCUMENT,
     perform: (tx, context, request) => changeLink(tx, context, { ...request, to }),
     facts: (tx, { number }, changed) => linkFacts(tx, number, changed !== undefined),
     amounts: () => [],

@@ -1,7 +1,7 @@
 import { resendDocument } from '../../delivery/resend.ts';
 import { documentJson } from '../../documents/document.ts';
 import { defineAction } from '../action.ts';
-import { deliver, documentFacts, documentNumbered, emailText, isUnsent, partnersOfDocuments } from '../documents.ts';
+import { deliver, documentNumbered, emailText, isUnsent, OF_DOCUMENT } from '../documents.ts';
 import { documentNumber, text } from '../fields.ts';
 
 export const invoiceResend = defineAction({
@@ -13,11 +13,9 @@ export const invoiceResend = defineAction({
     number: documentNumber(),
     to: text('To', "Send to this address instead of the partner's contacts.", { value: 'address' }).optional(),
   },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  ...OF_DOCUMENT,
   perform: (tx, context, request) => resendDocument(tx, context, request),
   after: (context, { input }) => deliver(context, [input.number]),
-  facts: (tx, { number }) => documentFacts(tx, [number]),
   amounts: () => [],
   async report(tx, _context, { input: { number }, delivered }) {
     const document = await documentNumbered(tx, number);

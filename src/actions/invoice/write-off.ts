@@ -3,14 +3,7 @@ import { undoWriteOff, writeOffInvoice } from '../../documents/write-off.ts';
 import { failpoint } from '../../failpoint.ts';
 import { moneyText } from '../../money.ts';
 import { defineAction } from '../action.ts';
-import {
-  adjustmentsOf,
-  amountsIn,
-  documentFacts,
-  documentNumbered,
-  followBalance,
-  partnersOfDocuments,
-} from '../documents.ts';
+import { adjustmentsOf, amountsIn, documentNumbered, followBalance, OF_DOCUMENT } from '../documents.ts';
 import { documentNumber, onLatestDate, reason } from '../fields.ts';
 
 export const invoiceWriteOff = defineAction({
@@ -19,11 +12,9 @@ export const invoiceWriteOff = defineAction({
   title: 'Write off the open balance of an invoice',
   role: 'finance',
   input: { number: documentNumber(), reason: reason(), onLatestDate: onLatestDate() },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  ...OF_DOCUMENT,
   perform: (tx, context, { onLatestDate, ...request }) => writeOffInvoice(tx, { ...context, onLatestDate }, request),
   committed: (context, { input }) => followBalance(context, input.number),
-  facts: (tx, { number }) => documentFacts(tx, [number]),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
   adjusts: (tx, { before }, { number }) => adjustmentsOf(tx, number, amountsIn(before, [number], 'balance')),
   async report(tx, _context, { input: { number } }) {
@@ -41,14 +32,12 @@ export const invoiceWriteOffUndo = defineAction({
   title: 'Undo a write-off',
   role: 'finance',
   input: { number: documentNumber(), reason: reason(), onLatestDate: onLatestDate() },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  ...OF_DOCUMENT,
   perform: (tx, context, { onLatestDate, ...request }) => undoWriteOff(tx, { ...context, onLatestDate }, request),
   async committed(context, { input }) {
     failpoint('write_off_undo.committed');
     await followBalance(context, input.number);
   },
-  facts: (tx, { number }) => documentFacts(tx, [number]),
   amounts: (_seen, _input, amount) => [amount],
   async report(tx, _context, { input: { number }, result: amount }) {
     const document = await documentNumbered(tx, number);
