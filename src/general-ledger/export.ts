@@ -13,6 +13,7 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount, minorDigits } from '../money.ts';
 import { lastDay, type Month, monthBefore } from '../month.ts';
+import { readPartnerNames } from '../partners/partners.sql.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readBalances } from '../reports/balances.sql.ts';
 import { type Accounts, type GlFormat, readAccounts } from './accounts.ts';
@@ -23,7 +24,6 @@ import {
   insertLines,
   readFiles,
   readLines,
-  readPartnerNames,
   readParts,
   readPostings,
   readRoots,

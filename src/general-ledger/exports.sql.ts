@@ -19,15 +19,6 @@ export function readPostings(
   );
 }
 
-export async function readPartnerNames(tx: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
-  const rows = await query<{ partner_id: string; name: string }>(
-    tx,
-    `SELECT partner_id, name FROM partners WHERE partner_id = ANY (:ids::text[])`,
-    { ids },
-  );
-  return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
-}
-
 export function readUnknownIds(
   tx: Transaction,
   { partners, policies }: { partners: readonly string[]; policies: readonly string[] },

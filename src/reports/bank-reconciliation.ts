@@ -6,7 +6,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { dateName } from '../month.ts';
 import type { BankLineState } from '../payments/enums.ts';
-import type { Sheet } from '../sheet.ts';
+import { columnsOf, type Sheet } from '../sheet.ts';
 import { plural } from '../text.ts';
 import { table } from '../text-table.ts';
 import { readPresentDay } from './balances.sql.ts';
@@ -179,9 +179,7 @@ export const VERDICTS: Readonly<Record<AccountReconciliation['state'], string>> 
 
 export const bankReconciliationSheet = ({ on, accounts }: BankReconciliation): Sheet => ({
   name: 'Bank reconciliation',
-  columns: {
-    ...{ account: 'text', currency: 'text', date: 'date', step: 'text', item: 'text', text: 'text', amount: 'amount' },
-  },
+  columns: columnsOf('account currency date:date step item text amount:amount'),
   rows: accounts.flatMap((each) => {
     const { account, currency, items } = each;
     return [
