@@ -2,9 +2,8 @@
 import type { Transaction } from '../database/transaction.ts';
 import { erasePerson, type Person, subjectOf, textsOf } from '../erasures/erase.ts';
 import { keepErasures } from '../erasures/file.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
 import { countPlaces } from '../log/personal.sql.ts';
 import { plural } from '../text.ts';
 import { defineAction, type Facts } from './action.ts';
@@ -28,7 +27,7 @@ function personOf({ user, payerAccount, payment, partnerContact }: Given): Perso
   const [person, ...others] = persons;
   if (person !== undefined && others.length === 0) return person;
   const reason = 'is needed, or one of the other three: a user, an account, a payment or a partner';
-  throw refuse('argument_invalid', { argument: fieldName('user'), value: user ?? '', reason });
+  throw refuseField('user', user ?? '', reason);
 }
 
 export const personErase = defineAction({

@@ -6,7 +6,7 @@
 import { publicAddress } from '../config/settings.ts';
 import { emailAddress } from '../config/validation.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Refusal, refuse } from '../errors/refusals.ts';
+import { Refusal, refuse, refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { mailSignInLink, type SentLink } from '../mail/sign-in-link.ts';
 import { partnerExists } from '../partners/clients.sql.ts';
@@ -73,12 +73,7 @@ export const userInvite = defineAction({
   },
   check({ login, roles, partnerId }) {
     checkNotNarrowed(roles, partnerId);
-    if (!emailAddress.safeParse(login).success)
-      throw refuse('argument_invalid', {
-        argument: fieldName('login'),
-        value: login,
-        reason: 'is not a single e-mail address',
-      });
+    if (!emailAddress.safeParse(login).success) throw refuseField('login', login, 'is not a single e-mail address');
   },
   async perform(tx, context, { login, name, roles = [], partnerId }) {
     await checkPartner(tx, partnerId);
@@ -181,12 +176,8 @@ export const userRole = defineAction({
   },
   check({ grant = [], revoke = [], partnerId }) {
     checkNotNarrowed(grant, partnerId);
-    const missing = {
-      argument: fieldName('grant'),
-      value: '',
-      reason: `names no role, and neither does ${fieldName('revoke')}`,
-    };
-    if (grant.length + revoke.length === 0) throw refuse('argument_invalid', missing);
+    if (grant.length + revoke.length === 0)
+      throw refuseField('grant', '', `names no role, and neither does ${fieldName('revoke')}`);
   },
   async perform(tx, context, { login, grant = [], revoke = [], partnerId }) {
     await checkPartner(tx, partnerId);
@@ -211,7 +202,7 @@ export const userRole = defineAction({
 function checkNotNarrowed(roles: readonly Role[] = [], partnerId: string | undefined): void {
   if (partnerId === undefined || !roles.includes('administrator')) return;
   const reason = 'cannot limit the role administrator, which is for all partners';
-  throw refuse('argument_invalid', { argument: fieldName('partnerId'), value: partnerId, reason });
+  throw refuseField('partnerId', partnerId, reason);
 }
 
 async function checkPartner(tx: Transaction, partnerId: string | undefined): Promise<void> {

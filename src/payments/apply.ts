@@ -10,7 +10,7 @@ import { howSettled, refuseHeld } from '../documents/correctable.ts';
 import { whyNotPlaceable } from '../documents/place-credit.ts';
 import { insertCreditApplications } from '../documents/placed-credit.sql.ts';
 import { positiveAmount } from '../errors/amounts.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuse, refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { Amount, isZero } from '../money.ts';
 import { type Remedy, toDo } from '../remedy.ts';
@@ -126,16 +126,14 @@ interface Part {
 async function partsToApply(tx: Transaction, state: PaymentState, request: ApplyRequest): Promise<Part[]> {
   const { numbers, amount: given, creditNotes: [credit] = [] } = request;
   const fee = request.fee === undefined ? undefined : positiveAmount(request.fee, state.currency);
-  const invalid = (field: string, value: string, reason: string) =>
-    refuse('argument_invalid', { argument: fieldName(field), value, reason });
   const twice = numbers.find((number, index) => numbers.indexOf(number) !== index);
-  if (twice !== undefined) throw invalid('numbers', twice, 'is named twice');
+  if (twice !== undefined) throw refuseField('numbers', twice, 'is named twice');
   if (numbers.length > 1) {
-    if (given !== undefined) throw invalid('amount', given, `goes with one ${fieldName('numbers')} only`);
-    if (credit !== undefined) throw invalid('creditNotes', credit, `goes with one ${fieldName('numbers')} only`);
+    if (given !== undefined) throw refuseField('amount', given, `goes with one ${fieldName('numbers')} only`);
+    if (credit !== undefined) throw refuseField('creditNotes', credit, `goes with one ${fieldName('numbers')} only`);
   }
   if (fee !== undefined && given !== undefined)
-    throw invalid('fee', fee.toString(), `goes without ${fieldName('amount')}`);
+    throw refuseField('fee', fee.toString(), `goes without ${fieldName('amount')}`);
   const documents: PayableRow[] = [];
   for (const number of numbers) documents.push(await payableFor(tx, state, number));
   const bearer = fee === undefined ? undefined : whoBearsFee(state, documents, fee);

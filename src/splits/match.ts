@@ -8,7 +8,7 @@
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { typedAmount } from '../errors/amounts.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuse, refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { Amount } from '../money.ts';
@@ -89,7 +89,7 @@ export async function unmatchBalanceTransaction(
   const amount = Amount.of(share.amount, quote.currency);
   if (amount.isZero()) {
     const reason = `has no part of ${balance_transaction.id}, so there is no match to undo`;
-    throw refuse('argument_invalid', { argument: fieldName('quoteId'), value: quoteId, reason });
+    throw refuseField('quoteId', quoteId, reason);
   }
   const part = { settled: Amount.of(share.settled, currency).negated(), amount: amount.negated() };
   const undone = await insert(tx, acting, recording, { request, balance_transaction, quote, part });
@@ -220,8 +220,7 @@ function countedAs(
   { balance_transaction, quote }: { balance_transaction: BalanceTransactionState; quote: MatchableQuote },
 ): Amount {
   const { id, currency, unexplained, share_currency, share_unexplained } = balance_transaction;
-  const invalid = (value: string, reason: string) =>
-    refuse('argument_invalid', { argument: fieldName('countsAs'), value, reason });
+  const invalid = (value: string, reason: string) => refuseField('countsAs', value, reason);
   if (text !== undefined) {
     const stated = typedAmount(text, quote.currency, fieldName('countsAs'));
     if (stated.isZero() || stated.isNegative() !== settled.isNegative()) {
@@ -239,7 +238,7 @@ function countedAs(
   const reason =
     `is in ${quote.currency}, and this part of ${id} is ${settled.forPeople()}. ` +
     `State its value for the quote with ${fieldName('countsAs')}`;
-  throw refuse('argument_invalid', { argument: fieldName('quoteId'), value: quote.quote_id, reason });
+  throw refuseField('quoteId', quote.quote_id, reason);
 }
 
 /** Returns a part of at most the unexplained amount, with the same sign. */
@@ -251,7 +250,7 @@ function partOf(text: string | undefined, unexplained: Amount): Amount {
   const sameSide = part.isNegative() === unexplained.isNegative() && !part.isZero();
   if (sameSide && (rest.isZero() || rest.isNegative() === unexplained.isNegative())) return part;
   const reason = `must be part of the ${unexplained.forPeople()} that is not matched yet`;
-  throw refuse('argument_invalid', { argument: fieldName('amount'), value: text, reason });
+  throw refuseField('amount', text, reason);
 }
 
 async function insert(

@@ -10,7 +10,7 @@ import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { typedAmount } from '../errors/amounts.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuse, refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
@@ -100,7 +100,7 @@ export async function reverseManually(
   typedAmount(spotPrice, share.currency, fieldName('spotPrice'));
   if (priced(share, leftOf(share), spotPrice) === undefined) {
     const reason = `must be from the reversed amount (${share.amount}) to the remaining price and cut of the quote`;
-    throw refuse('argument_invalid', { argument: fieldName('spotPrice'), value: spotPrice, reason });
+    throw refuseField('spotPrice', spotPrice, reason);
   }
   return record(tx, acting, [{ ...share, refunded: spotPrice }], { subject: balance_transaction.id, byFinance: true });
 }

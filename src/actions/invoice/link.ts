@@ -2,8 +2,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { changeLink, type LinkChange } from '../../delivery/change-link.ts';
 import { documentJson } from '../../documents/document.ts';
 import { readDocuments } from '../../documents/documents.sql.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { fieldName } from '../../field-names.ts';
+import { refuseField } from '../../errors/refusals.ts';
 import { type Remedy, toDo } from '../../remedy.ts';
 import { wrapped } from '../../text-table.ts';
 import { defineAction, type Facts } from '../action.ts';
@@ -23,12 +22,7 @@ const linkAction = (to: LinkChange['to'], title: string, nextOf: (number: string
     role: 'finance',
     input: { number: documentNumber(), reason: text('Reason', 'Why the link is changed. It is recorded.') },
     check({ reason }) {
-      const argument = {
-        argument: fieldName('reason'),
-        value: reason,
-        reason: 'give the reason for changing the link',
-      };
-      if (reason.trim() === '') throw refuse('argument_invalid', argument);
+      if (reason.trim() === '') throw refuseField('reason', reason, 'give the reason for changing the link');
     },
     ...OF_DOCUMENT,
     perform: (tx, context, request) => changeLink(tx, context, { ...request, to }),
