@@ -38,6 +38,9 @@ export function cellOf(value: unknown): string {
   return text.startsWith("'") || couldRun(text) ? `'${text}` : text;
 }
 
+/** Compares texts by UTF-16 units, for `sort`. */
+export const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
 /** The names in texts such as `number status balance`. */
 export type NamesIn<Text extends string, Found = never> = Text extends `${infer First} ${infer Rest}`
   ? NamesIn<Rest, Found | First>

@@ -25,6 +25,7 @@ import { countNeedingAttention } from '../mail/outbox.sql.ts';
 import { Amount, groupThousands, moneyText as money } from '../money.ts';
 import type { Month } from '../month.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
+import { totalsJson } from '../reports/close.ts';
 import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import { type ActionContext, defineAction, type Facts, type Report } from './action.ts';
@@ -289,15 +290,7 @@ export function monthJson(
     entries: counts.entries,
     late_entries: counts.late_entries,
     partners_without_activity: counts.partners_without_activity,
-    totals: Object.fromEntries(
-      totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => {
-        const text = (amount: string) => Amount.of(amount, currency).toString();
-        return [
-          currency,
-          { spotPrice: text(spot_price), partnerCut: text(partner_cut), invoiceAmount: text(invoice_amount) },
-        ];
-      }),
-    ),
+    totals: totalsJson(totals),
     deliveries,
     // A preview has no checkpoint.
     ...(checkpoint !== undefined && { checkpoint }),

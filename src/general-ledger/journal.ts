@@ -3,7 +3,7 @@
  * summarizes them. All functions are pure.
  */
 import { Amount } from '../money.ts';
-import { couldRun } from '../text.ts';
+import { compare, couldRun } from '../text.ts';
 import { type Accounts, type PostingKey, ruleOf } from './accounts.ts';
 
 /** The sum of a month's postings to one of our accounts, by partner, policy and currency. */
@@ -173,7 +173,7 @@ export function summarise(lines: readonly GlLine[]): CurrencyJournal[] {
         ...{ to_account, class: kind, location, name, memo },
         amount: Amount.of(amount, currency),
       }))
-      .sort((one, other) => order(sortKey(one), sortKey(other)));
+      .sort((one, other) => compare(sortKey(one), sortKey(other)));
     const zero = Amount.zero(currency);
     const [debits, credits] = [
       journal.reduce((sum, { amount }) => (amount.isPositive() ? sum.plus(amount) : sum), zero),
@@ -186,8 +186,6 @@ export function summarise(lines: readonly GlLine[]): CurrencyJournal[] {
 
 const sortKey = ({ to_account, memo, name, class: kind, location }: Target): string =>
   [to_account, memo, name, kind, location].join('\u0000');
-const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
-
 /**
  * Divides a journal into balanced parts with at most `most` lines each. Debits are matched with credits in turn, and a
  * line that does not fit is divided between two parts. A short journal stays one part. `most` is at least 2.

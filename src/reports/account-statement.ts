@@ -12,7 +12,7 @@ import { daysBetween } from '../month.ts';
 import { readPaidFor, readPartners } from '../partners/partners.sql.ts';
 import type { ReversalKind } from '../payments/enums.ts';
 import { type Activity, type ActivityLine, type ActivityRow, readActivity } from './account-statement.sql.ts';
-import { BUCKETS, type Bucket, bucketOf } from './aging.ts';
+import { BUCKETS, type Bucket, bucketOf, overdueIn } from './aging.ts';
 import { readPresentDay } from './balances.sql.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
@@ -139,10 +139,7 @@ export function ofPartner({ pays_for: paysFor }: Pick<AccountStatement, 'pays_fo
 
 /** The overdue part of an account's balance, but at most the amount due after credit and unapplied cash. */
 export function overdueOf({ currency, closing, aging }: CurrencyAccount): Amount {
-  const overdue = BUCKETS.filter((bucket) => bucket !== 'not_due').reduce(
-    (sum, bucket) => sum.plus(Amount.of(aging[bucket], currency)),
-    Amount.zero(currency),
-  );
+  const overdue = overdueIn(aging, currency);
   const total = Amount.of(closing, currency);
   return total.isLessThan(overdue) ? total : overdue;
 }

@@ -74,6 +74,13 @@ function bucketAfter(days: number): Bucket {
   return days <= 90 ? 'days_61_90' : 'over_90';
 }
 
+/** The sum of the buckets that are past due. */
+export const overdueIn = (buckets: Readonly<Record<Bucket, string>>, currency: string): Amount =>
+  BUCKETS.filter((bucket) => bucket !== 'not_due').reduce(
+    (sum, bucket) => sum.plus(Amount.of(buckets[bucket], currency)),
+    Amount.zero(currency),
+  );
+
 /**
  * Reads the aging of these partners, or of all partners, as of a date. As of today, every document is also compared
  * with `invoice show`.
@@ -96,7 +103,8 @@ export async function readAging(
   return { ...aging, ties: aging.ties && documents.length === 0, documents_differ: documents };
 }
 
-function agingOf(
+/** Computes the aging. The function is pure. */
+export function agingOf(
   asOf: string,
   items: readonly OpenItem[],
   cash: readonly UnappliedCash[],

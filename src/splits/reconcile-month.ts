@@ -3,11 +3,13 @@
  * over its whole life, as known now. The reconciliation also covers every balance transaction of the month without a
  * quote.
  */
+
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, isZero } from '../money.ts';
 import { type Month, monthInterval } from '../month.ts';
+import { compare } from '../text.ts';
 import { type NotPaidOut, type PayoutState, readInBank, readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import {
   type MatchedQuotes,
@@ -355,6 +357,3 @@ function sumsByPartner(
     (one, other) => compare(one.partner_id, other.partner_id) || compare(one.currency, other.currency),
   );
 }
-
-/** Compares texts by UTF-16 units, for `sort`. */
-const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
