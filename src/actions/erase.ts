@@ -16,7 +16,6 @@ interface Given {
   readonly partnerContact?: string | undefined;
 }
 
-/** The person that the input names, if it names exactly one. */
 function personOf({ user, payerAccount, payment, partnerContact }: Given): Person {
   const persons: Person[] = [
     ...(user === undefined ? [] : [{ of: 'user', login: user } as const]),
@@ -73,7 +72,6 @@ It cannot be undone. Try --dry-run first.`,
   }),
 });
 
-/** The number of places that name the person, by table. */
 async function factsOf(tx: Transaction, person: Person, isDone: boolean): Promise<Facts> {
   if (isDone) return {};
   const places = await countPlaces(tx, await textsOf(tx, person));

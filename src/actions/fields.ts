@@ -42,7 +42,6 @@ interface Description extends Words {
 }
 
 export interface Field extends Description {
-  /** The name of the field in the input. */
   readonly name: string;
   readonly required: boolean;
   readonly several: boolean;

@@ -26,7 +26,6 @@ interface WaitingDocument {
 const HOUR_MS = 3_600_000;
 /** Deliveries run every ten minutes. If an e-mail is queued for longer than this, no mail server accepts it. */
 const QUEUED_TOO_LONG_MS = HOUR_MS;
-/** An e-mail that has waited this long is urgent. */
 const OVERDUE_HOURS = 24;
 
 const before = (now: number, milliseconds: number): string => new Date(now - milliseconds).toISOString();
@@ -157,7 +156,6 @@ function readLinkedDocuments(tx: Transaction, asked: { numbers: readonly string[
   );
 }
 
-/** An outage of the processor that is shorter than this needs no attention. */
 const LINK_LATE_SECONDS = 3600;
 
 export const readLinks: ReadFindings = async (tx, { scope }) => {
@@ -217,7 +215,6 @@ export function refusedInARow(refused: RefusedInARow | null): Finding[] {
   ];
 }
 
-/** A failure of the mail server that is shorter than this needs no attention. */
 const MAIL_LATE_HOURS = 1;
 
 export const mailFailure = (failing: { since: string; reason: string } | null, now: number): Finding[] =>

@@ -66,7 +66,6 @@ export interface FindingQuestion {
   readonly scope: Scope;
   readonly today: string;
   readonly now: number;
-  /** The maximum number of findings of each kind. Null means no limit. */
   readonly limit: number | null;
 }
 

@@ -40,7 +40,6 @@ const ofPartners = (tx: Transaction, rows: string, { scope, limit }: FindingQues
     { scope, limit },
   );
 
-/** The findings about rows of a partner, with their states. */
 const STATES = {
   held: 'held',
   doubled: 'doubled',

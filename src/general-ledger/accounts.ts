@@ -46,7 +46,6 @@ const accountsSchema = z
     accounts: z.array(ruleSchema).min(1, 'must name at least one account'),
     /** Partners' names in the general ledger, by partner_id. A partner without an entry keeps its own name. */
     names: z.record(z.string(), name()).default({}),
-    /** The name for an unknown payer on lines by partner. */
     unknown_payer: name().default('Unknown payer'),
     generic: z.strictObject({ date_format: dateFormat.default('yyyy-MM-dd') }).prefault({}),
     quickbooks: z.strictObject({ date_format: dateFormat.default('MM/dd/yyyy') }).prefault({}),

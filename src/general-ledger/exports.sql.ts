@@ -53,7 +53,6 @@ export interface GlExport {
   readonly kind: GlKind;
   /** The root of the checkpoint that closes the month's books, or the month while they are open. In hexadecimal. */
   readonly checkpoint: string;
-  /** Whether the books of the month were closed when the month was exported. */
   readonly books_closed: boolean;
   readonly recorded_at: string;
 }

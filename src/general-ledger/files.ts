@@ -78,7 +78,6 @@ const dateOf = ({ month, accounts, format }: Journal): string =>
 const titleOf = ({ month, kind, books_closed }: Journal): string =>
   `Reckoner ${monthName(month)}${kind === 'journal' ? '' : ` ${kind}`}${books_closed ? '' : ' (books open)'}`;
 
-/** The debit and the credit of a line; one of the two is empty. */
 const sidesOf = ({ amount }: JournalLine): [debit: string, credit: string] =>
   amount.isNegative() ? ['', amount.negated().toString()] : [amount.toString(), ''];
 

@@ -30,7 +30,6 @@ const keyOf = ({ account, partner_id, policy_id, currency }: PostingKey): string
 const targetKey = (line: Target): string =>
   JSON.stringify([line.to_account, line.class, line.location, line.name !== '', line.memo]);
 
-/** The destination of a posting; undefined if no rule matches. */
 function targetOf(accounts: Accounts, posted: PostingKey, partnerName: string | undefined): Target | undefined {
   const rule = ruleOf(accounts.accounts, posted);
   if (rule === undefined) return undefined;
@@ -149,7 +148,6 @@ function summed<Line extends Posting>(lines: readonly Line[], key: (line: Line) 
 
 /** A line of a file: the amount for one account, class, location and name. */
 export interface JournalLine extends Target {
-  /** The amount, above zero for a debit. */
   readonly amount: Amount;
 }
 

@@ -13,7 +13,6 @@ interface Row {
   /** The month of receipt; `total` for all months. */
   readonly month: Month | 'total';
   readonly credits: number;
-  /** The credits that the program applied. */
   readonly applied: number;
   /** Of these, the credits that a person took back, and their payments. */
   readonly undone: number;

@@ -17,7 +17,6 @@ interface Change extends ChangeEvent {
   readonly old: string;
   readonly new: string;
   readonly event: ChangeEvent;
-  /** Only the first field of an event is shown with the time. */
   readonly is_first: boolean;
 }
 

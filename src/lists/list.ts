@@ -76,7 +76,6 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   readonly summary: string;
   /** The filters that are positional arguments of the command. */
   readonly words?: CommandWords;
-  /** The text below the command's options. */
   readonly help?: string;
   /** The number of rows that the command prints without --limit. By default, the command prints all rows. */
   readonly most?: number;
@@ -104,7 +103,6 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
    */
   readonly sorts: readonly [page: Sort, all: Sort, ...more: Sort[]];
   readonly columns: Readonly<Record<Name, Column<NoInfer<Row>>>>;
-  /** The names of the columns to show, in order. */
   readonly sheet: readonly NoInfer<Name>[];
   readonly terminal: readonly NoInfer<Name>[];
   /** Without this view, the list has no page, and its rows need no key. */

@@ -25,13 +25,11 @@ interface ReversalRow {
   readonly spot_price: string;
   readonly partner_cut: string;
   readonly invoice_amount: string;
-  /** Our share as it was requested. */
   readonly requested_amount: string | null;
   readonly month: string | null;
   readonly posted_month: string | null;
   readonly document: string | null;
   readonly ground: Ground | null;
-  /** The number of the held row, if the reversal was requested. */
   readonly request_id: number | null;
   readonly sign: Sign | null;
   readonly repeats: string | null;
@@ -117,7 +115,6 @@ const of = (amount: string, { currency }: ReversalRow): Amount => Amount.of(amou
 
 const TONES = { requested: 'warn', recorded: 'good', rejected: 'plain' } as const;
 
-/** The status as the partner sees it. */
 const partnersStandingOf = ({ status, month, posted_month }: ReversalRow): Mark[] => [
   { text: status, tone: TONES[status] },
   ...(month === posted_month ? [] : [{ text: 'late', tone: 'plain' } as const]),
@@ -130,7 +127,6 @@ const standingOf = (row: ReversalRow, today: string): Mark[] => [
 
 const allowedBy = ({ ground }: ReversalRow): string | null => (ground === null ? null : GROUNDS[ground]);
 
-/** Why the reversal was requested. */
 const askedFor = ({ sign, repeats }: ReversalRow): string | null =>
   sign === null ? null : repeats === null ? SIGNS[sign] : `may repeat ${repeats}: ${SIGNS[sign]}`;
 

@@ -256,7 +256,6 @@ function readMoney(
   };
 }
 
-/** Finds numbers that identify more than one document, or more than one payment. */
 function repeatedNumbers(items: readonly OpeningItem[]): LineProblem[] {
   const first = new Map<string, OpeningItem>();
   return items.flatMap((item) => {

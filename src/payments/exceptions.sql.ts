@@ -25,7 +25,6 @@ export interface PaymentException {
   readonly currency: string | null;
   /** The amount of a bank debit is negative. */
   readonly amount: string | null;
-  /** `YYYY-MM-DD` */
   readonly since: string;
   readonly reason: string;
 }

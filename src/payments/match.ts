@@ -276,7 +276,6 @@ function applyLessOpenCredit(
   return only === undefined || more.length > 0 ? undefined : lessExactly(open, only, payer);
 }
 
-/** The documents paid by the payment and by this credit. */
 function lessExactly(open: readonly NamedDocument[], credits: readonly OpenCredit[], payer: Payer): Match {
   const documents = open.map(({ document }) => document);
   const less = credits.map(({ number }) => number);

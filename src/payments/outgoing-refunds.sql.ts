@@ -7,7 +7,6 @@ export interface OutgoingLine {
   readonly booked_on: string;
   readonly currency: string;
   readonly amount: string;
-  /** The bank's reference, the remittance texts and the complete text of a line. */
   readonly texts: readonly string[];
   readonly payee: string | null;
   /** Whether the line paid a refund that was undone later. */

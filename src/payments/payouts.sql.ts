@@ -144,7 +144,6 @@ export interface PayoutRow {
   readonly fees: string | null;
   readonly why: string | null;
   readonly payments: readonly number[];
-  /** The connected account is null if the payout contains link payments. */
   readonly of_account: string | null;
   readonly of_payout: string | null;
 }

@@ -27,7 +27,6 @@ export interface RecordRequest {
   readonly amount: string;
   readonly currency: string;
   readonly method: Method;
-  /** `YYYY-MM-DD` */
   readonly receivedOn: string;
   readonly reference: string;
   /** Our bank account that received the payment, as named in bank files. */

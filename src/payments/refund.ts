@@ -34,7 +34,6 @@ export interface Refund {
   readonly amount: string;
   readonly refunded_on: string;
   readonly returned_on?: string;
-  /** The date of the journal entry for the refund or for its return. */
   readonly entry_on: string;
 }
 

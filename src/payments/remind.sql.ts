@@ -58,7 +58,6 @@ export interface OwedRow {
   /** If the bank returned the last payment: the days on which the payment was received and returned. */
   readonly returned_payment_on: string | null;
   readonly returned_on: string | null;
-  /** The reason is null if the invoice is dunned. */
   readonly skip_reason: SkipReason | null;
 }
 

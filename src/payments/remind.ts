@@ -26,7 +26,6 @@ import { type Debt, isWorthALetter, readDebts } from './debts.ts';
 import { insertReminders, type OwedRow, readRemindedOn, type SkipReason } from './remind.sql.ts';
 
 interface DueReminder {
-  /** The partner that gets the reminder. */
   readonly partner_id: string;
   readonly dunning_level: number;
   readonly documents: readonly Pick<

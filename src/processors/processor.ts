@@ -221,7 +221,6 @@ export interface BalanceTransaction {
   readonly source_currency: string | null;
   readonly source_amount: string | null;
   readonly exchange_rate: string | null;
-  /** ISO instant. */
   readonly occurred_at: string;
   /** The payment, refund or dispute on our account: `py_…`, `pyr_…`. */
   readonly payment: string | null;

@@ -54,7 +54,6 @@ interface TableColumn {
 
 interface TableRow {
   readonly cells: readonly string[];
-  /** Whether the row is emphasized. Only the opening and closing balances are emphasized. */
   readonly strong?: boolean;
   readonly link?: { readonly url: string; readonly says: string } | undefined;
 }

@@ -23,12 +23,10 @@ export type Activity =
 
 export interface ActivityLine {
   readonly partner_id: string;
-  /** The date of the journal entry. */
   readonly date: string;
   /** The day of the event. If the books of its month were closed, this day is earlier than `date`. */
   readonly dated_on: string;
   readonly fact: Activity;
-  /** The reason why a payment was reversed; null for other facts. */
   readonly kind: ReversalKind | null;
   readonly document: string | null;
   readonly reference: string | null;

@@ -25,7 +25,6 @@ export interface CurrencyAccount {
   readonly open_items: readonly (OpenItem & { readonly days_due: number | null })[];
   readonly unapplied: string;
   readonly aging: Readonly<Record<Bucket, string>>;
-  /** Whether the open items add up to the closing balance. */
   readonly ties: boolean;
 }
 

@@ -214,7 +214,6 @@ class Sums {
   }
 }
 
-/** Sorts by partner id and then by currency. Cash of unknown payers is last. */
 function inOrder(a: Sums, b: Sums): number {
   if (a.partnerId === b.partnerId) return a.currency < b.currency ? -1 : 1;
   if (a.partnerId === null || b.partnerId === null) return a.partnerId === null ? 1 : -1;

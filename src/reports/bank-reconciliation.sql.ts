@@ -6,16 +6,13 @@ export interface BankAccountRow {
   /** Empty for money that was recorded without an account. */
   readonly account: string;
   readonly currency: string;
-  /** The balance of the journal's account. */
   readonly books: string;
   /** The first stated opening balance, without the postings before it. Null if no statement gives balances. */
   readonly opening: string | null;
   readonly opened_on: string | null;
-  /** The last day that the bank reported. */
   readonly reported_to: string | null;
   /** The stated closing balance, plus the lines since then. Null if no statement gives balances. */
   readonly stated: string | null;
-  /** The sum of the lines since the first opening balance. */
   readonly lines: string;
 }
 

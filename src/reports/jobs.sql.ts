@@ -34,7 +34,6 @@ export interface AttentionItem {
 export interface Attention {
   readonly job: string;
   readonly items: readonly AttentionItem[];
-  /** An ISO instant. */
   readonly now: string;
   readonly againAfterHours: number;
 }

@@ -61,7 +61,6 @@ export interface Status {
   /** How far this machine's clock is ahead of the database's clock. Differences of up to two minutes count as 0. */
   readonly clock_ahead_seconds: number;
   readonly append_only: 'role_and_triggers' | 'triggers';
-  /** The cause of the current pause; null while the ledger is not paused. */
   readonly paused: Pick<Pause, 'cause' | 'reason' | 'state_of' | 'paused_at'> | null;
   /** The server and timeline that the ledger moved to last, as by a planned switchover; none if it never moved. */
   readonly moved: readonly Move[];
@@ -69,7 +68,6 @@ export interface Status {
   readonly months: {
     readonly first: Month | null;
     readonly last_closed: Month | null;
-    /** Months that have ended in every zone but are not closed. */
     readonly due: readonly Month[];
     readonly overdue: readonly { readonly month: Month; readonly ended_at: string }[];
   };
@@ -121,7 +119,6 @@ export interface Status {
   readonly webhooks: WebhookHealth;
   readonly jobs: readonly LastRun[];
   readonly payment_exceptions: Partial<Record<ExceptionKind, number>>;
-  /** Urgent findings, the first of each kind. */
   readonly findings: readonly Finding[];
 }
 
@@ -198,7 +195,6 @@ export async function readStatusAndItems(
   };
 }
 
-/** Problems of the ledger and the machine, derived from the status. */
 const trouble = (
   found: Omit<Status, 'findings'> & { readonly refused: RefusedInARow | null },
   { today, now }: { today: string; now: number },

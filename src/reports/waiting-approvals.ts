@@ -8,7 +8,6 @@ export interface WaitingApproval {
   readonly action: string;
   readonly subject: string;
   readonly requested_by: string;
-  /** Both times are ISO instants. */
   readonly requested_at: string;
   readonly expires_at: string;
 }

@@ -18,7 +18,6 @@ import {
 /** How many of the latest months with statements are checked. Late transfers arrive within this time. */
 export const RECONCILED_MONTHS = 3;
 
-/** The number of days whose payouts are checked, which is about as long as the months of statements. */
 const PAYOUT_DAYS = 92;
 
 /** An account that was not read for this long needs attention. The daily job reads every account. */
@@ -38,9 +37,7 @@ export interface AccountHealth {
   readonly accounts: readonly ConnectedAccount[];
   /** Accounts with expected quotes that were not read at the processor for STALE_HOURS. */
   readonly stale: readonly string[];
-  /** The number of quotes that are not as expected and need action, by month. */
   readonly open: Readonly<Record<Month, number>>;
-  /** The number of balance transactions without a quote, of all times. */
   readonly unknown: number;
   /**
    * Payouts of the last PAYOUT_DAYS that have not reached the bank or whose contents are unknown, and transactions that

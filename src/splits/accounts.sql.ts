@@ -13,7 +13,6 @@ export async function lockProcessor(tx: Transaction): Promise<void> {
 }
 
 export interface Recording {
-  /** ISO instant. */
   readonly now: string;
   readonly eventId: number;
   /** The issuer's time zone, which determines dates. */

@@ -3,7 +3,6 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 export interface ShareOfBilled {
   readonly share_allocation_id: number;
   readonly account: string;
-  /** The processor's id of the balance transaction. */
   readonly balance_transaction: string;
   readonly balance_transaction_id: number;
   /** Whether the balance transaction is a reversal. If an allocation of a reversal is above zero, it undoes a match. */
@@ -12,7 +11,6 @@ export interface ShareOfBilled {
   readonly of_payment: string | null;
   readonly disputed: boolean;
   readonly amount: string;
-  /** The part of a share that pays an invoice, or that reverses the payment of an invoice. */
   readonly paid: string;
   readonly occurred_on: string;
 }
@@ -21,7 +19,6 @@ export interface SharePayment {
   readonly payment_id: number;
   readonly balance_transaction_id: number;
   readonly payment: string | null;
-  /** The part of the payment that is not reversed. */
   readonly left: string;
   /** The reversals of the payment that were not undone, with amounts above zero. */
   readonly taken_by: readonly {

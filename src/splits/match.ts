@@ -46,7 +46,6 @@ export interface MatchResult {
   readonly account: string;
   readonly partner_id: string;
   readonly quote_id: string;
-  /** The currency of the quote. */
   readonly currency: string;
   readonly amount: string;
   /** The currency of the balance transaction. */

@@ -20,7 +20,6 @@ interface SettlementTask extends GivenFile {
 export interface SettlementReading {
   readonly currency: string;
   readonly lines: number;
-  /** The lines as a JSON array. */
   readonly json: string;
   readonly problems: readonly SettlementProblem[];
   readonly problemCount: number;

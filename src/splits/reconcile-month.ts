@@ -99,18 +99,15 @@ interface MonthPayout extends Omit<PayoutState, 'failed' | 'bank_days_after' | '
 
 export interface Reconciliation {
   readonly month: Month;
-  /** ISO instant. */
   readonly as_of: string;
   readonly partners: readonly PartnerSums[];
   readonly exceptions: readonly ReconciliationException[];
-  /** The number of open exceptions, by age in days. */
   readonly aging: Readonly<Record<Age, number>>;
   readonly other_balance_transactions: readonly OtherBalanceTransactions[];
   readonly payouts: readonly MonthPayout[];
   readonly not_paid_out: readonly NotPaidOut[];
   /** Quotes that are not billed before finance has decided on the balance transactions that name them. */
   readonly not_billable: readonly NotBillable[];
-  /** The number of exceptions, payouts and skipped amounts that need action. */
   readonly open: number;
 }
 

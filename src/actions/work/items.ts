@@ -38,7 +38,6 @@ export interface WorkQuestion {
   readonly today: string;
 }
 
-/** The maximum number of items of each kind in the list. */
 const LISTED = 500;
 
 export const readWork = async (tx: Transaction, question: WorkQuestion): Promise<WorkItem[]> =>

@@ -126,7 +126,6 @@ export interface EqualLineRow {
    * other payment.
    */
   readonly payment_id: number | null;
-  /** Whether the payment was completely returned or refunded. */
   readonly sent_back: boolean;
   /** The amount of the earlier line if the bank states the same line again with another amount. Otherwise null. */
   readonly corrected: string | null;

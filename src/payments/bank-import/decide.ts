@@ -60,7 +60,6 @@ interface RecordedFacts {
   readonly equalLines: readonly EqualLineRow[];
   /** Recorded refunds with the amount of a line, which may be the return of a refund. */
   readonly refunds: readonly RecordedRefund[];
-  /** The names that the processor uses for payouts. */
   readonly payoutNames: readonly string[];
 }
 

@@ -49,7 +49,6 @@ export interface BankImport {
    */
   readonly breaks: readonly PaymentException[];
   readonly new_lines: readonly LineReport[];
-  /** Null if nothing was imported. */
   readonly event_id: number | null;
 }
 
@@ -118,7 +117,6 @@ const statementReport = ({ account, currency, opening, closing, lines, pending }
   pending,
 });
 
-/** The limit for all columns with amounts. */
 const AMOUNT_LIMIT = '1000000000000000';
 /** Indexes cannot hold longer values. Accounts and references of banks have at most 35 characters. */
 const LONGEST_ID = 500;

@@ -10,7 +10,6 @@ export interface BankFile {
   readonly bytes: Buffer;
   /** The format is detected if its name is omitted. */
   readonly format?: string | undefined;
-  /** The name of a column map for CSV files. */
   readonly map?: string | undefined;
 }
 

@@ -41,16 +41,13 @@ export interface ReferenceField {
 export interface BankLine {
   /** The number of the line in the file, or of the entry in its statement. */
   readonly position: number;
-  /** `YYYY-MM-DD` */
   readonly booked_on: string;
   readonly value_on: string | undefined;
   readonly direction: 'credit' | 'debit';
   readonly amount: Amount;
-  /** The reference is undefined if the bank gives none. */
   readonly bank_reference: string | undefined;
   /** The remittance fields, the most reliable first. */
   readonly references: readonly ReferenceField[];
-  /** The complete text of the bank. */
   readonly text: string;
   readonly payer_name: string | undefined;
   /** The parties for whom the payer pays, such as the ultimate debtor. */
@@ -60,7 +57,6 @@ export interface BankLine {
   /** The IBAN, account number or ACH company id of the payer. Payments with an equal value come from the same payer. */
   readonly payer_account: string | undefined;
   readonly type: string;
-  /** The payment method follows from the codes of the format, or from `methodInWords`. */
   readonly method: Method;
   readonly reversal: boolean;
   /** The reason code of a returned debit, such as R01. */

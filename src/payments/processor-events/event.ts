@@ -6,7 +6,6 @@ export interface StorableEvent {
   readonly account: string;
   readonly id: string;
   readonly type: string;
-  /** ISO instant. */
   readonly created: string;
   readonly livemode: boolean;
   readonly payload: string;
@@ -38,7 +37,6 @@ export interface EventContext {
   readonly open: () => Promise<PaymentContext>;
   readonly event: Pick<WaitingEvent, 'id' | 'created'>;
   readonly account: string;
-  /** The day of the event in the issuer's time zone, `YYYY-MM-DD`. */
   readonly on: string;
   readonly receivedAt: DateTime;
   readonly installation: string;

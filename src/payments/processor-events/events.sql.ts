@@ -272,7 +272,6 @@ export async function paymentOf(
 }
 
 export interface ErasureRange {
-  /** ISO instant. */
   readonly before: string;
   readonly afterId: number;
   readonly batch: number;

@@ -19,7 +19,6 @@ export type ProviderUrl =
   /** The URL is known only after the processor has created the link. */
   | { readonly kind: 'made' }
   | { readonly kind: 'nothing' }
-  /** The missing setting or environment variable. */
   | { readonly kind: 'missing'; readonly what: string };
 
 export interface LinkSecrets {

@@ -29,7 +29,6 @@ export interface SplitPlan {
   readonly quote_id: string;
   readonly requote_id: string | null;
   readonly split: Routing['split'];
-  /** The currency is in capitals. */
   readonly currency: string;
   /** The service's share (`invoiceAmount`) in major units. */
   readonly share: string;

@@ -7,7 +7,6 @@ export interface Done {
   /** The amount in the currency's smallest unit. */
   readonly amount: number;
   readonly currency: string;
-  /** Whether the object existed before this call. */
   readonly known: boolean;
   /**
    * For a transfer: whether the payment on the service's account names its quote. If the payment does not name the
