@@ -32,26 +32,26 @@ import { type ActionContext, defineAction, type Facts, type Report } from './act
 import { amountsIn } from './documents.ts';
 import { flag, month, several, text } from './fields.ts';
 
-interface CloseInput {
-  readonly month?: Month | undefined;
-  readonly firstMonth?: Month | undefined;
-  readonly without?: readonly string[] | undefined;
-  readonly acceptFeed?: readonly string[] | undefined;
-  readonly allowEmpty?: boolean | undefined;
-}
+type CloseInput = Readonly<{
+  month?: Month | undefined;
+  firstMonth?: Month | undefined;
+  without?: readonly string[] | undefined;
+  acceptFeed?: readonly string[] | undefined;
+  allowEmpty?: boolean | undefined;
+}>;
 
-interface CloseOutcome {
-  readonly months: readonly Month[];
+type CloseOutcome = Readonly<{
+  months: readonly Month[];
   /** What was in doubt about the months of a preview. */
-  readonly feeds?: readonly Feeds[];
+  feeds?: readonly Feeds[];
   /**
    * The reason why the run stopped. Months that were closed before the failure are delivered before the failure is
    * thrown.
    */
-  readonly failure?: unknown;
+  failure?: unknown;
   /** This is set if all months were closed in one transaction. */
-  readonly together?: true;
-}
+  together?: true;
+}>;
 
 export const monthClose = defineAction({
   name: 'month.close',

@@ -9,12 +9,12 @@ import { plural } from '../text.ts';
 import { defineAction, type Facts } from './action.ts';
 import { reason, text, whole } from './fields.ts';
 
-interface Given {
-  readonly user?: string | undefined;
-  readonly payerAccount?: string | undefined;
-  readonly payment?: number | undefined;
-  readonly partnerContact?: string | undefined;
-}
+type Given = Readonly<{
+  user?: string | undefined;
+  payerAccount?: string | undefined;
+  payment?: number | undefined;
+  partnerContact?: string | undefined;
+}>;
 
 function personOf({ user, payerAccount, payment, partnerContact }: Given): Person {
   const persons: Person[] = [

@@ -4,13 +4,13 @@ import { isPaid, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { toDo } from '../remedy.ts';
 import type { Finding, ReadFindings } from './finding.ts';
 
-interface FoundDocument {
-  readonly number: string;
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly currency: string;
-  readonly amount: string;
-}
+type FoundDocument = Readonly<{
+  number: string;
+  partner_id: string;
+  partner_name: string;
+  currency: string;
+  amount: string;
+}>;
 
 const about = ({ number, partner_id, partner_name, currency, amount }: FoundDocument) => ({
   title: number,

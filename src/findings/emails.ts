@@ -10,18 +10,18 @@ import { DELIVER, toDo } from '../remedy.ts';
 import { minuteOf, plural } from '../text.ts';
 import { type Finding, type FindingQuestion, type ReadFindings, troubleOf } from './finding.ts';
 
-interface WaitingDocument {
-  readonly email_id: number;
-  readonly what: Exclude<EmailStatus, 'sent' | 'withdrawn'>;
-  readonly number: string;
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly queued_at: string;
-  readonly since: string;
-  readonly reason: string | null;
-}
+type WaitingDocument = Readonly<{
+  email_id: number;
+  what: Exclude<EmailStatus, 'sent' | 'withdrawn'>;
+  number: string;
+  partner_id: string;
+  partner_name: string;
+  currency: string;
+  amount: string;
+  queued_at: string;
+  since: string;
+  reason: string | null;
+}>;
 
 const HOUR_MS = 3_600_000;
 /** Deliveries run every ten minutes. If an e-mail is queued for longer than this, no mail server accepts it. */

@@ -64,12 +64,12 @@ export const missingHandOffs = (
   );
 
 /** The keys that sign checkpoints: the key at hand, and the key on record. */
-interface SigningKeys {
-  readonly key: string | null;
-  readonly latest: string | null;
-  readonly latest_at_hand: boolean;
-  readonly lost: { readonly recorded_at: string; readonly reason: string } | null;
-}
+type SigningKeys = Readonly<{
+  key: string | null;
+  latest: string | null;
+  latest_at_hand: boolean;
+  lost: { readonly recorded_at: string; readonly reason: string } | null;
+}>;
 
 /**
  * The key is missing, or a new key replaced it without the old key's signature. No action is refused because of this.

@@ -87,14 +87,14 @@ export function readAccounts(environment: Pick<Environment, 'home'>): Accounts {
 export const storedAccounts = (stored: unknown): Accounts => accountsSchema.parse(stored);
 
 /** The part of a posting that rules match. */
-export interface PostingKey {
-  readonly control: string;
+export type PostingKey = Readonly<{
+  control: string;
   /** The control account with its subaccount, such as `income:sales:skis`. */
-  readonly account: string;
-  readonly partner_id: string | null;
-  readonly policy_id: string | null;
-  readonly currency: string;
-}
+  account: string;
+  partner_id: string | null;
+  policy_id: string | null;
+  currency: string;
+}>;
 
 /**
  * The most specific rule for a posting; undefined if no rule matches. A rule that names the subaccount is the most

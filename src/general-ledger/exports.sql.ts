@@ -45,17 +45,17 @@ export function readRoots(tx: Transaction, month: Month): Promise<{ root: string
   );
 }
 
-export interface GlExport {
-  readonly gl_export_id: number;
-  readonly month: Month;
-  readonly format: GlFormat;
-  readonly part: number;
-  readonly kind: GlKind;
+export type GlExport = Readonly<{
+  gl_export_id: number;
+  month: Month;
+  format: GlFormat;
+  part: number;
+  kind: GlKind;
   /** The root of the checkpoint that closes the month's books, or the month while they are open. In hexadecimal. */
-  readonly checkpoint: string;
-  readonly books_closed: boolean;
-  readonly recorded_at: string;
-}
+  checkpoint: string;
+  books_closed: boolean;
+  recorded_at: string;
+}>;
 
 export function readParts(tx: Transaction, { month, format }: { month: Month; format: GlFormat }): Promise<GlExport[]> {
   return query(

@@ -13,14 +13,14 @@ export interface Posting extends PostingKey {
 }
 
 /** The destination of a posting in the general ledger. A field without a value is ''. */
-interface Target {
-  readonly to_account: string;
-  readonly class: string;
-  readonly location: string;
-  readonly name: string;
+type Target = Readonly<{
+  to_account: string;
+  class: string;
+  location: string;
+  name: string;
   /** Our account, which the line in the file names. */
-  readonly memo: string;
-}
+  memo: string;
+}>;
 
 export interface GlLine extends Posting, Target {}
 

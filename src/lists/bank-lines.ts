@@ -8,23 +8,23 @@ import { BANK_LINE_STATES, type BankLineState } from '../payments/enums.ts';
 import { names } from '../text.ts';
 import { defineList, given, type ListQuery, type Mark } from './list.ts';
 
-interface BankLineRow {
-  readonly bank_line_id: number;
-  readonly booked_on: string;
-  readonly account: string;
-  readonly currency: string;
+type BankLineRow = Readonly<{
+  bank_line_id: number;
+  booked_on: string;
+  account: string;
+  currency: string;
   /** The amount of a debit is negative. */
-  readonly amount: string;
-  readonly bank_reference: string | null;
-  readonly payer: string | null;
-  readonly text: string | null;
-  readonly type: string;
-  readonly state: BankLineState;
-  readonly payment_id: number | null;
-  readonly booked_to: string | null;
-  readonly reason: string | null;
-  readonly file: string;
-}
+  amount: string;
+  bank_reference: string | null;
+  payer: string | null;
+  text: string | null;
+  type: string;
+  state: BankLineState;
+  payment_id: number | null;
+  booked_to: string | null;
+  reason: string | null;
+  file: string;
+}>;
 
 const filters = z.strictObject({
   state: choice('Status', `${BANK_LINE_STATES.join(', ')}.`, BANK_LINE_STATES).optional(),

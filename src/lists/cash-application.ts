@@ -9,19 +9,19 @@ import { lastDay, type Month } from '../month.ts';
 import { names } from '../text.ts';
 import { defineList, type ListQuery, pageOf } from './list.ts';
 
-interface Row {
+type Row = Readonly<{
   /** The month of receipt; `total` for all months. */
-  readonly month: Month | 'total';
-  readonly credits: number;
-  readonly applied: number;
+  month: Month | 'total';
+  credits: number;
+  applied: number;
   /** Of these, the credits that a person took back, and their payments. */
-  readonly undone: number;
-  readonly undone_payments: readonly number[];
-  readonly precision: string | null;
+  undone: number;
+  undone_payments: readonly number[];
+  precision: string | null;
   /** The credits that were applied in full without a person. */
-  readonly touchless: number;
-  readonly touchless_share: string;
-}
+  touchless: number;
+  touchless_share: string;
+}>;
 
 /**
  * A person took an application back unless the payment pays the same invoice or one of its replacements again, the bank

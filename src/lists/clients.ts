@@ -7,14 +7,14 @@ import { readClients } from '../partners/clients.sql.ts';
 import { names } from '../text.ts';
 import { defineList, type ListQuery, pageOf } from './list.ts';
 
-interface ClientLine {
-  readonly client_id: string;
-  readonly partner_id: string;
-  readonly created_at: string;
-  readonly revoked_at: string | null;
-  readonly last_used_at: string | null;
-  readonly secrets: readonly { readonly sequence: number; readonly ends_at: string | null }[];
-}
+type ClientLine = Readonly<{
+  client_id: string;
+  partner_id: string;
+  created_at: string;
+  revoked_at: string | null;
+  last_used_at: string | null;
+  secrets: readonly { readonly sequence: number; readonly ends_at: string | null }[];
+}>;
 
 const filters = z.strictObject({
   partner: text('Partner', 'Only the clients of this partner.').optional(),

@@ -12,23 +12,23 @@ import type { Month } from '../month.ts';
 import { names, plural } from '../text.ts';
 import { defineList, given, type ListQuery, type Mark, type Total } from './list.ts';
 
-interface InvoiceRow {
-  readonly document_id: number;
-  readonly number: string;
-  readonly document: DocumentKind;
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly month: Month;
-  readonly currency: string;
-  readonly issued_on: string;
-  readonly due_on: string | null;
-  readonly amount_due: string;
-  readonly balance: string;
-  readonly status: 'open' | 'paid' | 'void';
-  readonly email_status: EmailStatus | null;
-  readonly held_at: string | null;
-  readonly disputed: boolean;
-}
+type InvoiceRow = Readonly<{
+  document_id: number;
+  number: string;
+  document: DocumentKind;
+  partner_id: string;
+  partner_name: string;
+  month: Month;
+  currency: string;
+  issued_on: string;
+  due_on: string | null;
+  amount_due: string;
+  balance: string;
+  status: 'open' | 'paid' | 'void';
+  email_status: EmailStatus | null;
+  held_at: string | null;
+  disputed: boolean;
+}>;
 
 type Stands = Pick<InvoiceRow, 'document' | 'status' | 'due_on' | 'held_at' | 'disputed' | 'email_status'>;
 

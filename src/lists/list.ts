@@ -55,18 +55,18 @@ export interface Column<Row> {
 
 export type Link = readonly [place: string, at: string | Readonly<Record<string, string>>];
 
-export interface ListQuery<Filter, Sort extends string = string> {
-  readonly filter: Filter;
+export type ListQuery<Filter, Sort extends string = string> = Readonly<{
+  filter: Filter;
   /** The partners whose rows the user may see. Null means all partners. */
-  readonly scope: Scope;
-  readonly today: string;
-  readonly sort: Sort;
+  scope: Scope;
+  today: string;
+  sort: Sort;
   /** The key of the last row of the previous page. */
-  readonly after: string | null;
+  after: string | null;
   /** Null means that the page begins with the first row. */
-  readonly limit: number | null;
-  readonly context: Installation;
-}
+  limit: number | null;
+  context: Installation;
+}>;
 
 export type Total = Readonly<Record<string, Amount>>;
 

@@ -11,32 +11,32 @@ import { names } from '../text.ts';
 import { grantOrRefuse } from './held-rows.ts';
 import { defineList, given, type ListQuery, type Mark } from './list.ts';
 
-interface ReversalRow {
-  readonly log_no: number;
-  readonly status: 'requested' | 'recorded' | 'rejected';
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly reversal_id: string;
-  readonly quote_id: string;
-  readonly requote_id: string | null;
-  readonly policy_id: string;
-  readonly currency: string;
-  readonly accepted_at: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly requested_amount: string | null;
-  readonly month: string | null;
-  readonly posted_month: string | null;
-  readonly document: string | null;
-  readonly ground: Ground | null;
-  readonly request_id: number | null;
-  readonly sign: Sign | null;
-  readonly repeats: string | null;
-  readonly decided_by: string | null;
-  readonly decision_reason: string | null;
-  readonly recorded_at: string;
-}
+type ReversalRow = Readonly<{
+  log_no: number;
+  status: 'requested' | 'recorded' | 'rejected';
+  partner_id: string;
+  partner_name: string;
+  reversal_id: string;
+  quote_id: string;
+  requote_id: string | null;
+  policy_id: string;
+  currency: string;
+  accepted_at: string;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
+  requested_amount: string | null;
+  month: string | null;
+  posted_month: string | null;
+  document: string | null;
+  ground: Ground | null;
+  request_id: number | null;
+  sign: Sign | null;
+  repeats: string | null;
+  decided_by: string | null;
+  decision_reason: string | null;
+  recorded_at: string;
+}>;
 
 const STATUSES = ['requested', 'recorded', 'rejected'] as const;
 

@@ -17,22 +17,22 @@ const OPENING_KINDS = ['invoice', 'credit', 'cash'] as const;
 type OpeningKind = (typeof OPENING_KINDS)[number];
 
 /** An item of the previous system that was open at the end of the cut-over day. */
-export interface OpeningItem {
-  readonly line: number;
-  readonly kind: OpeningKind;
+export type OpeningItem = Readonly<{
+  line: number;
+  kind: OpeningKind;
   /** The number in the previous system, which the document or payment keeps. */
-  readonly number: string;
+  number: string;
   /** The partner; null if the payer of cash is unknown. */
-  readonly partner_id: string | null;
-  readonly date: string;
+  partner_id: string | null;
+  date: string;
   /** The due date of an invoice. Null for credits and cash. */
-  readonly due_on: string | null;
-  readonly currency: string;
-  readonly amount: string;
-  readonly original_amount: string;
+  due_on: string | null;
+  currency: string;
+  amount: string;
+  original_amount: string;
   /** The payer's remittance text, for cash. */
-  readonly reference: string;
-}
+  reference: string;
+}>;
 
 const OPENING_COLUMNS = [
   ...['kind', 'number', 'partner_id', 'date', 'due_on', 'currency', 'amount', 'original_amount', 'reference'],

@@ -12,13 +12,13 @@ import { type Caller, lockPayments, openPaymentContext } from './context.ts';
 
 export const BOOKING_KINDS = ['charges', 'interest', 'transfer', 'other'] as const;
 
-export interface BookRequest {
-  readonly bankLineId: number;
-  readonly kind: (typeof BOOKING_KINDS)[number];
+export type BookRequest = Readonly<{
+  bankLineId: number;
+  kind: (typeof BOOKING_KINDS)[number];
   /** The general-ledger account. The kind `other` has no default account. */
-  readonly account?: string | undefined;
-  readonly reason: string;
-}
+  account?: string | undefined;
+  reason: string;
+}>;
 
 /** Between the two lines of a transfer, the money is in this account. */
 const TRANSFERS = 'assets:transfers';

@@ -367,12 +367,12 @@ function distribute(amount: Amount, documents: readonly NamedDocument[]): { name
   });
 }
 
-interface UndecidedMatch {
-  readonly named: readonly NamedDocument[];
-  readonly certain: readonly NamedDocument[];
-  readonly partners: ReadonlySet<string>;
-  readonly known: string | undefined;
-}
+type UndecidedMatch = Readonly<{
+  named: readonly NamedDocument[];
+  certain: readonly NamedDocument[];
+  partners: ReadonlySet<string>;
+  known: string | undefined;
+}>;
 
 function whyNotApplied(receipt: Receipt, undecided: UndecidedMatch, items: OpenItems): string {
   const { amount, payer_name } = receipt;

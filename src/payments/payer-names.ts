@@ -161,19 +161,19 @@ class Words {
   }
 }
 
-export interface NamePlace {
+export type NamePlace = Readonly<{
   /** The partners whose names match best. If several partners match, no partner is identified. */
-  readonly ids: ReadonlySet<string>;
+  ids: ReadonlySet<string>;
   /**
    * `longer`: a further word of a name is next to the match. `incomplete`: words of the partners' names are missing
    * from the text.
    */
-  readonly fit: 'whole' | 'longer' | 'incomplete';
+  fit: 'whole' | 'longer' | 'incomplete';
   /** Whether all words of the names are in the text. In a field for the name, nothing else is there. */
-  readonly complete: boolean;
-  readonly from: number;
-  readonly words: number;
-}
+  complete: boolean;
+  from: number;
+  words: number;
+}>;
 
 interface NamedPartner {
   readonly partner_id: string;

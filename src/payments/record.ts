@@ -23,36 +23,36 @@ import { insertAssignments, insertPaymentSources, insertPayments, insertSuggesti
 import { type PayableRow, readPayable } from './open-items.sql.ts';
 import { countIdentity, readCandidates, readState } from './payments.sql.ts';
 
-export interface RecordRequest {
-  readonly amount: string;
-  readonly currency: string;
-  readonly method: Method;
-  readonly receivedOn: string;
-  readonly reference: string;
+export type RecordRequest = Readonly<{
+  amount: string;
+  currency: string;
+  method: Method;
+  receivedOn: string;
+  reference: string;
   /** Our bank account that received the payment, as named in bank files. */
-  readonly account?: string | undefined;
+  account?: string | undefined;
   /** Either the document that the payment is for, or the partner that sent it. */
-  readonly number?: string | undefined;
-  readonly partnerId?: string | undefined;
-}
+  number?: string | undefined;
+  partnerId?: string | undefined;
+}>;
 
-export interface RecordedPayment {
-  readonly paymentId: number;
-  readonly eventId: number;
-  readonly duplicate: boolean;
-  readonly possibleDuplicates: readonly number[];
-  readonly kept?: string;
-}
+export type RecordedPayment = Readonly<{
+  paymentId: number;
+  eventId: number;
+  duplicate: boolean;
+  possibleDuplicates: readonly number[];
+  kept?: string;
+}>;
 
-interface HandEntry {
-  readonly amount: Amount;
-  readonly method: Method;
-  readonly reference: string;
-  readonly account: string;
-  readonly receivedOn: string;
-  readonly partnerId: string;
-  readonly document: PayableRow | undefined;
-}
+type HandEntry = Readonly<{
+  amount: Amount;
+  method: Method;
+  reference: string;
+  account: string;
+  receivedOn: string;
+  partnerId: string;
+  document: PayableRow | undefined;
+}>;
 
 export async function recordPayment(tx: Transaction, caller: Caller, request: RecordRequest): Promise<RecordedPayment> {
   const amount = positiveAmount(request.amount, request.currency);

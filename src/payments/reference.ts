@@ -7,15 +7,15 @@
 import { creditorReferenceOf } from '../documents/creditor-reference.ts';
 import type { ReferenceField } from './bank/statement.ts';
 
-export interface FoundReference {
-  readonly number: string;
-  readonly field: string;
-  readonly found: string;
+export type FoundReference = Readonly<{
+  number: string;
+  field: string;
+  found: string;
   /** A clause about the guessed part. Undefined if the number is certain. */
-  readonly guess: string | undefined;
+  guess: string | undefined;
   /** Whether the number was written with check digits (ISO 11649), so that it cannot be mistyped. */
-  readonly checked?: true;
-}
+  checked?: true;
+}>;
 
 /** The beginning of a number that the end of a field cuts off. */
 export interface PartialReference {

@@ -73,21 +73,21 @@ export const returnReason = (code: string | undefined): string =>
 export const withCode = (code: string | null | undefined, reason: string): string =>
   code == null || reason.startsWith(code) ? reason : `${code} ${reason}`;
 
-export interface ReverseRequest {
-  readonly paymentId: number;
-  readonly kind: ReversalKind;
-  readonly reason: string;
-  readonly code?: string | undefined;
+export type ReverseRequest = Readonly<{
+  paymentId: number;
+  kind: ReversalKind;
+  reason: string;
+  code?: string | undefined;
   /** The default is the part of the payment that is not reversed yet. */
-  readonly amount?: string | undefined;
+  amount?: string | undefined;
   /** Default day: today. For a duplicate and for `other`, the default is the day when the payment was received. */
-  readonly on?: string | undefined;
-  readonly duplicateOf?: number | undefined;
+  on?: string | undefined;
+  duplicateOf?: number | undefined;
   /** For `returned`: the bank's debit line. Its amount and day are the defaults. */
-  readonly bankLineId?: number | undefined;
+  bankLineId?: number | undefined;
   /** For `other`: the general-ledger account to which the money is booked, such as `income:interest`. */
-  readonly account?: string | undefined;
-}
+  account?: string | undefined;
+}>;
 
 /** Returns the reversed amount and the numbers of the reopened invoices. */
 export async function reversePayment(

@@ -21,13 +21,13 @@ import {
   readWithProcessor,
 } from './payouts.sql.ts';
 
-interface SettleRequest {
-  readonly payoutId: number;
-  readonly paymentIds: readonly number[];
-  readonly account?: string | undefined;
+type SettleRequest = Readonly<{
+  payoutId: number;
+  paymentIds: readonly number[];
+  account?: string | undefined;
   /** The processor's id of the account's payout. The default is the only payout that matches, if any is known. */
-  readonly payout?: string | undefined;
-}
+  payout?: string | undefined;
+}>;
 
 export async function settlePayout(tx: Transaction, caller: Caller, request: SettleRequest): Promise<void> {
   await lockPayments(tx);

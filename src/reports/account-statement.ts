@@ -17,16 +17,16 @@ import { readPresentDay } from './balances.sql.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 
-export interface CurrencyAccount {
-  readonly currency: string;
-  readonly opening: string;
-  readonly lines: readonly ActivityLine[];
-  readonly closing: string;
-  readonly open_items: readonly (OpenItem & { readonly days_due: number | null })[];
-  readonly unapplied: string;
-  readonly aging: Readonly<Record<Bucket, string>>;
-  readonly ties: boolean;
-}
+export type CurrencyAccount = Readonly<{
+  currency: string;
+  opening: string;
+  lines: readonly ActivityLine[];
+  closing: string;
+  open_items: readonly (OpenItem & { readonly days_due: number | null })[];
+  unapplied: string;
+  aging: Readonly<Record<Bucket, string>>;
+  ties: boolean;
+}>;
 
 export interface AccountStatement extends BooksOfDay {
   readonly partner_id: string;
@@ -40,13 +40,13 @@ export interface AccountStatement extends BooksOfDay {
   readonly ties: boolean;
 }
 
-interface AccountStatementRequest {
-  readonly partnerId: string;
+type AccountStatementRequest = Readonly<{
+  partnerId: string;
   /** The first day of the statement. The default is the first day of the month of `asOf`. */
-  readonly from?: string | undefined;
-  readonly asOf?: string | undefined;
-  readonly today: string;
-}
+  from?: string | undefined;
+  asOf?: string | undefined;
+  today: string;
+}>;
 
 /**
  * The key of a line's label. The key is the kind of fact. It also contains the reason if a payment was reversed, or the

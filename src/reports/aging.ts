@@ -53,17 +53,17 @@ export interface Aging extends BooksOfDay {
 }
 
 /** The comparison of an account with the open items, with the partner of each difference. */
-interface Tie {
-  readonly account: string;
-  readonly currency: string;
-  readonly open_items: string;
-  readonly journal: string;
-  readonly differences: readonly {
+type Tie = Readonly<{
+  account: string;
+  currency: string;
+  open_items: string;
+  journal: string;
+  differences: readonly {
     readonly partner_id: string | null;
     readonly open_items: string;
     readonly journal: string;
   }[];
-}
+}>;
 
 export const bucketOf = (dueOn: string, asOf: string): Bucket => bucketAfter(daysBetween(dueOn, asOf));
 

@@ -15,18 +15,18 @@ import { countExceptions, readBookClose } from './books.sql.ts';
 import { readUnappliedCash } from './open-items.sql.ts';
 import { readTrialBalance, type TrialBalance } from './trial-balance.ts';
 
-export interface BooksReport {
-  readonly month: Month;
-  readonly status: 'open' | 'closed';
-  readonly closed_at: string | null;
+export type BooksReport = Readonly<{
+  month: Month;
+  status: 'open' | 'closed';
+  closed_at: string | null;
   /** The checkpoint that closes the books; null while they are open. */
-  readonly checkpoint: CheckpointOf | null;
-  readonly bank_feeds: readonly BankFeed[];
+  checkpoint: CheckpointOf | null;
+  bank_feeds: readonly BankFeed[];
   /**
    * The balances of the banks at the end of the month, next to our own balances. Only for banks whose statements give
    * balances.
    */
-  readonly bank_balances: readonly {
+  bank_balances: readonly {
     readonly account: string;
     readonly currency: string;
     readonly bank: string;
@@ -40,15 +40,15 @@ export interface BooksReport {
     readonly withdrawn: string;
     readonly unexplained: string;
   }[];
-  readonly exceptions: Partial<Record<ExceptionKind, number>>;
-  readonly unapplied: readonly { readonly currency: string; readonly amount: string }[];
-  readonly obstacles: readonly {
+  exceptions: Partial<Record<ExceptionKind, number>>;
+  unapplied: readonly { readonly currency: string; readonly amount: string }[];
+  obstacles: readonly {
     readonly code: string;
     readonly message: string;
     readonly remedies: readonly Remedy[];
   }[];
-  readonly trial_balance: TrialBalance;
-}
+  trial_balance: TrialBalance;
+}>;
 
 export async function readBooksReport(
   tx: Transaction,

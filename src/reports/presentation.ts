@@ -10,17 +10,17 @@ interface Sides {
   readonly credit: string;
 }
 
-export interface Presentation {
-  readonly currency: string;
-  readonly source: string;
-  readonly date: string;
+export type Presentation = Readonly<{
+  currency: string;
+  source: string;
+  date: string;
   /** The value of one unit of each currency that has a balance. */
-  readonly rates: Readonly<Record<string, string>>;
-  readonly accounts: readonly (Sides & { readonly account: string })[];
+  rates: Readonly<Record<string, string>>;
+  accounts: readonly (Sides & { readonly account: string })[];
   /** The rounding difference of the accounts, which makes the totals balance. */
-  readonly rounding: Sides;
-  readonly total: Sides;
-}
+  rounding: Sides;
+  total: Sides;
+}>;
 
 /** The debit and credit of an amount; one of the two is zero. */
 export const sidesOf = (amount: Amount): { readonly debit: Amount; readonly credit: Amount } => {

@@ -8,28 +8,28 @@ import { queryOne, type Transaction } from '../database/transaction.ts';
  * The number of rows that were deleted from each table, or that would be deleted. For processor events, this is the
  * number of erasures.
  */
-export interface Purged {
-  readonly idempotency_keys: number;
-  readonly requotes: number;
-  readonly quotes: number;
-  readonly job_runs: number;
-  readonly processor_events: number;
-}
+export type Purged = Readonly<{
+  idempotency_keys: number;
+  requotes: number;
+  quotes: number;
+  job_runs: number;
+  processor_events: number;
+}>;
 
-export interface Batch {
-  readonly deleted: number;
-  readonly read: number;
+export type Batch = Readonly<{
+  deleted: number;
+  read: number;
   /** The last row that was read. The next batch begins after this row. */
-  readonly last_at: string | null;
-  readonly last_id: string | null;
-}
+  last_at: string | null;
+  last_id: string | null;
+}>;
 
-export interface Range {
-  readonly before: string;
-  readonly afterAt: string;
-  readonly afterId: string;
-  readonly batch: number;
-}
+export type Range = Readonly<{
+  before: string;
+  afterAt: string;
+  afterId: string;
+  batch: number;
+}>;
 
 export const deleteKeys = (tx: Transaction, range: Range): Promise<Batch> =>
   queryOne(

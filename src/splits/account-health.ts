@@ -23,28 +23,28 @@ const PAYOUT_DAYS = 92;
 /** An account that was not read for this long needs attention. The daily job reads every account. */
 export const STALE_HOURS = 48;
 
-interface ConnectedAccount {
-  readonly account: string;
-  readonly partners: readonly string[];
-  readonly balance_transactions_from: 'processor' | 'settlement_file';
+type ConnectedAccount = Readonly<{
+  account: string;
+  partners: readonly string[];
+  balance_transactions_from: 'processor' | 'settlement_file';
   /** The time up to which the account was read completely, or the time of its latest file. Null if there is neither. */
-  readonly read_to: string | null;
+  read_to: string | null;
   /** Whether a different account has replaced this account, although money may still move on this account. */
-  readonly followed: boolean;
-}
+  followed: boolean;
+}>;
 
-export interface AccountHealth {
-  readonly accounts: readonly ConnectedAccount[];
+export type AccountHealth = Readonly<{
+  accounts: readonly ConnectedAccount[];
   /** Accounts with expected quotes that were not read at the processor for STALE_HOURS. */
-  readonly stale: readonly string[];
-  readonly open: Readonly<Record<Month, number>>;
-  readonly unknown: number;
+  stale: readonly string[];
+  open: Readonly<Record<Month, number>>;
+  unknown: number;
   /**
    * Payouts of the last PAYOUT_DAYS that have not reached the bank or whose contents are unknown, and transactions that
    * payouts skipped.
    */
-  readonly payouts: number;
-}
+  payouts: number;
+}>;
 
 /** Reads how far each account was read. This is the fast part of `readAccountHealth`: no quotes are read. */
 export async function readAccountReadings(

@@ -93,16 +93,16 @@ export async function readCursor(tx: Transaction, account: string): Promise<stri
   return read_to;
 }
 
-interface AccountCursor {
-  readonly account: string;
-  readonly partners: readonly string[];
-  readonly balance_transactions_from: 'processor' | 'settlement_file';
-  readonly read_to: string | null;
+type AccountCursor = Readonly<{
+  account: string;
+  partners: readonly string[];
+  balance_transactions_from: 'processor' | 'settlement_file';
+  read_to: string | null;
   /** Whether an acceptance belongs to the account. */
-  readonly sold: boolean;
+  sold: boolean;
   /** Whether all partners of the account now have a different account. */
-  readonly followed: boolean;
-}
+  followed: boolean;
+}>;
 
 /** How long a replaced account is read after its last sale and its last balance transaction. */
 export const WATCHED_DAYS = 180;

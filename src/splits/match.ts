@@ -27,33 +27,33 @@ import {
   readUnexplained,
 } from './match.sql.ts';
 
-export interface MatchRequest {
-  readonly balance_transaction: string;
-  readonly account?: string | undefined;
-  readonly quoteId: string;
-  readonly partnerId?: string | undefined;
+export type MatchRequest = Readonly<{
+  balance_transaction: string;
+  account?: string | undefined;
+  quoteId: string;
+  partnerId?: string | undefined;
   /** The part to match, in the currency of the balance transaction. The default is the whole unexplained amount. */
-  readonly amount?: string | undefined;
+  amount?: string | undefined;
   /** The value of that part in the quote's currency. The default is the amount sent. */
-  readonly countsAs?: string | undefined;
+  countsAs?: string | undefined;
   /** Allows a quote whose partner never had the account that received the money. */
-  readonly otherAccount?: boolean | undefined;
-  readonly reason: string;
-}
+  otherAccount?: boolean | undefined;
+  reason: string;
+}>;
 
-export interface MatchResult {
-  readonly balance_transaction: string;
-  readonly account: string;
-  readonly partner_id: string;
-  readonly quote_id: string;
-  readonly currency: string;
-  readonly amount: string;
+export type MatchResult = Readonly<{
+  balance_transaction: string;
+  account: string;
+  partner_id: string;
+  quote_id: string;
+  currency: string;
+  amount: string;
   /** The currency of the balance transaction. */
-  readonly settled_currency: string;
-  readonly settled_amount: string;
+  settled_currency: string;
+  settled_amount: string;
   /** The remaining part that no quote explains, in the currency of the balance transaction. */
-  readonly unexplained: string;
-}
+  unexplained: string;
+}>;
 
 interface Part {
   readonly settled: Amount;

@@ -25,27 +25,27 @@ import { findBalanceTransaction } from './match.ts';
 import { recordRequestedReversals } from './requested.ts';
 import { insertReversalEvidence, type ReversedTransfer, readReversedTransfers, readStanding } from './reverse.sql.ts';
 
-interface RecordedReversal {
-  readonly partner_id: string;
-  readonly quote_id: string;
-  readonly reversal_id: string;
+type RecordedReversal = Readonly<{
+  partner_id: string;
+  quote_id: string;
+  reversal_id: string;
   /** Null if a request of the partner was recorded, which all transfers of the quote together cover. */
-  readonly balance_transaction: string | null;
-  readonly currency: string;
+  balance_transaction: string | null;
+  currency: string;
   /** The price is negative, as in the ledger row. */
-  readonly spotPrice: string;
-  readonly partnerCut: string;
-  readonly invoiceAmount: string;
-}
+  spotPrice: string;
+  partnerCut: string;
+  invoiceAmount: string;
+}>;
 
-interface UnpricedReversal {
-  readonly partner_id: string;
-  readonly quote_id: string;
-  readonly balance_transaction: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly reason: string;
-}
+type UnpricedReversal = Readonly<{
+  partner_id: string;
+  quote_id: string;
+  balance_transaction: string;
+  currency: string;
+  amount: string;
+  reason: string;
+}>;
 
 export interface ReversalReport {
   readonly recorded: readonly RecordedReversal[];

@@ -26,21 +26,21 @@ type Field = (typeof SETTLEMENT_FIELDS)[number];
 
 const REQUIRED: readonly Field[] = ['quote_id', 'transfer', 'payment', 'amount'];
 
-interface SettlementLine {
-  readonly line: number;
-  readonly quote_id: string;
-  readonly requote_id: string | null;
-  readonly reversal_id: string | null;
-  readonly transfer: string | null;
-  readonly payment: string | null;
-  readonly currency: string;
-  readonly amount: string;
-  readonly kind: 'share' | 'reversal' | 'dispute';
+type SettlementLine = Readonly<{
+  line: number;
+  quote_id: string;
+  requote_id: string | null;
+  reversal_id: string | null;
+  transfer: string | null;
+  payment: string | null;
+  currency: string;
+  amount: string;
+  kind: 'share' | 'reversal' | 'dispute';
   /** The part of the price refunded to the customer, above zero. A reversal without this amount needs manual review. */
-  readonly refunded: string | null;
+  refunded: string | null;
   /** ISO instant. Null if the file has no time. */
-  readonly occurred_at: string | null;
-}
+  occurred_at: string | null;
+}>;
 
 /**
  * The codes of refused lines and files. Codes that have the same meaning as a code of ledger rows have the same name.

@@ -30,13 +30,13 @@ interface ListedWork extends WorkItem {
 
 type WorkFinding = Finding & Pick<ListedWork, 'receipt'>;
 
-export interface WorkQuestion {
-  readonly settings: Settings;
+export type WorkQuestion = Readonly<{
+  settings: Settings;
   /** The partners whose items are read. Null reads all partners, and items without a partner. */
-  readonly scope: Scope;
-  readonly now: number;
-  readonly today: string;
-}
+  scope: Scope;
+  now: number;
+  today: string;
+}>;
 
 const LISTED = 500;
 

@@ -3,36 +3,36 @@ import type { Match, Suggestion } from '../evidence.ts';
 import type { NewOutcome } from './bank-lines.sql.ts';
 import type { NewLine } from './decide.ts';
 
-interface LineDocument {
-  readonly number: string;
-  readonly amount: string;
-  readonly confidence: string;
-  readonly why: string;
-}
+type LineDocument = Readonly<{
+  number: string;
+  amount: string;
+  confidence: string;
+  why: string;
+}>;
 
-export interface LineReport {
-  readonly account: string;
-  readonly position: number;
-  readonly booked_on: string;
-  readonly direction: 'credit' | 'debit';
-  readonly amount: string;
-  readonly currency: string;
-  readonly payer: string | null;
-  readonly bank_reference: string | null;
+export type LineReport = Readonly<{
+  account: string;
+  position: number;
+  booked_on: string;
+  direction: 'credit' | 'debit';
+  amount: string;
+  currency: string;
+  payer: string | null;
+  bank_reference: string | null;
   /**
    * `duplicate`: the payment was already recorded. `refund`: the line pays a recorded refund. `booked`: bank charges.
    */
-  readonly outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'refund' | 'booked' | 'ignored';
-  readonly payment_id: number | null;
-  readonly applied: readonly (LineDocument & { readonly small_difference: string | null })[];
+  outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'refund' | 'booked' | 'ignored';
+  payment_id: number | null;
+  applied: readonly (LineDocument & { readonly small_difference: string | null })[];
   /** Credit that the remittance deducts and that is applied with the payment. */
-  readonly credit: readonly { readonly credit_note: string; readonly number: string; readonly amount: string }[];
-  readonly suggested: readonly LineDocument[];
-  readonly same_as: readonly number[];
-  readonly why: string;
-  readonly needs_review: boolean;
-  readonly remark: boolean;
-}
+  credit: readonly { readonly credit_note: string; readonly number: string; readonly amount: string }[];
+  suggested: readonly LineDocument[];
+  same_as: readonly number[];
+  why: string;
+  needs_review: boolean;
+  remark: boolean;
+}>;
 
 export function plainReport(
   { line, account }: NewLine,

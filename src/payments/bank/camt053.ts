@@ -203,12 +203,12 @@ function readStatement(statement: Node, name: string, problems: FieldProblem[], 
   };
 }
 
-interface Entry {
-  readonly booked: boolean;
-  readonly direction: 'credit' | 'debit';
-  readonly amount: Amount;
-  readonly lines: readonly BankLine[];
-}
+type Entry = Readonly<{
+  booked: boolean;
+  direction: 'credit' | 'debit';
+  amount: Amount;
+  lines: readonly BankLine[];
+}>;
 
 type ReadMoney = (text: string, currency: string, where: string) => Amount;
 
@@ -341,12 +341,12 @@ class EntryReader {
   }
 }
 
-interface EntryFacts {
-  readonly entry: Node;
-  readonly position: number;
-  readonly direction: 'credit' | 'debit';
-  readonly bookedOn: string;
-}
+type EntryFacts = Readonly<{
+  entry: Node;
+  position: number;
+  direction: 'credit' | 'debit';
+  bookedOn: string;
+}>;
 
 const GROSS_AMOUNTS = [
   ['AmtDtls', 'InstdAmt', 'Amt'],
