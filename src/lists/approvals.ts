@@ -58,7 +58,7 @@ export const approvals = defineList({
   ],
   sorts: ['-request_id', '-request_id'],
   columns: {
-    request_id: { heading: 'Request', type: 'count', to: ({ request_id }) => ['approvals', String(request_id)] },
+    request_id: { type: 'count', to: ({ request_id }) => ['approvals', String(request_id)] },
     status: {},
     standing: { heading: 'Status', type: 'marks', value: ({ status }) => [requestMark(status)] },
     action: {},

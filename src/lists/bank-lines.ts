@@ -106,7 +106,7 @@ export const bankLines = defineList({
     },
     state: { heading: 'Status' },
     standing: { heading: 'Status', type: 'marks', value: standingOf },
-    payment_id: { heading: 'Payment', type: 'count' },
+    payment_id: { type: 'count' },
     booked_to: {},
     reason: {},
     why: {

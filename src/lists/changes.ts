@@ -29,7 +29,7 @@ const changesOf = (events: readonly ChangeEvent[]): Change[] =>
   );
 
 const columns = {
-  event_id: { heading: 'Event', type: 'count' },
+  event_id: { type: 'count' },
   occurred_at: { heading: 'When', type: 'instant' },
   when: { type: 'instant', value: (row) => (row.is_first ? row.occurred_at : '') },
   action: {},

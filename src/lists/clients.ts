@@ -48,8 +48,8 @@ export const clients = defineList({
   words: { arguments: { partner: '[partner]' } },
   sorts: ['partner_id', 'partner_id'],
   columns: {
-    client_id: { heading: 'Client', to: ({ client_id }) => ['audit', { subject: client_id }] },
-    partner_id: { heading: 'Partner', to: ({ partner_id }) => [`partners/${encodeURIComponent(partner_id)}`, 'terms'] },
+    client_id: { to: ({ client_id }) => ['audit', { subject: client_id }] },
+    partner_id: { to: ({ partner_id }) => [`partners/${encodeURIComponent(partner_id)}`, 'terms'] },
     created_at: { heading: 'Created', type: 'date', look: 'soft' },
     revoked_at: { heading: 'Revoked', type: 'date' },
     last_used_at: { heading: 'Last used', type: 'date' },

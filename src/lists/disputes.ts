@@ -36,8 +36,8 @@ export const disputes = defineList({
   sorts: ['promised_on', 'promised_on'],
   columns: {
     number: { heading: 'Invoice', to: ({ number }) => ['invoices', number] },
-    partner_id: { heading: 'Partner' },
-    partner_name: { heading: 'Partner', cut: true },
+    partner_id: {},
+    partner_name: { cut: true },
     amount: { heading: 'Disputed', type: 'amount' },
     balance: { type: 'amount' },
     currency: { heading: '' },

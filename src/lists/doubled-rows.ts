@@ -31,8 +31,8 @@ export const doubledRows = defineList({
   sorts: ['entry_id', 'entry_id'],
   columns: {
     entry_id: { heading: 'Row', type: 'count' },
-    partner_id: { heading: 'Partner' },
-    partner_name: { heading: 'Partner', cut: true, to: ({ partner_id }) => ['partners', partner_id] },
+    partner_id: {},
+    partner_name: { cut: true, to: ({ partner_id }) => ['partners', partner_id] },
     kind: { value: ({ kind }) => kind.replace('_', ' '), unlessSame: true },
     own_id: { heading: 'Id', look: 'id' },
     repeats: { look: 'id' },

@@ -43,7 +43,7 @@ export const emails = defineList({
     number: { heading: 'E-mail', type: 'count', value: ({ email_id }) => email_id },
     kind: {},
     about: { value: nameOf, to: ({ document }) => (document === null ? null : ['invoices', document]) },
-    partner_id: { heading: 'Partner' },
+    partner_id: {},
     to: { value: ({ to }) => to?.join(' ') ?? null },
     recipients: { heading: 'To', look: 'wrap', cut: true, value: ({ to }) => to?.join(', ') ?? null },
     status: {},

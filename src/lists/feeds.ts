@@ -44,7 +44,7 @@ export const feeds = defineList({
   sorts: ['-month', '-month'],
   columns: {
     month: { type: 'month' },
-    partner_id: { heading: 'Partner' },
+    partner_id: {},
     name: { heading: 'Partner', cut: true, to: ({ partner_id }) => ['partners', partner_id] },
     complete: {},
     stated_rows: { type: 'count', value: ({ stated }) => stated.entries },

@@ -54,8 +54,8 @@ or refuse a reversal:
   sorts: ['held_row_id', 'held_row_id'],
   columns: {
     held_row_id: { heading: 'Row', type: 'count' },
-    partner_id: { heading: 'Partner' },
-    partner_name: { heading: 'Partner', cut: true, to: ({ partner_id }) => ['partners', partner_id] },
+    partner_id: {},
+    partner_name: { cut: true, to: ({ partner_id }) => ['partners', partner_id] },
     kind: { value: ({ kind }) => kind.replace('_', ' '), unlessSame: true },
     own_id: { heading: 'Id', look: 'id' },
     accepted_at: { heading: 'Accepted', type: 'instant' },

@@ -25,8 +25,8 @@ export type Value = string | number | Amount | readonly Amount[] | readonly Mark
 
 export interface Column<Row> {
   /**
-   * The heading on pages. By default, the column's name: `Booked to` for `booked_to`. Terminals show the heading in lower
-   * case. Sheets show the column's name instead.
+   * The heading on pages. By default, the column's name: `Booked to` for `booked_to`, `Partner` for `partner_id`.
+   * Terminals show the heading in lower case. Sheets show the column's name instead.
    */
   readonly heading?: string;
   /** By default, `text`. */
@@ -158,7 +158,8 @@ export function pageOf<Row>(
 type CompleteColumn<Row> = Column<Row> & Required<Pick<Column<Row>, 'heading' | 'type'>>;
 
 export const columnOf = <Row>({ columns }: List<Row>, name: string): CompleteColumn<Row> => ({
-  ...{ heading: (name.charAt(0).toUpperCase() + name.slice(1)).replaceAll('_', ' '), type: 'text' },
+  heading: (name.charAt(0).toUpperCase() + name.slice(1)).replace(/_(id|name)$/, '').replaceAll('_', ' '),
+  type: 'text',
   ...columns[name],
 });
 

@@ -120,7 +120,7 @@ export const partners = defineList({
   ],
   sorts: ['name', 'partner_id'],
   columns: {
-    partner_id: { heading: 'Partner', cut: true, look: 'soft' },
+    partner_id: { cut: true, look: 'soft' },
     name: { cut: true, to: ({ partner_id }) => ['partners', partner_id] },
     line1: { heading: 'Address', value: ({ address }) => address.line1 },
     line2: { heading: 'Address', value: ({ address }) => address.line2 },
@@ -138,7 +138,7 @@ export const partners = defineList({
     currency: {},
     time_zone: {},
     payment_terms_days: { heading: 'Terms', type: 'count' },
-    tax_id: {},
+    tax_id: { heading: 'Tax id' },
     purchase_order: {},
     arrangement: {},
     policies: { type: 'count', value: ({ policies }) => policies.filter(({ active }) => active).length },

@@ -118,10 +118,10 @@ export const payments = defineList({
   filters,
   sorts: ['-payment_id', 'payment_id', 'received_on', '-received_on', 'amount', '-amount'],
   columns: {
-    payment_id: { heading: 'Payment', type: 'count', to: ({ payment_id }) => ['payments', String(payment_id)] },
+    payment_id: { type: 'count', to: ({ payment_id }) => ['payments', String(payment_id)] },
     received_on: { heading: 'Received', type: 'date' },
     standing: { heading: 'Status', type: 'marks', value: standingOf },
-    partner_id: { heading: 'Partner' },
+    partner_id: {},
     payer: {
       cut: true,
       value: ({ partner_name, payer }) => partner_name ?? payer.name ?? '(unknown)',

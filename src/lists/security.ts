@@ -33,7 +33,7 @@ settings and keys, and backups and restores, are audit events.`,
     event: {},
     subject: {},
     network: {},
-    client_id: { heading: 'Client' },
+    client_id: {},
     of: {
       cut: true,
       value: ({ subject, network, client_id }) => subject ?? [network, client_id].filter(Boolean).join(' '),

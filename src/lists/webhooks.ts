@@ -21,7 +21,7 @@ export const webhooks = defineList({
   filters: z.strictObject({}),
   sorts: ['partner_id', 'partner_id'],
   columns: {
-    partner_id: { heading: 'Partner', cut: true },
+    partner_id: { cut: true },
     url: { cut: true },
     state: {},
     acknowledged: { heading: 'Sent to', type: 'count' },
