@@ -6,7 +6,7 @@ import { type DocumentFilter, type DocumentRow, readDocuments } from '../documen
 import { documentUnknown } from '../documents/unknown.ts';
 import { Amount } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';
-import type { ActionContext, AfterContext, Facts } from './action.ts';
+import type { ActionContext, AfterContext, Facts, Report } from './action.ts';
 
 export async function documentNumbered(
   tx: Transaction,
@@ -104,6 +104,16 @@ export async function followBalance({ environment, settings, database }: ActionC
   const { syncPaymentLinks } = await import('../delivery/printed-link.ts');
   const ids = await database.reading((tx) => readIdsOf(tx, [number]));
   await syncPaymentLinks({ environment, database, links: linkProvider(settings, environment) }, ids);
+}
+
+/** Reports the document as it now is, with what `describe` says of it. */
+export async function reportDocument(
+  tx: Transaction,
+  number: string,
+  describe: (document: DocumentRow) => Omit<Report, 'json'>,
+): Promise<Report<DocumentJson>> {
+  const document = await documentNumbered(tx, number);
+  return { json: documentJson(document), ...describe(document) };
 }
 
 export function isUnsent(document: DocumentRow): boolean {

@@ -1,8 +1,7 @@
-import { documentJson } from '../../documents/document.ts';
 import { holdDocument, releaseDocument } from '../../documents/hold.ts';
 import { toDo } from '../../remedy.ts';
 import { defineAction } from '../action.ts';
-import { amountsIn, deliver, documentNumbered, emailText, isUnsent, OF_DOCUMENT } from '../documents.ts';
+import { amountsIn, deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '../documents.ts';
 import { documentNumber, text } from '../fields.ts';
 
 export const invoiceHold = defineAction({
@@ -20,14 +19,11 @@ export const invoiceHold = defineAction({
   ...OF_DOCUMENT,
   perform: (tx, context, { number, reason = '' }) => holdDocument(tx, context, { number, reason }),
   amounts: () => [],
-  async report(tx, _context, { input: { number } }) {
-    const document = await documentNumbered(tx, number);
-    return {
-      json: documentJson(document),
+  report: (tx, _context, { input: { number } }) =>
+    reportDocument(tx, number, (document) => ({
       text: `${number} is on hold.\nE-mail: ${emailText(document)}`,
       remedies: [toDo('Release it', 'invoice.release', { number })],
-    };
-  },
+    })),
 });
 
 export const invoiceRelease = defineAction({
@@ -40,12 +36,9 @@ export const invoiceRelease = defineAction({
   perform: (tx, context, { number }) => releaseDocument(tx, context, number),
   after: (context, { input }) => deliver(context, [input.number]),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
-  async report(tx, _context, { input: { number }, delivered }) {
-    const document = await documentNumbered(tx, number);
-    return {
-      json: documentJson(document),
+  report: (tx, _context, { input: { number }, delivered }) =>
+    reportDocument(tx, number, (document) => ({
       text: `${number} is no longer on hold.\nE-mail: ${emailText(document)}`,
       attention: delivered && isUnsent(document),
-    };
-  },
+    })),
 });

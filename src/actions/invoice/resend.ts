@@ -1,7 +1,6 @@
 import { resendDocument } from '../../delivery/resend.ts';
-import { documentJson } from '../../documents/document.ts';
 import { defineAction } from '../action.ts';
-import { deliver, documentNumbered, emailText, isUnsent, OF_DOCUMENT } from '../documents.ts';
+import { deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '../documents.ts';
 import { documentNumber, text } from '../fields.ts';
 
 export const invoiceResend = defineAction({
@@ -17,12 +16,9 @@ export const invoiceResend = defineAction({
   perform: (tx, context, request) => resendDocument(tx, context, request),
   after: (context, { input }) => deliver(context, [input.number]),
   amounts: () => [],
-  async report(tx, _context, { input: { number }, delivered }) {
-    const document = await documentNumbered(tx, number);
-    return {
-      json: documentJson(document),
+  report: (tx, _context, { input: { number }, delivered }) =>
+    reportDocument(tx, number, (document) => ({
       text: `${number}: ${emailText(document)}`,
       attention: delivered && isUnsent(document),
-    };
-  },
+    })),
 });

@@ -1,9 +1,8 @@
-import { documentJson } from '../../documents/document.ts';
 import { voidDocument } from '../../documents/void.ts';
 import { failpoint } from '../../failpoint.ts';
 import { toDo } from '../../remedy.ts';
 import { defineAction } from '../action.ts';
-import { amountsIn, deliver, documentNumbered, OF_DOCUMENT } from '../documents.ts';
+import { amountsIn, deliver, OF_DOCUMENT, reportDocument } from '../documents.ts';
 import { documentNumber, onLatestDate, reason } from '../fields.ts';
 
 export const invoiceVoid = defineAction({
@@ -17,13 +16,9 @@ export const invoiceVoid = defineAction({
   committed: () => failpoint('void.committed'),
   after: (context, { input }) => deliver(context, [input.number]),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'amount'),
-  async report(tx, _context, { input: { number } }) {
-    const document = await documentNumbered(tx, number);
-    const isOfMonth = document.purpose === 'month';
-    return {
-      json: documentJson(document),
-      text: `${number} is void.${isOfMonth ? ' Its rows are unbilled until its replacement is issued.' : ''}`,
-      remedies: isOfMonth ? [toDo('Issue it', 'invoice.rerun', { number })] : [],
-    };
-  },
+  report: (tx, _context, { input: { number } }) =>
+    reportDocument(tx, number, ({ purpose }) => ({
+      text: `${number} is void.${purpose === 'month' ? ' Its rows are unbilled until its replacement is issued.' : ''}`,
+      remedies: purpose === 'month' ? [toDo('Issue it', 'invoice.rerun', { number })] : [],
+    })),
 });
