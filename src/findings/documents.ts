@@ -4,7 +4,7 @@ import { isPaid, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { toDo } from '../remedy.ts';
 import type { Finding, ReadFindings } from './finding.ts';
 
-type FoundDocument = Readonly<{
+export type FoundDocument = Readonly<{
   number: string;
   partner_id: string;
   partner_name: string;
@@ -12,7 +12,8 @@ type FoundDocument = Readonly<{
   amount: string;
 }>;
 
-const about = ({ number, partner_id, partner_name, currency, amount }: FoundDocument) => ({
+/** Returns what every finding about a document says of it. */
+export const about = ({ number, partner_id, partner_name, currency, amount }: FoundDocument) => ({
   title: number,
   partners: [{ id: partner_id, name: partner_name }],
   money: { amount, currency },

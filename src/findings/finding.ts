@@ -8,10 +8,9 @@
 import type { Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import type { Remedy } from '../remedy.ts';
+import { names } from '../text.ts';
 
-export const FINDING_KINDS = [
-  ...(['approvals', 'rows', 'receipts', 'e-mails', 'holds', 'documents', 'disputes', 'links', 'findings'] as const),
-] as const;
+export const FINDING_KINDS = names('approvals rows receipts e-mails holds documents disputes links findings');
 export type QueueKind = (typeof FINDING_KINDS)[number];
 /**
  * Kinds that are not in the work queue appear only in the status. Operations or the close resolves findings of these

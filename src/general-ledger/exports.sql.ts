@@ -1,7 +1,7 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { GlFormat } from './accounts.ts';
-import type { GlFile, GlKind } from './files.ts';
+import type { GlFile, Journal } from './files.ts';
 import type { GlLine, Posting } from './journal.ts';
 
 /** The postings of a month by account, partner, policy and currency. The first month includes everything earlier. */
@@ -45,17 +45,7 @@ export function readRoots(tx: Transaction, month: Month): Promise<{ root: string
   );
 }
 
-export type GlExport = Readonly<{
-  gl_export_id: number;
-  month: Month;
-  format: GlFormat;
-  part: number;
-  kind: GlKind;
-  /** The root of the checkpoint that closes the month's books, or the month while they are open. In hexadecimal. */
-  checkpoint: string;
-  books_closed: boolean;
-  recorded_at: string;
-}>;
+export type GlExport = Omit<Journal, 'accounts' | 'lines'> & Readonly<{ gl_export_id: number; recorded_at: string }>;
 
 export function readParts(tx: Transaction, { month, format }: { month: Month; format: GlFormat }): Promise<GlExport[]> {
   return query(

@@ -2,7 +2,7 @@
 import type { DateTime } from 'luxon';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import { readAccountCursors } from './accounts.sql.ts';
+import { type AccountCursor, readAccountCursors } from './accounts.sql.ts';
 import { countUnmatchedBalanceTransactions } from './match.sql.ts';
 import { readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import { readStatementMonths, readUnevenPositions } from './reconcile.sql.ts';
@@ -23,18 +23,8 @@ const PAYOUT_DAYS = 92;
 /** An account that was not read for this long needs attention. The daily job reads every account. */
 export const STALE_HOURS = 48;
 
-type ConnectedAccount = Readonly<{
-  account: string;
-  partners: readonly string[];
-  balance_transactions_from: 'processor' | 'settlement_file';
-  /** The time up to which the account was read completely, or the time of its latest file. Null if there is neither. */
-  read_to: string | null;
-  /** Whether a different account has replaced this account, although money may still move on this account. */
-  followed: boolean;
-}>;
-
 export type AccountHealth = Readonly<{
-  accounts: readonly ConnectedAccount[];
+  accounts: readonly Omit<AccountCursor, 'sold'>[];
   /** Accounts with expected quotes that were not read at the processor for STALE_HOURS. */
   stale: readonly string[];
   open: Readonly<Record<Month, number>>;

@@ -93,14 +93,15 @@ export async function readCursor(tx: Transaction, account: string): Promise<stri
   return read_to;
 }
 
-type AccountCursor = Readonly<{
+export type AccountCursor = Readonly<{
   account: string;
   partners: readonly string[];
   balance_transactions_from: 'processor' | 'settlement_file';
+  /** The time up to which the account was read completely, or the time of its latest file. Null if there is neither. */
   read_to: string | null;
   /** Whether an acceptance belongs to the account. */
   sold: boolean;
-  /** Whether all partners of the account now have a different account. */
+  /** Whether a different account has replaced this account, although money may still move on this account. */
   followed: boolean;
 }>;
 

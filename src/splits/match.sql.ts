@@ -1,5 +1,6 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Recording } from './accounts.sql.ts';
+import type { NamedQuote } from './reconcile.sql.ts';
 
 /**
  * Allocates balance transactions to quotes. It allocates a balance transaction if it names its quote, if a settlement
@@ -186,17 +187,7 @@ export function readBalanceTransactions(
   );
 }
 
-export type MatchableQuote = Readonly<{
-  partner_id: string;
-  quote_id: string;
-  currency: string;
-  /** Whether any part of the quote was accepted under a connected account. */
-  is_routed: boolean;
-  /** Whether the partner has or had the balance transaction's account. */
-  own_account: boolean;
-  /** If the quote is not routed: the month's invoice, if it was issued. */
-  invoice: string | null;
-}>;
+export type MatchableQuote = NamedQuote & Readonly<{ quote_id: string }>;
 
 export function readMatchableQuotes(
   tx: Transaction,

@@ -222,9 +222,11 @@ export function readUnevenPositions(
 export type NamedQuote = Readonly<{
   partner_id: string;
   currency: string;
+  /** Whether any part of the quote was accepted under a connected account. */
   is_routed: boolean;
+  /** Whether the partner has or had the balance transaction's account. */
   own_account: boolean;
-  /** If the quote is not routed, the invoice for the quote. */
+  /** If the quote is not routed: the month's invoice, if it was issued. */
   invoice: string | null;
 }>;
 
