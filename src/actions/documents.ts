@@ -4,7 +4,7 @@ import { readIdsOf } from '../delivery/documents.sql.ts';
 import { type DocumentJson, documentJson } from '../documents/document.ts';
 import { type DocumentFilter, type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 import { documentUnknown } from '../documents/unknown.ts';
-import { Amount } from '../money.ts';
+import { Amount, sumsOf } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';
 import type { ActionContext, AfterContext, Facts, Report } from './action.ts';
 
@@ -60,7 +60,7 @@ export function factsOf(row: DocumentRow): Facts[string] {
 
 /** Returns the sums of fields over several things, one sum for each currency. */
 export const amountsIn = (facts: Facts, things: readonly string[], ...fields: readonly string[]): Amount[] =>
-  sumsOf(
+  sizesOf(
     things
       .flatMap((thing) => fields.map((field) => facts[thing]?.[field]))
       .filter((value): value is Amount => value instanceof Amount),
@@ -70,14 +70,8 @@ export const amountsIn = (facts: Facts, things: readonly string[], ...fields: re
  * Returns one sum for each currency. Absolute values are added, so that outgoing money cannot keep the sum under an
  * approval threshold.
  */
-export function sumsOf(amounts: readonly Amount[]): Amount[] {
-  const sums = new Map<string, Amount>();
-  for (const amount of amounts) {
-    const size = amount.isNegative() ? amount.negated() : amount;
-    sums.set(size.currency, sums.get(size.currency)?.plus(size) ?? size);
-  }
-  return [...sums.values()];
-}
+export const sizesOf = (amounts: readonly Amount[]): Amount[] =>
+  sumsOf(amounts.map((amount) => (amount.isNegative() ? amount.negated() : amount)));
 
 /** Returns amounts that are adjusted for the partner of a document. */
 export async function adjustmentsOf(

@@ -19,7 +19,7 @@ import { Amount } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';
 import { plural } from '../text.ts';
 import { defineAction, type Facts, type FactsChange } from './action.ts';
-import { amountsIn, sumsOf } from './documents.ts';
+import { amountsIn, sizesOf } from './documents.ts';
 import { amount, line, reason, several, text, whole } from './fields.ts';
 
 const heldRowIds = () =>
@@ -115,7 +115,7 @@ const OF_REVERSAL = {
   partners: (tx: Transaction, { row }: { row: number }) => partnersOf(tx, [row]),
   locksImporters: true,
   committed: () => failpoint('reversal.committed'),
-  amounts: (_seen: unknown, _input: unknown, { rows }: Decided) => sumsOf(sharesOf(rows).map(({ amount }) => amount)),
+  amounts: (_seen: unknown, _input: unknown, { rows }: Decided) => sizesOf(sharesOf(rows).map(({ amount }) => amount)),
 } as const;
 
 export const reversalGrant = defineAction({

@@ -4,8 +4,8 @@ import { z } from 'zod';
 import { disputeJson } from '../actions/dispute.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
-import { Amount } from '../money.ts';
-import { names } from '../text.ts';
+import { Amount, sumsOf } from '../money.ts';
+import { compare, names } from '../text.ts';
 import { defineList, type ListQuery, pageOf, type Total } from './list.ts';
 
 const of = (amount: string, { currency }: OpenDispute): Amount => Amount.of(amount, currency);
@@ -16,11 +16,10 @@ const readRows = async (tx: Transaction, asked: ListQuery<unknown>): Promise<Ope
   pageOf(await readOpenDisputes(tx, { scope: asked.scope }), asked, keyOf);
 
 async function readTotals(tx: Transaction, { scope }: ListQuery<unknown>): Promise<Total[]> {
-  const sums = new Map<string, Amount>();
-  for (const row of await readOpenDisputes(tx, { scope })) {
-    sums.set(row.currency, of(row.amount, row).plus(sums.get(row.currency) ?? Amount.zero(row.currency)));
-  }
-  return [...sums].sort().map(([, disputed]) => ({ Disputed: disputed }));
+  const open = await readOpenDisputes(tx, { scope });
+  return sumsOf(open.map((row) => of(row.amount, row)))
+    .sort((one, other) => compare(one.currency, other.currency))
+    .map((disputed) => ({ Disputed: disputed }));
 }
 
 const lateOf = ({ promised_on }: OpenDispute, today: string): string =>

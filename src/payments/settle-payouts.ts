@@ -50,7 +50,7 @@ export async function settlePayout(tx: Transaction, caller: Caller, request: Set
     return;
   }
   const found = await linkPaymentsOf(tx, payout, paymentIds);
-  const gross = found.reduce((sum, each) => sum.plus(each.amount), Amount.zero(payout.currency));
+  const gross = Amount.sum(payout.currency, found, ({ amount }) => amount);
   const fees = gross.minus(Amount.of(payout.amount, payout.currency));
   if (fees.isNegative()) {
     const arrived = `${moneyText(payout.amount, payout.currency)} that arrived`;

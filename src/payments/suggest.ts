@@ -243,7 +243,7 @@ function byShortReferences({ receipt: { amount }, named, short, items, payers }:
   );
   const all = found.length === 0 ? [] : [...whole, ...found];
   const numbers = all.map(({ document }) => document.number);
-  const fee = all.reduce((sum, { document }) => sum.plus(document.balance), Amount.zero(amount.currency)).minus(amount);
+  const fee = Amount.sum(amount.currency, all, ({ document }) => document.balance).minus(amount);
   const isComplete = found.length === short.length;
   const isExact = isComplete && fee.isZero();
   const mayBeFee = fee.isPositive() && !items.largestSmallDifference(fee.currency).isLessThan(fee);

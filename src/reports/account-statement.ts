@@ -128,7 +128,7 @@ export async function readAccountStatement(
 }
 
 const sumOf = (currency: string, rows: readonly { readonly amount: string }[]): string =>
-  rows.reduce((sum, { amount }) => sum.plus(Amount.of(amount, currency)), Amount.zero(currency)).toString();
+  Amount.sum(currency, rows, ({ amount }) => Amount.of(amount, currency)).toString();
 
 /** `, Harbor Events LLC` for an item of a partner that the statement's partner pays for; otherwise empty. */
 export function ofPartner({ pays_for: paysFor }: Pick<AccountStatement, 'pays_for'>, partnerId: string): string {
@@ -160,8 +160,7 @@ export function currencyAccount(
     else lines.push({ ...row, amount: amount(row.amount).toString(), balance: balance.toString() });
   }
   const invoices = items.filter((item) => item.document === 'invoice');
-  const sum = (rows: readonly OpenItem[]) =>
-    rows.reduce((total, item) => total.plus(amount(item.balance)), Amount.zero(currency));
+  const sum = (rows: readonly OpenItem[]) => Amount.sum(currency, rows, (item) => amount(item.balance));
   const open = sum(invoices)
     .minus(sum(items.filter((item) => item.document === 'credit_note')))
     .minus(amount(unapplied));

@@ -234,8 +234,7 @@ function tiesOf(currency: string, partners: readonly Sums[], journal: readonly T
       const posted = postings.get(each.partnerId);
       return { ...each.identity, open: each.value(column), posted: Amount.of(posted?.[name] ?? '0', currency) };
     });
-    const sum = (pick: (each: (typeof compared)[number]) => Amount) =>
-      compared.reduce((total, each) => total.plus(pick(each)), Amount.zero(currency)).toString();
+    const sum = (pick: (each: (typeof compared)[number]) => Amount) => Amount.sum(currency, compared, pick).toString();
     return {
       account,
       currency,

@@ -5,11 +5,12 @@
 import { type BankFeed, type BooksRequest, bankFeedsAt, findObstacles } from '../close/books.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
-import { Amount } from '../money.ts';
+import { Amount, sumsOf } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import type { Installation } from '../people/audit-events.ts';
 import type { Remedy } from '../remedy.ts';
+import { compare } from '../text.ts';
 import { readBankReconciliation } from './bank-reconciliation.ts';
 import { countExceptions, readBookClose } from './books.sql.ts';
 import { readUnappliedCash } from './open-items.sql.ts';
@@ -87,11 +88,7 @@ async function compareBankBalances(tx: Transaction, end: string): Promise<BooksR
 }
 
 function sumByCurrency(cash: readonly { currency: string; amount: string }[]): BooksReport['unapplied'] {
-  const sums = new Map<string, Amount>();
-  for (const { currency, amount } of cash) {
-    sums.set(currency, (sums.get(currency) ?? Amount.zero(currency)).plus(Amount.of(amount, currency)));
-  }
-  return [...sums]
-    .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([currency, sum]) => ({ currency, amount: `${sum}` }));
+  return sumsOf(cash.map(({ currency, amount }) => Amount.of(amount, currency)))
+    .map((sum) => ({ currency: sum.currency, amount: sum.toString() }))
+    .sort((one, other) => compare(one.currency, other.currency));
 }

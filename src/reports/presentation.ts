@@ -65,8 +65,7 @@ export function presented(balances: readonly Balance[], given: Rates): Presentat
     .filter(({ amount }) => !amount.isZero());
   const rounding = accounts.reduce((left, { amount }) => left.minus(amount), inOne(balances));
   const lines = [...accounts.map(({ amount }) => amount), rounding].map(sidesOf);
-  const sum = (side: 'debit' | 'credit') =>
-    lines.reduce((total, each) => total.plus(each[side]), Amount.zero(currency)).toString();
+  const sum = (side: 'debit' | 'credit') => Amount.sum(currency, lines, (each) => each[side]).toString();
   return {
     ...{ currency, source, date, rates: Object.fromEntries(rates) },
     accounts: accounts.map(({ account, amount }) => ({ account, ...textsOf(amount) })),

@@ -64,8 +64,7 @@ function trialBalanceOf(
   const currencies = [...new Set(accounts.map((each) => each.currency))].sort();
   const totals = currencies.map((currency) => {
     const own = accounts.filter((each) => each.currency === currency);
-    const sum = (side: 'debit' | 'credit') =>
-      own.reduce((total, each) => total.plus(each[side]), Amount.zero(currency));
+    const sum = (side: 'debit' | 'credit') => Amount.sum(currency, own, (each) => each[side]);
     return { currency, debit: sum('debit'), credit: sum('credit') };
   });
   const texts = <Row extends { debit: Amount; credit: Amount }>(row: Row) => ({

@@ -11,7 +11,7 @@ import { typedAmount } from '../errors/amounts.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
-import { Amount } from '../money.ts';
+import { Amount, sumsOf } from '../money.ts';
 import { type Remedy, toDo } from '../remedy.ts';
 import { beginRecording } from './import.ts';
 import { payBilledShares } from './late-transfers.ts';
@@ -139,11 +139,8 @@ export async function closeBalanceTransactions(
     recording,
   );
   failpoint('processor.closed');
-  const sums = new Map<string, Amount>();
-  for (const { currency, unexplained } of open) {
-    sums.set(currency, (sums.get(currency) ?? Amount.zero(currency)).plus(Amount.of(unexplained, currency)));
-  }
-  const left = [...sums].map(([currency, amount]) => ({ currency, amount: amount.toString() }));
+  const sums = sumsOf(open.map(({ currency, unexplained }) => Amount.of(unexplained, currency)));
+  const left = sums.map((sum) => ({ currency: sum.currency, amount: sum.toString() }));
   return { balance_transactions: found.map(({ id }) => id), left };
 }
 

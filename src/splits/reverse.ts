@@ -268,7 +268,7 @@ function notInTheLedger(shares: readonly ReversedTransfer[]): {
   const [first] = shares;
   if (first === undefined) return { chosen: [], others: [] };
   const beyond = amountOf(first.beyond_ledger, first);
-  const all = shares.reduce((sum, share) => sum.plus(amountOf(share.amount, share)), Amount.zero(first.currency));
+  const all = Amount.sum(first.currency, shares, (share) => amountOf(share.amount, share));
   if (all.equals(beyond)) return { chosen: shares, others: [] };
   const one = shares.findLast((share) => amountOf(share.amount, share).equals(beyond));
   return one === undefined ? { chosen: [], others: shares } : { chosen: [one], others: [] };

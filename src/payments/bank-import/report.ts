@@ -1,4 +1,4 @@
-import { Amount } from '../../money.ts';
+import { Amount, sumsOf } from '../../money.ts';
 import type { Match, Suggestion } from '../evidence.ts';
 import type { NewOutcome } from './bank-lines.sql.ts';
 import type { NewLine } from './decide.ts';
@@ -76,7 +76,7 @@ export function paymentReport(
   { applied, credit = [], suggested, why, remark = false }: Match,
   sameAs: readonly number[] = [],
 ): LineReport {
-  const total = applied.reduce((sum, one) => sum.plus(one.amount), Amount.zero(each.line.amount.currency));
+  const total = Amount.sum(each.line.amount.currency, applied, ({ amount }) => amount);
   const shown = ({ document: { number }, amount, confidence, evidence }: Suggestion) => ({
     ...{ number, amount: amount.toString(), confidence, why: evidence.why },
   });
@@ -93,15 +93,10 @@ export function paymentReport(
 }
 
 export function sumBankCharges(reports: readonly LineReport[]): Readonly<Record<string, string>> {
-  const sums = new Map<string, Amount>();
-  for (const { currency, applied } of reports) {
-    for (const { small_difference } of applied) {
-      if (small_difference === null) continue;
-      const before = sums.get(currency) ?? Amount.zero(currency);
-      sums.set(currency, before.plus(Amount.of(small_difference, currency)));
-    }
-  }
-  return Object.fromEntries([...sums].map(([currency, sum]) => [currency, sum.toString()]));
+  const charges = reports.flatMap(({ currency, applied }) =>
+    applied.flatMap(({ small_difference: given }) => (given === null ? [] : [Amount.of(given, currency)])),
+  );
+  return Object.fromEntries(sumsOf(charges).map((sum) => [sum.currency, sum.toString()]));
 }
 
 export function countOutcomes(reports: readonly LineReport[]): Readonly<Record<LineReport['outcome'], number>> {

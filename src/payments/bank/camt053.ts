@@ -173,7 +173,7 @@ function readStatement(statement: Node, name: string, problems: FieldProblem[], 
   const opening = balance('OPBD', 'PRCD');
   const closing = balance('CLBD');
   const only = (of: readonly Entry[], way: Entry['direction']) => of.filter((each) => each.direction === way);
-  const sum = (of: readonly Entry[]) => of.reduce((total, each) => total.plus(each.amount), Amount.zero(currency));
+  const sum = (of: readonly Entry[]) => Amount.sum(currency, of, ({ amount }) => amount);
   if (opening !== undefined) {
     const found = opening.plus(sum(only(booked, 'credit'))).minus(sum(only(booked, 'debit')));
     totals.expect(`${path}: closing balance (CLBD)`, closing?.toString(), found.toString());
