@@ -39,7 +39,7 @@ assets:transfers. If the line is booked already, the booking is replaced.`,
     account: text('Account', 'The general-ledger account, such as expenses:payroll.').optional(),
     reason: reason(),
   },
-  perform: (tx, context, input) => bookBankLine(tx, context, input),
+  perform: bookBankLine,
   report: async (_tx, _context, { result }) => reportBooked(result, `is booked to ${result.booked_to}`),
 });
 
@@ -49,7 +49,7 @@ export const bankUnbook = defineAction({
   title: 'Take back the booking of a bank line',
   command: { arguments: { bankLineId: '<line>' } },
   input: { bankLineId: BANK_LINE(), reason: reason() },
-  perform: (tx, context, input) => unbookBankLine(tx, context, input),
+  perform: unbookBankLine,
   report: async (_tx, _context, { result }) => reportBooked(result, 'is no longer booked'),
 });
 

@@ -122,7 +122,7 @@ export const creditRefundReturned = defineAction({
     on: date('On', 'The date of the return. Default: today.').optional(),
   },
   ...OF_DOCUMENT,
-  perform: (tx, context, request) => returnRefund(tx, context, request),
+  perform: returnRefund,
   amounts: (_seen, _input, refund) => [Amount.of(refund.amount, refund.currency)],
   report: (tx, _context, { result }) => reportRefund(tx, result, true),
 });

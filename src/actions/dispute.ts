@@ -52,7 +52,7 @@ export const disputeClose = defineAction({
   role: 'finance',
   input: { number: INVOICE(), reason: line('Reason', 'The outcome of the dispute. It is recorded.') },
   ...OF_DOCUMENT,
-  perform: (tx, context, request) => closeDispute(tx, context, request),
+  perform: closeDispute,
   committed: () => failpoint('dispute_closing.committed'),
   facts: (tx, { number }) => disputeFacts(tx, number),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'disputed'),

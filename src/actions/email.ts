@@ -71,7 +71,7 @@ export const emailDismiss = defineAction({
   role: 'finance',
   input: { emailId: EMAIL(), reason: reason() },
   ...OF_EMAIL,
-  perform: (tx, context, request) => dismissEmail(tx, context, request),
+  perform: dismissEmail,
   async facts(tx, { emailId }) {
     const email = await readEmail(tx, emailId);
     return { [`e-mail ${emailId}`]: { status: email.status, dismissed: email.dismissal_reason } };

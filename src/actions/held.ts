@@ -192,7 +192,7 @@ export const rowsSeparate = defineAction({
   input: { partner: text('Partner', 'The partner whose API rows are sales of their own.'), reason: reason() },
   subject: ({ partner }) => partner,
   partners: async (_tx, { partner }) => [partner],
-  perform: (tx, context, input) => separateRows(tx, context, input),
+  perform: separateRows,
   facts: async (tx, { partner }) =>
     Object.fromEntries(
       (await readDoubledRows(tx, { partner })).map((row) => [

@@ -242,7 +242,7 @@ export const userSignOut = defineAction({
   },
   withoutRole: async (tx, context, { login }) =>
     context.actor.user?.login === loginOf(login) || isShellWithoutAdministrator(tx, context),
-  perform: (tx, context, input) => signOutUser(tx, context, input),
+  perform: signOutUser,
   async facts(tx, { login }, _ended, { environment }): Promise<Facts> {
     const [user] = await readUsers(tx, { login: loginOf(login), now: environment.now().toISO() });
     if (user === undefined) return {};

@@ -45,7 +45,7 @@ export const webhookSet = defineAction({
     url: text('URL', "The partner's address for events; https in production."),
     after: after('Send the events after this position. Default: from now on; 0: all.'),
   },
-  perform: (tx, context, request) => setWebhook(tx, context, request),
+  perform: setWebhook,
   async begin({ database }) {
     // Publishes the events recorded so far, because the default `from now on` must leave them out.
     await new Publisher(database).publish(5000);
@@ -89,7 +89,7 @@ export const webhookResume = defineAction({
   command: { summary: 'Resume sending at once, after a pause or failures', arguments: { partnerId: '<partner>' } },
   ...OF_WEBHOOK,
   input: { partnerId: PARTNER(), after: after('Send the events after this position, repeating or skipping some.') },
-  perform: (tx, context, request) => resumeWebhook(tx, context, request),
+  perform: resumeWebhook,
   report: async (_tx, context, { result: resumed }) => ({
     json: resumed,
     text: webhookText(resumed, context),

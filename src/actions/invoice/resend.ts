@@ -13,7 +13,7 @@ export const invoiceResend = defineAction({
     to: text('To', "Send to this address instead of the partner's contacts.", { value: 'address' }).optional(),
   },
   ...OF_DOCUMENT,
-  perform: (tx, context, request) => resendDocument(tx, context, request),
+  perform: resendDocument,
   after: (context, { input }) => deliver(context, [input.number]),
   amounts: () => [],
   report: (tx, _context, { input: { number }, delivered }) =>

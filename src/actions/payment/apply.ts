@@ -40,7 +40,7 @@ a small difference.`,
     const payer = await partnersOfPayment(tx, paymentId);
     return payer === 'all' ? payer : [...payer, ...(await partnersOfDocuments(tx, [...numbers, ...creditNotes]))];
   },
-  perform: (tx, context, input) => applyPayment(tx, context, input),
+  perform: applyPayment,
   facts: async (tx, { paymentId, numbers, creditNotes = [] }) => ({
     ...(await paymentFacts(tx, paymentId)),
     ...(await documentFacts(tx, [...numbers, ...creditNotes])),
@@ -72,7 +72,7 @@ export const paymentUnapply = defineAction({
     number: text('Invoice', 'Only from this invoice.', { more: 'Default: from all invoices.' }).optional(),
   },
   ...OF_PAYMENT,
-  perform: (tx, context, input) => unapplyPayment(tx, context, input),
+  perform: unapplyPayment,
   amounts: (seen, { paymentId }) => movedOf(seen, paymentId, 'applied'),
   report: (tx, _context, { input: { paymentId } }) =>
     reportPayment(tx, paymentId, `Payment ${paymentId} is unapplied cash again, and the invoices it paid are open.`),

@@ -25,7 +25,7 @@ export const paymentAssign = defineAction({
     const payer = await partnersOfPayment(tx, paymentId);
     return payer === 'all' ? payer : [...payer, partnerId];
   },
-  perform: (tx, context, input) => assignPayment(tx, context, input),
+  perform: assignPayment,
   committed: () => failpoint('assignment.committed'),
   amounts: ({ before }, { paymentId }) => amountsIn(before, [paymentName(paymentId)], 'unapplied'),
   report(tx, _context, { input: { paymentId, partnerId }, result: before }) {

@@ -34,7 +34,7 @@ Money that is not from a customer stays in the bank and is posted to an account:
     duplicateOf: whole('Duplicate of', 'The payment that this one duplicates.').optional(),
   },
   ...OF_PAYMENT,
-  perform: (tx, context, input) => reversePayment(tx, context, input),
+  perform: reversePayment,
   amounts: (seen, { paymentId }) => movedOf(seen, paymentId, 'reversed').map((sum) => sum.negated()),
   async report(tx, _context, { input: { paymentId, kind, account }, result: { amount, reopened } }) {
     const { amount: whole, reversals } = await onePayment(tx, paymentId);

@@ -75,7 +75,7 @@ export const processorMatch = defineAction({
     otherAccount: flag('Other account', "Match it even though the account was never the partner's.").optional(),
     reason: reason(),
   },
-  perform: (tx, context, request) => matchBalanceTransaction(tx, context, request),
+  perform: matchBalanceTransaction,
   async committed(context) {
     await context.database.transaction((tx) => recordRequestedReversals(tx, context));
   },
@@ -97,7 +97,7 @@ export const processorUnmatch = defineAction({
     account: ACCOUNT(),
     reason: reason(),
   },
-  perform: (tx, context, request) => unmatchBalanceTransaction(tx, context, request),
+  perform: unmatchBalanceTransaction,
   facts: async (_tx, { balance_transaction, quoteId }, unmatched) => ({
     [balance_transaction]: { 'matched to': unmatched === undefined ? `quote ${quoteId}` : null },
   }),
@@ -121,7 +121,7 @@ export const processorClose = defineAction({
   },
   subject: ({ balance_transactions }) => balance_transactions.join(' '),
   partners: async () => 'all',
-  perform: (tx, context, request) => closeBalanceTransactions(tx, context, request),
+  perform: closeBalanceTransactions,
   facts: async (_tx, { balance_transactions }, closed) =>
     Object.fromEntries(
       balance_transactions.map((each) => [each, { status: closed === undefined ? 'open' : 'closed' }]),

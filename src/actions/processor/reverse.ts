@@ -35,7 +35,7 @@ export const processorReverse = defineAction({
   },
   subject: ({ balance_transaction }) => balance_transaction,
   ...OF_REVERSALS,
-  perform: (tx, context, request) => reverseManually(tx, context, request),
+  perform: reverseManually,
   report: async (_tx, _context, { result }) => ({
     json: result,
     text: describedReversals(result),
