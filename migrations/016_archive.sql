@@ -133,3 +133,11 @@ BEGIN
   ANALYZE pg_temp.archived_rows;
 END
 $$;
+
+-- The months to which partners' rows belong, wherever the rows are. The lines of a month's first documents have all of them.
+CREATE VIEW partner_months AS
+SELECT partner_id, month FROM ledger_rows
+UNION ALL
+SELECT d.partner_id, l.month FROM documents d JOIN document_lines l USING (document_id)
+WHERE d.month IN (SELECT month FROM archived_months);
+CALL grant_to_app('SELECT', 'partner_months');

@@ -1,4 +1,4 @@
--- Facts: SHA-256 e0a89c17b56890297e6459972bbffab88bd42be45abc475d5174c5a3e7c22cd3, without the role reckoner_app 7a6db7bb6b6f2f8acb9ec45f47f5f539b6e5df1a159dc251f07e27831abf8a26
+-- Facts: SHA-256 675af10d4b99406ede952f5f2d8e98a8054501887ad2849b63bf095fff02f365, without the role reckoner_app d3bbdb857ccc557b05a438145cb06a700fb5e287f845524cd4e78ea889f85711
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -38,6 +38,7 @@ GRANT SELECT ON schema_records, active_users, present_roles, present_work_assign
   present_reminder_pauses, account_sources, account_partners, routed_quotes, unattributed_balance_transactions,
   unexplained_balance_transactions, live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows,
   document_amounts, placed_payments, journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal,
-  journal_months, journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months TO reckoner_app;
+  journal_months, journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months,
+  partner_months TO reckoner_app;
 GRANT SELECT, UPDATE ON ledger_gate TO reckoner_app;
 GRANT SELECT, USAGE ON SEQUENCE audit_events_event_id_seq, log_numbers TO reckoner_app;

@@ -35,7 +35,8 @@ export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds
      WHERE f.month >= coalesce(:from::text, '') AND f.month <= coalesce(:to::text, '9999-12')
        AND (:after::bigint IS NULL OR a.last_no > :after::bigint AND a.first_no <= :upTo::bigint)
        AND (:partnerIds::text[] IS NULL OR EXISTS (
-         SELECT FROM unnest(:partnerIds::text[]) AS p (id) WHERE p.id COLLATE "C" BETWEEN f.partner_from AND f.partner_to))
+         SELECT FROM unnest(:partnerIds::text[]) AS p (id)
+         WHERE p.id COLLATE "C" BETWEEN f.partner_from AND f.partner_to))
      ORDER BY f.month, f.name`,
     {
       ...{ from: from ?? null, to: to ?? null, partnerIds: partnerIds ?? null },
@@ -54,16 +55,6 @@ export async function readArchiveState(tx: Transaction): Promise<string> {
 
 export const readPartnerIds = async (tx: Transaction): Promise<string[]> =>
   (await query<{ partner_id: string }>(tx, 'SELECT partner_id FROM partners')).map(({ partner_id }) => partner_id);
-
-/** The months and partners of documents. */
-export async function readScopeOf(tx: Transaction, documentIds: readonly number[]): Promise<RowScope> {
-  return queryOne(
-    tx,
-    `SELECT min(month) AS from, max(month) AS to, array_agg(DISTINCT partner_id) AS "partnerIds"
-     FROM documents WHERE document_id = ANY (:documentIds::bigint[])`,
-    { documentIds },
-  );
-}
 
 /** The number of rows that these archived months have of these partners. */
 export async function countArchived(
@@ -84,6 +75,15 @@ export async function countArchived(
 export const openArchive = (tx: Transaction): Promise<number> =>
   execute(tx, `SELECT open_archive() WHERE to_regclass('pg_temp.archived_rows') IS NULL`);
 
+/** Lines of a partner and an id of a quote, requote or reversal. Only well-formed rows have such ids. */
+export const STAGED_IDS = `COPY (
+  SELECT s.partner_id, i.id FROM staged s
+  CROSS JOIN LATERAL (VALUES (s.quote_id), (s.requote_id), (s.reversal_id)) AS i (id)
+  WHERE s.code IS NULL AND i.id IS NOT NULL) TO STDOUT`;
+
+export const copyInto = (columns: readonly string[]): string =>
+  `COPY pg_temp.archived_rows (${columns.join(', ')}) FROM STDIN`;
+
 /** Removes from `archived_rows` the rows that ledger_rows has, and describes the others to the planner. */
 export async function keepOnlyMoved(tx: Transaction): Promise<void> {
   await execute(
@@ -103,7 +103,7 @@ export const readMonthPartners = (tx: Transaction, month: Month): Promise<Partne
     { month },
   );
 
-/** What is archived of a closed month, and where it stands among the closed months and books. */
+/** Whether a closed month is archived, or can be. */
 export interface MonthState {
   readonly previous: Month | null;
   readonly books_closed: boolean;

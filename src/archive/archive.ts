@@ -31,7 +31,7 @@ import { type PartnerTotals, readTotals, withDuckDb, writeParquet } from './parq
 import { needRows } from './rows.ts';
 import { folderOf, sha256Of, storeFolder, writeFile } from './store.ts';
 
-/** Expected feeds and the usual amounts of a close are told from the last months. */
+/** A close compares feeds and amounts with those of the last months. */
 const LATER_MONTHS = 3;
 
 /** A partner's rows are in one file. A file has at most this number of rows, unless one partner has more. */

@@ -14,14 +14,15 @@ import { Elsewhere } from '../database/elsewhere.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import {
+  copyInto,
   countArchived,
   keepOnlyMoved,
   openArchive,
   type RowScope,
   readArchiveState,
   readPartnerIds,
-  readScopeOf,
   readStoredFiles,
+  STAGED_IDS,
   type StoredFile,
 } from './archive.sql.ts';
 import { LINE_COLUMNS, readRows, withDuckDb } from './parquet.ts';
@@ -50,10 +51,6 @@ export async function needRows(tx: Transaction, scope: RowScope): Promise<void> 
   throw new Elsewhere((next, environment) => copyArchived(next, environment, scope));
 }
 
-/** The same for the rows that documents bill. */
-export const needRowsOf = async (tx: Transaction, documentIds: readonly number[]): Promise<void> =>
-  needRows(tx, await readScopeOf(tx, documentIds));
-
 /** Gives all archived rows to a transaction that cannot be repeated. */
 export async function haveRows(tx: Transaction, environment: Environment): Promise<void> {
   if ((await readStoredFiles(tx, {})).length === 0) return;
@@ -79,18 +76,13 @@ async function copyArchived(tx: Transaction, environment: Environment, scope: Ro
   ]);
 }
 
-/** Lines of a partner and an id of a quote, requote or reversal. Only well-formed rows have such ids. */
-const STAGED_IDS = `COPY (
-  SELECT s.partner_id, i.id FROM staged s
-  CROSS JOIN LATERAL (VALUES (s.quote_id), (s.requote_id), (s.reversal_id)) AS i (id)
-  WHERE s.code IS NULL AND i.id IS NOT NULL) TO STDOUT`;
-
 /**
  * Copies the archived rows of all quotes that a staged row names, for the rest of an import's transaction. Returns the
- * state of the archive that was read. No lock of the ledger may be held, because this reads all archived months.
+ * state of the archive that was read, and does nothing if this state is known. No lock of the ledger may be held, because this reads all archived months.
  */
-export async function copyStagedQuotes(tx: Transaction, environment: Environment): Promise<string> {
+export async function copyStagedQuotes(tx: Transaction, environment: Environment, known?: string): Promise<string> {
   const state = await readArchiveState(tx);
+  if (state === known) return state;
   const files = await readStoredFiles(tx, {});
   if (files.length === 0) return state;
   await openArchive(tx);
@@ -100,7 +92,7 @@ export async function copyStagedQuotes(tx: Transaction, environment: Environment
 }
 
 /**
- * Makes sure that a transaction has the archived rows of the quotes that have a row with this id, whoever sold them. The
+ * Makes sure that a transaction has the archived rows of the quotes that have a row with this id, of any partner. The
  * work is repeated if there is an archive, because only its files tell.
  */
 export async function needQuotes(tx: Transaction, id: string): Promise<void> {
@@ -130,7 +122,7 @@ async function copyRows(
       await writeFile(ids, wanted.writeIds);
       await readRows(connection, paths, { ids }, target);
     } else await readRows(connection, paths, wanted, target);
-    const copy = tx.client.query(copyFrom(`COPY pg_temp.archived_rows (${LINE_COLUMNS.join(', ')}) FROM STDIN`));
+    const copy = tx.client.query(copyFrom(copyInto(LINE_COLUMNS)));
     await pipeline(createReadStream(target), copy);
     return copy.rowCount;
   });

@@ -3,7 +3,7 @@
  * record the outcome. Concurrent steps share one transaction. Transactions of their own were most of PostgreSQL's work
  * for a document, because each write waited for the disk.
  */
-import { needRowsOf } from '../archive/rows.ts';
+import { needRows } from '../archive/rows.ts';
 import type { Database } from '../database/database.ts';
 import { gather } from '../database/gather.ts';
 import { execute, isFaultOfOne, prepared, type Transaction } from '../database/transaction.ts';
@@ -23,6 +23,7 @@ import {
   readPdfs,
   readPresentBuyers,
   readRowsOfDocuments,
+  readScopeOf,
   recordInstructionVersions,
   recordPaymentLinks,
   recordPdfs,
@@ -141,7 +142,7 @@ export class DeliverySteps {
     if (prepared.rows.length >= most) return prepared;
     // There are many rows, or they are archived.
     const rows = await this.database.reading(async (tx) => {
-      await needRowsOf(tx, [documentId]);
+      await needRows(tx, await readScopeOf(tx, [documentId]));
       return readRowsOfDocuments(tx, [documentId]);
     });
     return { ...prepared, rows: rows.get(documentId) ?? [] };

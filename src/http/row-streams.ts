@@ -6,9 +6,9 @@
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyBaseLogger } from 'fastify';
-import { needRowsOf } from '../archive/rows.ts';
+import { needRows } from '../archive/rows.ts';
 import type { Database } from '../database/database.ts';
-import { readDocumentRows } from '../delivery/documents.sql.ts';
+import { readDocumentRows, readScopeOf } from '../delivery/documents.sql.ts';
 import { streamRowsCsv } from '../delivery/rows.ts';
 import { refuse } from '../errors/refusals.ts';
 
@@ -42,7 +42,7 @@ export class RowStreams {
     const signal = AbortSignal.any([slow.signal, AbortSignal.timeout(LONGEST_MS)]);
     this.database
       .reading(async (tx) => {
-        await needRowsOf(tx, [documentId]);
+        await needRows(tx, await readScopeOf(tx, [documentId]));
         const parts = inTime(streamRowsCsv(readDocumentRows(tx, documentId)), slow);
         // One batch ahead of the client instead of sixteen, the default.
         return pipeline(Readable.from(parts, { highWaterMark: 1 }), out, { signal });

@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { DateTime } from 'luxon';
-import { readArchiveState } from '../archive/archive.sql.ts';
 import { copyStagedQuotes } from '../archive/rows.ts';
 import type { Environment } from '../config/environment.ts';
 import { lockImporters, lockLedgerShared } from '../database/ledger-lock.ts';
@@ -136,7 +135,7 @@ export async function importRows(
   // recorded.
   await lockImporters(tx);
   // A month may have been archived meanwhile. While this importer has the lock, none is.
-  if (environment && (await readArchiveState(tx)) !== found) await copyStagedQuotes(tx, environment);
+  if (environment && found !== null) await copyStagedQuotes(tx, environment, found);
   await judge(tx, staged, options);
   failpoint('import.judged');
 

@@ -4,7 +4,6 @@
  * and the root in that fact show that no row is missing. The proof does not reveal the rows of other partners.
  * Refusals: month_not_closed, partner_without_rows.
  */
-import { needRows } from '../archive/rows.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readClosedMonth } from '../ledger/closed-months.sql.ts';
@@ -40,7 +39,6 @@ export async function provePartner(
   const known = knownNodes(checkpoints);
   for (const [at, hash] of hashes.entries()) known.set(`0 ${own.size - hashes.length + at}`, hash.toString('latin1'));
   const note = await readNoteOf(tx, last);
-  await needRows(tx, { from: month, to: month, partnerIds: [partnerId] });
   const lines = await readPartnerLines(tx, { after: closed.previous ?? '', to: month }, partnerId);
   return facts.map(({ number, line, currency, arrangement }) => {
     const index = own.size - numbers.length + numbers.indexOf(number);

@@ -226,11 +226,7 @@ export function latestMonthsWithRows(
 ): Promise<{ partner_id: string; month: Month }[]> {
   return query(
     tx,
-    `SELECT partner_id, max(month) AS month FROM (
-       SELECT partner_id, month FROM ledger_rows WHERE partner_id = ANY (:ids::text[])
-       UNION ALL
-       SELECT d.partner_id, l.month FROM documents d JOIN document_lines l USING (document_id)
-       WHERE d.partner_id = ANY (:ids::text[]) AND d.month IN (SELECT month FROM archived_months)) AS r
+    `SELECT partner_id, max(month) AS month FROM partner_months WHERE partner_id = ANY (:ids::text[])
      GROUP BY partner_id`,
     { ids: partnerIds },
   );

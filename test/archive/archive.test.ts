@@ -6,10 +6,10 @@ import { monthArchive, monthUnarchive } from '../../src/actions/archive.ts';
 import { invoiceRerun } from '../../src/actions/invoice/rerun.ts';
 import { previewAction, runAction } from '../../src/actions/run.ts';
 import { withDuckDb } from '../../src/archive/parquet.ts';
-import { needRows, needRowsOf } from '../../src/archive/rows.ts';
+import { needRows } from '../../src/archive/rows.ts';
 import { type ExportFormat, type ExportKind, exportPack } from '../../src/audit/export.ts';
 import { query } from '../../src/database/transaction.ts';
-import { readDocumentRows } from '../../src/delivery/documents.sql.ts';
+import { readDocumentRows, readScopeOf } from '../../src/delivery/documents.sql.ts';
 import { streamRowsCsv } from '../../src/delivery/rows.ts';
 import { provePartner } from '../../src/log/partner-proof.ts';
 import type { Month } from '../../src/month.ts';
@@ -48,7 +48,7 @@ async function answers(): Promise<Record<string, unknown>> {
   );
   const csv = () =>
     read(async (tx) => {
-      await needRowsOf(tx, [id]);
+      await needRows(tx, await readScopeOf(tx, [id]));
       const parts: string[] = [];
       for await (const part of streamRowsCsv(readDocumentRows(tx, id))) parts.push(part);
       return parts.join('');
@@ -66,7 +66,11 @@ async function answers(): Promise<Record<string, unknown>> {
     csv: await csv(),
     ledger: await pack('ledger', 'csv'),
     journal: await pack('journal', 'hledger'),
-    proof: await read((tx) => provePartner(tx, { partnerId: 'p-1', month: '2026-02' as Month })),
+    proof: await read(async (tx) => {
+      const month = '2026-02' as Month;
+      await needRows(tx, { from: month, to: month, partnerIds: ['p-1'] });
+      return provePartner(tx, { partnerId: 'p-1', month });
+    }),
     close: await read((tx) => readCloseReport(tx, '2026-02' as Month)),
     balances: await read((tx) => readBalances(tx, '2026-02-15')),
     coverage: await read((tx) => readCoverage(tx, { asOf: undefined })),

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { needRows } from '../../archive/rows.ts';
 import {
   EXPORT_CONTENTS,
   EXPORT_KINDS,
@@ -90,7 +91,10 @@ interface ProofOptions {
 
 async function exportProof({ database, output }: CommandContext, options: ProofOptions): Promise<void> {
   const { partner: partnerId, month, out } = options;
-  const proofs = await database.reading((tx) => provePartner(tx, { partnerId, month }));
+  const proofs = await database.reading(async (tx) => {
+    await needRows(tx, { from: month, to: month, partnerIds: [partnerId] });
+    return provePartner(tx, { partnerId, month });
+  });
   await makeFolder(out);
   const files = proofs.map(({ currency, arrangement, rows, proof }) => {
     const name = `${currency}-${arrangement}`;
