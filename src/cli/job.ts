@@ -15,9 +15,10 @@ import { LOCKS } from '../database/locks.ts';
 import { oneAtATime } from '../database/session.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, exitOf, Refusal } from '../errors/refusals.ts';
+import { mailFailure } from '../findings/emails.ts';
 import { readCheckpointsOf } from '../log/closing.sql.ts';
 import { openLog } from '../log.ts';
-import { countDeliveries, nameNeedingAttention } from '../mail/outbox.sql.ts';
+import { countDeliveries, nameNeedingAttention, readMailFailure } from '../mail/outbox.sql.ts';
 import type { Month } from '../month.ts';
 import { queueStatusEmail } from '../month-end/emails/status.ts';
 import { deliverAll, sendEmails } from '../month-end/month-end.ts';
@@ -291,13 +292,16 @@ async function processPendingEvents({ database, log, ...job }: Job): Promise<voi
 }
 
 /** Returns the names of the e-mails that need attention. */
-async function unsent({ database, log }: Job): Promise<string[]> {
-  const [deliveries, needing] = await database.reading(async (tx) => [
+async function unsent({ database, environment, log }: Job): Promise<string[]> {
+  const [deliveries, needing, failing] = await database.reading(async (tx) => [
     await countDeliveries(tx),
     await nameNeedingAttention(tx),
+    await readMailFailure(tx),
   ]);
   log.info(deliveries, 'deliveries');
-  return [...needing.documents, ...needing.others];
+  // No e-mail of `watch` can report that no e-mail leaves.
+  const failures = mailFailure(failing, environment.now().toMillis()).map(({ item }) => item);
+  return [...needing.documents, ...needing.others, ...failures];
 }
 
 /** What stops a month, each as an item that is reported. */

@@ -231,9 +231,12 @@ const TREATMENTS: Readonly<Record<string, Treatment>> = {
     changes: [
       [
         /rk serve --host \S+/,
-        `timeout 20 rk serve > /tmp/serve.log 2>&1 & sleep 12
-node -e 'fetch("http://127.0.0.1:8080/readyz").then(async (it) => console.log(it.status, await it.text()))'
-wait || :`,
+        `timeout 150 rk serve > /tmp/serve.log 2>&1 &
+tries=0
+until node -e 'fetch("http://127.0.0.1:8080/readyz").then(async (it) => console.log(it.status, await it.text()))'; do
+  tries=$((tries + 1)); [ $tries -lt 120 ]; sleep 1
+done 2> /dev/null
+kill $!; wait || :`,
       ],
       ['rk deliver --watch', 'timeout 8 rk deliver --watch || [ $? = 124 ]'],
     ],

@@ -157,6 +157,24 @@ test('without a database the job says so in its log and exits 1', async () => {
   expect(facts(ran)).toMatchObject([{ level: 'error', code: 'database_unreachable' }]);
 });
 
+test('the job that delivers tells once when no e-mail has left for an hour, since no e-mail could tell it', async () => {
+  const away = await openWorld();
+  await away.partners([partner()]);
+  await away.rows([quote()]);
+  away.at('2026-08-01T12:00:00Z');
+  await away.close('2026-07');
+  const deliver = async (time: string, more: object = { SMTP_URL: 'smtp://127.0.0.1:1' }) => {
+    const own = { RECKONER_HOME: away.home, DATABASE_URL: away.databaseUrl, RECKONER_NOW: `2026-08-01T${time}:00Z` };
+    return (await job('deliver', { env: { ...own, ...more } })).status;
+  };
+  const exits: (number | null)[] = [];
+  for (const time of ['12:10', '12:20', '13:20', '13:30']) exits.push(await deliver(time));
+  expect(exits).toEqual([0, 0, 4, 0]);
+  expect(await deliver('13:40', {})).toBe(0);
+  expect(await away.documents()).toMatchObject([{ email: { status: 'sent' } }]);
+  await away.end();
+});
+
 describe('what needs attention', () => {
   let troubled: World;
   const at = (time: string) => ({
