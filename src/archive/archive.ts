@@ -134,6 +134,7 @@ async function readProven(
   const folder = await folderOf(tx, environment, store);
   const partners = await readMonthPartners(tx, month);
   const ranges = rangesOf(partners);
+  if (ranges.length === 0) return [];
   const paths = ranges.map((_, index) => join(folder, fileName(month, index)));
   const incomplete = (reason: string) => refuse('archive_incomplete', { month, store, reason });
   const read = await withDuckDb((connection) => readTotals(connection, paths)).catch((error: unknown) => {

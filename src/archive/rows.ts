@@ -5,6 +5,7 @@
  * Refusals: archive_incomplete, archive_store_unknown, duckdb_missing.
  */
 import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
@@ -53,8 +54,6 @@ export async function needRows(tx: Transaction, scope: RowScope): Promise<void> 
 
 /** Gives all archived rows to a transaction that cannot be repeated. */
 export async function haveRows(tx: Transaction, environment: Environment): Promise<void> {
-  if ((await readStoredFiles(tx, {})).length === 0) return;
-  await openArchive(tx);
   await copyArchived(tx, environment, {});
 }
 
@@ -69,7 +68,6 @@ async function copyArchived(tx: Transaction, environment: Environment, scope: Ro
   if (copied !== entries) {
     throw refuse('archive_incomplete', { month, store, reason: `${copied} rows were read where ${entries} are` });
   }
-  await keepOnlyMoved(tx);
   COPIED.set(tx, [
     ...(COPIED.get(tx) ?? []),
     ...files.map((file) => ({ file: `${file.month} ${file.name}`, partnerIds })),
@@ -78,16 +76,14 @@ async function copyArchived(tx: Transaction, environment: Environment, scope: Ro
 
 /**
  * Copies the archived rows of all quotes that a staged row names, for the rest of an import's transaction. Returns the
- * state of the archive that was read, and does nothing if this state is known. No lock of the ledger may be held, because this reads all archived months.
+ * state of the archive that was read, and does nothing if this state is known. No lock of the ledger may be held, because
+ * this reads the files of all archived months.
  */
 export async function copyStagedQuotes(tx: Transaction, environment: Environment, known?: string): Promise<string> {
   const state = await readArchiveState(tx);
   if (state === known) return state;
   const files = await readStoredFiles(tx, {});
-  if (files.length === 0) return state;
-  await openArchive(tx);
-  await copyRows(tx, environment, files, { writeIds: (take) => copyOut(tx, STAGED_IDS, take) });
-  await keepOnlyMoved(tx);
+  if (files.length > 0) await copyRows(tx, environment, files, { writeIds: (take) => copyOut(tx, STAGED_IDS, take) });
   return state;
 }
 
@@ -102,11 +98,11 @@ export async function needQuotes(tx: Transaction, id: string): Promise<void> {
     const files = await readStoredFiles(next, {});
     const ids = (await readPartnerIds(next)).map((partner) => `${partner}\t${id}\n`).join('');
     await copyRows(next, environment, files, { writeIds: (take) => take(Buffer.from(ids)) });
-    await keepOnlyMoved(next);
     COPIED.set(next, [...(COPIED.get(next) ?? []), { file: name, partnerIds: [] }]);
   });
 }
 
+/** Copies the wanted rows that have left the database. Returns the number of all wanted rows. */
 async function copyRows(
   tx: Transaction,
   environment: Environment,
@@ -122,8 +118,12 @@ async function copyRows(
       await writeFile(ids, wanted.writeIds);
       await readRows(connection, paths, { ids }, target);
     } else await readRows(connection, paths, wanted, target);
+    if ((await stat(target)).size === 0) return 0;
+    // Making the table waits for other sessions that are making theirs, so it is made only for rows.
+    await openArchive(tx);
     const copy = tx.client.query(copyFrom(copyInto(LINE_COLUMNS)));
     await pipeline(createReadStream(target), copy);
+    await keepOnlyMoved(tx);
     return copy.rowCount;
   });
 }

@@ -121,9 +121,9 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await close();
     throw error;
   }
-  /** A connection of its own, with a table for copies of archived rows (archive/rows.ts). */
+  /** A connection of its own, with a table for copies of archived rows (archive/rows.ts). Copying has no time limit. */
   const aside: Aside = async (work) => {
-    const own = openPool(server.connection, 1, { ...asApp, opening: 'SELECT open_archive()' });
+    const own = openPool(server.connection, 1, { ...asApp, patience: undefined, opening: 'SELECT open_archive()' });
     try {
       return await work(workOf({ app: own, trips }, fitness));
     } finally {
