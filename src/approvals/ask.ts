@@ -76,7 +76,7 @@ interface ToApprove {
   readonly reason: string | null;
 }
 
-/** If the action then does something else than the request shows, the approval is rolled back with it. */
+/** Records the approval. It is rolled back if the action then does something else than the request shows. */
 export async function approve(
   tx: Transaction,
   context: ActorContext,
@@ -107,7 +107,7 @@ export async function actAsApproved(
   return { digest: hash, changes: preview.changes };
 }
 
-/** If the action would no longer do what its request shows. */
+/** The refusal if the action would no longer do what its request shows. */
 export const outdated = (
   requestId: number,
   shown: readonly PreviewedChange[],

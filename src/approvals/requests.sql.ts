@@ -56,7 +56,7 @@ interface RequestFilter {
   readonly limit?: number | null;
 }
 
-/** Latest first. In scope if it affects only partners of the scope. */
+/** The requests, latest first. One is in scope if it affects only partners of the scope. */
 export function readRequests(
   tx: Transaction,
   { requestId, undecided = false, waitingAt = null, scope = null, after = null, limit = 1000 }: RequestFilter,
@@ -79,7 +79,7 @@ export function readRequests(
   );
 }
 
-/** So that two decisions on it are made one after the other. */
+/** Locks a request, so that two decisions on it are made one after the other. */
 export const lockRequest = (tx: Transaction, requestId: number): Promise<number> =>
   execute(tx, `SELECT pg_advisory_xact_lock(${APPROVAL_LOCKS}, hashint8(:requestId::bigint))`, { requestId });
 
@@ -140,7 +140,7 @@ const PERSONAL = `'"(login|name|user|payerAccount|account|reference|to|owner|byt
 const SHOWN = `'"(of|before|after|text)"'`;
 const CONCERN_PEOPLE = `'^(user|person|payment|credit|partner)[.]|^(work[.]assign|invoice[.]resend|dispute[.]open)$'`;
 
-/** With personal texts replaced by commitments, as it is stored and hashed. */
+/** A request as it is stored and hashed: commitments replace its personal texts. */
 export function keepTexts<Request extends Pick<NewRequest, 'action' | 'input' | 'subject' | 'preview'>>(
   tx: Transaction,
   request: Request,
@@ -158,7 +158,9 @@ export function keepTexts<Request extends Pick<NewRequest, 'action' | 'input' | 
   ).then((kept) => ({ ...request, ...kept }));
 }
 
-/** Of the whole request. Its event records the hash, so that a change is noticed even before the next checkpoint. */
+/**
+ * The hash of a whole request. Its event records the hash, so that a change is noticed even before the next checkpoint.
+ */
 export async function digestOfRequest(
   tx: Transaction,
   request: Omit<NewRequest, 'hash' | 'userId' | 'reason' | 'now' | 'eventId'>,
@@ -224,7 +226,7 @@ export async function actAsOnePerson(tx: Transaction, alone: OnePerson): Promise
   await setLocally(tx, 'reckoner.approval', JSON.stringify({ one_person: alone }));
 }
 
-/** Those who can approve everything, and those who can approve only for some partners. */
+/** Counts the people who can approve everything, and those who can approve only for some partners. */
 export function countApprovers(tx: Transaction): Promise<{ approvers: number; approvers_of_some: number }> {
   return queryOne(
     tx,
@@ -234,7 +236,7 @@ export function countApprovers(tx: Transaction): Promise<{ approvers: number; ap
   );
 }
 
-/** Other than the requester. If partnerIds is null, for the whole ledger. */
+/** The people, other than the requester, who may approve. If partnerIds is null, for the whole ledger. */
 export function readApprovers(
   tx: Transaction,
   given: { partnerIds: readonly string[] | null; besides: number | null },
@@ -277,9 +279,9 @@ export async function readAmountsBefore(
 }
 
 /**
- * By partner and currency, what all users adjusted for these partners in recent days without a second person. Locks, so
- * that two adjustments for a partner are compared one after the other. Partners share 64 locks, because an import may
- * concern more than the server has room for.
+ * Sums, by partner and currency, what all users adjusted for these partners in recent days without a second person.
+ * Locks, so that two adjustments for a partner are compared one after the other. Partners share 64 locks, because an
+ * import may concern more than the server has room for.
  */
 export async function readAdjustmentsBefore(
   tx: Transaction,

@@ -34,7 +34,7 @@ interface RecordedRequest {
   readonly is_new: boolean;
 }
 
-/** Without a partner, only an approver for all partners can decide. */
+/** A request without a partner can be decided only by an approver for all partners. */
 export const partnersApproved = (partners: readonly string[] | 'all'): readonly string[] | null =>
   partners === 'all' || partners.length === 0 ? null : partners;
 
@@ -66,7 +66,7 @@ export async function askForApproval(
   return { request_id, expires_at: expiresAt, is_new: true };
 }
 
-/** Locked, so that decisions on them wait. */
+/** A user's pending requests for an action, locked, so that decisions on them wait. */
 export async function lockOpenRequests(
   tx: Transaction,
   asked: Parameters<typeof readOpenRequests>[1],
@@ -87,7 +87,7 @@ export async function withdrawAll(
   }
 }
 
-/** That this user may decide in this way, locked until the end of the transaction. */
+/** A request that this user may decide in this way, locked until the end of the transaction. */
 export async function openRequest(
   tx: Transaction,
   { environment, actor }: ActorContext,

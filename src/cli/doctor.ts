@@ -211,7 +211,10 @@ async function checkMail({ smtpUrl, name }: Environment): Promise<Finding[]> {
 
 type TxtResolver = Pick<Resolver, 'resolveTxt' | 'cancel'>;
 
-/** Without the DNS record, signatures are worthless, and receivers may reject the e-mails by a policy (DMARC). */
+/**
+ * Checks the DNS record of the DKIM key. Without it, signatures are worthless, and receivers may reject the e-mails by
+ * a policy (DMARC).
+ */
 export async function checkDkim(
   context: { readonly environment: Pick<Environment, 'dkimKey'>; readonly settings: Settings },
   resolver: TxtResolver = new Resolver({ timeout: PATIENCE_MILLISECONDS / 4, tries: 2 }),

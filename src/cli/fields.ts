@@ -54,7 +54,9 @@ const typedAs =
   (value: string): unknown =>
     kind === 'choice' && several ? value.split(',').map((each) => each.trim()) : (TYPED[kind]?.(value) ?? value);
 
-/** After everything else is checked, because stdin may never end. Refusal: file_unreadable. */
+/**
+ * Reads the files of an input, after everything else is checked, because stdin may never end. Refusal: file_unreadable.
+ */
 export function withContents<Input>(fields: z.ZodObject, input: Input): Input {
   const read = ({ name }: FileInput): FileInput => ({ name, bytes: readInput(name) });
   const files = fieldsOf(fields).flatMap(({ name, kind }) => {
@@ -84,7 +86,7 @@ const inClauses = (sentences: string): string =>
     .map((sentence) => sentence.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase()))
     .join('; ');
 
-/** Or stdin if the name is '-'. Refusal: file_unreadable. */
+/** Reads a file, or stdin if the name is '-'. Refusal: file_unreadable. */
 export function readInput(name: string): Buffer {
   try {
     return readFileSync(name === '-' ? 0 : name);

@@ -81,7 +81,7 @@ async function printList(context: CommandContext, list: List, values: readonly u
   return list.attention?.(rows) ? EXIT.attention : EXIT.done;
 }
 
-/** On a terminal, columns that do not fit are dropped. */
+/** Lists rows as a table. On a terminal, columns that do not fit are dropped. */
 export function tableOf(list: List, rows: readonly unknown[], today: string): string {
   const width = outputWidth() ?? Number.POSITIVE_INFINITY;
   const values = (name: string) => rows.map((row) => inTable(cellOf(list, name, row, today), columnOf(list, name)));

@@ -86,7 +86,7 @@ const jsonText = (value: unknown): string =>
 
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
-/** With RECKONER_DEBUG, an unexpected error has its stack trace. */
+/** Prints an error and returns the exit status. With RECKONER_DEBUG, an unexpected error has its stack trace. */
 export async function reportError(thrown: unknown, json: boolean): Promise<number> {
   const error = databaseFailure(thrown) ?? thrown;
   if (error instanceof Refusal) {

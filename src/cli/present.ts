@@ -26,7 +26,7 @@ export function checkPresentable(output: Output, { format, out }: PresentOptions
     throw refuse('usage', { reason: 'a workbook cannot be printed here. Write it to a file with --out FILE' });
 }
 
-/** As a table for people, or as JSON, CSV or XLSX. Refusals: usage, file_unwritable. */
+/** Prints a report as a table for people, or as JSON, CSV or XLSX. Refusals: usage, file_unwritable. */
 export async function present(
   output: Output,
   options: PresentOptions,

@@ -54,7 +54,7 @@ export async function reported<Input, Result, Followed, Json>(
   );
 }
 
-/** Only commands that deliver load rendering and mail, which takes a quarter of a second. */
+/** Loads rendering and mail only for commands that deliver, because that takes a quarter of a second. */
 export async function withNotes<Result>(
   output: Output,
   delivers: boolean,

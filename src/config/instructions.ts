@@ -88,7 +88,7 @@ export interface Instructions {
   readonly wire?: WireInstructions | undefined;
 }
 
-/** For a currency, or else for any ('*'). */
+/** The instructions for a currency, or else those for any ('*'). */
 export function instructionsFor(
   settings: { readonly instructions: Readonly<Record<string, Instructions>> },
   currency: string,
@@ -108,7 +108,7 @@ export const sameInstructions = (kept: Instructions | null, present: Instruction
 const bankDetailsOf = (instructions: Instructions | null): unknown =>
   JSON.parse(JSON.stringify(instructions, (key, value) => (key === 'creditor_reference' ? undefined : value)));
 
-/** In electronic format, if a transfer in the currency is a SEPA credit transfer. */
+/** The IBAN in electronic format, if a transfer in the currency is a SEPA credit transfer. */
 export function sepaIban({ wire }: Instructions, currency: string): string | undefined {
   const iban = electronicFormatIBAN(wire?.iban ?? '') ?? '';
   return currency === 'EUR' && isSEPACountry(iban.slice(0, 2)) ? iban : undefined;

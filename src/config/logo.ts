@@ -26,7 +26,7 @@ const MOST_PIXELS_A_SIDE = 2_000;
  */
 const MOST_PIXELS = 400_000;
 
-/** Or why the file cannot be used. */
+/** The logo, or why the file cannot be used. */
 export function readLogo(path: string): Logo | { readonly problem: string } {
   let bytes: Buffer;
   try {

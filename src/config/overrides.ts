@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import type { Environment } from './environment.ts';
 
-/** None if there is no folder. */
+/** The names of the files in a folder; none if there is no folder. */
 export function overridesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -17,7 +17,7 @@ export function overridesIn(folder: string): string[] {
   }
 }
 
-/** Reckoner would silently ignore them. */
+/** Refuses overrides of pages, which Reckoner would silently ignore. */
 export function refusePageOverrides({ home }: Pick<Environment, 'home'>): void {
   const folder = join(home, 'templates', 'pages');
   const [name] = overridesIn(folder).sort();

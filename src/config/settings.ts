@@ -276,8 +276,8 @@ export function readSettings(environment: Environment): Settings {
 }
 
 /**
- * For a long-running process: reads settings.json again when it has changed. While it is invalid, the previous settings
- * stay in effect.
+ * The settings for a long-running process, read again when settings.json has changed. While it is invalid, the previous
+ * settings stay in effect.
  */
 export function presentSettings(
   environment: Environment,
@@ -301,6 +301,6 @@ export function presentSettings(
   };
 }
 
-/** Without a trailing slash. Without public_url, the address of `serve`, for a sandbox. */
+/** The public URL without a trailing slash. Without public_url, the address of `serve`, for a sandbox. */
 export const publicAddress = ({ public_url: url }: Pick<Settings, 'public_url'>): string =>
   url === '' ? 'http://127.0.0.1:8080' : url.replace(/\/+$/, '');

@@ -201,7 +201,7 @@ const appliesTo = (rule: TaxRule, sale: Sale): boolean =>
 const weightOf = (rule: TaxRule): number =>
   SELECTORS.reduce((weight, selector) => weight * 2 + (rule[selector] === undefined ? 0 : 1), 0);
 
-/** The most specific one, or undefined. */
+/** The most specific rule for a sale, or undefined. */
 export function taxRuleFor({ rules }: Pick<Tax, 'rules'>, sale: Sale): TaxRule | undefined {
   return rules
     .filter((rule) => appliesTo(rule, sale))
@@ -212,7 +212,7 @@ export function taxRuleFor({ rules }: Pick<Tax, 'rules'>, sale: Sale): TaxRule |
 }
 
 /**
- * Which rules would apply on other days, such as `rule 3 begins on 2026-11-01`. Numbered from 1; empty if there are
+ * The rules that would apply on other days, such as `rule 3 begins on 2026-11-01`, numbered from 1; empty if there are
  * none.
  */
 export function rulesOfOtherDays({ rules }: Pick<Tax, 'rules'>, sale: Sale): string {

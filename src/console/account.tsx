@@ -213,6 +213,6 @@ const Passkeys = ({
   </Card>
 );
 
-/** By which users recognize their own session. */
+/** A name such as `Firefox`, by which users recognize their own session. */
 export const browserName = (agent: string): string =>
   /(Edg|OPR|Firefox|Chrome|Safari)\//.exec(agent)?.[1]?.replace('Edg', 'Edge').replace('OPR', 'Opera') ?? 'Unknown';

@@ -75,7 +75,7 @@ export function doneOf(
   return { screen: actionDone(action, reader, report, links) };
 }
 
-/** After the response, because sending the e-mails of a close takes longer than a browser waits. */
+/** Sends the e-mails of a close after the response, because that takes longer than a browser waits. */
 export function laterOf(action: Action, { request }: Visit): Pick<RunOptions, 'later'> {
   if (action.name !== monthClose.name) return {};
   return {

@@ -47,7 +47,7 @@ function cookiesOf({ headers }: FastifyRequest, name: string): string[] {
   });
 }
 
-/** Until the browser is closed. Null removes the cookie. */
+/** Sets a cookie until the browser is closed. Null removes it. */
 export function setCookie(reply: FastifyReply, place: Place, name: CookieName, value: string | null): void {
   const parts = [`${nameOf(name, place)}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax'];
   if (place.secure) parts.push('Secure');
@@ -57,7 +57,7 @@ export function setCookie(reply: FastifyReply, place: Place, name: CookieName, v
   reply.header('Set-Cookie', [...[before ?? []].flat(), parts.join('; ')].map(String));
 }
 
-/** Without "cookies", which would also clear those of other hosts of the domain. */
+/** Ends a session in the browser. Cookies stay: the directive would also clear those of other hosts of the domain. */
 export function endCookie(reply: FastifyReply, place: Place, name: CookieName): void {
   setCookie(reply, place, name, null);
   reply.header('Clear-Site-Data', '"cache", "storage"');
@@ -74,7 +74,7 @@ export function themeOf(request: FastifyRequest): Theme | null {
   return THEMES.find((each) => each === theme) ?? null;
 }
 
-/** In the browser, because a user may want different themes on a laptop and a projector. */
+/** Stores the theme in the browser, because a user may want different themes on a laptop and a projector. */
 export const setTheme = (reply: FastifyReply, place: Place, theme: Theme | null): void =>
   setChoice(reply, place, THEME_COOKIE, theme);
 
@@ -93,7 +93,7 @@ function setChoice(reply: FastifyReply, { secure }: Place, name: string, value: 
   reply.header('Set-Cookie', [...parts, ...(secure ? ['Secure'] : [])].join('; '));
 }
 
-/** From other sites. Every current browser sends a request's origin. */
+/** Refuses requests from other sites. Every current browser sends a request's origin. */
 export function refuseOtherOrigin({ headers }: FastifyRequest, { origin }: Place): void {
   const site = headers['sec-fetch-site'];
   const from = headers.origin;
@@ -106,6 +106,6 @@ export function refuseForeignForm(secret: string, token: unknown): void {
   if (!isFormToken(secret, token)) throw refuse('form_refused', { reason: 'was not made for this session' });
 }
 
-/** After signing in; must be a page of the console. */
+/** The page to open after signing in, which must be one of the console. */
 export const pageToGoTo = (given: unknown): string =>
   typeof given === 'string' && /^\/console\/(?!sign-in|sign-out)[\w\-./?=&%~:+,@*]*$/.test(given) ? given : '/console';

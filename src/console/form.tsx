@@ -85,7 +85,7 @@ const nameOf = (file: File): string =>
 export const fieldsOfForm = (form: URLSearchParams | undefined): ReadonlyMap<string, string> | undefined =>
   form !== undefined && new Set(form.keys()).size === form.size ? new Map(form) : undefined;
 
-/** Or 0, which no id is. */
+/** An id from a form; 0, which no id is, if the value is not a number. */
 export function idSent(fields: ReadonlyMap<string, string>, name: string): number {
   const sent = fields.get(name) ?? '';
   return /^\d{1,15}$/.test(sent) ? Number(sent) : 0;

@@ -180,7 +180,7 @@ export const Tabs = ({ label, tabs }: { label: string; tabs: readonly Tab[] }) =
 
 export type Question = Readonly<Record<string, string | number | null | undefined>>;
 
-/** With the parameters that have a value. */
+/** The path with the parameters that have a value. */
 export function addressOf(path: string, question: Question): string {
   const given = Object.entries(question).filter(([, value]) => value !== undefined && value !== null && value !== '');
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
@@ -255,7 +255,7 @@ export const Icon = ({ kind, tone }: { kind: keyof typeof PATHS; tone: Tone }) =
   </svg>
 );
 
-/** As `2026-10-01 10:07 UTC`. */
+/** Shows an ISO instant as `2026-10-01 10:07 UTC`. */
 export const Instant = ({ at }: { at: string }) => (
   <time dateTime={at}>{`${at.slice(0, 16).replace('T', ' ')} UTC`}</time>
 );

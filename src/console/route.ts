@@ -240,7 +240,7 @@ export function jsonOf({ body, headers }: FastifyRequest): unknown {
   }
 }
 
-/** For a "page not found" page. */
+/** Finds the signed-in user for a "page not found" page. */
 export const knowReader = (shared: Shared, request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
   visitOf(shared, { role: 'viewer', scope: 'partners' }, request, reply).catch(() => undefined);
 
@@ -337,7 +337,7 @@ const IN_OUR_FRAME = {
   'X-Frame-Options': 'SAMEORIGIN',
 };
 
-/** For viewing or download. `isFramed` allows pages of this server to frame it. */
+/** Sends a file for viewing or download. `isFramed` allows pages of this server to frame it. */
 export function sendFile(
   reply: FastifyReply,
   { type, name, content, download = false }: ConsoleFile,

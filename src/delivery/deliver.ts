@@ -34,7 +34,7 @@ export async function deliverPending(options: DeliveryOptions): Promise<void> {
   await withWorkerPool(options, documents, (pool) => pool.runOnce());
 }
 
-/** Only these, because other due documents may be waiting for a review. */
+/** Delivers only these documents, because other due ones may be waiting for a review. */
 export async function deliverThese(options: DeliveryOptions, numbers: readonly string[]): Promise<void> {
   const documents = await options.database.reading((tx) => readIdsOf(tx, numbers));
   if (documents.length === 0) return;

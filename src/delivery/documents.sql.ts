@@ -267,7 +267,7 @@ const PDFS = prepared(
      WHERE w.document_id = ANY (:documentIds::bigint[])`,
 );
 
-/** With the data that they show in addition to the frozen documents. */
+/** Stored PDFs, with the data that they show in addition to the frozen documents. */
 export async function readPdfs(tx: Transaction, documentIds: readonly number[]): Promise<ReadonlyMap<number, KeptPdf>> {
   const rows = await query<KeptPdf & { document_id: number }>(tx, PDFS, { documentIds });
   return new Map(rows.map((row) => [row.document_id, row]));
@@ -374,7 +374,7 @@ const readBilledDocument = async (tx: Transaction, documentId: number): Promise<
   return rows[0];
 };
 
-/** In ledger order and in batches, so that memory use stays constant. */
+/** Yields the rows that a document bills, in ledger order and in batches, so that memory use stays constant. */
 export async function* readDocumentRows(tx: Transaction, documentId: number): AsyncGenerator<RowLines> {
   const document = await readBilledDocument(tx, documentId);
   const amounts = document?.purpose === 'missing_shares' ? 'share' : 'all';

@@ -19,7 +19,7 @@ export interface ForeseenHold {
   readonly reason: string;
 }
 
-/** In the order of the documents, each with its first reason. Requests no links from a processor. */
+/** The holds in the order of the documents, each with its first reason. Requests no links from a processor. */
 export async function foreseeHolds(
   tx: Transaction,
   context: Installation,

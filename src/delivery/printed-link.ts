@@ -32,7 +32,7 @@ export function whyNoLink(links: LinkProvider, document: DocumentRow): string | 
   return printed.kind === 'missing' ? printed.what : undefined;
 }
 
-/** To be recorded before rendering; undefined if the document prints none. */
+/** The link to record before rendering; undefined if the document prints none. */
 export async function linkToPrint(context: PrintContext, document: DocumentRow): Promise<LinkToKeep | undefined> {
   const { links, environment } = context;
   const token = newToken();

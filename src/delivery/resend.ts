@@ -12,7 +12,7 @@ import { refuseRecipient } from '../mail/sandbox.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { type DocumentEmail, readDocumentEmail } from './documents.sql.ts';
 
-/** To the contacts at the time of sending, or to the one address given. Returns the new e-mail's id. */
+/** Resends to the contacts at the time of sending, or to the one address given. Returns the new e-mail's id. */
 export async function resendDocument(
   tx: Transaction,
   { environment, settings, actor }: IssueContext,

@@ -77,5 +77,5 @@ export function textsOf(snapshot: DocumentSnapshot): NamedText[] {
 
 export const addressText = (address: Address): string => Object.values(address).join(' ');
 
-/** As JSON, whose escaped characters never appear on a page. */
+/** The instructions as JSON, whose escaped characters never appear on a page. */
 export const instructionsText = (instructions: Instructions | null): string => JSON.stringify(instructions);

@@ -85,7 +85,7 @@ async function refuseUnsettled(tx: Transaction, payments: readonly number[]): Pr
   if (unsettled !== undefined) throw refuse('payment_unsettled', { payment_id: unsettled });
 }
 
-/** Under one audit event. Returns how many texts there were. */
+/** Erases the person's texts under one audit event. Returns how many there were. */
 export async function erasePerson(
   tx: Transaction,
   context: ActorContext,

@@ -63,7 +63,7 @@ const withShortQuotes = (reason: string): string =>
 
 const cut = (text: string, longest: number): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
 
-/** To read a file. A server has less. */
+/** The time that a command has to read a file. A server has less. */
 export const COMMAND_SECONDS = 600;
 
 /** The first three, and the number of the others. */

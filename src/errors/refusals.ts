@@ -110,7 +110,7 @@ export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code
 export const factsOf = <Code extends RefusalCode>(refusal: Refusal, code: Code): FactsOf<Code> | undefined =>
   refusal.code === code ? (refusal.facts as unknown as FactsOf<Code>) : undefined;
 
-/** Of a caught value, for a log line or a `reason`. */
+/** The message of a caught value, for a log line or a `reason`. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join('; ');
   return error instanceof Error ? error.message : String(error);

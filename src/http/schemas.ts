@@ -20,7 +20,7 @@ export function named<Schema extends z.ZodType>(id: string, schema: Schema): Sch
   return schema;
 }
 
-/** As a string or a JSON number. The result is the source text. */
+/** A decimal as a string or a JSON number. The result is the source text. */
 export const decimal = z
   .union([z.string(), z.instanceof(ExactNumber)], 'must be a decimal, as a number or a string')
   .transform((value) => (value instanceof ExactNumber ? value.text : value))
@@ -31,7 +31,7 @@ export const decimal = z
       .regex(/^-?\d+(\.\d+)?$/, 'is not a plain decimal such as 12.50'),
   );
 
-/** As a JSON number or a string. */
+/** A whole number as a JSON number or a string. */
 export const wholeNumber = z
   .union([z.string(), z.instanceof(ExactNumber)], 'must be a whole number')
   .transform((value) => (value instanceof ExactNumber ? value.text : value))

@@ -19,7 +19,7 @@ export async function insertSigningKey(tx: Transaction, row: SigningKeyRow): Pro
   );
 }
 
-/** Those that have not expired at a time in seconds since 1970. */
+/** The keys that have not expired at a time in seconds since 1970. */
 export async function readSigningKeys(tx: Transaction, at: number): Promise<{ public_jwk: JWK; until: number }[]> {
   return query(
     tx,
@@ -104,7 +104,7 @@ export function countFailures(
   );
 }
 
-/** Adds to the counts of the current minute and returns the totals. Also deletes some expired counts. */
+/** Adds requests to the counts of the current minute and returns the totals. Also deletes some expired counts. */
 export function addRequestCounts(
   tx: Transaction,
   given: { readonly keys: readonly string[]; readonly requests: readonly number[]; readonly seconds: number },

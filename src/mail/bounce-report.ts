@@ -34,7 +34,7 @@ export const bounceFile = readerOf(import.meta.url, 'bounceFile', async ({ name,
   return { messages: messages.length, reports };
 });
 
-/** Of an mbox file, or the whole content as one message. */
+/** The messages of an mbox file, or the whole content as one. */
 export function messagesOf(content: Buffer): Buffer[] {
   if (!content.subarray(0, 5).equals(Buffer.from('From '))) return content.length === 0 ? [] : [content];
   const starts: number[] = [];

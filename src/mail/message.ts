@@ -42,7 +42,7 @@ export interface Envelope {
   to: string[];
 }
 
-/** Without a name or a second address. */
+/** Whether a text is exactly one e-mail address, without a name. */
 export const isOneAddress = (text: string): boolean => emailAddress.safeParse(text).success;
 
 /** Each a single address. No recipient occurs twice. */
@@ -75,7 +75,7 @@ function checkedAddress(role: string, address: string): string {
 
 const MESSAGE_ID = /^<?([A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+)>?$/;
 
-/** Without angle brackets. Throws for other texts, because this program makes all Message-IDs itself. */
+/** A Message-ID without angle brackets. Throws for other texts, because this program makes all Message-IDs itself. */
 export function bareMessageId(messageId: string): string {
   const bare = MESSAGE_ID.exec(messageId)?.[1];
   if (bare === undefined) throw new TypeError(`'${oneLine(messageId)}' is not a Message-ID`);

@@ -126,7 +126,7 @@ export async function countOnHold(tx: Transaction): Promise<number> {
   return count;
 }
 
-/** Without the status e-mail and dismissed ones. */
+/** Counts the latest e-mails without a document, except the status e-mail and dismissed ones. */
 export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
   return queryOne(
     tx,
@@ -278,7 +278,7 @@ export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Pr
   return offers.map(({ emailId, sha256 }) => hashes.get(emailId) === sha256);
 }
 
-/** As one parameter. Positions count from 1, as in `substring`. */
+/** Concatenates buffers into one parameter. Positions count from 1, as in `substring`. */
 export function packed(contents: readonly Buffer[]): { bytes: Buffer; places: { start: number; length: number }[] } {
   let start = 1;
   const places = contents.map(({ length }) => {
@@ -294,7 +294,7 @@ const LOCK = prepared(
   `SELECT FROM emails WHERE email_id = ANY (:ids::bigint[]) ORDER BY email_id FOR UPDATE`,
 );
 
-/** In a fixed order, so that two workers cannot deadlock. */
+/** Locks e-mails in a fixed order, so that two workers cannot deadlock. */
 export const lockEmails = (tx: Transaction, emails: readonly { readonly emailId: number }[]): Promise<number> =>
   execute(tx, LOCK, { ids: emails.map(({ emailId }) => emailId) });
 
@@ -382,7 +382,7 @@ export function insertRepetitions(
   );
 }
 
-/** Whose last attempt began at an instant or later, except those on hold. */
+/** Unfinished e-mails whose last attempt began at an instant or later, except those on hold. */
 export const readToRetry = (
   tx: Transaction,
   given: { status: string; since: string | null },

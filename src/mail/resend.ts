@@ -13,7 +13,7 @@ import { nameOf, readEmail } from './log.ts';
 import { insertRepetitions, readLatest, readNewAddresses } from './outbox.sql.ts';
 import { refuseRecipient } from './sandbox.ts';
 
-/** To the kind's usual recipients at the time of sending, or only to the given address. */
+/** Resends to the kind's usual recipients at the time of sending, or only to the given address. */
 export async function resendEmail(
   tx: Transaction,
   context: ActorContext,

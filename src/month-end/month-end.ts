@@ -102,7 +102,7 @@ export const deliverNumbers = (
   numbers: readonly string[],
 ): Promise<void> => deliverThese(optionsOf(context, reporter), numbers);
 
-/** And then requests time stamps for checkpoints. */
+/** Signs checkpoints, sends every due e-mail without a document, and then requests time stamps. */
 export async function sendEmails(
   context: MonthEndContext,
   { onEmail, onNotStamped }: Pick<Reporter, 'onEmail' | 'onNotStamped'>,

@@ -23,7 +23,7 @@ export interface CancellationTerms {
   readonly before_cover_only: boolean | null;
 }
 
-/** Of sales accepted on a day; undefined if there are none then. */
+/** The terms of sales accepted on a day; undefined if there are none then. */
 export function termsOn<Terms extends Pick<CancellationTerms, 'from' | 'window_days'>>(
   terms: readonly Terms[],
   day: string,
@@ -32,7 +32,7 @@ export function termsOn<Terms extends Pick<CancellationTerms, 'from' | 'window_d
   return found?.window_days === null ? undefined : found;
 }
 
-/** In force on a day, and those that come. */
+/** The terms in force on a day, and those that come. */
 export function termsFrom<Terms extends Pick<CancellationTerms, 'from' | 'window_days'>>(
   terms: readonly Terms[] | null,
   day: string,
@@ -45,7 +45,7 @@ export function termsFrom<Terms extends Pick<CancellationTerms, 'from' | 'window
   return (terms ?? []).filter((each, index) => !isOver(index) && !isEnd(each));
 }
 
-/** After an import. Sales before the first day of a file keep their terms. */
+/** The terms after an import. Sales before the first day of a file keep theirs. */
 export function mergedTerms(
   stored: readonly CancellationTerms[] | null,
   file: readonly CancellationTerms[] | null,

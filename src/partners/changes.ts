@@ -109,7 +109,7 @@ export async function readStoredPartners(tx: Transaction): Promise<ReadonlyMap<s
   );
 }
 
-/** By id, replayed from all `partner.create` and `partner.update` events. */
+/** The partners by id, replayed from all `partner.create` and `partner.update` events. */
 export async function replayPartners(tx: Transaction): Promise<ReadonlyMap<string, Fields>> {
   const events = await readPartnerEvents(tx, [CREATE, UPDATE]);
   const partners = new Map<string, { fields: Fields; inactive: Fields; arrangements: Map<string, Fields> }>();

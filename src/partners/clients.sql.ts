@@ -72,8 +72,8 @@ export interface ClientRow {
 }
 
 /**
- * With the secrets that are live at an instant: the last two, until they expire or the newer one ends the older one. A
- * revoked client has none.
+ * Clients with the secrets that are live at an instant: the last two, until they expire or the newer one ends the older
+ * one. A revoked client has none.
  */
 export function readClients(
   tx: Transaction,

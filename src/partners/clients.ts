@@ -109,7 +109,7 @@ export async function rotateSecret(
   };
 }
 
-/** At once, with its secrets and tokens. Repeating changes nothing. */
+/** Revokes a client at once, with its secrets and tokens. Repeating changes nothing. */
 export async function revokeClient(
   tx: Transaction,
   clientId: string,

@@ -209,7 +209,7 @@ export const partnerFile = readerOf(import.meta.url, 'partnerFile', ({ name, byt
   parsePartners(Buffer.from(bytes).toString('utf8'), name),
 );
 
-/** Refuses the whole file with its first mistakes and their places. */
+/** Parses partners.json, or refuses the whole file with its first mistakes and their places. */
 export function parsePartners(json: string, file: string): PartnerRecord[] {
   const text = json.replace(/^\uFEFF/, '');
   let value: unknown;

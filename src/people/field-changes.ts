@@ -10,7 +10,7 @@ export interface FieldChange {
   readonly new: Value | null;
 }
 
-/** By path, such as `address.city`. A list is one value. Empty texts and null are left out. */
+/** The fields of an object by path, such as `address.city`. A list is one value. Empty texts and null are left out. */
 export function fieldsOf(value: object, path = ''): Map<string, Value> {
   return new Map(
     Object.entries(value).flatMap(([name, each]: [string, Value | object | null | undefined]): [string, Value][] => {

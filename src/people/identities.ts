@@ -32,7 +32,7 @@ export interface Identity {
 
 type IdentityContext = Pick<ActorContext, 'environment' | 'actor'>;
 
-/** With the roles of its groups; created if necessary. Otherwise, why there is no user. */
+/** The user of an identity, with the roles of its groups, created if necessary. Otherwise, why there is no user. */
 export async function userOfIdentity(
   tx: Transaction,
   context: IdentityContext,

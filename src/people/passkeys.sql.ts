@@ -2,7 +2,7 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { User } from './roles.ts';
 import { USER } from './users.sql.ts';
 
-/** None if the credential is known, also of another user. */
+/** Inserts one row, or none if the credential is known, also of another user. */
 export const insertPasskey = (
   tx: Transaction,
   given: {
@@ -39,7 +39,7 @@ export const insertPasskeyEnds = (
     given,
   );
 
-/** None if the counter has not increased, which indicates a copied passkey. */
+/** Updates one row, or none if the counter has not increased, which indicates a copied passkey. */
 export const updatePasskeyUse = (
   tx: Transaction,
   given: { passkeyId: number; counter: number; now: string },
@@ -60,7 +60,7 @@ export interface Passkey {
   readonly login: string;
 }
 
-/** Of active users, all or one, without ended ones. */
+/** The passkeys of all active users, or of one, that have not ended. */
 export const readPasskeys = (
   tx: Transaction,
   { passkeyId = null, userId = null }: { passkeyId?: number | null; userId?: number | null },
@@ -83,7 +83,7 @@ interface KnownCredential {
   readonly user: User;
 }
 
-/** Of an active user. Locks its signature count, so that the second of two concurrent answers waits. */
+/** A passkey of an active user. Locks its signature count, so that the second of two concurrent answers waits. */
 export async function readCredential(tx: Transaction, credentialId: string): Promise<KnownCredential | undefined> {
   const rows = await query<Omit<KnownCredential, 'user'> & User>(
     tx,

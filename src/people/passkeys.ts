@@ -25,7 +25,7 @@ export async function addPasskey(
   if (added !== 1) throw refuse('passkey_refused', { reason: 'it has been registered here before' });
 }
 
-/** One, or all of a user; null: of any user. Returns how many ended. */
+/** Ends one passkey, or all of a user; null: of any user. Returns how many ended. */
 export async function removePasskeys(
   tx: Transaction,
   { environment, actor }: ActorContext,

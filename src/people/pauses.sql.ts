@@ -9,7 +9,7 @@ export interface Pause {
   readonly paused_at: string;
 }
 
-/** Latest first. There can be two: a restored ledger may have been paused before its backup. */
+/** The open pauses, latest first. There can be two: a restored ledger may have been paused before its backup. */
 export const readPauses = (tx: Transaction): Promise<Pause[]> =>
   query(tx, `SELECT pause_id, cause, reason, state_of, paused_at FROM open_pauses ORDER BY pause_id DESC`);
 

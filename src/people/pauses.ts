@@ -21,7 +21,7 @@ export async function refuseWhilePaused(tx: Transaction): Promise<void> {
 const LOOK_AGAIN_MILLISECONDS = 2000;
 
 /**
- * Until `stop` is triggered, and again after each pause. The signal of `work` is also triggered when a pause begins.
+ * Runs `work` until `stop` is triggered, and again after each pause. Its signal is also triggered when a pause begins.
  */
 export async function whileNotPaused(
   database: Pick<Database, 'reading'>,
@@ -49,7 +49,7 @@ export async function whileNotPaused(
   }
 }
 
-/** After transactions in progress, such as a close, have ended. */
+/** Pauses the ledger after transactions in progress, such as a close, have ended. */
 export async function pauseLedger(
   tx: Transaction,
   { environment, actor }: ActorContext,

@@ -36,7 +36,7 @@ export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | und
  */
 export const NOBODY = '';
 
-/** Without `partners`, the role must be for all of them. */
+/** Refuses a user without the role for all of these partners. Without `partners`, it must be for all. */
 export function requireRole(user: User, role: Role, partners: readonly string[] = []): void {
   const scope = scopeOf(user, role);
   if (scope === null) return;

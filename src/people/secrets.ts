@@ -8,7 +8,7 @@ export const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 export const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 
-/** Contained in a session's forms. It cannot be computed without the secret in the cookie. */
+/** The token in a session's forms. It cannot be computed without the secret in the cookie. */
 export const formTokenOf = (secret: string): string => createHmac('sha256', secret).update('form').digest('base64url');
 
 export function isFormToken(secret: string, given: unknown): boolean {

@@ -21,7 +21,7 @@ export interface SignInGiven {
   readonly provedAt?: DateTime<true> | undefined;
 }
 
-/** Replaces the session with the secret `replaces`. Returns the secret for the cookie. */
+/** Starts a session, which replaces the one with the secret `replaces`. Returns the secret for the cookie. */
 export async function beginSession(
   tx: Transaction,
   { actor, environment, settings }: ActorContext,
@@ -44,7 +44,7 @@ export async function beginSession(
   return secret;
 }
 
-/** Records who ended it. If `userId` is null, it may belong to any user. */
+/** Ends one session and records who ended it. If `userId` is null, it may belong to any user. */
 export async function endSession(
   tx: Transaction,
   { actor, environment }: Pick<ActorContext, 'actor' | 'environment'>,

@@ -16,7 +16,7 @@ import { applyChanges, changesBetween, type FieldChange, fieldsOf, type Value } 
 const SUBJECT = 'settings.json';
 const ACTION = 'settings.change';
 
-/** Oldest first. The first one contains all fields. */
+/** All recorded changes of the settings, oldest first. The first one contains all fields. */
 export const readSettingsChanges = (tx: Transaction): Promise<ChangeEvent[]> => readChangeEvents(tx, SUBJECT, [ACTION]);
 
 export async function recordSettingsChanges(database: Database, context: ActorContext): Promise<void> {

@@ -13,7 +13,7 @@ export interface MadeLink {
 export const linkEnd = ({ environment, settings }: Installation): string =>
   environment.now().plus({ hours: settings.console.link_hours }).toUTC().toISO();
 
-/** Used once. The user's earlier links expire. */
+/** Creates a sign-in link that works once. The user's earlier links expire. */
 export async function insertSignInLink(
   tx: Transaction,
   context: Installation,

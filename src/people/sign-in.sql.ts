@@ -16,7 +16,7 @@ export const insertChallenge = (
     given,
   );
 
-/** If unexpired. Of two concurrent calls, only one gets it. */
+/** Deletes and returns an unexpired challenge. Of two concurrent calls, only one gets it. */
 export const deleteChallenge = (
   tx: Transaction,
   given: { sha256: string; kind: string; now: string },
@@ -68,7 +68,7 @@ export async function isElsewhere(tx: Transaction, given: { userId: number; netw
   return elsewhere === true;
 }
 
-/** Returns its user. If `userId` is null, it may belong to any user. */
+/** Ends one session and returns its user. If `userId` is null, it may belong to any user. */
 export const endSessionNumbered = (
   tx: Transaction,
   given: { sessionId: number; userId: number | null; now: string },
@@ -119,7 +119,7 @@ export interface ListedSession {
 
 const LIVE = `s.ended_at IS NULL AND s.ends_at > :now::timestamptz AND s.last_seen_at > :idleSince::timestamptz`;
 
-/** With its user and current roles. */
+/** The live session of a secret, with its user and current roles. */
 export async function readSession(
   tx: Transaction,
   { secret, ...given }: { secret: string; now: string; idleSince: string },
@@ -146,7 +146,7 @@ export async function touchSession(tx: Transaction, given: { sessionId: number; 
   );
 }
 
-/** With unused links. Returns the number of sessions that were live. */
+/** Ends a user's sessions and unused links. Returns the number of sessions that were live. */
 export async function endSessions(tx: Transaction, given: { userId: number; now: string }): Promise<number> {
   await execute(tx, `DELETE FROM sign_in_links WHERE user_id = :userId AND used_at IS NULL`, given);
   const { ended } = await queryOne<{ ended: number }>(
@@ -160,14 +160,14 @@ export async function endSessions(tx: Transaction, given: { userId: number; now:
   return ended;
 }
 
-/** After a restore, all users must sign in again. */
+/** Ends all sessions and links, so that all users must sign in again after a restore. */
 export async function forgetSignIns(tx: Transaction): Promise<void> {
   await execute(tx, `DELETE FROM sessions`);
   await execute(tx, `DELETE FROM sign_in_links`);
   await execute(tx, `DELETE FROM sign_in_challenges`);
 }
 
-/** Latest first. If `login` is null, of all users. */
+/** The live sessions, latest first. If `login` is null, of all users. */
 export const readSessions = (
   tx: Transaction,
   given: { login: string | null; now: string; idleSince: string },
@@ -181,7 +181,7 @@ export const readSessions = (
     { ...given, login: given.login === null ? null : loginOf(given.login) },
   );
 
-/** Of two concurrent uses, only one gets the user. */
+/** Uses a link and returns its user. Of two concurrent uses, only one gets the user. */
 export async function takeSignInLink(
   tx: Transaction,
   given: { secret: string; now: string },

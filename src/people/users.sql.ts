@@ -14,7 +14,7 @@ export interface ListedUser extends User {
   readonly passkeys: number;
 }
 
-/** By login, deactivated ones last. */
+/** All users by login, deactivated ones last. */
 export function readUsers(tx: Transaction, { login = null, now }: { login?: string | null; now: string }) {
   return query<ListedUser>(
     tx,
@@ -31,7 +31,7 @@ export function readUsers(tx: Transaction, { login = null, now }: { login?: stri
   );
 }
 
-/** As the database does in collation C: only A to Z. */
+/** Lowercases a login as the database does in collation C: only A to Z. */
 export const loginOf = (text: string): string => text.replaceAll(/[A-Z]/g, (letter) => letter.toLowerCase());
 
 export async function readActiveUser(tx: Transaction, login: string): Promise<User | undefined> {
@@ -44,7 +44,7 @@ export async function readActiveUser(tx: Transaction, login: string): Promise<Us
   return rows[0];
 }
 
-/** After the first person was created, every command is run by a user. */
+/** Whether there are users. After the first person was created, every command is run by one. */
 export async function hasUsers(tx: Transaction): Promise<boolean> {
   const { there } = await queryOne<{ there: boolean }>(
     tx,
@@ -127,7 +127,7 @@ export interface Assignment {
   readonly name: string;
 }
 
-/** Items of a deactivated user are unassigned. */
+/** The current assignments. Items of a deactivated user are unassigned. */
 export const readAssignments = (tx: Transaction): Promise<Assignment[]> =>
   query(
     tx,

@@ -30,7 +30,7 @@ import {
 /** The user of unattended work, created together with the first person. */
 const CRON = 'cron';
 
-/** For all later events of this transaction. */
+/** Records all later events of this transaction as events of this user. */
 export async function actAs(tx: Transaction, { user }: Actor): Promise<void> {
   if (user === undefined) return;
   await setLocally(tx, 'reckoner.user_id', String(user.user_id));
@@ -52,11 +52,13 @@ export async function identify(
   return { ...actor, claimedBy: actor.claimedBy ?? user.login, user };
 }
 
-/** Of work that the process itself starts, such as after a processor event, as `cron`. */
+/** The actor of work that the process itself starts, such as after a processor event: the user `cron`. */
 export const actingByItself = (tx: Transaction, via: Actor['via']): Promise<Actor> =>
   identify(tx, thisProcess(via), { login: undefined, unattended: true });
 
-/** For what anyone with shell access may do: a restore, a migration, a backup. A known caller is named. */
+/**
+ * Like `identify`, for what anyone with shell access may do: a restore, a migration, a backup. A known caller is named.
+ */
 export async function identifyIfKnown(tx: Transaction, actor: Actor, login: string | undefined): Promise<Actor> {
   const user = await readActiveUser(tx, login ?? CRON);
   return user === undefined ? actor : { ...actor, claimedBy: actor.claimedBy ?? user.login, user };
@@ -96,7 +98,7 @@ export async function inviteUser(tx: Transaction, context: ActorContext, given: 
   return { user, link: await insertSignInLink(tx, context, { user, eventId }) };
 }
 
-/** The user's earlier links expire. */
+/** Creates another sign-in link. The user's earlier links expire. */
 export async function linkUser(tx: Transaction, context: ActorContext, given: { login: string }): Promise<InvitedUser> {
   await lockUsers(tx);
   await mayManage(tx, context);
@@ -114,7 +116,7 @@ export async function linkUser(tx: Transaction, context: ActorContext, given: { 
   return { user, link: await insertSignInLink(tx, context, { user, eventId }) };
 }
 
-/** The user's sessions end, so that none keeps a revoked role. */
+/** Grants and revokes roles. The user's sessions end, so that none keeps a revoked role. */
 export async function changeRoles(
   tx: Transaction,
   context: ActorContext,
@@ -144,7 +146,7 @@ export async function changeRoles(
   return (await readActiveUser(tx, login)) as User;
 }
 
-/** For good, with roles, sessions and links. The same login can be invited again, as a new user. */
+/** Ends a user for good, with roles, sessions and links. The same login can be invited again, as a new user. */
 export async function deactivateUser(
   tx: Transaction,
   context: ActorContext,
@@ -177,7 +179,7 @@ export interface SignedOut {
   readonly passkeys_left: number;
 }
 
-/** And, if wanted, passkeys. Only of oneself, or by administrators. */
+/** Ends a user's sessions and, if wanted, passkeys. Only the user and administrators may. */
 export async function signOutUser(
   tx: Transaction,
   context: ActorContext,
@@ -196,7 +198,7 @@ export async function signOutUser(
   return { sessions: ended, passkeys_ended, passkeys_left: (await readPasskeys(tx, { userId })).length };
 }
 
-/** Refusals: user_unknown, user_ended. */
+/** The active user with this login. Refusals: user_unknown, user_ended. */
 export async function userNamed(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,
@@ -225,5 +227,5 @@ async function refuseWithoutAdministrator(tx: Transaction, login: string): Promi
   if ((await countWithRole(tx, 'administrator')) === 0) throw refuse('last_administrator', { login });
 }
 
-/** Each change counts the remaining administrators. */
+/** Makes concurrent changes of users wait, because each counts the remaining administrators. */
 export const lockUsers = (tx: Transaction) => takeLock(tx, LOCKS.users);

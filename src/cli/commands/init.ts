@@ -77,7 +77,7 @@ async function readName(tx: Transaction, { logHost }: Environment): Promise<stri
   return readOrigin(tx);
 }
 
-/** Existing files are kept. */
+/** Creates the folder and, if there are none, the settings. Existing files are kept. */
 async function layOutHome(environment: Environment): Promise<'created' | 'kept'> {
   const file = settingsFile(environment);
   try {

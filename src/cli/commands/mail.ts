@@ -17,7 +17,7 @@ export const define: Definition = (group, action) => {
     .action(action(reading(mailTest)));
 };
 
-/** In zone-file syntax, wrapped for a terminal. */
+/** The DNS record to publish, in zone-file syntax. */
 export const describeDkim = ({ name, value }: DkimRecord): string =>
   `E-mails are signed. Publish this in the DNS:\n${name}. TXT (\n${(value.match(/.{1,70}/g) ?? [])
     .map((part) => `  "${part}"`)

@@ -117,7 +117,7 @@ export function Duplicates({
   );
 }
 
-/** In the order in which the payment is applied. */
+/** Lists open invoices and credit in the order in which the payment is applied. */
 export function OpenItems({ choices, ...cash }: Cash & { choices: Choices }) {
   const { q, payers, items } = choices;
   const { payment, user, reader } = cash;

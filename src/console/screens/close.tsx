@@ -84,7 +84,7 @@ interface CloseView {
   readonly openBooks: readonly Month[];
 }
 
-/** By default, of the month that closes next. Undefined if the month has no cockpit. */
+/** Reads the cockpit of a month, by default the one that closes next. Undefined if the month has none. */
 export async function readClose(
   tx: Transaction,
   context: Installation,

@@ -43,7 +43,7 @@ export async function readPartnerStatement(
   return { partner, statement: await readAccountStatement(tx, { partnerId, from, asOf, today }) };
 }
 
-/** As it would be e-mailed. The renderer is loaded on demand, because that takes 0.25 seconds. */
+/** The PDF as it would be e-mailed. The renderer is loaded on demand, because that takes 0.25 seconds. */
 export async function fileOfStatement(
   tx: Transaction,
   context: ActionContext,

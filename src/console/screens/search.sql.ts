@@ -97,7 +97,7 @@ export interface FoundLine {
   readonly amount: string;
 }
 
-/** For users who see the whole ledger. */
+/** The latest bank lines with the text or the exact amount, for users who see the whole ledger. */
 export const readFoundLines = (tx: Transaction, seen: SearchParameters): Promise<FoundLine[]> =>
   query(
     tx,

@@ -128,7 +128,7 @@ export interface Content {
   readonly checkpoint: string;
 }
 
-/** With `voided`, the content of the void copy, which is marked as void and does not ask for payment. */
+/** The content of a document or, with `voided`, of its void copy, which does not ask for payment. */
 export function contentOf(snapshot: DocumentSnapshot, voided?: VoidMark): Content {
   const template = readTemplate();
   const { labels, theme } = template;

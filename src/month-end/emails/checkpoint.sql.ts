@@ -35,7 +35,7 @@ const HEAD = 'c.origin, c.size, c.root, c.taken_at, c.closes';
 export const readLetterHead = (tx: Transaction, size: number | null): Promise<LetterHead> =>
   queryOne(tx, `SELECT ${HEAD} FROM log_checkpoints c WHERE size = :size::bigint`, { size });
 
-/** Of the previous letter, or the last one that the log's key signed. */
+/** The checkpoint of the previous letter, or of the last one that the log's key signed. */
 export async function readLetterBefore(
   tx: Transaction,
   given: { readonly size: number; readonly signed: boolean },
@@ -54,7 +54,7 @@ export async function readLetterBefore(
   return before;
 }
 
-/** By checkpoints after the size `after`, up to the size `to`. */
+/** The months whose books were closed by checkpoints after the size `after`, up to the size `to`. */
 export const readBooksClosed = (
   tx: Transaction,
   given: { readonly after: number; readonly to: number },

@@ -21,7 +21,7 @@ export const readDueApprovalRequests = (tx: Transaction, now: string): Promise<D
     { now },
   );
 
-/** Of people, recently decided or expired, and without an e-mail about it. */
+/** Requests by people that were decided or expired recently, without an e-mail about it. */
 export const readDueApprovalDecisions = (
   tx: Transaction,
   given: { now: string; since: string },
@@ -48,7 +48,7 @@ export const readMonthsWithoutReport = (tx: Transaction, since: string): Promise
     { since },
   );
 
-/** Which already have an e-mail. */
+/** The changes of payment instructions that already have an e-mail. */
 export const readAlarmedEvents = (tx: Transaction): Promise<{ event_id: number | null }[]> =>
   query(tx, `SELECT event_id FROM emails WHERE kind = 'instructions_changed' AND asked_for IS NULL`);
 
@@ -171,8 +171,8 @@ export const readDueRefundNotices = (
   );
 
 /**
- * For the month whose books closed last, if that was recent: of partners that want statements, or received a
- * preliminary one.
+ * The statements due for the month whose books closed last, if that was recent: of partners that want statements, or
+ * received a preliminary one.
  */
 export const readDueStatements = (tx: Transaction, since: string): Promise<{ month: Month; partner_id: string }[]> =>
   query(
@@ -199,7 +199,7 @@ export interface Statements {
   readonly preliminary: boolean;
 }
 
-/** And whether each is unsent. */
+/** The queued statements of a month, and whether each is unsent. */
 export function readQueued(
   tx: Transaction,
   { month, preliminary }: Statements,
@@ -225,7 +225,7 @@ export interface UserEvent {
   readonly detail: string;
 }
 
-/** Those since an instant that have no e-mail, or the event of an e-mail. */
+/** The events to report: those since an instant that have no e-mail, or the event of an e-mail. */
 export const readUserEvents = (
   tx: Transaction,
   given: { since?: string; eventId?: number | null },

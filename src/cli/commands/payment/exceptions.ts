@@ -41,7 +41,7 @@ interface ExceptionWithCommands extends Omit<ListedException, 'sets' | 'suggesti
   readonly commands: readonly string[];
 }
 
-/** For --json, with each remedy as a command. */
+/** An exception for --json, with each remedy as a command. */
 export const exceptionJson = async ({
   sets,
   suggestions,
