@@ -54,7 +54,7 @@ const CATEGORY_OF_CODE: Readonly<Record<string, string>> = {
   'VATEX-EU-O': 'O',
 };
 
-/** Undefined if a VATEX code can be the reason for a category (`E`, `AE`, `O`). */
+/** Why a VATEX code cannot be the reason for a category (`E`, `AE`, `O`); undefined if it can. */
 export function reasonCodeProblem(code: string, category: string): string | undefined {
   if (!REASON_CODES.has(code.replace(/^VATEX-/, ''))) return 'must be a VATEX code such as VATEX-EU-AE';
   const own = CATEGORY_OF_CODE[code] ?? category;

@@ -4,7 +4,7 @@ import { electronicFormatIBAN, isSEPACountry, isValidBIC, isValidIBAN } from 'ib
 import { z } from 'zod';
 import { addressSchema, line } from './validation.ts';
 
-/** Nine digits with a Federal Reserve prefix, and a checksum with weights 3-7-1. */
+/** Checks an ABA routing number: nine digits with a Federal Reserve prefix, and a checksum with weights 3-7-1. */
 export function isRoutingNumber(text: string): boolean {
   if (!/^\d{9}$/.test(text) || text === '000000000') return false;
   const prefix = Number(text.slice(0, 2));

@@ -119,7 +119,7 @@ const EU_SHAPES: Readonly<Record<string, RegExp>> = {
   SK: /^\d{10}$/,
 };
 
-/** Undefined if a text has the format of a tax number of this country, or if that is unknown. */
+/** Why a text is not a tax number of this country; undefined if it is, or if the format is unknown. */
 export function taxNumberProblem(number: string, of: string): string | undefined {
   if (of === 'JP') {
     if (!/^T\d{13}$/.test(number)) return 'must be T and 13 digits such as T7000012050002';

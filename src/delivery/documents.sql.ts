@@ -247,7 +247,7 @@ const PRESENT_BUYERS = prepared(
      ORDER BY partner_id`,
 );
 
-/** Null stands for all active partners that want e-invoices. */
+/** The e-invoice data of these partners; null stands for all active ones that want e-invoices. */
 export const readPresentBuyers = (tx: Transaction, partnerIds: readonly string[] | null): Promise<PresentBuyer[]> =>
   query(tx, PRESENT_BUYERS, { partnerIds });
 

@@ -47,7 +47,7 @@ export interface LineProblem extends FieldProblem {
   readonly field?: string;
 }
 
-/** One on each line. `whole` names the subject of problems without a field. */
+/** Lists the problems, one on each line. `whole` names the subject of problems without a field. */
 export const bullets = (problems: readonly FieldProblem[], whole = '(whole file)') =>
   problems.map(({ path, reason }) => `  ${cut(path, LONGEST_QUOTE) || whole}: ${withShortQuotes(reason)}`).join('\n');
 

@@ -49,7 +49,7 @@ export function messagesOf(content: Buffer): Buffer[] {
   });
 }
 
-/** None if the message is not such a report. */
+/** The recipients that a message reports as given up; none if it is not such a report. */
 export async function bouncesIn(message: Buffer): Promise<ReportedBounce[]> {
   if (message.length > MOST_BYTES) return [];
   const options = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer', maxNestingDepth: 20 } as const;

@@ -78,7 +78,7 @@ export interface ListedEmail {
   readonly unfinished: boolean;
 }
 
-/** Newest first; if only unfinished ones are requested, oldest first. */
+/** Reads e-mails, newest first; if only unfinished ones are requested, oldest first. */
 export function readEmails(
   tx: Transaction,
   filter: {

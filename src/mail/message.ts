@@ -45,7 +45,7 @@ export interface Envelope {
 /** Whether a text is exactly one e-mail address, without a name. */
 export const isOneAddress = (text: string): boolean => emailAddress.safeParse(text).success;
 
-/** Each a single address. No recipient occurs twice. */
+/** The sender and the recipients, each a single address and none twice. */
 export function envelopeOf(message: Pick<MessageParts, 'from' | 'to' | 'cc'>): Envelope {
   const from = checkedAddress('sender', message.from.address);
   const to = checkedAddress('recipient', message.to.address);

@@ -32,7 +32,7 @@ interface EmailToQueue {
   readonly name: string;
 }
 
-/** Each with a permanent Message-ID. One that is already queued does not change. */
+/** Queues e-mails, each with a permanent Message-ID. One that is already queued does not change. */
 export async function queueEmails(
   tx: Transaction,
   emails: readonly EmailToQueue[],
@@ -151,7 +151,7 @@ const OTHERS_NEEDING_ATTENTION = `
   FROM latest_other_emails
   WHERE status IN ('held', 'failed', 'uncertain', 'bounced') AND kind <> 'status' AND dismissal_reason IS NULL`;
 
-/** Each with its name, state and number. */
+/** The e-mails that need attention, each with its name, state and number. */
 export async function nameNeedingAttention(tx: Transaction): Promise<{ documents: string[]; others: string[] }> {
   const rows = await query<{ item: string; of_document: boolean }>(
     tx,

@@ -58,7 +58,7 @@ const record = (
     details: { email: String(email.email_id), ...details },
   });
 
-/** Each to the address that is given for it, or to its usual recipients. */
+/** Resends several e-mails, each to the address that is given for it, or to its usual recipients. */
 export async function resendEmails(
   tx: Transaction,
   context: ActorContext,

@@ -77,7 +77,7 @@ export interface TransportOptions {
   readonly connections?: number | undefined;
 }
 
-/** Its mail server, otherwise the outbox under its home. */
+/** The environment's mail server, otherwise the outbox under its home. */
 export function transportOf({ smtpUrl, home }: Environment): Transport {
   return openTransport({ smtpUrl, outbox: join(home, 'outbox') });
 }

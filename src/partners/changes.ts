@@ -43,7 +43,7 @@ function partnerFields({ partner_id: _, policies, ...partner }: PartnerView) {
   return fieldsOf({ ...partner, policies: Object.fromEntries(own) });
 }
 
-/** Their details name the event of the import. */
+/** Records an event for each partner, whose details name the event of the import. */
 export async function recordPartnerChanges(
   tx: Transaction,
   actor: Actor,

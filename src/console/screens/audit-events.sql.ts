@@ -60,7 +60,7 @@ export async function readActions(tx: Transaction): Promise<string[]> {
   return rows.map(({ action }) => action);
 }
 
-/** Latest first. `actions` must list all actions. */
+/** The events that match the filter, latest first. `actions` must list all actions. */
 export async function readEvents(
   tx: Transaction,
   asked: Filter & { readonly actions: readonly string[]; readonly scope: Scope; readonly limit: number },

@@ -28,7 +28,7 @@ function normalized(text: string): string {
     .trim();
 }
 
-/** Each once, in order of appearance. */
+/** The characters that the fonts cannot print, each once, in order of appearance. */
 export function unprintable(text: string): string[] {
   return [...new Set(normalized(text))].filter((character) => !isPrintable(codePointOf(character)));
 }
