@@ -1,19 +1,18 @@
 /**
- * The amounts that are compared with the approval thresholds. An action's amount is added to the amounts of the user's
- * earlier actions of the same kind for the same partner. Only actions in recent days without a second person count. A
- * user who splits an amount into several actions therefore still needs approval. Adjustments are added up for each
- * partner over all users and over all actions that adjust. The action's events record the figures as `compared`, and
- * `verify` recomputes them.
+ * The amounts that are compared with the approval thresholds. An action's amount is added to those of the user's
+ * earlier actions of the same kind for the same partner, in recent days and without a second person, so splitting an
+ * amount avoids no approval. Adjustments are added up for each partner over all users and actions. The events record
+ * the figures as `compared`, and `verify` recomputes them.
  */
 import { setLocally, type Transaction } from '../database/transaction.ts';
 import type { Amount } from '../money.ts';
 
 export const COMPARED_DAYS = 30;
 
-/** The rule of `approvals` in the settings that all actions with adjustments share. */
+/** The rule of `approvals` that all actions with adjustments share. */
 export const ADJUSTMENTS = 'adjustments';
 
-/** What an action takes from our share of a partner's sales, or what it no longer claims from the partner. */
+/** What an action takes from our share of a partner's sales, or no longer claims from the partner. */
 export interface Adjustment {
   readonly partner: string;
   readonly amount: Amount;
@@ -21,9 +20,9 @@ export interface Adjustment {
 
 export interface ComparedAmount {
   readonly currency: string;
-  /** The amount of the action, always positive. */
+  /** Always positive. */
   readonly amount: string;
-  /** The sum of the earlier amounts. */
+  /** Of the earlier amounts. */
   readonly before: string;
   readonly above: string;
 }
@@ -33,7 +32,7 @@ export interface ComparedAdjustment extends ComparedAmount {
 }
 
 export interface Comparison {
-  /** An id that all events of one action share, so that the amounts of the action count once. */
+  /** All events of one action share this id, so that its amounts count once. */
   readonly comparison: string;
   readonly action: string;
   readonly days: number;

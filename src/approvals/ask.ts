@@ -1,6 +1,6 @@
 /**
- * Requests and records the approval of an action. A rule does not apply while only the user could approve, and the
- * events of the action record that. Refusals: approval_needed, approval_outdated, and those of deciding (requests.ts).
+ * Requests and records the approval of an action. A rule does not apply while only the user could approve, which the
+ * events record. Refusals: approval_needed, approval_outdated, and those of deciding (requests.ts).
  */
 import { randomUUID } from 'node:crypto';
 import type { ApprovalRule } from '../config/settings.ts';
@@ -44,24 +44,18 @@ export interface Approval {
   readonly reason: string | null;
 }
 
-/**
- * What the first transaction of an action was allowed to do. Later transactions of the action must stay within this
- * permission.
- */
+/** What the first transaction of an action was allowed to do. Its later ones must stay within this. */
 export interface Permission {
-  /** The digest (digestOf) of the approved or compared effect. The action must have exactly this effect. */
+  /** Of the approved or compared effect (digestOf), which the action must have exactly. */
   readonly digest?: string | undefined;
-  /** All changes that the action was going to make; undefined if nothing was approved or compared. */
+  /** All changes that the action was going to make, if approved or compared. */
   readonly changes?: readonly PreviewedChange[];
   readonly compared?: Comparison | undefined;
-  /**
-   * This is set if no one else could approve the action. A later transaction checks again, because someone may have
-   * become an approver.
-   */
+  /** If no one else could approve. A later transaction checks again, because someone may have become an approver. */
   readonly alone?: OnePerson | undefined;
 }
 
-/** The rules that apply to an action. If there are two, both must allow the action. */
+/** If there are two, both must allow the action. */
 export interface Rules {
   readonly own?: ApprovalRule | undefined;
   /** Applies only to an action that adjusts something. */
@@ -75,17 +69,14 @@ interface ToApprove {
   readonly subject: string;
   readonly touched: readonly string[] | 'all';
   readonly preview: StoredPreview;
-  /** The digest of the preview. An approved action is done only if its effect still has this digest. */
+  /** An approved action is done only if its preview still has this digest. */
   readonly hash: string;
   readonly amounts: readonly Amount[];
   readonly adjustments: readonly Adjustment[];
   readonly reason: string | null;
 }
 
-/**
- * Records the approval. If the action then does something other than what the request shows, the approval is rolled
- * back with the transaction.
- */
+/** Records the approval. It is rolled back if the action then does something else than the request shows. */
 export async function approve(
   tx: Transaction,
   context: ActorContext,
@@ -100,8 +91,8 @@ export async function approve(
 }
 
 /**
- * Acts under a request of this user that was approved but not carried out, for an action that the requester repeats
- * after the approval. The request must be for the same input and the same effect, and must not have expired.
+ * Acts under a request of this user that was approved but not carried out, for an action that the requester repeats. It
+ * must be for the same input and effect, and not have expired.
  */
 export async function actAsApproved(
   tx: Transaction,
@@ -128,8 +119,8 @@ const inWords = (changes: readonly PreviewedChange[]): string =>
   'no figure changes';
 
 /**
- * If a rule applies and someone else can approve the action, finds or creates the pending request. Otherwise, the
- * events record the compared amounts, or that no one else could approve the action.
+ * If a rule applies and someone else can approve, finds or creates the pending request. Otherwise, the events record
+ * the compared amounts, or that no one else could approve.
  */
 export async function ask(
   tx: Transaction,
@@ -150,7 +141,7 @@ export async function ask(
   let approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
   let waiting: readonly { readonly request_id: number }[] = [];
   if (approvers.length === 0) {
-    // Requests are locked before users, as in a decision: a different order could deadlock.
+    // Before users, as in a decision: another order could deadlock.
     const now = context.environment.now().toISO();
     if (user !== undefined) waiting = await lockOpenRequests(tx, { action, input, userId: user.user_id, now });
     // Until the action is done, no one can become an approver.
@@ -171,9 +162,8 @@ export async function ask(
 }
 
 /**
- * Compares each amount with its threshold. Returns undefined for an action that needs approval whatever was done
- * before: a rule applies to any amount, a rule has no amount in a currency of the action, or the action states no
- * amount.
+ * Undefined for an action that needs approval whatever was done before: its rule applies to any amount or has none in
+ * its currency, or it states no amount.
  */
 async function compare(
   tx: Transaction,

@@ -6,7 +6,7 @@ import { COMPARED_DAYS } from './amounts-before.ts';
 export const DECISIONS = ['approve', 'reject', 'withdraw'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
-/** A field of an object before and after the action; null means that the field had no value. */
+/** Null means that the field had no value. */
 export interface PreviewedChange {
   readonly of: string;
   readonly field: string;
@@ -14,13 +14,13 @@ export interface PreviewedChange {
   readonly after: string | null;
 }
 
-/** The effect of an action, as shown to the requester. */
+/** As shown to the requester. */
 export interface StoredPreview {
   readonly title: string;
   readonly changes: readonly PreviewedChange[];
   readonly amounts: readonly { readonly currency: string; readonly amount: string }[];
   readonly text: string;
-  /** Set if an approval does not perform the action: the requester then repeats the action with the same input. */
+  /** An approval does not perform the action: the requester repeats it with the same input. */
   readonly repeats?: true;
 }
 
@@ -47,16 +47,16 @@ export interface RequestRow {
 interface RequestFilter {
   readonly requestId?: number;
   readonly undecided?: boolean;
-  /** Selects only requests that are undecided and unexpired at this time. */
+  /** Only requests that are undecided and unexpired then. */
   readonly waitingAt?: string | null;
   readonly scope?: Scope;
-  /** For paging: only requests with a lower id than this id. */
+  /** For paging: only lower ids. */
   readonly after?: string | null;
-  /** Null means that there is no limit. */
+  /** Null: without limit. */
   readonly limit?: number | null;
 }
 
-/** Returns requests, latest first. A request is in scope if it affects only partners of the scope. */
+/** The requests, latest first. One is in scope if it affects only partners of the scope. */
 export function readRequests(
   tx: Transaction,
   { requestId, undecided = false, waitingAt = null, scope = null, after = null, limit = 1000 }: RequestFilter,
@@ -114,8 +114,8 @@ export function readOpenRequests(
 }
 
 /**
- * The latest request of this user for the same action with the same effect that was decided in this way, if it has not
- * expired and no event was recorded under it.
+ * The latest request of this user for the same action and effect that was decided in this way, has not expired, and
+ * under which no event was recorded.
  */
 export async function readDecided(
   tx: Transaction,
@@ -135,12 +135,12 @@ export async function readDecided(
   return decided;
 }
 
-/** The texts that name people, in the input and the preview of actions that concern them. */
+/** Texts that name people, in the input and the preview of actions that concern them. */
 const PERSONAL = `'"(login|name|user|payerAccount|account|reference|to|owner|bytes)"'`;
 const SHOWN = `'"(of|before|after|text)"'`;
 const CONCERN_PEOPLE = `'^(user|person|payment|credit|partner)[.]|^(work[.]assign|invoice[.]resend|dispute[.]open)$'`;
 
-/** A request with its personal texts replaced by commitments, which is how it is stored and hashed. */
+/** A request as it is stored and hashed: commitments replace its personal texts. */
 export function keepTexts<Request extends Pick<NewRequest, 'action' | 'input' | 'subject' | 'preview'>>(
   tx: Transaction,
   request: Request,
@@ -159,8 +159,7 @@ export function keepTexts<Request extends Pick<NewRequest, 'action' | 'input' | 
 }
 
 /**
- * A hash of the whole request. The request's event records the hash, so that a changed request is noticed even before
- * the next checkpoint.
+ * The hash of a whole request. Its event records the hash, so that a change is noticed even before the next checkpoint.
  */
 export async function digestOfRequest(
   tx: Transaction,
@@ -227,7 +226,7 @@ export async function actAsOnePerson(tx: Transaction, alone: OnePerson): Promise
   await setLocally(tx, 'reckoner.approval', JSON.stringify({ one_person: alone }));
 }
 
-/** Counts two groups of people: those who can approve everything, and those who can approve only for some partners. */
+/** Counts the people who can approve everything, and those who can approve only for some partners. */
 export function countApprovers(tx: Transaction): Promise<{ approvers: number; approvers_of_some: number }> {
   return queryOne(
     tx,
@@ -237,10 +236,7 @@ export function countApprovers(tx: Transaction): Promise<{ approvers: number; ap
   );
 }
 
-/**
- * The people, other than the requester, who may approve an action that affects these partners. If partnerIds is null,
- * the whole ledger is meant.
- */
+/** The people, other than the requester, who may approve. If partnerIds is null, for the whole ledger. */
 export function readApprovers(
   tx: Transaction,
   given: { partnerIds: readonly string[] | null; besides: number | null },
@@ -256,8 +252,8 @@ export function readApprovers(
 }
 
 /**
- * Sums what a user did with an action in recent days without a second person. Takes a lock until the end of the
- * transaction, so that two actions of the user are compared one after the other.
+ * Sums what a user did with an action in recent days without a second person. Locks, so that two actions of the user
+ * are compared one after the other.
  */
 export async function readAmountsBefore(
   tx: Transaction,
@@ -284,8 +280,8 @@ export async function readAmountsBefore(
 
 /**
  * Sums, by partner and currency, what all users adjusted for these partners in recent days without a second person.
- * Takes locks until the end of the transaction, so that two adjustments for one partner are compared one after the
- * other. Partners share 64 locks, because an import may concern more partners than the server has room for locks.
+ * Locks, so that two adjustments for a partner are compared one after the other. Partners share 64 locks, because an
+ * import may concern more than the server has room for.
  */
 export async function readAdjustmentsBefore(
   tx: Transaction,

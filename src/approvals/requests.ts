@@ -1,6 +1,6 @@
 /**
  * Approvals: a user requests an action that needs a second person, and another user with the role approver approves or
- * rejects it. The requester can withdraw a request. Refusals: approval_unknown, approval_decided, approval_expired,
+ * rejects it. The requester can withdraw it. Refusals: approval_unknown, approval_decided, approval_expired,
  * approval_own, approval_of_another, approval_rejected, role_needed.
  */
 import type { Transaction } from '../database/transaction.ts';
@@ -39,9 +39,8 @@ export const partnersApproved = (partners: readonly string[] | 'all'): readonly 
   partners === 'all' || partners.length === 0 ? null : partners;
 
 /**
- * Returns the pending request for an action with the same effect, or creates this request. A program may not repeat a
- * rejected request until the effect differs (refusal: approval_rejected). Earlier requests for the same action with a
- * different effect are withdrawn.
+ * The pending request for an action with the same effect, found or created. A program may not repeat a rejected one
+ * until the effect differs (approval_rejected). Earlier ones with another effect are withdrawn.
  */
 export async function askForApproval(
   tx: Transaction,
@@ -67,7 +66,7 @@ export async function askForApproval(
   return { request_id, expires_at: expiresAt, is_new: true };
 }
 
-/** Returns a user's pending requests for an action. The requests are locked, so decisions on them wait. */
+/** A user's pending requests for an action, locked, so that decisions on them wait. */
 export async function lockOpenRequests(
   tx: Transaction,
   asked: Parameters<typeof readOpenRequests>[1],
@@ -88,10 +87,7 @@ export async function withdrawAll(
   }
 }
 
-/**
- * Returns a request that this user is allowed to decide in this way. The request is locked until the end of the
- * transaction.
- */
+/** A request that this user may decide in this way, locked until the end of the transaction. */
 export async function openRequest(
   tx: Transaction,
   { environment, actor }: ActorContext,

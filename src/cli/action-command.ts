@@ -1,7 +1,4 @@
-/**
- * Builds the command of an action from its description. The fields become arguments and options, and their texts become
- * the help.
- */
+/** Builds the command of an action: its fields become arguments and options, and their texts the help. */
 import type { Action } from '../actions/action.ts';
 import { wordsOf } from '../actions/command.ts';
 import { type Definition, NO_DELIVER } from './define.ts';

@@ -9,7 +9,7 @@ export function choiceArgument<Choice extends string>(argument: string, choices:
   };
 }
 
-/** An argument that is checked like the field of an action. */
+/** Checked like the field of an action. */
 const fieldArgument =
   <Value>(schema: { readonly safeParse: (text: string) => ParseResult<Value> }) =>
   (argument: string) =>
@@ -27,7 +27,7 @@ export const monthArgument = fieldArgument(MONTH);
 export const dateArgument = fieldArgument(DATE);
 /** Returns an ISO time in UTC. */
 export const instantArgument = fieldArgument(INSTANT);
-/** Parses one line of text. The text must not be empty, because it is stored permanently. */
+/** One line of text, not empty, because it is stored permanently. */
 export const lineArgument = fieldArgument(LINE);
 
 export const reasonArgument = lineArgument('--reason');
@@ -39,7 +39,6 @@ export function idArgument(argument: string): (value: string) => number {
   };
 }
 
-/** Parses an option that may be repeated. */
 export const repeatedArgument = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
 
 export function wholeNumberArgument(argument: string, least: number, most: number) {

@@ -21,16 +21,13 @@ interface ContextOptions extends DatabaseOptions {
   readonly job?: boolean;
   /** Runs as `cron` unless `--by` or RECKONER_USER names a user. */
   readonly unattended?: boolean;
-  /** Reads from the primary and writes nothing, not even changed settings, so no user is needed. */
+  /** From the primary, and without recording changed settings, so no user is needed. */
   readonly writesNothing?: boolean;
 }
 
 const LOOK_MILLISECONDS = 1000;
 
-/**
- * Runs `work` with an open context. Unless the command only reads, changed settings are recorded first. The database is
- * closed even if `work` fails or a signal arrives.
- */
+/** Runs `work` with an open context. Unless the command only reads, changed settings are recorded first. */
 export async function withContext<Result>(
   work: (context: Context) => Promise<Result>,
   options: ContextOptions = {},
@@ -98,7 +95,7 @@ export const acting =
 const isDryRun = (given: readonly unknown[]): boolean =>
   given.some((each) => (each as Record<string, unknown> | null | undefined)?.['dryRun'] === true);
 
-/** How long a command may take to stop by itself. Supervisors kill a process after 30 seconds. */
+/** Supervisors kill a process after 30 seconds. */
 const STOP_MILLISECONDS = 25_000;
 
 /**

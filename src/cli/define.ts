@@ -6,8 +6,7 @@ import type { Output } from './output.ts';
 export { acting, type CommandContext, type ExitStatus, reading, readingNow } from './context.ts';
 
 /**
- * Makes a commander action from a function that receives the output, the arguments and the options, and may return the
- * exit status.
+ * A commander action from a function of the output, the arguments and the options, which may return the exit status.
  */
 export type Handler = <Arguments extends unknown[]>(
   work: (output: Output, ...given: Arguments) => ExitStatus,

@@ -7,10 +7,7 @@ import type { EmailResult } from '../mail/outbox.ts';
 import type { Reporter } from '../month-end/month-end.ts';
 import type { Output, Progress } from './output.ts';
 
-/**
- * Runs `work` with a reporter that advances a progress bar. Notes on unsent documents and e-mails are printed after the
- * bar.
- */
+/** Advances a progress bar. Notes on unsent documents and e-mails follow it. */
 export async function withProgress<Result>(
   output: Output,
   work: (reporter: Reporter) => Promise<Result>,

@@ -1,6 +1,6 @@
 /**
- * The checks of `reckoner doctor`. Each check reports what is wrong and what to do. No check writes anything, and a
- * failed check does not stop the later checks.
+ * The checks of `reckoner doctor`. Each reports what is wrong and what to do. None writes anything, and a failed one
+ * does not stop the later ones.
  */
 import { NODATA, NOTFOUND, Resolver } from 'node:dns/promises';
 import { constants } from 'node:fs';
@@ -77,7 +77,7 @@ function checkNode(): Finding[] {
   return [old ? problem('node', `${version}: install ${requiredNode} or later`) : ok('node', version)];
 }
 
-/** Node has its own time zone data. A Node without time zone data dates documents wrongly. */
+/** A Node without time zone data dates documents wrongly. */
 function checkTimeZones(): Finding[] {
   const summer = DateTime.fromISO('2026-07-01T12:00:00Z', { zone: 'America/Los_Angeles' });
   return [
@@ -112,7 +112,7 @@ async function checkHome({ home }: Environment): Promise<Finding[]> {
 }
 
 async function checkDatabase(environment: Environment, settings: Settings | undefined): Promise<Finding[]> {
-  // Without settings there is no installation yet, and opening the database would create the embedded server.
+  // There is no installation yet, and opening the database would create the embedded server.
   if (settings === undefined && environment.databaseUrl === undefined) return [];
   let database: Database;
   try {
@@ -145,7 +145,7 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
   }
 }
 
-/** Finds differences that a failed restore or a manual change left behind. */
+/** Left behind by a failed restore or a manual change. */
 async function checkSchema(tx: Transaction): Promise<Finding[]> {
   const { inspected, differences, notCompared } = await compareSchema(tx);
   const [first] = differences;
@@ -157,10 +157,7 @@ async function checkSchema(tx: Transaction): Promise<Finding[]> {
   return [problem('schema', `${says}: see 'reckoner verify'`)];
 }
 
-/**
- * Clocks, read-only servers, poolers, migrations and grants are not checked here, because opening the database checks
- * them.
- */
+/** Opening the database checks clocks, read-only servers, poolers, migrations and grants. */
 function describeServer(facts: ServerFacts, { name, databaseUrl }: Environment): Finding[] {
   const { version, login, tls, local, most_connections: most, connections, megabytes } = facts;
   const production = name === 'production' && databaseUrl !== undefined;
@@ -188,7 +185,7 @@ function describeServer(facts: ServerFacts, { name, databaseUrl }: Environment):
   return found;
 }
 
-/** Connects to the mail server with TLS and the login, but sends nothing. */
+/** With TLS and the login, without sending. */
 async function checkMail({ smtpUrl, name }: Environment): Promise<Finding[]> {
   if (smtpUrl === undefined) {
     const says = 'SMTP_URL is not set: e-mails stay in outbox/';
@@ -215,8 +212,8 @@ async function checkMail({ smtpUrl, name }: Environment): Promise<Finding[]> {
 type TxtResolver = Pick<Resolver, 'resolveTxt' | 'cancel'>;
 
 /**
- * Checks the DNS record of the DKIM key. Without the DNS record, signatures are worthless, and receivers may reject the
- * e-mails by a policy (DMARC).
+ * Checks the DNS record of the DKIM key. Without it, signatures are worthless, and receivers may reject the e-mails by
+ * a policy (DMARC).
  */
 export async function checkDkim(
   context: { readonly environment: Pick<Environment, 'dkimKey'>; readonly settings: Settings },
@@ -245,14 +242,14 @@ export async function checkDkim(
   }
 }
 
-/** The public key of a record with tags between semicolons and white space anywhere (RFC 6376, 3.6.1). */
+/** Of a record with tags between semicolons and white space anywhere (RFC 6376, 3.6.1). */
 const publicKeyOf = (record: string): string | undefined =>
   record
     .split(';')
     .map((tag) => tag.replaceAll(/\s/g, ''))
     .find((tag) => tag.startsWith('p='));
 
-/** Checks the address from this machine only. The name may resolve differently elsewhere. */
+/** From this machine only. The name may resolve differently elsewhere. */
 async function checkPublicUrl({ name }: Environment, { public_url: url, http }: Settings): Promise<Finding[]> {
   if (name === 'sandbox' || url === '') return [];
   const address = `${url.replace(/\/$/, '')}/healthz`;

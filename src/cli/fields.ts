@@ -1,4 +1,4 @@
-/** Makes arguments and options of a command from an action's input fields or a list's filters. */
+/** Arguments and options of a command from an action's input fields or a list's filters. */
 
 import { readFileSync } from 'node:fs';
 import { type Command, Option } from 'commander';
@@ -12,7 +12,7 @@ import { repeatedArgument } from './arguments.ts';
 export function addFields(command: Command, input: z.ZodObject, words: CommandWords = {}): void {
   for (const field of fieldsOf(input)) {
     const argument = words.arguments?.[field.name];
-    // An argument with the name of its field needs no help text.
+    // An argument with the name of its field needs no help.
     if (argument !== undefined) {
       const isClear = field.kind === 'text' && argument.includes(inKebab(field.name));
       command.argument(argument, isClear ? '' : helpOf(field));
@@ -67,7 +67,7 @@ export function withContents<Input>(fields: z.ZodObject, input: Input): Input {
   return { ...input, ...Object.fromEntries(files) };
 }
 
-/** A field's help for --help: `The reason. It is recorded. Default: none.` becomes `the reason; it is recorded (default: none)`. */
+/** `The reason. It is recorded. Default: none.` becomes `the reason; it is recorded (default: none)`. */
 function helpOf({ help, kind, choices = [] }: Field): string {
   const [, sentences = '', byDefault] = /^(.*?) ?(?:Default: (.*)\.)?$/.exec(help) ?? [];
   const said = inClauses(sentences.replace(/\.$/, ''));

@@ -1,6 +1,5 @@
 /**
- * The cron jobs. Each job logs one JSON line per fact to stderr, records its run, and exits with the same statuses as a
- * command.
+ * The cron jobs. Each logs one JSON line per fact to stderr, records its run, and exits with the statuses of a command.
  */
 import type { pino } from 'pino';
 import type { Action } from '../actions/action.ts';
@@ -45,7 +44,7 @@ interface Job extends Context {
   readonly log: pino.Logger;
 }
 
-/** Runs a job. While the ledger is paused, only jobs with `whilePaused` run. */
+/** While the ledger is paused, only jobs with `whilePaused` run. */
 async function runJob(
   name: string,
   work: (job: Job) => Promise<number>,
@@ -73,7 +72,7 @@ async function runJob(
   }
 }
 
-/** Logs why a job ended and returns its exit status. A pause is not a failure, even if it begins during the job. */
+/** A pause is not a failure, even if it begins during the job. */
 const failed =
   (log: pino.Logger) =>
   (error: unknown): number => {
@@ -89,7 +88,7 @@ const failed =
 /** Daily: sends payment reminders by the dunning levels in the settings. */
 export function runRemind(): Promise<number> {
   return runJob('remind', async (job) => {
-    // Pending payments are recorded first, because partners who have paid must get no reminder.
+    // First, because partners who have paid must get no reminder.
     await processPendingEvents(job);
     const plan = await job.database.transaction((tx) => recordReminders(tx, job));
     for (const { partner_id, dunning_level, documents } of plan.reminders) {
@@ -162,10 +161,7 @@ export function runMonthClose(): Promise<number> {
   });
 }
 
-/**
- * Withdraws this job's requests whose action a person has since carried out. Does nothing after a refusal other than
- * approval_needed, because that refusal does not show what was done.
- */
+/** This job's requests whose action a person has since carried out. Only approval_needed shows what was done. */
 async function withdrawDoneBy(job: Job, action: Action, refusal: unknown): Promise<void> {
   const asked = refusal instanceof Refusal && refusal.code === 'approval_needed' ? refusal : undefined;
   if (refusal !== undefined && asked === undefined) return;
@@ -174,10 +170,7 @@ async function withdrawDoneBy(job: Job, action: Action, refusal: unknown): Promi
   }
 }
 
-/**
- * True if an approval is pending or was rejected. Such a refusal is reported once a day, like decisions that finance
- * must make.
- */
+/** Pending or rejected. Reported once a day, like decisions that finance must make. */
 const isAskedFor = (error: unknown): error is Refusal =>
   error instanceof Refusal && (error.code === 'approval_needed' || error.code === 'approval_rejected');
 
@@ -195,10 +188,7 @@ export function runDeliver(): Promise<number> {
   });
 }
 
-/**
- * Daily: e-mails the status to operations if a new item needs attention. An item is reported again after a week. If two
- * hosts start the job at once, only one sends the e-mail.
- */
+/** Daily: e-mails the status to operations for a new item, and again after a week. Of two hosts, only one sends it. */
 export const runWatch = (): Promise<number> =>
   runJob('watch', (job) => oneAtATime(job.database.connection, LOCKS.watch, () => tellOperations(job)), {
     whilePaused: true,
@@ -209,12 +199,12 @@ async function tellOperations(job: Job): Promise<number> {
   const { status, items } = await database.reading((tx) => readStatusAndItems(tx, job));
   for (const sentence of await inCommands(status.findings)) log.warn(sentence);
   const found = {
-    // Items are compared, not sentences: the times and counts in sentences would look new each day.
+    // Not sentences, whose times and counts would look new each day.
     ...{ job: job.name, items },
     ...{ now: job.environment.now().toISO(), againAfterHours: WEEK_HOURS },
   };
   const untold = await database.transaction((tx) => readUntold(tx, found));
-  // While the ledger is paused, no e-mail is sent. Only the exit status reports the items.
+  // While the ledger is paused, only the exit status reports the items.
   if (untold.length === 0 || status.paused !== null) {
     await database.transaction((tx) => recordAttention(tx, found));
     return untold.length === 0 ? EXIT.done : EXIT.attention;
@@ -277,7 +267,7 @@ export function runReconcile(): Promise<number> {
         failed = exitOf(error);
       }
     }
-    // Partners may have sent settlement files, and a reading may have been interrupted after its last transaction.
+    // Partners may have sent settlement files, or a reading was interrupted.
     await database.transaction((tx) => recordRequestedReversals(tx, job));
     const months = await database.reading((tx) => readStatementMonths(tx, RECONCILED_MONTHS));
     let open = 0;
@@ -294,14 +284,14 @@ export function runReconcile(): Promise<number> {
   });
 }
 
-/** Processes events that `serve` stored but did not process, because it was killed or a lock on payments was held. */
+/** Those that `serve` stored but did not process. */
 async function processPendingEvents({ database, log, ...job }: Job): Promise<void> {
   const { effects, waiting, manual_review } = await database.transaction((tx) => processEvents(tx, job));
   if (effects + waiting.length + manual_review.length === 0) return;
   log.info({ effects, waiting: waiting.length, manual_review: manual_review.length }, 'events of the processor');
 }
 
-/** Logs delivery counts, and returns the names of the e-mails that need attention. */
+/** Returns the names of the e-mails that need attention. */
 async function unsent({ database, environment, log }: Job): Promise<string[]> {
   const [deliveries, needing, failing] = await database.reading(async (tx) => [
     await countDeliveries(tx),
@@ -328,7 +318,7 @@ const stopsOf = ({ code, facts }: Refusal): string[] =>
 const exitFor = async (job: Job, needing: readonly string[]): Promise<number> =>
   (await tell(job, needing)).length > 0 ? EXIT.attention : EXIT.done;
 
-/** Reports the items that are new, or that are due to be reported again, after a day. Returns these items. */
+/** Those that are new, or reported a day ago. Returns them. */
 async function tell({ environment, database, name: job, log }: Job, needing: readonly string[]): Promise<string[]> {
   const found = { job, items: needing.map((item) => ({ item, count: 1 })), now: environment.now().toISO() };
   const untold = await database.transaction((tx) => tellAttention(tx, found));

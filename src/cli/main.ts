@@ -1,9 +1,6 @@
-/**
- * Runs the program `reckoner` or a job. The process exits with the program's status after the program's output has been
- * read.
- */
+/** The process exits with the program's status after its output has been read. */
 export async function runProcess(work: () => Promise<number>): Promise<never> {
-  // Created files, such as e-mails, exports and backups, must be readable by the owner only.
+  // E-mails, exports and backups must be readable by the owner only.
   process.umask(0o077);
   let failure: NodeJS.ErrnoException | undefined;
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -19,7 +16,7 @@ export async function runProcess(work: () => Promise<number>): Promise<never> {
     process.stderr.write(`The output cannot be written: ${failure?.message}. Recorded changes are kept.\n`);
   const givenUp = performance.now() + DRAIN_MILLISECONDS;
   await until(() => process.stderr.writableLength === 0 || performance.now() > givenUp);
-  // Exits without waiting for pending work, such as an e-mail that is being sent when the database is lost.
+  // Without pending work, such as an e-mail that is being sent when the database is lost.
   process.exit(unwritten && exit === 0 ? 1 : exit);
 }
 

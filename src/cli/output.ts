@@ -13,12 +13,12 @@ import { withCommands } from './remedies.ts';
 export { moneyText as money } from '../money.ts';
 export { printable, wrapped } from '../text-table.ts';
 
-/** A table for people. On a terminal, cells are shortened to fit its width. */
+/** On a terminal, cells are shortened to fit. */
 export const table: typeof textTable = (headings, rows) => textTable(headings, rows, outputWidth());
 
 export const fitted = (text: string): string => fitLines(text, outputWidth());
 
-/** The terminal's width in columns; undefined if the output goes to a pipe or a file. */
+/** Undefined if the output goes to a pipe or a file. */
 export const outputWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns : undefined);
 
 export interface Output {
@@ -77,10 +77,7 @@ export function writeFileAsked(file: string, content: Buffer | string, flag: 'w'
 /** Formats an amount, such as `1,234.50`. */
 export const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
 
-/**
- * Indented JSON. JSON.stringify escapes only control characters below U+0020, so this escapes others that terminals
- * obey.
- */
+/** JSON.stringify escapes only control characters below U+0020; terminals obey others. */
 const jsonText = (value: unknown): string =>
   `${JSON.stringify(value, null, 2).replace(
     /[\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g,
@@ -89,10 +86,7 @@ const jsonText = (value: unknown): string =>
 
 const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
-/**
- * Prints an error and returns the exit status. If RECKONER_DEBUG is set, an unexpected error is printed with its stack
- * trace.
- */
+/** Prints an error and returns the exit status. With RECKONER_DEBUG, an unexpected error has its stack trace. */
 export async function reportError(thrown: unknown, json: boolean): Promise<number> {
   const error = databaseFailure(thrown) ?? thrown;
   if (error instanceof Refusal) {

@@ -15,10 +15,7 @@ export const FORMAT = [
 ] as const;
 export const OUT = ['-o, --out <file>', 'with --format: write to this file instead of stdout'] as const;
 
-/**
- * Refuses output options that cannot be combined. A command that changes something must call this first. Refusal:
- * usage.
- */
+/** Refuses output options that cannot be combined, before a command changes something. Refusal: usage. */
 export function checkPresentable(output: Output, { format, out }: PresentOptions): void {
   if (format === undefined) {
     if (out !== undefined) throw refuse('usage', { reason: '--out needs --format csv or --format xlsx' });
@@ -29,7 +26,7 @@ export function checkPresentable(output: Output, { format, out }: PresentOptions
     throw refuse('usage', { reason: 'a workbook cannot be printed here. Write it to a file with --out FILE' });
 }
 
-/** Prints a list or report as a table for people, or as JSON, CSV or XLSX. Refusals: usage, file_unwritable. */
+/** Prints a report as a table for people, or as JSON, CSV or XLSX. Refusals: usage, file_unwritable. */
 export async function present(
   output: Output,
   options: PresentOptions,

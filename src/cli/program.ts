@@ -10,10 +10,7 @@ import { openOutput, reportError } from './output.ts';
 
 type Module = Promise<{ readonly define: Definition }>;
 
-/**
- * The commands in the order of --help. A file is loaded only if the command line names its command, because loading all
- * files takes a second.
- */
+/** In the order of --help. Only the named command's file is loaded, because loading all takes a second. */
 export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => readonly Module[]]>> = {
   init: ['Create the home and the database; safe to repeat', () => [import('./commands/init.ts')]],
   migrate: ['Migrate the database to this version', () => [import('./commands/migrate.ts')]],
@@ -292,10 +289,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
   }
 }
 
-/**
- * The command that a command line names, such as `invoice void`. Undefined if the command line names no command, or
- * only a group.
- */
+/** The command that a command line names, such as `invoice void`, unless it is only a group. */
 function calledCommand(program: Command, words: readonly string[]): string | undefined {
   let command = program;
   const path: string[] = [];
@@ -303,7 +297,7 @@ function calledCommand(program: Command, words: readonly string[]): string | und
     const next = command.commands.find((each) => each.name() === word);
     if (next === undefined) {
       if (word.startsWith('-')) continue;
-      // A word after the command is an argument. A word before the command is the value of a global option.
+      // A later word is an argument, an earlier one the value of a global option.
       if (path.length > 0) break;
       continue;
     }
@@ -313,7 +307,7 @@ function calledCommand(program: Command, words: readonly string[]): string | und
   return path.length === 0 || command.commands.length > 0 ? undefined : path.join(' ');
 }
 
-/** Adds the command to a usage error of an action, so that the message refers to the command's own help. */
+/** So that the message of a usage error refers to the command's own help. */
 const withCommand = (error: unknown, command: string | undefined): unknown =>
   error instanceof Refusal && error.code === 'usage'
     ? refuse('usage', { reason: String(error.facts['reason']), command }, error)
@@ -326,17 +320,14 @@ async function reportUsage(
 ): Promise<number> {
   if (code !== 'commander.help')
     return reportError(refuse('usage', { reason: message.replace(/^error: |\.$/g, ''), command }), wantsJson);
-  // If a group was named without a command, commander has already written the group's help to stderr.
+  // commander has written the group's help to stderr.
   return wantsJson ? reportError(refuse('usage', { reason: 'a command is missing' }), true) : EXIT.badInput;
 }
 
 const describedOption = (option: Option): string =>
   `${new Help().optionDescription(option)}${option.mandatory ? ' (required)' : ''}`;
 
-/**
- * A command with its arguments, such as `apply <id>`. The form "[options]", which commander would add, is omitted to
- * leave more room for the description.
- */
+/** `apply <id>`, without "[options]", to leave more room for the description. */
 const termOf = (command: Command): string =>
   [
     command.name(),

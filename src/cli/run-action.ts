@@ -1,7 +1,4 @@
-/**
- * Commands that perform an action. Options become the input of the action. The report is printed after the delivery
- * notes.
- */
+/** Commands that perform an action. The report is printed after the delivery notes. */
 import type { Action, Report } from '../actions/action.ts';
 import { previewAction, type RunOptions, readInput, runAction } from '../actions/run.ts';
 import { EXIT } from '../errors/refusals.ts';
@@ -17,7 +14,7 @@ export interface RunFlags {
   readonly dryRun?: boolean | undefined;
 }
 
-/** The handler of an action's command. Invalid input is refused before the database is opened. */
+/** Invalid input is refused before the database is opened. */
 export const doing =
   <Given extends unknown[], Input>(action: Action<Input>, inputOf: (...given: Given) => NoInfer<Input> & RunFlags) =>
   (output: Output, ...given: Given): ExitStatus => {
@@ -57,7 +54,7 @@ export async function reported<Input, Result, Followed, Json>(
   );
 }
 
-/** Only commands that deliver load the modules for rendering and mail, because loading takes a quarter of a second. */
+/** Loads rendering and mail only for commands that deliver, because that takes a quarter of a second. */
 export async function withNotes<Result>(
   output: Output,
   delivers: boolean,

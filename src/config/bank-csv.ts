@@ -4,7 +4,7 @@ import { line } from './validation.ts';
 
 const column = z.string().min(1).max(200);
 
-/** How to read a bank's CSV file. Amounts are in one signed column (`amount`) or in two columns (`credit`, `debit`). */
+/** Amounts are in one signed column (`amount`) or in two (`credit`, `debit`). */
 export const bankCsvSchema = z
   .strictObject({
     columns: z.strictObject({
@@ -30,11 +30,11 @@ export const bankCsvSchema = z
     decimal: z.enum(['.', ',']).default('.'),
     delimiter: z.string().length(1).default(','),
     encoding: z.enum(['utf-8', 'windows-1252', 'utf-16le']).default('utf-8'),
-    /** The number of lines before the header. */
+    /** Before the header. */
     skip_lines: z.int().min(0).max(100).default(0),
-    /** True if the bank writes credits with a minus sign. */
+    /** Whether the bank writes credits with a minus sign. */
     negate: z.boolean().default(false),
-    /** The account to use if the file has no column for the account. */
+    /** If the file has no column for it. */
     account: line(40).default(''),
     currency: z.string().refine(isCurrency, 'must be an ISO 4217 currency').default('USD'),
   })

@@ -6,10 +6,7 @@ import { line } from './validation.ts';
 export const E_INVOICE_FORMATS = ['facturx', 'ubl', 'xrechnung'] as const;
 export type EInvoiceFormat = (typeof E_INVOICE_FORMATS)[number];
 
-/**
- * The EAS code list (schemes of electronic addresses) of the European Commission, as in version 1.3.16 of the EN 16931
- * rules.
- */
+/** EAS (schemes of electronic addresses), as in version 1.3.16 of the EN 16931 rules. */
 const ADDRESS_SCHEMES: ReadonlySet<string> = new Set(
   `0002 0007 0009 0037 0060 0088 0096 0097 0106 0130 0135 0142 0147 0151 0154 0158 0170 0177 0183 0184 0188 0190 0191
    0192 0193 0194 0195 0196 0198 0199 0200 0201 0202 0203 0204 0205 0208 0209 0210 0211 0212 0213 0215 0216 0217 0218
@@ -29,10 +26,7 @@ export const COUNTRIES: ReadonlySet<string> = new Set(
    TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW`.split(/\s+/),
 );
 
-/**
- * The VATEX list (reasons why no tax is charged), as in version 1.3.16 of the EN 16931 rules, without the prefix
- * `VATEX-`.
- */
+/** VATEX (reasons why no tax is charged), as in version 1.3.16 of the EN 16931 rules, without the prefix `VATEX-`. */
 const REASON_CODES: ReadonlySet<string> = new Set(
   `EU-79-C EU-132 EU-132-1A EU-132-1B EU-132-1C EU-132-1D EU-132-1E EU-132-1F EU-132-1G EU-132-1H EU-132-1I
    EU-132-1J EU-132-1K EU-132-1L EU-132-1M EU-132-1N EU-132-1O EU-132-1P EU-132-1Q EU-135-1 EU-143 EU-143-1A
@@ -47,8 +41,7 @@ const REASON_CODES: ReadonlySet<string> = new Set(
 );
 
 /**
- * The category of each code that belongs to only one category (Peppol P0104 to P0111). Reckoner does not use the
- * categories G and K.
+ * Of each code that belongs to only one category (Peppol P0104 to P0111), without G and K, which Reckoner does not use.
  */
 const CATEGORY_OF_CODE: Readonly<Record<string, string>> = {
   'VATEX-EU-AE': 'AE',
@@ -61,7 +54,7 @@ const CATEGORY_OF_CODE: Readonly<Record<string, string>> = {
   'VATEX-EU-O': 'O',
 };
 
-/** Why a VATEX code cannot be the reason for a category (`E`, `AE`, `O`); undefined if it can be the reason. */
+/** Why a VATEX code cannot be the reason for a category (`E`, `AE`, `O`); undefined if it can. */
 export function reasonCodeProblem(code: string, category: string): string | undefined {
   if (!REASON_CODES.has(code.replace(/^VATEX-/, ''))) return 'must be a VATEX code such as VATEX-EU-AE';
   const own = CATEGORY_OF_CODE[code] ?? category;
@@ -73,7 +66,7 @@ export const electronicAddress = line(130).refine((text) => {
   return ADDRESS_SCHEMES.has(scheme) && id !== '';
 }, 'must be a scheme of the EAS code list, a colon and the address, such as 0208:0843766574');
 
-/** True for EAS schemes that Peppol does not accept. XRechnung and Factur-X accept these schemes. */
+/** XRechnung and Factur-X accept these schemes. */
 export const isRefusedByPeppol = (address: string): boolean => /^(AN|AQ|AS|AU|EM):/.test(address);
 
 const registrationId = line(100).refine((text) => {
@@ -85,7 +78,7 @@ const registrationId = line(100).refine((text) => {
 const isRegister = (code: string): boolean =>
   /^\d{4}$/.test(code) && code >= '0002' && code <= '0248' && !['0092', '0103', '0181', '0182'].includes(code);
 
-/** Why documents charge no tax: an EN 16931 category, and a reason that is printed as written. */
+/** An EN 16931 category, and a reason that is printed as written. */
 const noTaxSchema = z
   .strictObject({
     category: z.enum(['Z', 'E', 'AE', 'O']),

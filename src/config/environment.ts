@@ -11,21 +11,18 @@ import { withSecretFiles } from './secret-files.ts';
 
 export type EnvironmentName = 'sandbox' | 'production';
 
-/**
- * The environment variables. Secrets come only from here, and no secret is ever written to a file, the database or a
- * log.
- */
+/** The environment variables. Secrets come only from here, and are never written to a file, the database or a log. */
 export interface Environment {
   readonly name: EnvironmentName;
   /** RECKONER_HOME as an absolute path. */
   readonly home: string;
-  /** DATABASE_URL; undefined means the embedded PostgreSQL server in the home. */
+  /** DATABASE_URL; undefined means the embedded server in the home. */
   readonly databaseUrl: string | undefined;
   /** DATABASE_URL_READ: a streaming replica for commands that only read. */
   readonly databaseReadUrl?: string | undefined;
-  /** SMTP_URL; undefined means that e-mails are written to the folder outbox in the home. */
+  /** SMTP_URL; undefined means the folder outbox in the home. */
   readonly smtpUrl: string | undefined;
-  /** STRIPE_SECRET_KEY, in this environment's mode: a test key in sandbox, a live key in production. */
+  /** STRIPE_SECRET_KEY: a test key in sandbox, a live key in production. */
   readonly stripeKey: string | undefined;
   /** STRIPE_SECRET_KEY_<account>: the key for reading each connected account. */
   readonly connectedKeys: ReadonlyMap<string, string>;
@@ -33,17 +30,17 @@ export interface Environment {
   readonly stripeBase: string | undefined;
   /** PAYMENT_LINK_SECRET: signs the URLs of a link template. */
   readonly linkSecret: string | undefined;
-  /** PAYMENT_LINK_SECRET_BEFORE: signed the URLs that documents of before the rotation print. */
+  /** PAYMENT_LINK_SECRET_BEFORE: signed the URLs of documents before the rotation. */
   readonly linkSecretBefore?: string | undefined;
-  /** WEBHOOK_SIGNING_KEY: the key from which the secrets of partners' webhooks are derived. */
+  /** WEBHOOK_SIGNING_KEY, from which the secrets of partners' webhooks are derived. */
   readonly webhookKey?: string | undefined;
-  /** WEBHOOK_SIGNING_KEY_BEFORE: still signs for partners whose secret was not rotated yet. */
+  /** WEBHOOK_SIGNING_KEY_BEFORE: still signs for partners whose secret is not rotated yet. */
   readonly webhookKeyBefore?: string | undefined;
-  /** DKIM_PRIVATE_KEY or DKIM_PRIVATE_KEY_FILE: signs e-mails; undefined means that e-mails are not signed. */
+  /** DKIM_PRIVATE_KEY or DKIM_PRIVATE_KEY_FILE; undefined means that e-mails are not signed. */
   readonly dkimKey?: KeyObject | undefined;
-  /** LOG_SIGNING_KEY or LOG_SIGNING_KEY_FILE, which signs checkpoints; undefined if none are signed. */
+  /** LOG_SIGNING_KEY or LOG_SIGNING_KEY_FILE, which signs checkpoints. */
   readonly logKey?: LogKey | undefined;
-  /** LOG_SIGNING_KEY_BEFORE or LOG_SIGNING_KEY_BEFORE_FILE: the previous key, which signs the new one once. */
+  /** LOG_SIGNING_KEY_BEFORE or LOG_SIGNING_KEY_BEFORE_FILE, which signs the new key once. */
   readonly logKeyBefore?: LogKey | undefined;
   /** RECKONER_LOG_HOST, the host in the name of a new log. */
   readonly logHost?: string | undefined;
@@ -52,17 +49,17 @@ export interface Environment {
   /** DRILL_DATABASE_URL: an empty database in which drills restore backups. */
   readonly drillUrl?: string | undefined;
   /**
-   * The webhook secrets by account: STRIPE_WEBHOOK_SECRET under the key '', and STRIPE_WEBHOOK_SECRET_<account> under
-   * the connected account. A value is one secret, or two secrets separated by a comma during a rotation.
+   * By account: STRIPE_WEBHOOK_SECRET under '', and STRIPE_WEBHOOK_SECRET_<account>. During a rotation, two secrets
+   * separated by a comma.
    */
   readonly stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
   /** RECKONER_USER: the user who runs commands, unless `--by` is given. */
   readonly user?: string | undefined;
   /** OIDC_CLIENT_SECRET: the console's secret at its identity provider. */
   readonly oidcSecret?: string | undefined;
-  /** Returns the current time. In sandbox, RECKONER_NOW can set a fixed time. */
+  /** In sandbox, RECKONER_NOW can set a fixed time. */
   readonly now: () => DateTime<true>;
-  /** True if RECKONER_NOW is set. An artificial clock is not compared with other clocks. */
+  /** If RECKONER_NOW is set: an artificial clock is not compared with others. */
   readonly clockIsSet?: boolean;
 }
 
@@ -124,20 +121,20 @@ function logHost(given: string | undefined): string | undefined {
 function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly string[]): string | undefined {
   const value = variables[variable];
   if (!value) return undefined;
-  // The value may contain a password, so no message contains the value.
+  // The value may contain a password, so no message contains it.
   const protocol = URL.canParse(value) ? new URL(value).protocol : /^[a-z]+:(?=\/\/)/.exec(value)?.[0];
   if (protocol !== undefined && protocols.includes(protocol)) return value;
   throw invalid(variable, `must be a URL that begins with ${protocols.map((each) => `${each}//`).join(' or ')}`);
 }
 
-/** In production, a connection to another machine requires TLS unless the URL sets `sslmode` or `ssl`. */
+/** In production, another machine requires TLS unless the URL sets `sslmode` or `ssl`. */
 function databaseUrl(environment: EnvironmentName, variables: NodeJS.ProcessEnv, variable: string): string | undefined {
   const value = url(variables, variable, ['postgres:', 'postgresql:']);
   if (value !== undefined && /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,/.test(value)) {
     throw invalid(variable, 'names several hosts: give the single name or address that follows the primary');
   }
   if (value === undefined || environment === 'sandbox') return value;
-  // PostgreSQL accepts postgres://user@/name with the host as a parameter, which is not a valid URL.
+  // PostgreSQL accepts postgres://user@/name, which is not a valid URL.
   const written = value.replace(/^([^/?#]*\/\/[^/?#]*@)(?=\/)/, '$1localhost');
   if (!URL.canParse(written)) throw invalid(variable, 'cannot be read as a URL');
   const { hostname, searchParams } = new URL(written);
@@ -212,7 +209,7 @@ function stripeBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv):
   return base;
 }
 
-/** HMAC-SHA256 accepts a key of any length, but a short key can be guessed from one signed URL or event. */
+/** HMAC-SHA256 accepts any length, but a short key can be guessed from one signed URL or event. */
 const SHORTEST_SECRET = 32;
 
 function longSecret(variables: NodeJS.ProcessEnv, variable: string): string | undefined {

@@ -1,6 +1,4 @@
-/**
- * Reads handwritten JSON files. A file is accepted as a whole, or refused with a list of all mistakes and their places.
- */
+/** Reads handwritten JSON files. A file is accepted as a whole, or refused with all its mistakes and their places. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { z } from 'zod';
@@ -10,7 +8,7 @@ import { repeatedName } from '../json.ts';
 import type { Environment } from './environment.ts';
 import { fieldProblems } from './validation.ts';
 
-/** The file that maps our accounts to accounts of the general ledger (general-ledger/accounts.ts). It is optional. */
+/** Maps our accounts to the general ledger's (general-ledger/accounts.ts). Optional. */
 export const accountsFile = ({ home }: Pick<Environment, 'home'>): string => join(home, 'accounts.json');
 
 interface Reading<Schema extends z.ZodType> {
@@ -18,13 +16,13 @@ interface Reading<Schema extends z.ZodType> {
   /** Either JSON.parse, or a parser that keeps numbers exact. */
   readonly parse: (text: string) => unknown;
   readonly invalid: (problems: readonly FieldProblem[]) => Refusal;
-  /** The code of the refusal if the file is missing (default: file_unreadable). */
+  /** If the file is missing (default: file_unreadable). */
   readonly missing?: () => Refusal;
 }
 
 /**
- * Reads and validates a file. A name that is repeated in an object is a mistake, because it is unclear which value was
- * meant. Refusal: file_unreadable.
+ * A name that is repeated in an object is a mistake, because it is unclear which value was meant. Refusal:
+ * file_unreadable.
  */
 export function readFieldsFile<Schema extends z.ZodType>(
   file: string,

@@ -1,6 +1,6 @@
 /**
- * The settings that `init` writes. In sandbox, these settings are complete and visibly fictitious, so that a month can
- * be closed at once. In production, values that only the issuer knows are empty.
+ * The settings that `init` writes. In sandbox, they are complete and visibly fictitious, so that a month can be closed
+ * at once. In production, what only the issuer knows is empty.
  */
 import type { EnvironmentName } from './environment.ts';
 import type { SettingsFile } from './settings.ts';

@@ -23,7 +23,7 @@ const iban = z
 const accountNumber = line(40).min(1, 'must not be empty');
 const named = line().min(1, 'must not be empty');
 
-/** City and country are required, because banks have refused cross-border wires without them since November 2026. */
+/** Banks refuse cross-border wires without city and country since November 2026. */
 const bankAddressSchema = addressSchema.check(({ value, issues }) => {
   for (const field of ['city', 'country'] as const) {
     if (value[field].trim() === '') {
@@ -72,8 +72,8 @@ const wireSchema = z
   );
 export type WireInstructions = z.output<typeof wireSchema>;
 
-// An empty object is a section that is not filled in yet: `init` writes empty sections in production. For any other
-// value this schema aborts, so that only problems of the section's own schema are reported.
+// `init` writes empty sections in production. Any other value aborts, so that only problems of the section's own schema
+// are reported.
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 const unfilled = z.custom<Record<string, never>>(isEmptyObject, { abort: true }).transform(() => undefined);
@@ -82,13 +82,13 @@ export const instructionsSchema = z.strictObject({
   wire: z.union([unfilled, wireSchema]).optional(),
 });
 
-/** Payment instructions for one currency. An undefined section is not offered to the payer. */
+/** An undefined section is not offered to the payer. */
 export interface Instructions {
   readonly ach?: AchInstructions | undefined;
   readonly wire?: WireInstructions | undefined;
 }
 
-/** Returns the payment instructions for a currency, or else those for any currency ('*'). */
+/** The instructions for a currency, or else those for any ('*'). */
 export function instructionsFor(
   settings: { readonly instructions: Readonly<Record<string, Instructions>> },
   currency: string,
@@ -100,10 +100,7 @@ export function instructionsFor(
   return usable.ach || usable.wire ? usable : undefined;
 }
 
-/**
- * Compares the bank details of instructions stored as JSON with those of the settings. An undefined field equals an
- * absent one.
- */
+/** Compares bank details stored as JSON with those of the settings. An undefined field equals an absent one. */
 export const sameInstructions = (kept: Instructions | null, present: Instructions | undefined): boolean =>
   isDeepStrictEqual(bankDetailsOf(kept), bankDetailsOf(present ?? null));
 
@@ -111,7 +108,7 @@ export const sameInstructions = (kept: Instructions | null, present: Instruction
 const bankDetailsOf = (instructions: Instructions | null): unknown =>
   JSON.parse(JSON.stringify(instructions, (key, value) => (key === 'creditor_reference' ? undefined : value)));
 
-/** The IBAN in electronic format if a transfer in the currency is a SEPA credit transfer. */
+/** The IBAN in electronic format, if a transfer in the currency is a SEPA credit transfer. */
 export function sepaIban({ wire }: Instructions, currency: string): string | undefined {
   const iban = electronicFormatIBAN(wire?.iban ?? '') ?? '';
   return currency === 'EUR' && isSEPACountry(iban.slice(0, 2)) ? iban : undefined;

@@ -7,7 +7,7 @@ import { readSecretFile } from './secret-files.ts';
 
 export const LOG_SIGNING_KEY_FILE = 'LOG_SIGNING_KEY_FILE';
 
-/** Node prints a KeyObject without its content, so the key cannot end up in a log. */
+/** Node prints a KeyObject without its content, so no log can get it. */
 export interface LogKey {
   readonly privateKey: KeyObject;
   readonly publicKey: Buffer;
@@ -15,10 +15,7 @@ export interface LogKey {
 
 const MAKE_ONE = "'openssl genpkey -algorithm ed25519 -out FILE' makes one";
 
-/**
- * Reads a private key in PEM form from the variable, or from the file that `<variable>_FILE` names. Returns undefined
- * if neither variable is set.
- */
+/** A private key in PEM form from the variable, or from the file that `<variable>_FILE` names. */
 export function readPrivateKey(
   variables: NodeJS.ProcessEnv,
   variable: string,
@@ -57,7 +54,7 @@ function parse(variable: string, pem: string, makeOne: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch {
-    // The error has no cause, so that no part of the key can reach a log.
+    // Without a cause, so that no part of the key can reach a log.
     throw invalid(variable, `is damaged: it is not a private key in PEM form; ${makeOne}`);
   }
 }

@@ -1,10 +1,10 @@
-/** Reads the issuer's logo: a small PNG or JPEG file, recognized by content and kept unchanged. */
+/** Reads the issuer's logo: a small PNG or JPEG file, recognized by content and kept as it is. */
 import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
 import { reasonOf } from '../errors/refusals.ts';
 
-/** Plain JSON, because a snapshot with the logo is sent to the rendering threads. */
+/** Plain JSON, because it is sent to the rendering threads. */
 export interface Logo {
   /** The file's hash in hexadecimal. */
   readonly sha256: string;
@@ -16,17 +16,17 @@ export interface Logo {
   readonly content: string;
 }
 
-/** The limit is low because every PDF contains the logo. */
+/** Every PDF contains the logo. */
 const MOST_BYTES = 200_000;
 const LEAST_PIXELS = 16;
 const MOST_PIXELS_A_SIDE = 2_000;
 /**
- * Each rendering decodes the logo. Decoding takes 75 ms per million pixels of a transparent image. A logo of 1,000 by
- * 400 pixels prints sharply.
+ * Each rendering decodes the logo, at 75 ms per million pixels of a transparent image. One of 1,000 by 400 prints
+ * sharply.
  */
 const MOST_PIXELS = 400_000;
 
-/** Returns the logo, or the reason why the file cannot be used. */
+/** The logo, or why the file cannot be used. */
 export function readLogo(path: string): Logo | { readonly problem: string } {
   let bytes: Buffer;
   try {
@@ -57,7 +57,7 @@ type ImageSize = Pick<Logo, 'media_type' | 'width' | 'height'>;
 const PNG_BEGIN = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
 const PNG_END = Buffer.from('IEND');
 
-/** The size in the header of a PNG file (ISO/IEC 15948). */
+/** ISO/IEC 15948. */
 function pngSize(bytes: Buffer): ImageSize | string | undefined {
   if (!bytes.subarray(0, PNG_BEGIN.length).equals(PNG_BEGIN)) return undefined;
   if (bytes.length < 57 || bytes.toString('latin1', 12, 16) !== 'IHDR' || bytes.lastIndexOf(PNG_END) < 0) {
@@ -65,7 +65,7 @@ function pngSize(bytes: Buffer): ImageSize | string | undefined {
   }
   if (!isWholePng(bytes)) return 'is a damaged PNG image';
   const [depth, color, interlace] = [bytes[24], bytes[25], bytes[28]];
-  // The renderer cannot decode interlaced images, or transparent images with 16 bits per color.
+  // The renderer cannot decode these.
   if (interlace !== 0) return 'is an interlaced PNG image; save it without interlacing';
   if (depth === 16 && (color === 4 || color === 6)) return 'is a PNG image with 16 bits per color; save it with 8';
   return { media_type: 'image/png', width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20) };
@@ -83,9 +83,9 @@ function isWholePng(bytes: Buffer): boolean {
   return false;
 }
 
-/** The markers that begin a frame of a kind that PDF readers decode: baseline, extended, progressive. */
+/** Of frames that PDF readers decode: baseline, extended, progressive. */
 const FRAMES: ReadonlySet<number> = new Set([0xc0, 0xc1, 0xc2]);
-/** The number of color channels: gray or RGB. PDF readers show CMYK inverted or not at all. */
+/** Gray or RGB. PDF readers show CMYK inverted or not at all. */
 const CHANNELS: ReadonlySet<number> = new Set([1, 3]);
 
 /** The size in the frame header of a JPEG file (ISO/IEC 10918-1). */

@@ -2,13 +2,13 @@ import { printsOwnPage } from '../processors/links/providers.ts';
 import { firstSettings } from './first-settings.ts';
 import { type Settings, settingsSchema, type WrittenSettings } from './settings.ts';
 
-/** A setting that is empty or still has the sandbox's fictitious value. */
+/** Empty, or still the sandbox's fictitious value. */
 interface MissingSetting {
   readonly path: string;
   readonly needs: string;
 }
 
-/** Returns the settings that must be completed before production may issue documents. */
+/** What must be completed before production may issue documents. */
 export function missingSettings(settings: Settings): MissingSetting[] {
   const fictitious = settingsSchema.parse(firstSettings('sandbox'));
   const values = (
@@ -25,7 +25,7 @@ export function missingSettings(settings: Settings): MissingSetting[] {
   const known = new Map(values(fictitious));
   const missing = values(settings).flatMap(([path, value]): MissingSetting[] => {
     if (value === '') return [{ path, needs: 'a value' }];
-    // The city or country of a real address may equal the fictitious value.
+    // A real city or country may equal the fictitious one.
     const identity = !path.startsWith('issuer.address.');
     return identity && value === known.get(path) ? [{ path, needs: "your own value: this is the sandbox's" }] : [];
   });

@@ -1,13 +1,13 @@
 /**
- * Files in RECKONER_HOME/templates override the shipped templates of e-mails. Pages cannot be overridden. Refusals:
- * settings_invalid (an override of a page), file_unreadable.
+ * Files in RECKONER_HOME/templates override the shipped templates of e-mails, but not pages. Refusals: settings_invalid
+ * (an override of a page), file_unreadable.
  */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import type { Environment } from './environment.ts';
 
-/** The names of the files in a folder. A missing folder is treated as an empty folder. */
+/** The names of the files in a folder; none if there is no folder. */
 export function overridesIn(folder: string): string[] {
   try {
     return readdirSync(folder);
@@ -17,7 +17,7 @@ export function overridesIn(folder: string): string[] {
   }
 }
 
-/** Refuses overrides of pages, because Reckoner would silently ignore them. */
+/** Refuses overrides of pages, which Reckoner would silently ignore. */
 export function refusePageOverrides({ home }: Pick<Environment, 'home'>): void {
   const folder = join(home, 'templates', 'pages');
   const [name] = overridesIn(folder).sort();

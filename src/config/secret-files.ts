@@ -25,7 +25,7 @@ const SECRETS_OF_ACCOUNTS = ['STRIPE_SECRET_KEY_', 'STRIPE_WEBHOOK_SECRET_'];
 const isSecret = (variable: string): boolean =>
   SECRETS.has(variable) || SECRETS_OF_ACCOUNTS.some((prefix) => variable.startsWith(prefix) && variable !== prefix);
 
-/** Returns the variables. For each `X_FILE` of a secret, `X` has the content of the file. */
+/** The variables. For each `X_FILE` of a secret, `X` has the content of the file. */
 export function withSecretFiles(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const result = { ...variables };
   for (const [name, file] of Object.entries(variables)) {
@@ -42,10 +42,10 @@ export function withSecretFiles(variables: NodeJS.ProcessEnv): NodeJS.ProcessEnv
   return result;
 }
 
-/** The largest size of a secret file in bytes. A PEM key has about 120 bytes, a certificate chain a few thousand. */
+/** A PEM key has about 120 bytes, a certificate chain a few thousand. */
 const LONGEST = 16_384;
 
-/** Reads a file. Refuses a file that every user of the machine can read or change. */
+/** Reads a file. Refuses one that every user of the machine can read or change. */
 export function readSecretFile(variable: string, path: string): string {
   const file = resolve(path);
   let opened: number | undefined;

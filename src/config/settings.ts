@@ -21,8 +21,8 @@ const currencyOrAny = z.string().refine((key) => key === '*' || isCurrency(key),
 const above = z.record(z.string().refine(isCurrency, 'must be an ISO 4217 currency'), z.string());
 
 /**
- * The cases in which an action needs approval. With `always`, the rule applies to any amount. `{}` means the same as
- * `always`, but the settings history does not show empty objects.
+ * When an action needs approval. With `always`, for any amount. So does `{}`, but the settings history does not show
+ * empty objects.
  */
 const rule = z
   .strictObject({ above: above.optional(), always: z.literal(true).optional() })
@@ -37,12 +37,12 @@ const rule = z
     always || Object.keys(amounts).length === 0 ? ({ always: true } as const) : { above: amounts },
   );
 
-/** The keys are names of actions, or `adjustments`. actions/rules.ts checks the keys. */
+/** By action, or `adjustments`. actions/rules.ts checks the keys. */
 const approvalsSchema = z.record(z.string(), rule);
 
 export type ApprovalRule = z.output<typeof rule>;
 
-/** The largest shortfall that may be posted to bank charges, by currency and as a percentage of the amount owed. */
+/** The largest shortfall that may become bank charges, by currency and as a percentage of the amount owed. */
 const smallDifferenceSchema = z
   .record(
     z.string().refine((key) => key === 'percent' || isCurrency(key), "must be an ISO 4217 currency or 'percent'"),
@@ -73,8 +73,7 @@ function checkAmounts(amounts: Readonly<Record<string, string>>, context: z.Refi
 }
 
 /**
- * A close holds an invoice or credit note above an amount in its currency, or above a multiple of the partner's largest
- * earlier invoice.
+ * Above an amount in its currency, or a multiple of the partner's largest earlier invoice, a close holds a document.
  */
 const holdsSchema = z.strictObject({
   above: amountsByCurrency,
@@ -86,8 +85,8 @@ const holdsSchema = z.strictObject({
 });
 
 /**
- * The ceilings of the reversals of a partner and posting month that are recorded without a person: our share of them in
- * a currency, and its part of our share of the month's sales.
+ * Ceilings of the reversals of a partner and posting month that are recorded without a person: our share of them in a
+ * currency, and its part of our share of the month's sales.
  */
 const reversalsSchema = z.strictObject({
   above: amountsByCurrency,
@@ -107,37 +106,34 @@ const network = z.union(
 const DOMAIN = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/i;
 
 const httpSchema = z.strictObject({
-  /** The networks that may call /api; empty means no restriction (service.md 5.7). */
+  /** Networks that may call /api; empty: all (service.md 5.7). */
   allow: z.array(network).default([]),
   /** Proxies whose X-Forwarded-For is trusted. */
   trust_proxy: z.array(network).default([]),
-  /** The limit applies to each API client, and to each address that sends no token. */
+  /** For each API client, and each address that sends no token. */
   requests_per_minute: z.int().min(1).max(10_000_000).default(6000),
-  /** The days for which an invoice's page stays online after the invoice was paid or voided, or null if unlimited. */
+  /** Days for which an invoice's page stays online after it was paid or voided; null: without limit. */
   payment_page_days: z.int().min(0).max(3660).nullable().default(90),
-  /** The networks that may read /metrics. */
+  /** Networks that may read /metrics. */
   metrics_allow: z
     .array(network)
     .default(['127.0.0.0/8', '::1', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7']),
 });
 
 const quotesSchema = z.strictObject({
-  /** The days for which a quote or requote can be accepted, or null if unlimited. */
+  /** Days for which a quote or requote can be accepted; null: without limit. */
   valid_days: z.int().min(1).max(366).nullable().default(30),
-  /** The largest price that is quoted, in major units by currency (`*` for any other currency). */
+  /** In major units by currency (`*` for any other). */
   largest_price: z
     .record(currencyOrAny, z.string().regex(/^[1-9]\d{0,14}$/, 'must be a whole amount such as "1000000"'))
     .default({ '*': '1000000' }),
 });
 
-/**
- * How many days data is kept; null means without limit. The database refuses to delete data that is less than 30 days
- * old.
- */
+/** Days; null: without limit. The database refuses to delete data less than 30 days old. */
 const retentionSchema = z.strictObject({
-  /** The days are counted from the expiry of a quote or requote that was not accepted. */
+  /** After the expiry of a quote or requote that was not accepted. */
   quotes_days: z.int().min(30).max(3660).nullable().default(90),
-  /** The days are counted from the receipt of the processor event. */
+  /** After the receipt of the processor event. */
   processor_events_days: z.int().min(30).max(3660).nullable().default(null),
 });
 
@@ -150,14 +146,11 @@ export const settingsSchema = z
       phone: line(40).default(''),
       tax_id: line(60).default(''),
       e_invoice: eInvoiceSellerSchema.optional(),
-      /** The path of a PNG or JPEG file, relative to RECKONER_HOME. */
+      /** A PNG or JPEG file, relative to RECKONER_HOME. */
       logo: line(1000).default(''),
     }),
     time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
-    /**
-     * Confirms that production's ledger is in the embedded server under RECKONER_HOME. Without this confirmation,
-     * production requires DATABASE_URL.
-     */
+    /** Confirms that production's ledger is in the embedded server. Otherwise, production requires DATABASE_URL. */
     database: z.enum(['', 'embedded']).default(''),
     payment_terms_days: z.int().min(0).max(365).default(30),
     public_url: optional(z.url({ protocol: /^https?$/ })).default(''),
@@ -166,13 +159,11 @@ export const settingsSchema = z
     finance_email: optional(emailAddress).default(''),
     auditor_email: optional(emailAddress).default(''),
     operations_email: optional(emailAddress).default(''),
-    /**
-     * The contact in /.well-known/security.txt: an e-mail address or an https URL; empty means the issuer's address.
-     */
+    /** In /.well-known/security.txt: an e-mail address or an https URL; empty: the issuer's address. */
     security_contact: optional(z.union([emailAddress, z.url({ protocol: /^https$/ })])).default(''),
-    /** A time-stamping authority (RFC 3161). An authority signs its responses, so plain http is enough. */
+    /** RFC 3161. An authority signs its responses, so plain http is enough. */
     time_stamping_url: optional(z.url({ protocol: /^https?$/ })).default(''),
-    /** The domain and selector of the e-mail signature. An empty domain means the domain of mail_from. */
+    /** An empty domain means that of mail_from. */
     dkim: z
       .strictObject({
         domain: optional(z.string().regex(DOMAIN, 'must be a domain such as protection.example')).default(''),
@@ -188,55 +179,48 @@ export const settingsSchema = z
       }
     }),
     /**
-     * The day of the following month on which the job month-close closes a month's books; null means that only the
-     * command `books close` closes books.
+     * The day of the following month on which the job month-close closes a month's books; null: only the command does.
      */
     books_close_day: z.int().min(1).max(28).nullable().default(null),
-    /**
-     * Bank accounts that no longer report, each with the reason. The close of the books does not wait for these
-     * accounts.
-     */
+    /** Bank accounts that no longer report, with the reason. The close of the books does not wait for them. */
     ended_bank_accounts: z.record(z.string().min(1).max(60), line().min(1)).default({}),
     payment_link: paymentLinkSchema.default({ provider: 'page' }),
     bank_csv: z.record(z.string().min(1).max(60), bankCsvSchema).prefault({ plain: PLAIN_BANK_CSV }),
     small_difference: smallDifferenceSchema.default({}),
-    /** Which invoices and credit notes a close holds for review by finance (default: none). */
+    /** What a close holds for review by finance. */
     holds: holdsSchema.prefault({}),
-    /** Above which sums a partner's reversals of a month wait for a person (default: none). */
+    /** Above which sums a partner's reversals of a month wait for a person. */
     reversals: reversalsSchema.prefault({}),
-    /** Names in bank lines that identify payouts of the processor. */
+    /** In bank lines that are payouts of the processor. */
     payout_names: z.array(z.string().min(3).max(60)).default(PROCESSORS.map(({ bankName }) => bankName)),
     /**
-     * The codes of bank lines that are certainly the bank's own charges, as BAI2 types or as sub-families of ISO 20022.
-     * Debits with such a code are booked to bank charges when they are imported.
+     * Codes of the bank's own charges, as BAI2 types or as sub-families of ISO 20022. Debits with such a code are
+     * booked to bank charges at import.
      */
     bank_charge_codes: z
       .array(z.string().regex(/^[A-Za-z0-9]{3,10}$/, 'must be a code such as 698 or CHRG'))
       .default(['524', '564', '567', '661', '698', 'CHRG', 'COMM', 'FEES']),
-    /** Partners for which a month may close without rows. `true`: no feed is expected from any partner. */
+    /** Partners for which a month may close without rows. `true`: all. */
     allow_empty: z.union([z.boolean(), z.array(line(128))]).default(false),
-    /**
-     * The checkpoints for which the auditor gets a letter: only checkpoints that close a month, or every checkpoint.
-     */
+    /** Which checkpoints the auditor gets a letter about: those that close a month, or every one. */
     checkpoint_letters: z.enum(['monthly', 'every']).default('monthly'),
-    /** The verifier keys of the witnesses whose signatures under checkpoints are recorded, NAME+ID+KEY. */
+    /** Verifier keys, NAME+ID+KEY, of witnesses whose signatures under checkpoints are recorded. */
     witnesses: z.array(line(400)).default([]),
-    /** Dunning levels: the number of days after the due date, or before the due date if negative. */
+    /** Dunning levels: days after the due date, or before it if negative. */
     reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
-    /** The smallest sum of a reminder, by currency (`*` for any other currency). */
+    /** By currency (`*` for any other). */
     reminder_minimum: z.record(currencyOrAny, z.string()).default({ '*': '1' }).superRefine(checkAmounts),
-    /** Whether the payer gets an e-mail receipt for a payment that pays invoices. */
+    /** For a payment that pays invoices. */
     payment_receipts: z.boolean().default(true),
-    /** Whether the partner gets an e-mail about a refund of credit. */
     refund_notices: z.boolean().default(true),
     /**
-     * The open credit that is applied to an invoice at issue: all, only credit from net-negative months, or none. Other
-     * credit is applied by `credit apply` or by a payment that refers to it.
+     * The open credit that is applied to an invoice at issue: all, only that of net-negative months, or none. `credit
+     * apply` or a payment that refers to it applies the rest.
      */
     credit_at_close: z.enum(['all', 'months', 'none']).default('all'),
     /** Whether we are the principal, or supply partners who sell at their own price (docs/settings.md). */
     we_are: z.enum(['supplier_to_partner', 'principal']).default('supplier_to_partner'),
-    /** The tax that finance configured (docs/tax.md); null means that documents state no tax. */
+    /** docs/tax.md; null: documents state no tax. */
     tax: taxSchema.nullable().default(null),
     partner_id_header: z
       .string()
@@ -246,7 +230,7 @@ export const settingsSchema = z
     retention: retentionSchema.prefault({}),
     http: httpSchema.prefault({}),
     console: consoleSchema.prefault({}),
-    /** The actions that need approval, by name, and the rule for adjustments. */
+    /** By action, and for adjustments. */
     approvals: approvalsSchema.default({}),
     approvals_expire_days: z.int().min(1).max(366).default(14),
   })
@@ -268,10 +252,7 @@ export interface Issuer extends Omit<WrittenSettings['issuer'], 'logo'> {
 }
 export interface Settings extends Omit<WrittenSettings, 'issuer'> {
   readonly issuer: Issuer;
-  /**
-   * The instructions in the file. This field exists if `instructions` has the instructions in force instead
-   * (documents/instructions.ts).
-   */
+  /** The file's instructions, if `instructions` has those in force instead (documents/instructions.ts). */
   readonly file_instructions?: WrittenSettings['instructions'];
 }
 
@@ -287,7 +268,7 @@ export function readSettings(environment: Environment): Settings {
     missing: () => refuse('settings_missing', { file }),
   });
   const { issuer } = settings;
-  // The logo is checked now, so that no document can fail later because of it.
+  // Now, so that no document can fail later because of it.
   const logo = issuer.logo === '' ? null : readLogo(resolve(environment.home, issuer.logo));
   if (logo !== null && 'problem' in logo)
     throw invalid([{ path: 'issuer.logo', reason: `cannot be used: ${logo.problem}` }]);
@@ -295,8 +276,8 @@ export function readSettings(environment: Environment): Settings {
 }
 
 /**
- * Returns a function for a long-running process that reads the settings again when settings.json has changed. While a
- * changed file is invalid, the previous settings stay in effect.
+ * The settings for a long-running process, read again when settings.json has changed. While it is invalid, the previous
+ * settings stay in effect.
  */
 export function presentSettings(
   environment: Environment,
@@ -320,6 +301,6 @@ export function presentSettings(
   };
 }
 
-/** The public URL without a trailing slash. Without public_url, returns the address of `serve`, for a sandbox. */
+/** The public URL without a trailing slash. Without public_url, the address of `serve`, for a sandbox. */
 export const publicAddress = ({ public_url: url }: Pick<Settings, 'public_url'>): string =>
   url === '' ? 'http://127.0.0.1:8080' : url.replace(/\/+$/, '');

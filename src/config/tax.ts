@@ -1,6 +1,6 @@
 /**
  * The tax rules that finance configured in settings.json, and the choice of the rule for a sale. Reckoner contains no
- * tax law: documents follow the rules (docs/tax.md).
+ * tax law (docs/tax.md).
  */
 import { z } from 'zod';
 import { isDate, isMonth, type Month } from '../month.ts';
@@ -22,8 +22,8 @@ export const VAT_CATEGORIES: Readonly<Record<TaxCategory, VatCategory>> = {
 };
 
 /**
- * The fields that can limit a rule. Each field outweighs all later fields together, so no two rules that apply to a
- * sale are equally specific.
+ * The fields that can limit a rule. Each outweighs all later ones together, so no two rules that apply to a sale are
+ * equally specific.
  */
 const SELECTORS = ['partner', 'policy', 'kind', 'country'] as const;
 
@@ -46,10 +46,7 @@ const ruleSchema = z
     reason: line(200).optional(),
     /** The reason for no tax, as a VATEX code. */
     reason_code: z.string().optional(),
-    /**
-     * The first and last day of the rule. Without `until`, the rule has no last day. Without `from`, firstDayOf
-     * determines the first day.
-     */
+    /** Without `until`, the rule has no last day. Without `from`, firstDayOf determines the first. */
     from: date,
     until: date,
   })
@@ -81,7 +78,7 @@ const ruleSchema = z
     reason_code: reason_code ?? '',
   }));
 
-/** Checks the first digit of a Japanese corporate number, which is a check digit (Ordinance of 2014, article 2). */
+/** The first digit of a Japanese corporate number is a check digit (Ordinance of 2014, article 2). */
 function japaneseNumberIsRight(number: string): boolean {
   const digits = [...number].map(Number);
   const sum = digits
@@ -122,10 +119,7 @@ const EU_SHAPES: Readonly<Record<string, RegExp>> = {
   SK: /^\d{10}$/,
 };
 
-/**
- * Why a text does not have the format of a tax number of this country; undefined if it does, or if the format is
- * unknown.
- */
+/** Why a text is not a tax number of this country; undefined if it is, or if the format is unknown. */
 export function taxNumberProblem(number: string, of: string): string | undefined {
   if (of === 'JP') {
     if (!/^T\d{13}$/.test(number)) return 'must be T and 13 digits such as T7000012050002';
@@ -142,14 +136,13 @@ export function taxNumberProblem(number: string, of: string): string | undefined
 const countrySchema = z.strictObject({
   /** The name of the tax, as printed. */
   name: line(30).min(1).default('VAT'),
-  /** The issuer's tax number in this country. Empty: `issuer.tax_id`. */
+  /** In this country. Empty: `issuer.tax_id`. */
   registration: line(60).default(''),
 });
 
 /**
- * Returns a rule's first day. Without `from`, a rule begins when the tax begins, because older sales were billed
- * without tax, and a reversal must not return tax that was never charged. A rule that ends before the tax begins has no
- * first day.
+ * Without `from`, a rule begins when the tax begins: older sales were billed without tax, and a reversal must not
+ * return what was never charged. A rule that ends before the tax begins has no first day.
  */
 const firstDayOf = ({ from, until }: z.output<typeof ruleSchema>, began: Month): string | null =>
   from ?? (until !== null && until < `${began}-01` ? null : `${began}-01`);
@@ -208,7 +201,7 @@ const appliesTo = (rule: TaxRule, sale: Sale): boolean =>
 const weightOf = (rule: TaxRule): number =>
   SELECTORS.reduce((weight, selector) => weight * 2 + (rule[selector] === undefined ? 0 : 1), 0);
 
-/** Returns the most specific rule that applies to a sale, or undefined if no rule applies. */
+/** The most specific rule for a sale, or undefined. */
 export function taxRuleFor({ rules }: Pick<Tax, 'rules'>, sale: Sale): TaxRule | undefined {
   return rules
     .filter((rule) => appliesTo(rule, sale))
@@ -219,8 +212,8 @@ export function taxRuleFor({ rules }: Pick<Tax, 'rules'>, sale: Sale): TaxRule |
 }
 
 /**
- * Names the rules that would apply to a sale on other days, such as `rule 3 begins on 2026-11-01`. Rules are numbered
- * from 1. Without such rules, the text is empty.
+ * The rules that would apply on other days, such as `rule 3 begins on 2026-11-01`, numbered from 1; empty if there are
+ * none.
  */
 export function rulesOfOtherDays({ rules }: Pick<Tax, 'rules'>, sale: Sale): string {
   return rules

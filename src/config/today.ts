@@ -6,7 +6,7 @@ export function todayOf(context: { readonly environment: Environment; readonly s
   return context.environment.now().setZone(context.settings.time_zone).toFormat('yyyy-MM-dd');
 }
 
-/** The context with a clock that stands still, so that what an instant decides and what it dates agree. */
+/** The context with a stopped clock, so that what an instant decides and what it dates agree. */
 export function atOneInstant<Context extends { readonly environment: Environment }>(context: Context): Context {
   const now = context.environment.now();
   return { ...context, environment: { ...context.environment, now: () => now } };

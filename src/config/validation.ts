@@ -1,8 +1,8 @@
-/** Field types that the settings, the partner file and HTTP requests share, and problems of invalid fields. */
+/** Field types that the settings, the partner file and HTTP requests share. */
 import { z } from 'zod';
 import type { FieldProblem } from '../errors/refusals.ts';
 
-/** One line of text: no line breaks, control characters, unpaired surrogates or changes of writing direction. */
+/** No line breaks, control characters, unpaired surrogates or changes of writing direction. */
 export const line = (max = 200) =>
   z
     .string()
@@ -15,7 +15,7 @@ export const emailAddress = z
   .refine((text) => z.email().safeParse(text).success, 'must be one e-mail address such as ap@partner.example');
 export const optional = <T extends z.ZodType<string>>(schema: T) => z.union([z.literal(''), schema]);
 
-/** A structured postal address. Banks refuse cross-border wires without a structured address. */
+/** Banks refuse cross-border wires without a structured address. */
 export const addressSchema = z.strictObject({
   line1: line().default(''),
   line2: line().default(''),
@@ -27,8 +27,8 @@ export const addressSchema = z.strictObject({
 export type Address = z.output<typeof addressSchema>;
 
 /**
- * Returns the problems of a validation with their paths. For a union, these are the problems of its last alternative,
- * or the union's own message if that alternative rejected the value as a whole.
+ * The problems of a validation with their paths. For a union, those of its last alternative, or its own message if that
+ * rejected the value as a whole.
  */
 export function fieldProblems(error: z.ZodError): FieldProblem[] {
   const flatten = (issues: readonly z.core.$ZodIssue[], base: readonly PropertyKey[]): FieldProblem[] =>
@@ -45,7 +45,7 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
           reason: 'is not a known field',
         }));
       }
-      // The reasons for an invalid record key are one level below.
+      // Of an invalid record key, one level below.
       const reason =
         issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join(', ') : issue.message;
       return [{ path: path.map(String).join('.'), reason: plainReason(reason) }];
@@ -53,10 +53,7 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
   return flatten(error.issues, []);
 }
 
-/**
- * Rewords the validator's message about a wrong type in plain English. ExactNumber is our type for exact numbers, which
- * users call numbers.
- */
+/** A wrong type in plain English. Users call our type ExactNumber a number. */
 function plainReason(issue: string): string {
   const reason = issue.replace('ExactNumber', 'number');
   const [, choices] = /^Invalid option: expected one of (.+)$/.exec(reason) ?? [];

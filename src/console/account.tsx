@@ -146,7 +146,6 @@ const Appearance = ({ chosen, token }: { chosen: Theme | null; token: string }) 
   </Card>
 );
 
-/** A boosted form would not replace the document's root, which has the setting. */
 const Keyboard = ({ on, token }: { on: boolean; token: string }) => (
   <Card
     title="Keyboard"
@@ -214,6 +213,6 @@ const Passkeys = ({
   </Card>
 );
 
-/** Returns a name such as `Firefox`, by which users recognize their own session. */
+/** A name such as `Firefox`, by which users recognize their own session. */
 export const browserName = (agent: string): string =>
   /(Edg|OPR|Firefox|Chrome|Safari)\//.exec(agent)?.[1]?.replace('Edg', 'Edge').replace('OPR', 'Opera') ?? 'Unknown';

@@ -6,10 +6,10 @@ import { actionAddress, type KnownInput } from '../remedy.ts';
 
 export type Seer = Pick<User, 'roles'>;
 
-/** The partners that an action affects. Null means the whole ledger. */
+/** Null means the whole ledger. */
 export type AffectedPartners = string | null | readonly string[];
 
-/** Returns whether a user's role covers an action for all the given partners. */
+/** Whether a user's role covers an action for all these partners. */
 export function mayDo(user: Seer, name: string, whose: AffectedPartners): boolean {
   const action = ACTIONS.get(name);
   if (action === undefined) throw new Error(`there is no action ${name}`);

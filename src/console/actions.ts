@@ -29,7 +29,7 @@ export function addActions({ screen, form: sent }: Routes): void {
   }
 }
 
-/** Shows the form again if the action is refused, with the problem above the entered values. */
+/** A refused action shows the form again, with the problem above the entered values. */
 async function answerTo(action: Action, visit: Visit, form: URLSearchParams): Promise<Answer> {
   const asked = { action, reader: visit.reader, form };
   const input = inputOfForm(action.input, form);
@@ -39,7 +39,7 @@ async function answerTo(action: Action, visit: Visit, form: URLSearchParams): Pr
     if (step !== 'confirm') return { screen: actionPreview(asked, await previewAction(visit.context, action, input)) };
     const report = await confirmed(action, visit, input, form.get('shown') ?? '');
     if (report !== undefined) return doneOf(action, visit, report, input);
-    // The effect changed after the user saw it, so the user must confirm the new effect.
+    // The effect changed after the user saw it.
     return { screen: actionPreview(asked, await previewAction(visit.context, action, input), true), status: 409 };
   } catch (thrown) {
     if (!(thrown instanceof Refusal)) throw thrown;
@@ -52,7 +52,7 @@ async function answerTo(action: Action, visit: Visit, form: URLSearchParams): Pr
   }
 }
 
-/** Runs the action. Returns undefined if the action's effect is no longer the effect that was shown. */
+/** Undefined if the effect is no longer the one that was shown. */
 async function confirmed(action: Action, visit: Visit, input: unknown, shown: string): Promise<Report | undefined> {
   try {
     return await runAction(visit.context, action, input, { ...laterOf(action, visit), shown });
@@ -62,7 +62,7 @@ async function confirmed(action: Action, visit: Visit, input: unknown, shown: st
   }
 }
 
-/** A month close leads to the close cockpit, and any other action to its report. */
+/** A month close leads to the close cockpit, any other action to its report. */
 export function doneOf(
   action: Action,
   { reader }: Visit,
@@ -75,7 +75,7 @@ export function doneOf(
   return { screen: actionDone(action, reader, report, links) };
 }
 
-/** Sends the e-mails of a close after the response, because sending takes longer than a browser waits. */
+/** Sends the e-mails of a close after the response, because that takes longer than a browser waits. */
 export function laterOf(action: Action, { request }: Visit): Pick<RunOptions, 'later'> {
   if (action.name !== monthClose.name) return {};
   return {

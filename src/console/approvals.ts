@@ -19,7 +19,7 @@ export function addApprovals(routes: Routes): void {
     (tx, visit) => readApproval(tx, { requestId: idOf(visit), scope: visit.scope, now: nowOf(visit) }),
     (view, { reader }) => approvalScreen(view, reader),
   );
-  // The viewer role is enough to send the form, because `approveRequest` and `endRequest` check who may decide.
+  // Enough, because `approveRequest` and `endRequest` check who may decide.
   action('/approvals/:id', { ...READ, proof: true }, async (visit, fields) => {
     const { context, scope } = visit;
     const requestId = idOf(visit);

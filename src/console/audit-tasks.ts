@@ -1,6 +1,6 @@
 /**
- * The tasks `verify` and `pack`, which auditors start from the console. Each task runs in its own process. Only one
- * task of each kind runs at a time. Refusals: request_invalid, month_unknown.
+ * The tasks `verify` and `pack`, which auditors start from the console. Each runs in its own process, and only one of
+ * each kind at a time. Refusals: request_invalid, month_unknown.
  */
 import { fork } from 'node:child_process';
 import { createReadStream, existsSync } from 'node:fs';
@@ -40,7 +40,7 @@ export function addAuditTasks(app: FastifyInstance, { action, file }: Routes, sh
     if (taskId !== undefined) start('export', taskId);
     return { to: `/console${PACKS_PATH}/${input.from}` };
   });
-  // Files with the bound `rows` may take longer than other responses, as long as the client keeps reading.
+  // With the bound `rows`, a file may take as long as the client keeps reading.
   file(
     `${PACKS_PATH}/files/:task/pack.zip`,
     { ...LEDGER, bound: 'rows' },
@@ -71,7 +71,7 @@ function exportAsked(fields: ReadonlyMap<string, string>): ExportInput {
   return { kind, from, to, format };
 }
 
-/** Records a new task. Returns undefined if a task of the same kind is already running. */
+/** Undefined if a task of the same kind is running. */
 function ask(
   { user, context: { environment, actor } }: Visit,
   transact: Transact,
@@ -89,7 +89,7 @@ function ask(
   });
 }
 
-/** Does not wait for the task. If the process ends without a result, the task shows a problem. */
+/** If the process ends without a result, the task shows a problem. */
 function startTask(
   { database, environment, log }: Shared,
   running: Set<() => void>,

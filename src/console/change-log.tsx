@@ -3,7 +3,7 @@ import type { FieldChange } from '../people/field-changes.ts';
 import { plural } from '../text.ts';
 import { Instant, inWords } from './kit.tsx';
 
-/** Changes of more fields than this, as in a first import, are collapsed. */
+/** More changed fields, as in a first import, are collapsed. */
 const UNFOLDED = 6;
 
 export const ChangeLog = ({ events, nothing }: { events: readonly ChangeEvent[]; nothing: string }) =>

@@ -1,19 +1,30 @@
 import type { DocumentKind } from '../documents/snapshot.ts';
 import { daysBetween } from '../month.ts';
 import type { OpenItem } from '../reports/open-items.sql.ts';
+import type { PartnerBalance } from '../reports/partner-balances.ts';
 import { plural } from '../text.ts';
-import { Chip, type Column, Money, Quiet } from './kit.tsx';
+import { Chip, type Column, Money, PartnerLink, Quiet } from './kit.tsx';
+
+/** A column of amounts, each in its row's currency. `quiet` shows a dash instead of zero. */
+export const amountColumn = <Name extends string>(
+  heading: string,
+  name: Name,
+  { quiet = false, ...look }: { quiet?: boolean; signed?: boolean; bare?: boolean } = {},
+): Column<Readonly<Record<Name, string>> & { readonly currency: string }> => ({
+  heading,
+  number: true,
+  cell(row) {
+    const Shown = quiet ? Quiet : Money;
+    return <Shown amount={row[name]} currency={row.currency} {...look} />;
+  },
+});
 
 export const PARTNER: Column<{ readonly partner_id: string; readonly name: string }> = {
   heading: 'Partner',
-  cell: ({ partner_id, name }) => (
-    <a class="row" href={`/console/partners/${partner_id}`}>
-      {name}
-    </a>
-  ),
+  cell: ({ partner_id, name }) => <PartnerLink id={partner_id}>{name}</PartnerLink>,
 };
 
-const BALANCE: Column<{
+export const BALANCE: Column<{
   readonly document: DocumentKind;
   readonly balance: string;
   readonly currency: string;
@@ -23,6 +34,21 @@ const BALANCE: Column<{
   cell: ({ document, balance, currency }) => (
     <Money amount={document === 'credit_note' && /[1-9]/.test(balance) ? `-${balance}` : balance} currency={currency} />
   ),
+};
+
+export const DISPUTED = amountColumn('Disputed', 'disputed', { quiet: true });
+
+/** What a partner owes and is owed in each currency, without the net. `unapplied` names the payments without invoice. */
+export const balanceColumns = (unapplied: string): readonly Column<PartnerBalance>[] => {
+  const amount = (heading: string, name: 'open' | 'overdue' | 'credit' | 'unapplied') =>
+    amountColumn(heading, name, { quiet: true, bare: true });
+  return [
+    { heading: 'Currency', cell: ({ currency }) => currency },
+    amount('Open invoices', 'open'),
+    amount('Overdue', 'overdue'),
+    amount('Open credit', 'credit'),
+    amount(unapplied, 'unapplied'),
+  ];
 };
 
 export const owedColumns = (asOf: string): readonly Column<OpenItem>[] => [
@@ -39,10 +65,6 @@ export const owedColumns = (asOf: string): readonly Column<OpenItem>[] => [
         due_on
       ),
   },
-  {
-    heading: 'Disputed',
-    number: true,
-    cell: ({ disputed, currency }) => <Quiet amount={disputed} currency={currency} />,
-  },
+  DISPUTED,
   BALANCE,
 ];

@@ -1,6 +1,6 @@
 /**
- * Session cookies, the origin of the console, and checks that a form was sent from the console. Refusals:
- * console_insecure, form_refused.
+ * Session cookies, the origin of the console, and checks that a form was sent from it. Refusals: console_insecure,
+ * form_refused.
  */
 import { isIP } from 'node:net';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -12,11 +12,11 @@ import { isFormToken } from '../people/secrets.ts';
 
 export interface Place {
   readonly origin: string;
-  /** False only for a sandbox that runs on the browser's own machine. */
+  /** False only for a sandbox on the browser's own machine. */
   readonly secure: boolean;
 }
 
-/** Returns the place of a request. Over plain http, the Host header must name the browser's own machine. */
+/** Over plain http, the Host header must name the browser's own machine. */
 export function placeOf(service: Pick<Service, 'settings' | 'environment'>, { headers }: FastifyRequest): Place {
   const { origin, protocol } = new URL(issuerOf(service));
   if (protocol === 'https:') return { origin, secure: true };
@@ -26,17 +26,17 @@ export function placeOf(service: Pick<Service, 'settings' | 'environment'>, { he
   throw refuse('console_insecure', { host: name === '' ? 'this address' : name });
 }
 
-/** Returns whether the place has a host name. A passkey belongs to a host name, not to an IP address. */
+/** A passkey belongs to a host name, not to an IP address. */
 export const isNamed = ({ origin }: Place): boolean => isIP(new URL(origin).hostname.replace(/^\[|\]$/g, '')) === 0;
 
 type CookieName = 'reckoner' | 'reckoner-sign-in' | 'reckoner-partner';
 
-/** The prefix `__Host-` keeps other hosts from setting the cookie. Browsers accept the prefix only over https. */
+/** `__Host-` keeps other hosts from setting the cookie. Browsers accept it only over https. */
 const nameOf = (name: CookieName, { secure }: Place): string => (secure ? `__Host-${name}` : name);
 
 export function readCookie(request: FastifyRequest, place: Place, name: CookieName): string | undefined {
   const found = cookiesOf(request, nameOf(name, place));
-  // Two cookies with the same name mean that another host set one of them.
+  // Of two cookies with the same name, another host set one.
   return found.length === 1 ? found[0] : undefined;
 }
 
@@ -47,7 +47,7 @@ function cookiesOf({ headers }: FastifyRequest, name: string): string[] {
   });
 }
 
-/** Sets a cookie that lasts until the browser is closed. With null, removes the cookie. */
+/** Sets a cookie until the browser is closed. Null removes it. */
 export function setCookie(reply: FastifyReply, place: Place, name: CookieName, value: string | null): void {
   const parts = [`${nameOf(name, place)}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax'];
   if (place.secure) parts.push('Secure');
@@ -74,21 +74,19 @@ export function themeOf(request: FastifyRequest): Theme | null {
   return THEMES.find((each) => each === theme) ?? null;
 }
 
-/** Stores the theme in the browser, not with the user, who may want different themes on a laptop and a projector. */
+/** Stores the theme in the browser, because a user may want different themes on a laptop and a projector. */
 export const setTheme = (reply: FastifyReply, place: Place, theme: Theme | null): void =>
   setChoice(reply, place, THEME_COOKIE, theme);
 
 const KEYS_COOKIE = 'reckoner-keys';
 
-/**
- * Returns whether single-key shortcuts are on. Speech input and tremor can trigger shortcuts by accident (WCAG 2.1.4).
- */
+/** Speech input and tremor can trigger single-key shortcuts by accident (WCAG 2.1.4). */
 export const hasKeys = (request: FastifyRequest): boolean => !cookiesOf(request, KEYS_COOKIE).includes('off');
 
 export const setKeys = (reply: FastifyReply, place: Place, on: boolean): void =>
   setChoice(reply, place, KEYS_COOKIE, on ? null : 'off');
 
-/** Stores a preference, which outlasts the session. With null, removes the preference. */
+/** Outlasts the session. Null removes it. */
 function setChoice(reply: FastifyReply, { secure }: Place, name: string, value: string | null): void {
   const life = `Max-Age=${value === null ? 0 : YEAR}`;
   const parts = [`${name}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax', life];
@@ -108,6 +106,6 @@ export function refuseForeignForm(secret: string, token: unknown): void {
   if (!isFormToken(secret, token)) throw refuse('form_refused', { reason: 'was not made for this session' });
 }
 
-/** Returns the page to open after signing in, which must be a page of the console. */
+/** The page to open after signing in, which must be one of the console. */
 export const pageToGoTo = (given: unknown): string =>
   typeof given === 'string' && /^\/console\/(?!sign-in|sign-out)[\w\-./?=&%~:+,@*]*$/.test(given) ? given : '/console';

@@ -14,7 +14,7 @@ export const Form = ({
 }: {
   action: string;
   token: string;
-  /** If false, the whole page is loaded again, for forms that change the signed-in user. */
+  /** False loads the whole page again, for forms that change the signed-in user. */
   boost?: boolean;
   files?: boolean;
   class?: string | undefined;
@@ -32,7 +32,7 @@ export const Form = ({
   </form>
 );
 
-/** Returns the values that a form sent, or undefined if the body is not a form. */
+/** Undefined if the body is not a form. */
 export function formOf(body: unknown, type: string | undefined): URLSearchParams | undefined {
   if (!/^application\/x-www-form-urlencoded\b/i.test(type ?? '')) return undefined;
   const form = new URLSearchParams(body instanceof Buffer ? body.toString('utf8') : '');
@@ -40,7 +40,7 @@ export function formOf(body: unknown, type: string | undefined): URLSearchParams
   return form;
 }
 
-/** Refuses the NUL character, which PostgreSQL text cannot contain. */
+/** PostgreSQL text cannot contain NUL. */
 export function refuseNul(fields: readonly (readonly [name: string, value: string])[]): void {
   const problems = fields
     .filter(([, value]) => value.includes('\0'))
@@ -48,14 +48,13 @@ export function refuseNul(fields: readonly (readonly [name: string, value: strin
   if (problems.length > 0) throw refuse('request_invalid', { problems });
 }
 
-/** Limits the total size of a form's files. The preview page carries the files as base64 until the user confirms. */
+/** Of all files of a form. The preview page carries them as base64 until the user confirms. */
 const LARGEST_FILES = 4 * 1024 * 1024;
 export const LARGEST_UPLOAD = 6 * 1024 * 1024;
 
 /**
- * Returns the values of a form with files, or undefined if the body is not such a form. A field without a file is left
- * out. Each copy of the files is made in a turn of its own, so that other requests do not wait for all of them. Refusal:
- * body_too_large.
+ * Undefined if the body is not a form with files. A field without a file is left out. Each copy of the files is made in a
+ * turn of its own, so that other requests do not wait for all of them. Refusal: body_too_large.
  */
 export async function uploadOf(body: unknown, type: string | undefined): Promise<URLSearchParams | undefined> {
   if (!/^multipart\/form-data\b/i.test(type ?? '') || !(body instanceof Buffer)) return undefined;
@@ -88,11 +87,11 @@ const nameOf = (file: File): string =>
     .replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
     .slice(-200) || 'file';
 
-/** Returns the fields of a form, or undefined if a field occurs twice. */
+/** Undefined if a field occurs twice. */
 export const fieldsOfForm = (form: URLSearchParams | undefined): ReadonlyMap<string, string> | undefined =>
   form !== undefined && new Set(form.keys()).size === form.size ? new Map(form) : undefined;
 
-/** Returns an id from a form, or 0 if the value is not a number. No id is 0. */
+/** An id from a form; 0, which no id is, if the value is not a number. */
 export function idSent(fields: ReadonlyMap<string, string>, name: string): number {
   const sent = fields.get(name) ?? '';
   return /^\d{1,15}$/.test(sent) ? Number(sent) : 0;

@@ -1,4 +1,4 @@
-/** The headers of all signed-in and sign-in pages: content only from this server, and no frames. */
+/** For all signed-in and sign-in pages: content only from this server, and no frames. */
 export const PAGE_HEADERS = {
   'Content-Security-Policy': [
     "default-src 'none'",
@@ -8,8 +8,7 @@ export const PAGE_HEADERS = {
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ].join('; '),
-  // Only the origin is sent as Referer, because the path can contain a secret. `no-referrer` would also hide a form's
-  // origin, which the server checks.
+  // The path can contain a secret. `no-referrer` would also hide a form's origin, which the server checks.
   'Referrer-Policy': 'strict-origin',
   'Cross-Origin-Opener-Policy': 'same-origin',
   'Permissions-Policy': 'camera=(), microphone=(), geolocation=(), payment=()',

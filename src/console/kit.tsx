@@ -8,7 +8,7 @@ interface MoneyProps {
   readonly amount: string;
   readonly currency: string;
   readonly signed?: boolean;
-  /** Omits the currency, for columns whose heading names it. */
+  /** For columns whose heading names the currency. */
   readonly bare?: boolean;
 }
 
@@ -28,10 +28,10 @@ export function Money({ amount, currency, signed = false, bare = false }: MoneyP
   );
 }
 
-/** Shows a dash instead of zero, so that other amounts stand out. */
+/** A dash instead of zero, so that other amounts stand out. */
 export const Quiet = (money: MoneyProps) => (/[1-9]/.test(money.amount) ? <Money {...money} /> : <None />);
 
-/** Shows a dash in an empty cell. Cards on narrow screens omit the cell. */
+/** Cards on narrow screens omit the cell. */
 export const None = () => <span class="none">–</span>;
 
 export const Chip = ({ tone = 'plain', children }: { tone?: Tone; children: ComponentChildren }) => (
@@ -49,15 +49,15 @@ export const Marks = ({ marks }: { marks: readonly Mark[] }) =>
 export interface Column<Row> {
   readonly heading: string;
   readonly number?: boolean;
-  /** The link that sorts the list by this column, or reverses the order if the list is already sorted by it. */
+  /** Sorts the list by this column, or reverses its order. */
   readonly sort?: { readonly href: string; readonly now: 'ascending' | 'descending' | undefined };
   readonly cell: (row: Row) => ComponentChildren;
 }
 
-/** Tables with more columns than this label each cell on a narrow screen. */
+/** Tables with more columns label each cell on a narrow screen. */
 const MOST_UNLABELLED = 4;
 
-/** Each row starts with a link, so that the keys j, k and Enter work on the table. */
+/** Each row starts with a link, for the keys j, k and Enter. */
 export function DataTable<Row>({
   columns,
   rows,
@@ -122,7 +122,7 @@ export function Card({
   title: string;
   note?: ComponentChildren;
   actions?: ComponentChildren;
-  /** Removes the inner margin, for a card that contains a table. */
+  /** Without inner margin, for a table. */
   flush?: boolean;
   children: ComponentChildren;
 }) {
@@ -180,7 +180,7 @@ export const Tabs = ({ label, tabs }: { label: string; tabs: readonly Tab[] }) =
 
 export type Question = Readonly<Record<string, string | number | null | undefined>>;
 
-/** Adds the parameters that have a value to a path. */
+/** The path with the parameters that have a value. */
 export function addressOf(path: string, question: Question): string {
   const given = Object.entries(question).filter(([, value]) => value !== undefined && value !== null && value !== '');
   const text = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
@@ -213,7 +213,7 @@ export const Pager = ({
     </div>
   );
 
-/** A bar that shows the parts of a total, such as deliveries by state. */
+/** The parts of a total, such as deliveries by state. */
 export function Meter({
   parts,
   label,
@@ -260,13 +260,26 @@ export const Instant = ({ at }: { at: string }) => (
   <time dateTime={at}>{`${at.slice(0, 16).replace('T', ' ')} UTC`}</time>
 );
 
-/** Keeps document numbers from breaking across lines. */
+/** `first`: in the first cell of a row, for the keys j, k and Enter. */
+export const InvoiceLink = ({ number, first = false }: { number: string; first?: boolean }) => (
+  <a class={first ? 'row number' : 'number'} href={`/console/invoices/${number}`}>
+    {number}
+  </a>
+);
+
+export const PartnerLink = ({ id, children }: { id: string; children: ComponentChildren }) => (
+  <a class="row" href={`/console/partners/${id}`}>
+    {children}
+  </a>
+);
+
+/** Document numbers do not break across lines. */
 export const inOneLine = (text: string): ComponentChildren[] =>
   text
     .split(/\b([A-Z]{1,10}-\d{4}-\d{4,})\b/)
     .map((part, at) => (at % 2 === 1 ? <span class="number">{part}</span> : part));
 
-/** A value as words: the items of a list are separated by semicolons, the fields of an object by commas. */
+/** The items of a list are separated by semicolons, the fields of an object by commas. */
 export function inWords(value: unknown): string {
   if (Array.isArray(value)) return value.map(inWords).join('; ');
   if (typeof value !== 'object' || value === null) return String(value ?? '');

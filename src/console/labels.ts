@@ -2,10 +2,7 @@ import type { z } from 'zod';
 import { fieldsOf } from '../actions/fields.ts';
 import { asOption, type NameOf } from '../field-names.ts';
 
-/**
- * Names an input field in a sentence: `“Reason”`, or `“As: duplicate”` with its value. Omits placeholder values such as
- * ACCOUNT.
- */
+/** An input field in a sentence: `“Reason”`, or `“As: duplicate”` with its value, unless that is a placeholder. */
 export const labelsOf =
   ({ input }: { readonly input: z.ZodObject }): NameOf =>
   (name, value) => {

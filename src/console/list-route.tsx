@@ -10,9 +10,9 @@ interface Page {
   readonly place: Place;
   readonly title: string;
   readonly lead?: string;
-  /** The content shown beside the title. */
+  /** Beside the title. */
   readonly Actions?: FunctionComponent<{ user: Seer }>;
-  /** The content shown between the title and the filters. */
+  /** Between the title and the filters. */
   readonly Above?: FunctionComponent<{ user: Seer }>;
 }
 

@@ -1,4 +1,4 @@
-/** The page and spreadsheet files of a list of `lists/`, for the console and the partner's place. */
+/** The page and files of a list of `lists/`, for the console and the partner's place. */
 import type { ComponentChildren } from 'preact';
 import { type Field, fieldsOf, inputOfForm, readFields } from '../actions/fields.ts';
 import { ACTIONS } from '../actions/loaded.ts';
@@ -34,7 +34,7 @@ export interface ListView<Row = unknown> {
   readonly today: string;
   readonly rows: readonly Row[];
   readonly totals: readonly Total[];
-  /** The key of this page's last row, or null on the last page. */
+  /** Of this page's last row, or null on the last page. */
   readonly next: string | null;
 }
 
@@ -61,7 +61,7 @@ const namesInViews = ({ views = [] }: List): string[] => [
   ...new Set(views.flatMap(([, filter]) => Object.keys(filter))),
 ];
 
-/** If no filter is given, a list shows its first view. */
+/** Without a filter, a list shows its first view. */
 function beginning(list: List, question: Question): Question {
   const [[, first] = ['', {}]] = list.views ?? [];
   return question['view'] || namesInViews(list).some((name) => question[name]) ? question : { ...question, ...first };
@@ -85,7 +85,7 @@ export async function readList<Row>(
   };
 }
 
-/** Returns all rows that match the filter. The columns are the same as in the command's file. */
+/** All rows that match. The columns are those of the command's file. */
 export async function readListSheet(tx: Transaction, list: List, question: Question, seen: ListContext) {
   const asked = { ...askedOf(list, question, seen), sort: list.sorts[1], after: null, limit: null };
   return sheetOf(list, await list.read(tx, asked), seen.today);
@@ -96,7 +96,7 @@ interface ListProps {
   readonly path: string;
   readonly face: readonly string[];
   readonly hrefOf: (...link: Link) => string;
-  /** The user whose permissions decide which remedies are links. */
+  /** Whose permissions decide which remedies are links. */
   readonly user?: Seer;
 }
 
@@ -142,7 +142,7 @@ export const ListPager = ({ view: { question, next }, path }: Pick<ListProps, 'v
   />
 );
 
-/** The form of a list's filters. A filter that is shown as tabs has no input. */
+/** Without the filters that are tabs. */
 function Filters({
   view: { list, question },
   path,
@@ -237,7 +237,7 @@ const Totals = ({ totals }: { totals: readonly Total[] }) =>
     </span>
   ));
 
-/** Passes the ticked rows to an action, whose preview shows the effect on all of them. */
+/** Ticked rows go to an action, whose preview shows the effect on all of them. */
 function Ticked({ list: { ticks }, user, children }: { list: List; user: Seer; children: ComponentChildren }) {
   const actions = ticks?.actions.filter((name) => mayDo(user, name, ticks.ofLedger ? null : [])) ?? [];
   if (actions.length === 0) return children;
@@ -352,7 +352,7 @@ function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
   );
 }
 
-/** Keeps a document number on one line, whereas names may wrap. */
+/** A document number stays on one line, whereas names may wrap. */
 export const rowClass = (text: string): string => (text.includes(' ') ? 'row' : 'row number');
 
 const isAmounts = (value: Value): value is readonly Amount[] => Array.isArray(value) && value[0] instanceof Amount;

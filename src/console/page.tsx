@@ -156,7 +156,7 @@ export interface PartnerReader extends Pick<PageUser, 'issuer' | 'sandbox' | 'th
   readonly contact: string;
 }
 
-/** A page of the partner's place, which has no rail, search or scripts. */
+/** A page of the partner's place, without rail, search or scripts. */
 export const partnerPage = (reader: PartnerReader, screen: Omit<Screen, 'place'>): string =>
   `<!doctype html>${render(
     <html lang="en" data-theme={reader.theme ?? undefined}>

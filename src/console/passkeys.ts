@@ -1,5 +1,5 @@
 /**
- * Registration of passkeys, and sign-in with them. A passkey counts as two factors, because the device checks a PIN,
+ * Registration of passkeys, and sign-in with them. A passkey counts as two factors: the device checks a PIN,
  * fingerprint or face. Refusals: passkey_refused, form_refused, rate_limited.
  */
 import {
@@ -39,7 +39,7 @@ const credential = z.looseObject({
 });
 type Credential = z.output<typeof credential>;
 
-/** The user handle that an authenticator keeps beside its passkey. */
+/** Kept by an authenticator beside its passkey. */
 const handleOf = ({ user_id }: User): Uint8Array<ArrayBuffer> => new TextEncoder().encode(`user-${user_id}`);
 const registration = z.strictObject({ name: line(60).min(1), credential });
 const assertion = z.strictObject({ to: z.string().max(2000).optional(), credential });
@@ -100,7 +100,7 @@ export function addPasskeySignIn(app: FastifyInstance, shared: Shared): void {
     refuseOtherOrigin(request, place);
     const parsed = assertion.safeParse(jsonOf(request));
     const secret = readCookie(request, place, 'reckoner-sign-in');
-    // Uses up the challenge first: it is valid once, even if the sign-in fails.
+    // First, because the challenge is valid once, even if the sign-in fails.
     const asked = await database.transaction((tx) => takeChallenge(tx, { environment }, { secret, kind: 'passkey' }));
     try {
       if (!parsed.success || asked === undefined) throw refuse('passkey_refused', { reason: 'it arrived too late' });
@@ -126,7 +126,7 @@ async function signInWith(
   if (known === undefined)
     throw refuse('passkey_refused', { reason: 'it is not registered here. Sign in with a link' });
   const { public_key: publicKey, counter, passkey_id: passkeyId, user } = known;
-  // Level 3, 7.2: without a name given before, the handle must be present and of the passkey's user.
+  // Level 3, 7.2: without a name, the handle must be present and of the passkey's user.
   if (answer.response.userHandle !== Buffer.from(handleOf(user)).toString('base64url')) throw unverified();
   const verified = await verifying(shared.log, answer, () =>
     verifyAuthenticationResponse({
@@ -143,7 +143,7 @@ async function signInWith(
 
 const unverified = (cause?: unknown) => refuse('passkey_refused', { reason: 'it could not be verified' }, cause);
 
-/** Refuses an answer that was given inside a frame of another site, which the library accepts, and then verifies it. */
+/** Refuses an answer from inside a frame of another site, which the library accepts. */
 async function verifying<Result>(
   log: FastifyBaseLogger,
   { response: { clientDataJSON: said } }: Credential,

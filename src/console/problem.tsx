@@ -39,7 +39,7 @@ export const problemPage = (reader: PageUser, refusal: Refusal): string =>
     ),
   });
 
-/** The facts about the installation that users see before they sign in. */
+/** What users see of the installation before they sign in. */
 export const outerOf = (shared: Shared, request: FastifyRequest) => ({
   issuer: settingsNow(shared).issuer.legal_name || 'Reckoner',
   sandbox: shared.environment.name === 'sandbox',

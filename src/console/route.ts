@@ -1,6 +1,6 @@
 /**
- * Declares console routes, each with its role and scope. Every route behind the sign-in is added here, so session, role
- * and scope are checked before a page is read. Refusals: session_missing, role_needed, form_refused, rate_limited.
+ * Declares console routes. Every route behind the sign-in is added here, so session, role and scope are checked before
+ * a page is read. Refusals: session_missing, role_needed, form_refused, rate_limited.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -31,16 +31,13 @@ import { type PageUser, page, type Screen } from './page.tsx';
 
 export interface Access {
   readonly role: Role;
-  /**
-   * `ledger`: the user's role must cover all partners. `partners`: the page shows only the partners in `Visit.scope`.
-   */
+  /** `ledger`: the role must cover all partners. `partners`: the page shows those in `Visit.scope`. */
   readonly scope: 'ledger' | 'partners';
   readonly bound?: BoundName;
-  /** Allows parameters that occur several times, such as ticked rows. `asked` has all values. */
+  /** For parameters that occur several times, such as ticked rows: `asked` has all values. */
   readonly repeats?: boolean;
   /**
-   * Requires a sign-in of the last few minutes. The value is the page to return to; true means the page at this path,
-   * with the fields of the form.
+   * Requires a recent sign-in, and returns to this page; true means the page at this path, with the fields of the form.
    */
   readonly proof?: string | true | undefined;
 }
@@ -48,7 +45,7 @@ export interface Access {
 export interface Visit {
   readonly user: User;
   readonly session: Session;
-  /** The partners that the user may see or change on this route. */
+  /** What the user may see or change on this route. */
   readonly scope: Scope;
   readonly context: ActionContext;
   readonly reader: PageUser;
@@ -68,11 +65,11 @@ export interface ConsoleFile {
   readonly download?: boolean;
 }
 
-/** The response to a submitted form: a redirect to `to`, or a page such as a preview or a form with problems. */
+/** To a submitted form: a redirect, or a page such as a preview or a form with problems. */
 export type Answer = { readonly to: string } | { readonly screen: Screen; readonly status?: number };
 
 export interface Routes {
-  /** A page. `read` runs in one database snapshot, and `view` renders its result or redirects. */
+  /** `read` runs in one database snapshot, and `view` renders its result or redirects. */
   readonly screen: <View>(
     path: string,
     access: Access,
@@ -82,7 +79,7 @@ export interface Routes {
   ) => void;
   readonly sheets: (path: string, access: Access, read: (tx: Transaction, visit: Visit) => Promise<Sheet>) => void;
   readonly redirect: (path: string, access: Access, to: (visit: Visit) => string) => void;
-  /** A file. If `read` returns undefined, the response is "page not found". */
+  /** Undefined is answered with "page not found". */
   readonly file: (
     path: string,
     access: Access,
@@ -94,10 +91,7 @@ export interface Routes {
     access: Access,
     work: (visit: Visit, fields: ReadonlyMap<string, string>, transact: Transact) => Promise<Answer>,
   ) => void;
-  /**
-   * A form with repeatable fields, for actions that manage their own transactions. `files` allows files, each as one
-   * value (form.tsx).
-   */
+  /** For actions that manage their own transactions, with repeatable fields. `files` allows files (form.tsx). */
   readonly form: (
     path: string,
     access: Access & { readonly files?: boolean },
@@ -110,12 +104,12 @@ export interface Routes {
   ) => void;
 }
 
-/** Runs a transaction whose audit events name the user. */
+/** Its audit events name the user. */
 export type Transact = <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The user for whom problem pages are shown. The user is null until the user is known. */
+    /** For whom problem pages are shown, once known. */
     reader: PageUser | null;
   }
 }
@@ -224,7 +218,7 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
   };
 }
 
-/** The longest query of an address to return to. Longer fields must be entered again. */
+/** Of an address to return to. Longer fields must be entered again. */
 const LONGEST_QUERY = 1500;
 
 function refuseWithoutProof({ proof }: Access, { session, context, request }: Visit): void {
@@ -252,7 +246,7 @@ export function jsonOf({ body, headers }: FastifyRequest): unknown {
 export const knowReader = (shared: Shared, request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
   visitOf(shared, { role: 'viewer', scope: 'partners' }, request, reply).catch(() => undefined);
 
-/** Admits a request. This function alone checks the session, the origin of changes, role and scope. */
+/** Only this function checks the session, the origin of changes, role and scope. */
 async function visitOf(shared: Shared, access: Access, request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
   const { environment, database } = shared;
   const place = placeOf(shared, request);
@@ -273,8 +267,7 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
     await database.transaction((tx) => touchSession(tx, { sessionId: session.session_id, now: at.now }));
   }
   const actor = { ...thisProcess('console', user.login), user };
-  // The settings file, which contains the approval rules, was edited after the server started. Records the change, as
-  // every command does.
+  // The file with the approval rules was edited after the server started. Recorded as by every command.
   if (changes && settings !== shared.settings) {
     await recordSettingsChanges(database, { environment, actor, settings });
   }
@@ -290,7 +283,7 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
 const roleNeeded = ({ login }: User, { role, scope }: Access): Refusal =>
   refuse('role_needed', { login, role, all_partners: scope === 'ledger' });
 
-/** Returns false for polling requests, which must not keep a session alive. */
+/** Polling must not keep a session alive. */
 const isOfTheReader = ({ method, headers }: FastifyRequest): boolean =>
   method !== 'GET' || headers['hx-request'] === undefined || headers['hx-boosted'] !== undefined;
 
@@ -299,7 +292,7 @@ const isStale = ({ last_seen_at }: Session, now: string): boolean =>
 
 const presents = new WeakMap<Shared, () => Settings>();
 
-/** Returns the current settings. The file may have changed since the server started. */
+/** The file may have changed since the server started. */
 export function settingsNow(shared: Shared): Settings {
   const present = presents.get(shared) ?? presentSettings(shared.environment, shared.settings, readCheckedSettings);
   presents.set(shared, present);
@@ -320,7 +313,7 @@ function readerOf(
   };
 }
 
-/** Returns the URL's parameters. Refuses repeated parameters and text that PostgreSQL cannot store. */
+/** Refuses repeated parameters and text that PostgreSQL cannot store. */
 export function addressParts(request: FastifyRequest, repeats = false): Pick<Visit, 'params' | 'query' | 'asked'> {
   const params = request.params as Record<string, string>;
   if (Object.values(params).some((each) => each.includes('\0'))) throw refuse('page_unknown', { path: request.url });
@@ -350,7 +343,7 @@ const IN_OUR_FRAME = {
   'X-Frame-Options': 'SAMEORIGIN',
 };
 
-/** Sends a file for viewing or download. `isFramed` allows pages of this server to show the file in a frame. */
+/** Sends a file for viewing or download. `isFramed` allows pages of this server to frame it. */
 export function sendFile(
   reply: FastifyReply,
   { type, name, content, download = false }: ConsoleFile,

@@ -55,7 +55,7 @@ import { readSettingsView, settingsScreen } from './screens/settings.tsx';
 import { readTrialBalance, sheetOfTrialBalance, trialBalanceScreen } from './screens/trial-balance.tsx';
 
 const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
-/** Allows one preview at a time, because a preview takes the ledger's lock in the same way as a close. */
+/** One at a time, because a preview takes the ledger's lock as a close does. */
 const CLOSING: Access = { role: 'finance', scope: 'ledger', bound: 'uploads' };
 const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
 
@@ -158,7 +158,7 @@ function addPayments(routes: Routes): void {
       readReceipt(tx, exception, { settings, scope, q }),
     receiptScreen,
   );
-  // After a further search, the form keeps the ticked items and the entered values.
+  // With the ticked items and the entered values, after a further search.
   form('/payments/:exception', { role: 'finance', scope: 'partners' }, async (visit, sent) => {
     const { context, user, params } = visit;
     const [scope = []] = [scopeOf(user, 'viewer')];

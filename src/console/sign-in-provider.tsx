@@ -1,6 +1,6 @@
 /**
- * Sign-in with OpenID Connect: authorization code flow with state, nonce and PKCE. Each request is bound to its
- * browser, so that an unsolicited response cannot sign a user in. Refusals: sign_in_refused, page_unknown.
+ * Sign-in with OpenID Connect: authorization code flow with state, nonce and PKCE, bound to the browser, so that an
+ * unsolicited response cannot sign a user in. Refusals: sign_in_refused, page_unknown.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DateTime } from 'luxon';
@@ -73,7 +73,7 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
     return finish(shared, request, reply, { identity: identityOf(settings, claims), provedAt, to: asked['to'] });
   });
 
-  // The page that users see after they sign out. A redirect to the provider would sign the user in again at once.
+  // After signing out. A redirect to the provider would sign the user in again at once.
   app.get('/sign-in/provider/left', openRoute(shared), async (request, reply) => {
     const place = placeOf(shared, request);
     const { configuration } = await configured(request);
@@ -100,14 +100,14 @@ const Left = ({ end }: { end: string }) => (
   </>
 );
 
-/** Returns a reason that the user can act on. The log has the original error. */
+/** On which the user can act. The log has the original error. */
 function reasonFor(error: unknown): string {
   if (error instanceof oidc.AuthorizationResponseError && error.error === 'access_denied')
     return 'the sign-in was canceled at the identity provider, or the provider refused you access';
   return isUnavailable(error) ? UNAVAILABLE : 'the identity provider did not confirm the sign-in';
 }
 
-/** Returns whether the provider failed. `fetch` reports a missing response as a TypeError. */
+/** `fetch` reports a missing response as a TypeError. */
 function isUnavailable(error: unknown): boolean {
   const { cause, code } = error as { cause?: unknown; code?: unknown };
   return error instanceof TypeError || code === 'OAUTH_TIMEOUT' || (cause instanceof Response && cause.status >= 500);
@@ -149,7 +149,7 @@ async function claimsOf(
     idTokenExpected: true,
   });
   const claims = tokens.claims() as unknown as Claims;
-  // OpenID Connect Core 2 and 3.1.3.7: `sub` is ASCII, and `azp`, if present, must be this client.
+  // OpenID Connect Core 2 and 3.1.3.7.
   if (!/^[!-~]{1,255}$/.test(claims.sub)) throw new Error('sub is not 1 to 255 ASCII characters without spaces');
   if (claims['azp'] !== undefined && claims['azp'] !== settings.client_id) throw new Error('azp is another client');
   const lacks = ['email', 'email_verified', settings.roles_claim].some(
@@ -166,7 +166,7 @@ async function claimsOf(
 
 const NAME = line().trim().min(1);
 
-/** Drops addresses and names that a user could not enter. */
+/** Without addresses and names that a user could not enter. */
 function identityOf(settings: OidcSettings, claims: Claims): Identity {
   return {
     ...{ issuer: claims.iss, subject: claims.sub },
@@ -176,7 +176,7 @@ function identityOf(settings: OidcSettings, claims: Claims): Identity {
   };
 }
 
-/** The setting applies only if the claim is absent. Some providers send the claim as text. */
+/** The setting counts only without the claim, which some providers send as text. */
 const isVerified = ({ email_verified: absent }: OidcSettings, claim: unknown): boolean =>
   claim === undefined ? absent === 'assumed' : claim === true || claim === 'true';
 
@@ -185,10 +185,7 @@ function rolesOf({ roles }: OidcSettings, claim: unknown): Role[] {
   return [...new Set(groups.flatMap((group) => (Object.hasOwn(roles, group) ? (roles[group] ?? []) : [])))];
 }
 
-/**
- * Sends the client secret in the form if the provider lists that method, and otherwise in the header, which is OpenID's
- * default.
- */
+/** In the form if the provider lists that method, and otherwise in the header, OpenID's default. */
 function proofBy(secret: string): oidc.ClientAuth {
   const [byForm, byHeader] = [oidc.ClientSecretPost(secret), oidc.ClientSecretBasic(secret)];
   return (server, client, body, headers) => {
@@ -197,10 +194,7 @@ function proofBy(secret: string): oidc.ClientAuth {
   };
 }
 
-/**
- * Limits the responses, because the library reads each response as a whole. Genuine responses are shorter than this
- * limit.
- */
+/** The library reads each response as a whole. Genuine ones are shorter. */
 const MOST_BYTES = 1_000_000;
 
 const fetchLimited: oidc.CustomFetch = async (url, options) => {
@@ -232,7 +226,7 @@ function remembered(environment: Environment): (settings: OidcSettings) => Promi
       {
         timeout: TIMEOUT_SECONDS,
         [oidc.customFetch]: fetchLimited,
-        // Checks the ID token's signature in addition to TLS. In tests, the provider uses plain http.
+        // In addition to TLS. In tests, the provider uses plain http.
         execute: [
           oidc.enableNonRepudiationChecks,
           ...(environment.name === 'sandbox' ? [oidc.allowInsecureRequests] : []),

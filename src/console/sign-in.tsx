@@ -1,6 +1,6 @@
 /**
- * The sign-in page and one-time sign-in links. A link opens the page, and a person must press the button, because
- * programs that scan e-mails open links and would use up a sign-in link. Refusals: sign_in_link_invalid, form_refused, rate_limited.
+ * The sign-in page and one-time sign-in links. A person must press a button on the page that a link opens, because
+ * programs that scan e-mails would use it up. Refusals: sign_in_link_invalid, form_refused, rate_limited.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ComponentChildren } from 'preact';
@@ -56,18 +56,15 @@ export function addSignIn(app: FastifyInstance, shared: Shared): void {
   });
 }
 
-/** Returns the code of a sign-in link. A user without JavaScript may paste the whole link. */
+/** A user without JavaScript may paste the whole link. */
 export function linkSent({ body, headers }: FastifyRequest): { secret: string; to: string | undefined } {
   const fields = fieldsOfForm(formOf(body, headers['content-type']));
   return { secret: (fields?.get('code') ?? '').replace(/^.*#/s, '').trim(), to: fields?.get('to') };
 }
 
-/**
- * The form for the code of a sign-in link. The code is the fragment of the link, which no server and no log receives. The
- * script link.js fills it in, and a person presses the button.
- */
+/** The code of a sign-in link is its fragment, which no server and no log receives. The script link.js fills it in. */
 export const CodeForm = ({ to }: { to?: string }) => (
-  // Without its own address, the browser would take the fragment along to the next page.
+  // Otherwise the browser would take the fragment along to the next page.
   <form method="post" action="sign-in" class="stack" data-link>
     {to !== undefined && <input type="hidden" name="to" value={to} />}
     <label class="field">
@@ -131,13 +128,13 @@ export async function refuseLink(shared: Shared, request: FastifyRequest): Promi
   throw refuse('sign_in_link_invalid', {});
 }
 
-/** Counts a failed sign-in. Refuses a network with too many failures, but never a valid sign-in. */
+/** Refuses a network with too many failures, but never a valid sign-in. */
 export async function countRefused({ limits, security }: Shared, { ip }: FastifyRequest): Promise<void> {
   security.record('sign_in_refused', ip);
   await limits.failedSignIn(ip);
 }
 
-/** Starts a session and returns the secret for its cookie. */
+/** Returns the secret for the session's cookie. */
 export const begin = (tx: Transaction, shared: Shared, request: FastifyRequest, given: SignInGiven): Promise<string> =>
   beginSession(
     tx,

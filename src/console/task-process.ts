@@ -1,6 +1,4 @@
-/**
- * The process of one auditor task (src/audit/tasks.ts). The arguments of the process are the task's kind and number.
- */
+/** The process of one auditor task (src/audit/tasks.ts), with its kind and number as arguments. */
 
 import type { TaskKind } from '../audit/tasks.sql.ts';
 import { runTask } from '../audit/tasks.ts';

@@ -1,6 +1,6 @@
 /**
- * Replaces or revokes the link of an invoice's payment page. The old link, from a forwarded e-mail or the stored PDF,
- * then opens no page. Refusals: document_unknown, link_missing, link_revoked.
+ * Replaces or revokes the link of an invoice's payment page. The old link then opens no page. Refusals:
+ * document_unknown, link_missing, link_revoked.
  */
 import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -22,7 +22,7 @@ interface Acting {
   readonly actor: Actor;
 }
 
-/** Returns the document with its new link. The audit event contains no token, because events are exported. */
+/** The audit event contains no token, because events are exported. */
 export async function changeLink(
   tx: Transaction,
   { environment, actor }: Acting,

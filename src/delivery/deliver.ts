@@ -1,5 +1,5 @@
 /**
- * Delivers all issued documents that are not yet delivered. Workers claim due documents in PostgreSQL, so any number of
+ * Delivers all issued documents that are not delivered yet. Workers claim due ones in PostgreSQL, so any number of
  * machines may deliver at once.
  */
 import type { Environment } from '../config/environment.ts';
@@ -11,8 +11,8 @@ import { linkProvider } from './payment-link.ts';
 import { type WorkerPoolOptions, withWorkerPool } from './worker-pool.ts';
 
 /**
- * How often a long-running worker rechecks documents that are held or wait for their link. For example, a corrected
- * address releases a held document.
+ * How often a long-running worker rechecks documents that are held, such as by an address that was corrected, or wait
+ * for their link.
  */
 const LOOK_AGAIN_MILLISECONDS = 60_000;
 
@@ -20,7 +20,7 @@ export interface DeliveryOptions extends WorkerPoolOptions {
   readonly onStart?: ((documents: number) => void) | undefined;
 }
 
-/** The work on links that this process can do with the keys and settings that it has. */
+/** What this process can do for links with its keys and settings. */
 function linkWork({ settings, environment }: { settings: Settings; environment: Environment }): LinkWork {
   const { wanted, processors } = linkProvider(settings, environment);
   if (processors.size === 0) return 'nothing';
@@ -34,7 +34,7 @@ export async function deliverPending(options: DeliveryOptions): Promise<void> {
   await withWorkerPool(options, documents, (pool) => pool.runOnce());
 }
 
-/** Delivers only these documents now, because other due documents may be waiting for a review. */
+/** Delivers only these documents, because other due ones may be waiting for a review. */
 export async function deliverThese(options: DeliveryOptions, numbers: readonly string[]): Promise<void> {
   const documents = await options.database.reading((tx) => readIdsOf(tx, numbers));
   if (documents.length === 0) return;
@@ -43,11 +43,11 @@ export async function deliverThese(options: DeliveryOptions, numbers: readonly s
 }
 
 interface StandingOptions extends DeliveryOptions {
-  /** Sends e-mails without a document. The worker calls this at the start and every minute. */
+  /** Sends e-mails without a document, at the start and every minute. */
   readonly sendOthers?: () => Promise<void>;
 }
 
-/** Delivers documents as they are issued, until the signal to stop. */
+/** Delivers documents as they are issued. */
 export async function deliverForever(options: StandingOptions, stop: AbortSignal): Promise<void> {
   await withWorkerPool(options, Number.POSITIVE_INFINITY, async (pool) => {
     await options.database.transaction((tx) => wakeDocuments(tx, linkWork(options)));

@@ -1,4 +1,4 @@
-/** The e-mail of a document: its recipients, its text, and its attachments (PDF and rows). */
+/** The e-mail of a document: its recipients, text and attachments. */
 import type { DocumentRow } from '../documents/documents.sql.ts';
 import { renderDocumentEmail } from '../mail/document-text.ts';
 import type { EmailContent } from '../mail/email.ts';
@@ -7,10 +7,7 @@ import type { DocumentEmail } from './documents.sql.ts';
 import type { PreparedDocument } from './prepare.ts';
 import { rowsCsv } from './rows.ts';
 
-/**
- * If there are more rows than this, they are not attached, because the e-mail would be larger than many servers accept
- * (about 7 MB).
- */
+/** More rows are not attached, because the e-mail would be larger than many servers accept (about 7 MB). */
 export const MOST_ATTACHED_ROWS = 20_000;
 
 /** The partner's current contacts, or the one address that a user named. */

@@ -1,6 +1,6 @@
 /**
  * Delivers one document: makes whatever is missing of its payment link, PDF and e-mail. Each step is recorded in its
- * own transaction. No transaction stays open during an external call. A delivery can be repeated from any point.
+ * own transaction, and no transaction stays open during an external call. A delivery can be repeated from any point.
  */
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -43,26 +43,22 @@ export interface DeliveryContext {
   readonly transport: Transport;
   readonly templates: EmailTemplates;
   readonly links: LinkProvider;
-  /** The holder of the claims on documents. */
   readonly holder: number;
 }
 
 export interface Delivery extends Omit<SendResult, 'status'> {
   readonly number: string;
-  /**
-   * `no_email`: the document was carried over from the previous system, which sent it, so only its payment link is
-   * made.
-   */
+  /** `no_email`: the previous system sent the document, so only its payment link is made. */
   readonly status: SendResult['status'] | 'no_email';
-  /** The document already had this status, and this attempt sent nothing. */
+  /** This attempt sent nothing. */
   readonly before?: true;
-  /** The problem with the document's link at the processor; absent if there is no problem. */
+  /** The problem with the link at the processor, if any. */
   readonly link?: string;
 }
 
 /**
- * Sends the e-mail first, then syncs the link at the processor, so that a slow processor does not delay the e-mail. The
- * payment page shows its button as soon as the link exists.
+ * Sends the e-mail before it syncs the link, so that a slow processor does not delay it. The payment page shows its
+ * button as soon as the link exists.
  */
 export async function deliverDocument(context: DeliveryContext, documentId: number): Promise<Delivery> {
   const found = await context.steps.find(documentId);
@@ -94,7 +90,7 @@ async function deliverEmail(
   if (email.status === 'sending') {
     const ended = await takeOver(senderOf(context), email, { repeats: status !== 'void' });
     if (ended.status !== 'deferred') return { number, ...ended };
-    // After the first attempt with an unclear outcome, the same message is sent again at once.
+    // After the first unclear attempt, the same message is sent again at once.
     return deliverEmail(context, documentId, await context.steps.find(documentId));
   }
   if (email.status !== 'queued' && email.status !== 'held') {
@@ -129,7 +125,7 @@ async function sendOrHold(context: DeliveryContext, document: DocumentRow, email
       await database.transaction((tx) => noteFailure(tx, document.document_id, error.message));
       return { status: 'deferred', detail: error.message };
     }
-    // An unusable template holds the e-mail until the template is corrected, as a missing address does.
+    // An unusable template holds the e-mail until it is corrected, as a missing address does.
     if (!(error instanceof HoldReason || error instanceof Refusal)) throw error;
     const { email_id: emailId, attempts } = email;
     const held = { emailId, attempts, status: 'held', reason: error.message } as const;
@@ -171,7 +167,7 @@ export function whyNoEmail(
   return reason === undefined ? undefined : new HoldReason(reason);
 }
 
-/** The message, or an error if the message cannot be composed before an address or a template is corrected. */
+/** The message, or an error if an address or a template must be corrected first. */
 async function compose(
   context: DeliveryContext,
   document: DocumentRow,
@@ -190,7 +186,7 @@ async function compose(
   }
 }
 
-/** A sender that stores this PDF in the transaction that offers the e-mail. */
+/** Stores this PDF in the transaction that offers the e-mail. */
 function senderOf({ environment, transport, steps, holder }: DeliveryContext, pdf?: PdfToKeep) {
   let offers = 0;
   return {

@@ -1,6 +1,6 @@
 /**
- * Stores and reads what delivery adds to issued documents: payment links, PDFs, and the data of their e-mails. Every
- * delivery runs the same queries, so all are prepared. Planning took two thirds of PostgreSQL's time for a document.
+ * Stores and reads what delivery adds to issued documents: payment links, PDFs, and the data of their e-mails. All
+ * queries are prepared, because planning took two thirds of PostgreSQL's time for a document.
  */
 import type { Instructions } from '../config/instructions.ts';
 import { execute, prepared, query, type Transaction } from '../database/transaction.ts';
@@ -13,10 +13,10 @@ export interface DocumentEmail extends EmailState {
   readonly contact_name: string;
   readonly contact_email: string;
   readonly contact_cc: string[];
-  /** The address that a user named instead of the contacts. */
+  /** Named by a user, instead of the contacts. */
   readonly addressed_to: string | null;
   readonly entries: number;
-  /** The last replaced document whose e-mail may have reached the partner; null if there is none. */
+  /** The last replaced document whose e-mail may have reached the partner. */
   readonly replaces_sent: string | null;
 }
 
@@ -69,9 +69,7 @@ const KEEP_LINKS = prepared(
      ON CONFLICT (document_id) DO NOTHING`,
 );
 
-/**
- * Stores links and returns the stored ones by document. If another worker stored a link first, that link is returned.
- */
+/** Stores links and returns the stored ones by document, which another worker may have stored first. */
 export async function recordPaymentLinks(
   tx: Transaction,
   links: readonly LinkToKeep[],
@@ -79,14 +77,13 @@ export async function recordPaymentLinks(
   const documentIds = links.map((link) => link.documentId);
   const [, kept] = await Promise.all([
     execute(tx, KEEP_LINKS, { links: JSON.stringify(links) }),
-    // This is a separate statement, because only a new snapshot sees a row that another worker committed while the
-    // insert waited.
+    // Separate, because only a new snapshot sees a row that another worker committed while the insert waited.
     readPaymentLinks(tx, documentIds),
   ]);
   return new Map(kept.map((link) => [link.document_id, link.url]));
 }
 
-/** The current link of a document's page; undefined if there never was one. */
+/** Undefined if the document never had a link. */
 export async function readLinkStanding(
   tx: Transaction,
   documentId: number,
@@ -169,8 +166,8 @@ export interface PrintedInstructions {
 }
 
 /**
- * Records which instructions the documents print, and returns these instructions by document. A document gets no
- * instructions if no instructions for its currency are in force.
+ * Records which instructions the documents print, and returns them by document. A document gets none if none for its
+ * currency are in force.
  */
 export async function recordInstructionVersions(
   tx: Transaction,
@@ -179,7 +176,7 @@ export async function recordInstructionVersions(
   const values = { uses: JSON.stringify(uses) };
   const [, known] = await Promise.all([
     execute(tx, KEEP_INSTRUCTIONS, values),
-    // This is a separate statement for the reason given in recordPaymentLinks.
+    // Separate for the reason given in recordPaymentLinks.
     query<{ document_id: number; id: number; changed: boolean | null; content: Instructions }>(
       tx,
       INSTRUCTIONS,
@@ -216,7 +213,7 @@ const KEEP_PDFS = prepared(
      ON CONFLICT (document_id) DO NOTHING`,
 );
 
-/** Stores PDFs. If another worker stored a PDF of the document first, that PDF is kept. */
+/** A PDF that another worker stored first is kept. */
 export async function recordPdfs(tx: Transaction, pdfs: readonly PdfToKeep[]): Promise<void> {
   const { bytes, places } = packed(pdfs.map(({ pdf }) => pdf));
   const facts = pdfs.map(({ pdf: _, eInvoice: __, ...rest }, index) => ({ ...rest, ...places[index] }));
@@ -250,13 +247,12 @@ const PRESENT_BUYERS = prepared(
      ORDER BY partner_id`,
 );
 
-/** The current e-invoice data of these partners. Null stands for all active partners that want e-invoices. */
+/** The e-invoice data of these partners; null stands for all active ones that want e-invoices. */
 export const readPresentBuyers = (tx: Transaction, partnerIds: readonly string[] | null): Promise<PresentBuyer[]> =>
   query(tx, PRESENT_BUYERS, { partnerIds });
 
 export interface KeptPdf {
   readonly pdf: Buffer;
-  /** The document's e-invoice; null if there is none. */
   readonly xml: Buffer | null;
   readonly instructions: Instructions | null;
   readonly instructions_changed: boolean;
@@ -277,7 +273,7 @@ export async function readPdfs(tx: Transaction, documentIds: readonly number[]):
   return new Map(rows.map((row) => [row.document_id, row]));
 }
 
-/** What allowed a reversal. Other rows have no such value. */
+/** What allowed a reversal. */
 const ALLOWED_BY = `CASE e.kind WHEN 'reversal' THEN (
               SELECT g.ground FROM reversal_grounds g
               WHERE g.partner_id = e.partner_id AND g.reversal_id = e.reversal_id) END`;
@@ -296,8 +292,8 @@ const ROWS = prepared('delivery.rows', ROWS_OF_DOCUMENTS);
 export type RowOfDocument = Readonly<Record<string, string | null>>;
 
 /**
- * Rows that each document bills, in ledger order. A credit against an invoice bills no rows. An invoice for missing
- * shares has one row for each quote, with the billed share and without the other two amounts.
+ * The rows that each document bills, in ledger order. A credit against an invoice bills none. An invoice for missing
+ * shares has one for each quote, with the billed share alone.
  */
 export async function readRowsOfDocuments(
   tx: Transaction,
@@ -313,16 +309,14 @@ export async function readRowsOfDocuments(
   return byDocument;
 }
 
-/** Some rows of a document as lines of CSV. PostgreSQL writes these lines in a tenth of the time that Node.js takes. */
+/** Rows as lines of CSV, which PostgreSQL writes in a tenth of the time that Node.js takes. */
 export interface RowLines {
-  /** `share` omits the amounts that the rows of an invoice for missing shares do not have. */
+  /** `share` omits the amounts that an invoice for missing shares does not have. */
   readonly amounts: 'all' | 'share';
   readonly text: string;
 }
 
-/**
- * The columns of delivery/rows.ts. No identifier or month needs CSV quotes. The function `concat` leaves nulls empty.
- */
+/** The columns of delivery/rows.ts. No identifier or month needs CSV quotes. `concat` leaves nulls empty. */
 const lineOf = (amounts: RowLines['amounts']): string => `
          concat(e.kind, ',', e.partner_id, ',', e.quote_id, ',', e.requote_id, ',', e.reversal_id, ',',
                 e.enrollment_id, ',', e.policy_id, ',', e.currency, ',',
@@ -341,9 +335,8 @@ const linesOfDocument = (amounts: RowLines['amounts']): string => `
   FROM billed_rows e WHERE e.document_id = :documentId::bigint ORDER BY e.entry_id`;
 
 /**
- * The CSV lines of a document for a month whose rows were all posted to the same month. The rows are read in the order
- * of an index. Through the view, a million rows would be sorted first, which takes longer than the server's statement
- * timeout.
+ * The lines of a document whose rows were all posted to one month, read in the order of an index. Through the view, a
+ * million rows would be sorted first, which takes longer than the server's statement timeout.
  */
 const LINES_OF_POSTED_MONTH = `
   SELECT ${lineOf('all')}
@@ -359,7 +352,7 @@ interface BilledDocument {
   readonly partnerId: string;
   readonly currency: string;
   readonly arrangement: string;
-  /** The month to which all rows of the document are posted; null if there are several, as at a first close. */
+  /** The month to which all rows are posted; null if there are several, as at a first close. */
   readonly posted: string | null;
 }
 
@@ -381,7 +374,7 @@ const readBilledDocument = async (tx: Transaction, documentId: number): Promise<
   return rows[0];
 };
 
-/** Yields the rows that a document bills, in ledger order, in batches, so that memory use stays constant. */
+/** Yields the rows that a document bills, in ledger order and in batches, so that memory use stays constant. */
 export async function* readDocumentRows(tx: Transaction, documentId: number): AsyncGenerator<RowLines> {
   const document = await readBilledDocument(tx, documentId);
   const amounts = document?.purpose === 'missing_shares' ? 'share' : 'all';
@@ -395,10 +388,7 @@ export async function* readDocumentRows(tx: Transaction, documentId: number): As
   }
 }
 
-/**
- * Records why a document still waits, if no step of its delivery could record the reason. The document waits for a
- * minute.
- */
+/** Records why a document still waits, if no step of its delivery could. It waits for a minute. */
 export async function noteFailure(tx: Transaction, documentId: number, reason: string): Promise<void> {
   await execute(
     tx,

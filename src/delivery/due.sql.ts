@@ -4,8 +4,8 @@ import type { EmailStatus } from '../mail/email.ts';
 import { type LinkWork, linksOutOfSync } from './links/links.sql.ts';
 
 /**
- * Makes undelivered documents due, and documents whose payment link needs work. Held documents are included, because
- * missing data may have been supplied. Returns the number of due documents.
+ * Makes undelivered documents due, also held ones, whose data may have been supplied, and those whose payment link
+ * needs work. Returns their number.
  */
 export async function wakeDocuments(
   tx: Transaction,
@@ -32,7 +32,7 @@ export async function wakeDocuments(
      ON CONFLICT DO NOTHING`,
     { statuses },
   );
-  // Runs last, in a fixed order, and skips locked rows, so that no process waits for another process or a long import.
+  // Last, in a fixed order, and without locked rows, so that no process waits for another or a long import.
   await execute(
     tx,
     `UPDATE emails SET due_at = now()
@@ -53,7 +53,7 @@ export async function wakeDocuments(
   return documents;
 }
 
-/** The due documents: first those with due e-mails, then those whose links must be checked. */
+/** First those with due e-mails, then those whose links must be checked. */
 export const DUE_DOCUMENTS: DueItems = {
   kind: 'document',
   due: (free) => `
@@ -77,7 +77,7 @@ export const theseDocuments = (documentIds: readonly number[]): DueItems => ({
   bindings: () => ({ documentIds }),
 });
 
-/** A request to check a document's link. The field `asked` contains the state of the request when it was read. */
+/** `asked` is the state of the request when it was read. */
 export interface LinkCheck {
   readonly document_id: number;
   readonly asked: number;
@@ -91,10 +91,7 @@ const LINK_CHECKS = prepared(
 export const readLinkChecks = (tx: Transaction, documentIds: readonly number[]): Promise<LinkCheck[]> =>
   query(tx, LINK_CHECKS, { documentIds });
 
-/**
- * Deletes requests to check a link. A request stays if it was repeated after it was read, or if another transaction is
- * repeating it now.
- */
+/** Deletes requests to check a link, unless they were or are being repeated after they were read. */
 export const endLinkChecks = (tx: Transaction, checks: readonly LinkCheck[]): Promise<number> =>
   execute(
     tx,

@@ -1,7 +1,6 @@
 /**
- * Composes the e-invoice of a document from the data that was frozen with the document. Blanks in the frozen data are
- * filled from current data. Throws a HoldReason if the profile requires data that is missing, so that only the delivery
- * waits, not the close.
+ * Composes the e-invoice of a document from the data that was frozen with it; current data fills its blanks. Throws a
+ * HoldReason if the profile requires missing data, so that only the delivery waits, not the close.
  */
 import { createHash } from 'node:crypto';
 import type { EInvoiceFormat } from '../config/e-invoice.ts';
@@ -49,7 +48,7 @@ export interface EInvoiceToKeep {
 
 const BLANK_SELLER = { contact_name: '', electronic_address: '', registration_id: '', no_tax: null };
 
-/** The seller from the current settings, and the partner's current data. */
+/** From the current settings and partner. */
 function presentParties({ issuer }: { readonly issuer: Omit<Issuer, 'logo'> }, buyer: PresentBuyer): Parties {
   const { no_tax, ...own } = issuer.e_invoice ?? BLANK_SELLER;
   const { legal_name: name, tax_id, email, phone, address } = issuer;
@@ -78,13 +77,13 @@ export function frozenParties(document: DocumentRow): Parties {
   return { ...parties, seller: registeredAs(seller, document.taxes[0]?.registration) };
 }
 
-/** The seller, with the tax number that it has in the buyer's country, if that number is different. */
+/** With the tax number that the seller has in the buyer's country, if it is different. */
 const registeredAs = (seller: Seller, registration = ''): Seller => ({
   ...seller,
   tax_id: registration || seller.tax_id,
 });
 
-/** Keeps frozen data, and fills blanks from current data. */
+/** Frozen data, whose blanks current data fills. */
 export function completed(frozen: Parties, present: Parties): Parties {
   return {
     seller: filled(frozen.seller, present.seller),
@@ -100,7 +99,7 @@ interface EInvoiceRequest {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
   readonly currency: string;
-  /** The tax categories of a document with tax; undefined without tax. */
+  /** Undefined without tax. */
   readonly taxes: readonly TaxCategory[] | undefined;
   readonly instructions: Instructions | null;
 }
@@ -113,7 +112,7 @@ export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] 
   const hasAccount = (wire?.iban ?? wire?.account_number ?? ach?.account_number) !== undefined;
   const { seller, ...others } = presentParties(settings, buyer);
   const parties = { ...others, seller: registeredAs(seller, settings.tax?.countries[buyer.country]?.registration) };
-  // The rules depend on the tax category of the sale. All rules but one require the seller's tax number.
+  // All rules but one require the seller's tax number.
   const categories = settings.tax === null ? categoriesOf(undefined, parties.no_tax) : (['S'] as const);
   const lacks = lackingOf({ format, parties, currency, categories, hasAccount });
   const needs = 'none: EN 16931 has two decimals, and its currency has more';
@@ -122,7 +121,7 @@ export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] 
     : [{ file: 'partners.json', field: `e_invoice ${needs}`, term: 'BT-5' }];
 }
 
-/** The reason why no e-invoice can be written yet, with the remedy; undefined if one can be written. */
+/** Undefined if an e-invoice can be written. */
 function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvoiceRequest): string | undefined {
   const name = FORMAT_NAMES[format];
   if (!isCurrencyOfEInvoices(currency)) {
@@ -143,7 +142,7 @@ function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvo
   return `its e-invoice (${name}) lacks ${lackingText(lacks)}. ${cure}`;
 }
 
-/** The e-invoice of a document; undefined if the partner wants no e-invoices. */
+/** Undefined if the partner wants no e-invoices. */
 export function eInvoiceFor(
   document: DocumentRow,
   snapshot: DocumentSnapshot,

@@ -1,6 +1,6 @@
 /**
- * The payment link that a document prints is one permanent URL: our own page's, which never becomes invalid, or the
- * provider's. The link at the processor may change with the balance; `links/sync.ts` syncs it.
+ * A document prints one permanent URL: our own page's, or the provider's. The link at the processor may change with the
+ * balance (`links/sync.ts`).
  */
 import { randomBytes } from 'node:crypto';
 import type { Environment } from '../config/environment.ts';
@@ -14,7 +14,7 @@ export type { LinkFacts };
 
 interface PaymentLink {
   readonly provider: string;
-  /** The unguessable part of the payment page's address. */
+  /** The unguessable part of the page's address. */
   readonly token: string;
   readonly url: string;
 }
@@ -22,21 +22,13 @@ interface PaymentLink {
 export interface LinkProvider {
   /** `page`, or the provider whose URL is printed. */
   readonly printedBy: string;
-  /**
-   * The link that a document would print under the current settings. The address of the payment page contains the
-   * token.
-   */
+  /** The link under the current settings. The payment page's address contains the token. */
   readonly printed: (token: string, facts: LinkFacts) => ProviderUrl;
-  /**
-   * Whether the document would print the same link today. If the link would differ, only a new document can change it.
-   */
+  /** Whether the document would print the same link today. If not, only a new document can change it. */
   readonly matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
-  /** The processor that makes links, and the payment methods; undefined if no links are wanted. */
+  /** Undefined if no links are wanted. */
   readonly wanted: WantedLinks | undefined;
-  /**
-   * The processors that have a key. Links that these processors made earlier must be closed, whatever the settings are
-   * now.
-   */
+  /** Those with a key. The links that they made must be closed, whatever the settings are now. */
   readonly processors: ReadonlyMap<string, PaymentLinks>;
 }
 
@@ -82,7 +74,7 @@ export function linkProvider(settings: Settings, environment: Environment): Link
   };
 }
 
-/** The URL that our page's button opens, if no call to the processor is needed; otherwise undefined. */
+/** The URL that our page's button opens without a call to the processor. */
 export function urlBehindPage(
   { payment_link: link }: Pick<Settings, 'payment_link'>,
   environment: Environment,

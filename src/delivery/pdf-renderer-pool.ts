@@ -15,16 +15,13 @@ export interface RenderTask {
   readonly options?: RenderOptions | undefined;
 }
 
-/** Two threads take 1.3 s of CPU to start and load the fonts. In that time, this thread renders this many documents. */
+/** Two threads take 1.3 s of CPU to start. In that time, this thread renders this many documents. */
 const FEW = 24;
 
-/** The next document already waits for each thread, which saves a message to this thread and back. */
+/** The next document already waits for each thread, which saves a message back and forth. */
 const DOCUMENTS_AT_A_THREAD = 2;
 
-/**
- * How long an idle thread is kept. A thread that ends loses its compiled code, and its successor renders the first
- * hundred documents slowly.
- */
+/** A thread that ends loses its compiled code, and its successor renders the first hundred documents slowly. */
 const IDLE_MILLISECONDS = 10_000;
 
 export class PdfRendererPool {
@@ -32,7 +29,7 @@ export class PdfRendererPool {
   private readonly most: number;
   private threads: Promise<Piscina> | undefined;
 
-  /** Prepares to render this many documents in at most `most` threads. The first document loads the renderer. */
+  /** For this many documents. The first one loads the renderer. */
   constructor(documents: number, most: number = availableParallelism()) {
     this.documents = documents;
     this.most = most;
@@ -76,15 +73,12 @@ const LIBRARIES = {
   zlib: process.versions['zlib'] ?? 'unknown',
 } as const;
 
-/** The libraries of each renderer version. A snapshot always gives the same bytes with the same libraries. */
+/** A snapshot always gives the same bytes with the same libraries. */
 export const librariesByVersion: Readonly<Record<number, Readonly<Record<string, string>>>> = Object.fromEntries(
   RENDERER_VERSIONS.map((version) => [version, LIBRARIES]),
 );
 
-/**
- * The libraries that a document records: the libraries of its current renderer, and the hashes of the added fonts that
- * it needs.
- */
+/** What a document records: the libraries of its renderer, and the hashes of the added fonts that it needs. */
 export function librariesWith(fonts: readonly AddedFont[]): Readonly<Record<string, string>> {
   const hashes = fonts.map(({ sha256 }) => sha256).sort();
   return hashes.length === 0 ? currentRenderer.libraries : { ...currentRenderer.libraries, fonts: hashes.join(' ') };

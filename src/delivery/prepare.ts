@@ -24,17 +24,17 @@ export interface PreparedDocument {
   readonly snapshot: DocumentSnapshot;
   readonly rows: readonly RowOfDocument[];
   readonly pdf: Buffer;
-  /** The e-invoice as a separate file; undefined if there is none, or if the PDF contains it. */
+  /** As a separate file; undefined if there is none, or if the PDF contains it. */
   readonly eInvoice: Buffer | undefined;
-  /** Whether the PDF was stored earlier with bank details that are no longer valid. */
+  /** Whether the stored PDF has bank details that are no longer valid. */
   readonly instructionsOutdated: boolean;
-  /** The newly rendered PDF with its facts; undefined if the PDF was stored earlier. */
+  /** Undefined if the PDF was stored earlier. */
   readonly pdfToKeep: PdfToKeep | undefined;
 }
 
 /**
- * Makes the missing parts of a document. `rows` is the number of rows that the document bills, if the rows are wanted.
- * If the printed data is unchanged, the stored PDF is used, whatever the current renderer and settings are.
+ * Makes the missing parts of a document. `rows` is their number, if they are wanted. If the printed data is unchanged,
+ * the stored PDF is used, whatever the current renderer and settings are.
  */
 export async function prepareDocument(
   context: PrepareContext,
@@ -53,7 +53,7 @@ export async function prepareDocument(
   const prepared = await context.steps.prepare({ documentId, link, instructions: use, pdf: rendered, rows, buyer });
   if (link !== undefined) failpoint('delivery.linked');
   const { pdf: kept, instructions } = prepared;
-  // Another process has just adopted instructions, and they contain none for this currency.
+  // Another process has just adopted instructions without this currency.
   if (use !== undefined && instructions === undefined) throw noInstructions(document);
   const snapshot = documentSnapshot(document, {
     paymentLink: payable
@@ -71,7 +71,7 @@ export async function prepareDocument(
   }
   if (rendered) throw new Error(`${document.number} has no PDF to send`);
   const eInvoice = eInvoiceFor(document, snapshot, context.settings, prepared.buyer);
-  // The renderer is loaded for the first document that needs it.
+  // Loaded for the first document that needs it.
   const { fontsFor, textsOf } = await import('../documents/printable.ts');
   const fonts = fontsFor(context.environment, `The PDF of ${document.number}`, textsOf(snapshot), document);
   const pdf = await context.renderer.render(snapshot, {
@@ -97,7 +97,7 @@ export async function prepareDocument(
 const attachedOf = ({ e_invoice: format }: DocumentRow, xml: Buffer | undefined): Buffer | undefined =>
   format === 'facturx' ? undefined : xml;
 
-/** The bank details that the document must print. Throws a HoldReason if there are no bank details to print. */
+/** Throws a HoldReason if there are no bank details to print. */
 export function instructionsOf(
   { settings, environment }: Pick<PrepareContext, 'settings' | 'environment'>,
   document: DocumentRow,

@@ -7,10 +7,7 @@ import { HoldReason, NotYet } from './hold-reason.ts';
 import { type LinkContext, syncPaymentLink } from './links/sync.ts';
 import { hasLinkWork, type LinkFacts, type LinkProvider, newToken } from './payment-link.ts';
 
-/**
- * How long a document waits at most for the URL of the processor that it prints. After this time, the document is sent
- * with bank instructions alone.
- */
+/** After this time, a document is sent without the URL of its processor, with bank instructions alone. */
 const LONGEST_WAIT_FOR_LINK_SECONDS = 15 * 60;
 
 export interface PrintContext extends LinkContext {
@@ -20,10 +17,7 @@ export interface PrintContext extends LinkContext {
 export const isPayable = (document: DocumentRow): boolean =>
   document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
 
-/**
- * The facts that decide which link a document prints. The amount is the amount that the document shows, even if
- * payments have arrived in the meantime.
- */
+/** The amount is what the document shows, even if payments have arrived in the meantime. */
 const linkFactsOf = (document: DocumentRow): LinkFacts => ({
   number: document.number,
   partnerId: document.partner_id,
@@ -32,13 +26,13 @@ const linkFactsOf = (document: DocumentRow): LinkFacts => ({
   expiresAfter: document.due_on ?? document.issued_on,
 });
 
-/** The reason why the document cannot have the link that the settings want; undefined if none is known here. */
+/** Undefined if none is known here. */
 export function whyNoLink(links: LinkProvider, document: DocumentRow): string | undefined {
   const printed = links.printed(newToken(), linkFactsOf(document));
   return printed.kind === 'missing' ? printed.what : undefined;
 }
 
-/** The link that the document prints, to be recorded before rendering; undefined if it prints none. */
+/** The link to record before rendering; undefined if the document prints none. */
 export async function linkToPrint(context: PrintContext, document: DocumentRow): Promise<LinkToKeep | undefined> {
   const { links, environment } = context;
   const token = newToken();
@@ -51,7 +45,7 @@ export async function linkToPrint(context: PrintContext, document: DocumentRow):
   return { documentId: document.document_id, provider: links.printedBy, token, url, now };
 }
 
-/** The URL to print; null if the document cannot have a link. Waits briefly if the processor is down. */
+/** Null if the document cannot have a link. Waits briefly if the processor is down. */
 async function linkAtProcessor(context: LinkContext, document: DocumentRow): Promise<string | null> {
   const link = await syncPaymentLink(context, document.document_id);
   if (link.status === 'in_sync') return link.url;
@@ -61,7 +55,7 @@ async function linkAtProcessor(context: LinkContext, document: DocumentRow): Pro
   return null;
 }
 
-/** The documents whose stored PDF shows a different link from the one that would be printed today. */
+/** The documents whose PDF shows a different link from today's. */
 export async function findOtherLinks(
   tx: Transaction,
   links: LinkProvider,
@@ -75,9 +69,7 @@ export async function findOtherLinks(
   return new Set(other.map((each) => each.document_id));
 }
 
-/**
- * Syncs the links at the processor with the documents' balances. No e-mail is sent. Records the links that must wait.
- */
+/** Syncs the links with the documents' balances, without e-mails. Records the links that must wait. */
 export async function syncPaymentLinks(context: LinkContext, documentIds: readonly number[]): Promise<void> {
   if (!hasLinkWork(context.links)) return;
   for (const id of documentIds) await syncPaymentLink(context, id);

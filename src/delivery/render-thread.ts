@@ -3,7 +3,7 @@ import { move } from 'piscina';
 import { renderDocument } from '../documents/pdf/render.ts';
 import type { RenderTask } from './pdf-renderer-pool.ts';
 
-/** Returns the PDF, whose bytes are moved and not copied. */
+/** The PDF's bytes are moved and not copied. */
 export default async function work({ snapshot, options }: RenderTask): Promise<unknown> {
   const pdf = await renderDocument(snapshot, options);
   // A Buffer may share its memory with other Buffers.

@@ -1,7 +1,6 @@
 /**
- * Resends a document by a new e-mail with its own Message-ID. The log keeps the earlier e-mails. Refusals:
- * document_unknown, document_void, document_on_hold, document_email_unfinished, carried_over, argument_invalid,
- * recipient_refused.
+ * Resends a document by a new e-mail with its own Message-ID. Refusals: document_unknown, document_void,
+ * document_on_hold, document_email_unfinished, carried_over, argument_invalid, recipient_refused.
  */
 
 import type { Transaction } from '../database/transaction.ts';
@@ -13,7 +12,7 @@ import { refuseRecipient } from '../mail/sandbox.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { type DocumentEmail, readDocumentEmail } from './documents.sql.ts';
 
-/** Sends to the partner's contacts at the time of sending, or to the one address given. Returns the new e-mail's id. */
+/** Resends to the contacts at the time of sending, or to the one address given. Returns the new e-mail's id. */
 export async function resendDocument(
   tx: Transaction,
   { environment, settings, actor }: IssueContext,

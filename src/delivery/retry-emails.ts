@@ -1,7 +1,6 @@
 /**
- * Resends e-mails that failed together, because the mail server was set up wrongly or sending was cut off. Each failed
- * e-mail gets a new e-mail with its own Message-ID. A wrong address is then refused again. Dismissed e-mails are
- * skipped. E-mails of documents that are void or on hold are skipped too.
+ * Resends e-mails that failed together, because the mail server was set up wrongly or sending was cut off, each by a
+ * new one with its own Message-ID. Skips those that were dismissed or whose document is void or on hold.
  */
 
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -16,7 +15,7 @@ export const RETRIED = ['failed', 'uncertain', 'bounced'] as const;
 
 export interface RetryRequest {
   readonly status: (typeof RETRIED)[number];
-  /** ISO instant. Only e-mails whose last attempt began at or after this time are resent. */
+  /** ISO instant. Only e-mails whose last attempt began then or later. */
   readonly since?: string | undefined;
 }
 
@@ -26,7 +25,7 @@ export interface RetryCounts {
 }
 
 export async function retryEmails(tx: Transaction, context: ActorContext, request: RetryRequest): Promise<RetryCounts> {
-  // Of two concurrent commands, the second finds the e-mails already queued by the first.
+  // The second of two concurrent commands finds the e-mails queued by the first.
   await lockLedgerWhole(tx);
   const { status, since = null } = request;
   const emails = await readToRetry(tx, { status, since });

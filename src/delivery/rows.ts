@@ -11,9 +11,9 @@ const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;
 type Row = Readonly<Record<string, string | null>>;
 
 /**
- * The rows of one document, after the byte order mark by which Excel recognizes UTF-8. If the rows lack an amount, the
- * file has no column for it, so the file adds up to the document's totals. Only the reference of an order could be taken
- * for a spreadsheet formula: identifiers start with a letter or digit, and a negative amount is a number.
+ * The rows of one document, after the byte order mark by which Excel recognizes UTF-8. Without an amount that the rows
+ * lack, the file adds up to the document's totals. Only the reference of an order could be taken for a formula:
+ * identifiers start with a letter or digit, and a negative amount is a number.
  */
 export const rowsCsv = (rows: readonly Row[]): Buffer => Buffer.from(linesOf(rows, columnsOf(rows), { header: true }));
 

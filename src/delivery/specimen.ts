@@ -58,13 +58,13 @@ function specimen(document: DocumentKind, { issuer }: Settings): DocumentSnapsho
     reason: null,
     checkpoint: null,
     payment_link: isInvoice ? 'https://billing.example/pay/specimen' : null,
-    // The instructions are complete, because missing settings are reported separately from faulty templates.
+    // Complete, because missing settings are reported separately.
     instructions: isInvoice ? (firstSettings('sandbox').instructions['USD'] as Instructions) : null,
     instructions_changed: isInvoice,
   };
 }
 
-/** Renders the e-mail of each kind of document. Throws at the first e-mail that cannot be rendered. */
+/** Throws at the first e-mail that cannot be rendered. */
 export function trySpecimens(templates: EmailTemplates, settings: Settings): void {
   for (const document of ['invoice', 'credit_note', 'statement'] as const) {
     renderDocumentEmail(

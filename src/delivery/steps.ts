@@ -1,8 +1,7 @@
 /**
- * Records the steps of deliveries in the database. A delivery has four steps: read the document; record the printed
- * data; store the PDF and offer the e-mail; record the outcome. Concurrent steps share one transaction. When each step
- * had its own transaction, these transactions were most of PostgreSQL's work for a document, because each write waited
- * for the disk.
+ * Records the steps of deliveries: read the document; record the printed data; store the PDF and offer the e-mail;
+ * record the outcome. Concurrent steps share one transaction. Transactions of their own were most of PostgreSQL's work
+ * for a document, because each write waited for the disk.
  */
 import type { Database } from '../database/database.ts';
 import { gather } from '../database/gather.ts';
@@ -31,14 +30,14 @@ import { endLinkChecks, type LinkCheck, readLinkChecks } from './due.sql.ts';
 import type { PresentBuyer } from './e-invoice.ts';
 
 /**
- * The steps find and prepare start a batch only when a third of the deliveries in progress wait for the same step.
- * Smaller batches had 2.6 documents on average, and a third of PostgreSQL's work was their overhead. No step waits
- * forever: if all deliveries wait, at least a third of them wait for the same step. E-mails are offered and outcomes
- * are recorded immediately. Otherwise the mail server would have to wait, or an e-mail would stay uncertain.
+ * Find and prepare start a batch only when a third of the deliveries in progress wait for the same step. Smaller
+ * batches had 2.6 documents on average, and a third of PostgreSQL's work was their overhead. No step waits forever: if
+ * all deliveries wait, at least a third wait for the same step. Offers and outcomes are recorded immediately, so that
+ * no mail server waits and no e-mail stays uncertain.
  */
 const STEPS_WITH_A_LEAST_BATCH = 3;
 
-/** The rows of a document with more rows than this are read separately. */
+/** The rows of a document with more are read separately. */
 const MANY_ROWS = 1000;
 
 export interface DeliveryState {
@@ -47,30 +46,30 @@ export interface DeliveryState {
   readonly check: LinkCheck | undefined;
 }
 
-/** The printed data that is not frozen with the document, and the data of the document's attachments. */
+/** What is printed or attached, and not frozen with the document. */
 export interface Preparation {
   readonly documentId: number;
   /** The link to store if the document has none. */
   readonly link?: LinkToKeep | undefined;
   readonly instructions?: InstructionUse | undefined;
-  /** True if the caller wants the PDF and the PDF is already stored. */
+  /** Whether the PDF is wanted and stored. */
   readonly pdf: boolean;
-  /** The number of rows that the document bills; undefined if the rows are not wanted. */
+  /** Undefined if the rows are not wanted. */
   readonly rows: number | undefined;
-  /** The document's partner, if an e-invoice is to be written. */
+  /** If an e-invoice is to be written. */
   readonly buyer?: string | undefined;
 }
 
 interface PreparedDocument {
   readonly paymentLink: string | undefined;
-  /** The instructions in force, if the caller wants them and if there are any. */
+  /** If they are wanted, and any are in force. */
   readonly instructions: PrintedInstructions | undefined;
   readonly pdf: KeptPdf | undefined;
   readonly rows: readonly RowOfDocument[];
   readonly buyer: PresentBuyer | undefined;
 }
 
-/** The data to store: a new PDF, an e-mail to offer, both of these, or the outcome of an attempt. */
+/** A new PDF, an e-mail to offer, both of these, or the outcome of an attempt. */
 interface Keeping {
   readonly pdf?: PdfToKeep | undefined;
   readonly offer?: Offer | undefined;
@@ -81,8 +80,7 @@ export class DeliverySteps {
   private readonly database: Database;
   readonly find: (documentId: number) => Promise<DeliveryState>;
   /**
-   * Whether this worker should still send the e-mail. For an outcome, the result is whether the attempt still belonged
-   * to this worker.
+   * Whether this worker should still send the e-mail or, for an outcome, whether the attempt was still this worker's.
    */
   readonly keep: (keeping: Keeping) => Promise<boolean>;
   readonly endCheck: (check: LinkCheck) => Promise<unknown>;
@@ -111,7 +109,7 @@ export class DeliverySteps {
     this.lookAgain = [find.look, prepare.look];
   }
 
-  /** Runs a delivery, which counts as in progress until it ends. */
+  /** Runs a delivery, in progress until it ends. */
   async underWayWith<Result>(delivery: () => Promise<Result>): Promise<Result> {
     this.underWay += 1;
     try {
@@ -121,10 +119,7 @@ export class DeliverySteps {
     }
   }
 
-  /**
-   * Calls a mail server or a processor, which may take minutes. During such a call, the delivery does not count as in
-   * progress.
-   */
+  /** Calls a mail server or a processor, which may take minutes. The delivery does not count as in progress then. */
   async outside<Result>(call: () => Promise<Result>): Promise<Result> {
     this.letGo();
     try {
@@ -148,9 +143,7 @@ export class DeliverySteps {
   }
 }
 
-/**
- * Answers all waiting questions in one transaction. If a batch fails because of one item, retries the items one by one.
- */
+/** Answers all waiting questions in one transaction. If it fails because of one, each is retried alone. */
 function together<Question, Answer>(
   answerAll: (questions: readonly Question[]) => Promise<readonly Answer[]>,
   least?: () => number,
@@ -174,8 +167,8 @@ function together<Question, Answer>(
 }
 
 /**
- * By default, the server plans this query each time, because it estimates that a generic plan would read more
- * documents. Planning takes 9 ms.
+ * By default, the server plans this query each time, which takes 9 ms: it estimates that a generic plan reads more
+ * documents.
  */
 const PLAN_ONCE = prepared('delivery.plan_once', 'SET LOCAL plan_cache_mode TO force_generic_plan');
 

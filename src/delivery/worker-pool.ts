@@ -17,19 +17,16 @@ import { linkProvider } from './payment-link.ts';
 import { PdfRendererPool } from './pdf-renderer-pool.ts';
 import { DeliverySteps } from './steps.ts';
 
-/**
- * How many deliveries are in progress at once. While some documents are rendered, others wait for the database or the
- * mail server.
- */
+/** Deliveries in progress at once. While some render, others wait for the database or the mail server. */
 const WORKERS = 24;
 
 /**
- * The number of rendering threads is half the number of cores. Rendering a document takes no longer than the other
- * steps, and these steps keep this thread and PostgreSQL busy. Each thread takes 3 s of CPU to compile the renderer.
+ * Half the number of cores. Rendering takes no longer than the other steps, which keep this thread and PostgreSQL busy.
+ * Each thread takes 3 s of CPU to compile the renderer.
  */
 const RENDERING_THREADS = Math.ceil(availableParallelism() / 2);
 
-/** How long e-mails in progress may still take when the program must stop. Kubernetes kills the program after 30 s. */
+/** For e-mails in progress when the program must stop. Kubernetes kills it after 30 s. */
 const STOP_MILLISECONDS = 15_000;
 
 export interface WorkerPoolOptions extends ActorContext {
@@ -54,7 +51,7 @@ class WorkerPool {
     await workOn(this.claims, DUE_DOCUMENTS, { atOnce: WORKERS, ahead: WORKERS / 2, work });
   }
 
-  /** Works until the signal to stop. A deferred e-mail becomes due again. */
+  /** A deferred e-mail becomes due again. */
   async runUntil(stop: AbortSignal): Promise<void> {
     const end = () => this.context.transport.close(STOP_MILLISECONDS);
     stop.addEventListener('abort', end, { once: true });
@@ -62,7 +59,7 @@ class WorkerPool {
     await workOn(this.claims, DUE_DOCUMENTS, { atOnce: WORKERS, ahead: WORKERS / 2, work, stop, stays: true });
   }
 
-  /** Delivers these documents, even if others are due. Skips documents that another worker has claimed. */
+  /** Even if others are due. Skips those that another worker has claimed. */
   async deliverAll(documentIds: readonly number[]): Promise<void> {
     const missed = new Set(documentIds);
     const work = async (key: string) => {
@@ -77,7 +74,7 @@ class WorkerPool {
     }
   }
 
-  /** Returns the status of the delivery; undefined if it failed. Throws only if the claims are lost. */
+  /** Undefined if the delivery failed. Throws only if the claims are lost. */
   private async deliver(documentId: number): Promise<Delivery['status'] | undefined> {
     const { database, onDelivery } = this.options;
     const { context } = this;
@@ -86,8 +83,8 @@ class WorkerPool {
       onDelivery?.(delivery);
       return delivery.status;
     } catch (error) {
-      // If the database is gone, the check fails and reports that once. Any other error is a bug: it is reported, and
-      // the document is retried.
+      // If the database is gone, the check reports that once. Any other error is a bug: it is reported, and the
+      // document is retried.
       await this.claims.check();
       const reason = reasonOf(databaseFailure(error) ?? error);
       onDelivery?.({ number: `document ${documentId}`, status: 'deferred', detail: reason });

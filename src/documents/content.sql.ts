@@ -2,8 +2,8 @@
 import { query, type Transaction } from '../database/transaction.ts';
 
 /**
- * The content of a document `d` with its issuer's version `i` and its partner `p`: amounts, terms, addresses, the
- * issuer, and the e-mail addresses. Numbers and dates are excluded, because they depend on the day of issue.
+ * The content of a document `d` of issuer version `i` and partner `p`, without numbers and dates, which depend on the
+ * day of issue.
  */
 export const CONTENT = `jsonb_build_array(
                 to_jsonb(d) - '{document_id,series,sequence,number,log_no,issuer_version_id}'::text[]

@@ -10,7 +10,7 @@ import { Amount, isZero } from '../money.ts';
 import { type DocumentRow, readDocuments } from './documents.sql.ts';
 import { documentUnknown } from './unknown.ts';
 
-/** A live document, read under the ledger's lock, so that the document does not change until the transaction ends. */
+/** A live document, read under the ledger's lock, so that it does not change until the transaction ends. */
 export async function documentToCorrect(tx: Transaction, number: string): Promise<DocumentRow> {
   await lockLedgerWhole(tx);
   const [document] = await readDocuments(tx, { number });
@@ -41,7 +41,7 @@ export function refuseHeld({
   if (held_at !== null) throw refuse('document_on_hold', { number, since: held_at, reason: hold_reason ?? '' });
 }
 
-/** The reason why an invoice has no balance left. An invoice's status is `paid` even if a part was written off. */
+/** Why an invoice has no balance left. Its status is `paid` even if a part was written off. */
 export const howSettled = ({ written_off }: Pick<DocumentRow, 'written_off'>): string =>
   isZero(written_off) ? 'is paid' : 'is written off; undoing the write-off reopens it';
 

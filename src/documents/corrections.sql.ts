@@ -5,15 +5,14 @@ const REOPENED_ON = 'greatest(earliest_postable_date(), document_reopened_on(:do
 
 interface VoidFacts {
   readonly documents: readonly { readonly document_id: number; readonly reason: string }[];
-  /** The date, `YYYY-MM-DD`, in the issuer's zone. */
   readonly today: string;
   readonly now: string;
   readonly eventId: number;
 }
 
 /**
- * Voids documents, releases the credit applied to them and withdraws their unsent e-mails. Delivery then closes the
- * payment links of these documents.
+ * Voids documents, releases the credit applied to them and withdraws their unsent e-mails. Delivery then closes their
+ * payment links.
  */
 export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<void> {
   const ids = facts.documents.map((each) => each.document_id);
@@ -63,7 +62,6 @@ export interface WriteOffFacts {
   readonly documentId: number;
   readonly amount: string;
   readonly reason: string;
-  /** The date, `YYYY-MM-DD`, in the issuer's zone. */
   readonly today: string;
   readonly now: string;
   readonly eventId: number;
@@ -80,7 +78,7 @@ export async function insertWriteOff(tx: Transaction, facts: WriteOffFacts): Pro
   await requestLinkChecks(tx, [facts.documentId]);
 }
 
-/** Reverses those write-offs of an invoice that are not reversed yet, and requests the invoice's payment link again. */
+/** Reverses the write-offs of an invoice that are not reversed yet, and requests its payment link again. */
 export async function insertWriteOffReversals(tx: Transaction, { amount: _, ...facts }: WriteOffFacts): Promise<void> {
   await execute(
     tx,

@@ -20,7 +20,7 @@ import { insertCreditApplications } from './placed-credit.sql.ts';
 
 interface CreditRequest {
   readonly number: string;
-  /** The amount before tax, in the invoice's currency. The tax is added to the amount. */
+  /** The amount before tax, in the invoice's currency. */
   readonly amount: string;
   readonly reason: string;
   /** Allows a second credit of the same amount for the same reason. */
@@ -28,10 +28,9 @@ interface CreditRequest {
 }
 
 /**
- * Issues a credit note against an invoice and returns its number. The credit is applied to the invoice at once, up to
- * the balance. The rest of the credit stays open for the partner's next invoice. The credits against an invoice never
- * exceed the invoice. A second credit of the same amount and reason is refused as a repeated command, unless `again` is
- * set.
+ * Issues a credit note against an invoice and returns its number. It is applied to the invoice at once, up to the
+ * balance; the rest stays open for the partner's next invoice. The credits against an invoice never exceed it. A second
+ * credit of the same amount and reason is refused, unless `again` is set.
  */
 export async function creditInvoice(
   tx: Transaction,
@@ -77,9 +76,7 @@ export async function creditInvoice(
   return note.number;
 }
 
-/**
- * Refuses a repeated credit, and a credit that exceeds what earlier credits and write-offs have left of the invoice.
- */
+/** Refuses a repeated credit, and one that exceeds what earlier credits and write-offs have left of the invoice. */
 async function checkCredit(
   tx: Transaction,
   invoice: DocumentRow,

@@ -8,7 +8,7 @@ export interface OpenDispute {
   readonly currency: string;
   readonly due_on: string | null;
   readonly balance: string;
-  /** The disputed amount. It exceeds the balance if the invoice was paid or credited after the dispute was opened. */
+  /** It exceeds the balance if the invoice was paid or credited after the dispute was opened. */
   readonly amount: string;
   readonly reason: string;
   readonly owner: string;
@@ -19,8 +19,8 @@ export interface OpenDispute {
 export const isPaid = ({ balance }: OpenDispute): boolean => Number(balance) === 0;
 
 /**
- * The open disputes of live invoices, of one invoice, or of some partners. Disputes are sorted by promised date;
- * disputes without a promised date come last.
+ * The open disputes of live invoices, of one invoice, or of some partners, by promised date; those without one come
+ * last.
  */
 export function readOpenDisputes(
   tx: Transaction,
@@ -62,10 +62,7 @@ export async function insertDispute(
   );
 }
 
-/**
- * Closes the open dispute of a document. If the clock was set back, the closing gets the day on which the dispute was
- * opened.
- */
+/** Closes the open dispute of a document, on the day on which it was opened if the clock was set back. */
 export async function insertDisputeClosing(
   tx: Transaction,
   closing: {

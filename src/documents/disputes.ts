@@ -20,10 +20,10 @@ import type { IssueContext } from './issue/context.ts';
 export interface DisputeRequest {
   readonly number: string;
   readonly reason: string;
-  /** The disputed amount in the invoice's currency. The default is the whole balance. */
+  /** In the invoice's currency. The default is the whole balance. */
   readonly amount?: string | undefined;
   readonly owner?: string | undefined;
-  /** The date by which an answer is promised, `YYYY-MM-DD`. */
+  /** The date by which an answer is promised. */
   readonly promisedOn?: string | undefined;
 }
 
@@ -60,7 +60,7 @@ export async function openDispute(
   failpoint('dispute.recorded');
 }
 
-/** Closes the dispute of an invoice. `reason` states the outcome. The balance is dunned again. */
+/** `reason` states the outcome. The balance is dunned again. */
 export async function closeDispute(
   tx: Transaction,
   context: IssueContext,

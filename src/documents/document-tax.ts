@@ -9,19 +9,17 @@ import { Amount } from '../money.ts';
 export interface TaxRate {
   readonly category: TaxCategory;
   readonly rate: string;
-  /** Whether the rate is marked as reduced, as a Japanese qualified invoice requires. */
+  /** As a Japanese qualified invoice requires. */
   readonly reduced: boolean;
-  /** The reason why no tax is charged; empty for the categories standard and zero. */
+  /** Why no tax is charged; empty for the categories standard and zero. */
   readonly reason: string;
   /** The reason's VATEX code; empty if none was configured. */
   readonly reason_code: string;
 }
 
-/**
- * A total by country, category and rate. Reduced rates have their own totals. A document has each total at most once.
- */
+/** A total by country, category and rate. Reduced rates have their own totals. */
 export interface TaxTotal extends TaxRate {
-  /** The partner's country, which selected the rule; may be empty. A reversal has the country of the reversed sale. */
+  /** The partner's country, which selected the rule; may be empty. A reversal has that of the reversed sale. */
   readonly country: string;
   /** The printed name, such as `VAT`. */
   readonly name: string;
@@ -30,16 +28,15 @@ export interface TaxTotal extends TaxRate {
 }
 
 export interface DocumentTax {
-  /** The issuer's tax number in the partner's country. If the field is empty, the issuer's usual tax number applies. */
+  /** The issuer's tax number in the partner's country; empty if its usual number applies. */
   readonly registration: string;
   readonly taxTotals: readonly TaxTotal[];
-  /** The sum of the lines, `invoiceAmount`. */
+  /** The sum of the lines. */
   readonly net: string;
   readonly tax: string;
   readonly gross: string;
 }
 
-/** The tax of a line. The line has the tax of its total. */
 export type LineTax = TaxRate;
 
 export interface TaxRow extends TaxTotal {
@@ -62,9 +59,8 @@ export interface CreditShare {
 
 /**
  * Divides a credit before tax among an invoice's tax totals, in proportion to what earlier credits have left of each.
- * The tax of a share is chosen so that the tax of all credits equals the tax on their sum. Credits for the whole
- * invoice therefore credit its exact tax, to the cent. If nothing is left, there are no shares, because the credit
- * exceeds the invoice.
+ * The tax of a share is chosen so that the tax of all credits equals the tax on their sum, and credits for the whole
+ * invoice credit its exact tax. If nothing is left, there are no shares.
  */
 export function shareCredit(
   amount: Amount,
@@ -94,7 +90,7 @@ export function shareCredit(
   });
 }
 
-/** The additional fields of a document with tax, with the currency's digits; undefined without tax. */
+/** The fields of a document with tax, with the currency's digits; undefined without tax. */
 export function documentTax({
   currency,
   invoice_amount,
@@ -121,7 +117,7 @@ export function documentTax({
   };
 }
 
-/** The tax of a line by the position that the line names; undefined on a document without tax. */
+/** The tax of a line by the position that the line names; undefined without tax. */
 export function lineTax(position: number | null, taxes: readonly TaxRow[]): LineTax | undefined {
   const row = taxes.find((each) => each.position === position);
   if (row === undefined) return undefined;

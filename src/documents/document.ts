@@ -7,7 +7,7 @@ import type { DocumentRow } from './documents.sql.ts';
 import { printsCreditorReference } from './pdf/version.ts';
 import type { DocumentSnapshot } from './snapshot.ts';
 
-/** The JSON of a document, which is the same in the command line, the HTTP API and the export (contract, Documents). */
+/** The same in the command line, the HTTP API and the export (contract, Documents). */
 export type DocumentJson = ReturnType<typeof documentJson>;
 
 const sums = (
@@ -24,11 +24,10 @@ const taxOf = ({ taxes }: DocumentRow, { tax }: DocumentRow['lines'][number]) =>
   return found === undefined ? {} : { tax: found };
 };
 
-/** A document without a creditor reference has no such field. */
 const withReference = (creditor_reference: string | null): { readonly creditor_reference?: string } =>
   creditor_reference === null ? {} : { creditor_reference };
 
-/** The creditor reference of a document with these instructions; null if the document does not print one. */
+/** The creditor reference of a document with these instructions; null if it does not print one. */
 const referenceOf = (row: DocumentRow, instructions: Instructions | null): string | null =>
   instructions !== null &&
   printsCreditorReference(row.renderer_version) &&

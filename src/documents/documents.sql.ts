@@ -27,7 +27,7 @@ export interface DocumentRow {
   readonly partner_cut: string;
   readonly invoice_amount: string;
   readonly gross: string;
-  /** The tax totals, in order; none without tax. */
+  /** In order; none without tax. */
   readonly taxes: readonly TaxRow[];
   readonly credit_applied: string;
   /** The credit notes that were applied at issue. */
@@ -47,50 +47,42 @@ export interface DocumentRow {
   readonly tax_id: string;
   readonly purchase_order: string;
   readonly legal_note: string;
-  /** The partner's e-invoice format, and the partner's data on the e-invoice. */
   readonly e_invoice: 'none' | EInvoiceFormat;
   readonly buyer_reference: string;
   readonly electronic_address: string;
   readonly issuer: Omit<Issuer, 'logo'>;
-  /** The issuer's logo, if there is one and the filter requests logos. */
+  /** The issuer's logo, if it has one and the filter requests logos. */
   readonly logo: Logo | null;
   readonly sandbox: boolean;
   readonly lines: readonly LineRow[];
   readonly printed_link: string | null;
-  /** The link that currently opens the payment page; null if it was revoked. */
+  /** The link that opens the payment page; null if it was revoked. */
   readonly payment_link: string | null;
   readonly pdf_sha256: string | null;
   readonly pdf_bytes: number | null;
   readonly renderer_version: number | null;
-  /** The instructions that the PDF prints; null without a PDF, and if it prints none. */
+  /** The instructions that the PDF prints; null without a PDF or without any. */
   readonly printed_instructions: Instructions | null;
   readonly email_status: EmailStatus | null;
   readonly email_reason: string | null;
   readonly email_to: string[] | null;
   readonly message_id: string | null;
   readonly sent_at: string | null;
-  /**
-   * The number of the void document that this document replaces, and the number of the document that replaces this
-   * document.
-   */
+  /** The numbers of the void document that this one replaces, and of the document that replaces this one. */
   readonly replaces: string | null;
   readonly replaced_by: string | null;
   readonly credits: string | null;
-  /** The day of issue of the document that this document credits or replaces. */
+  /** The day of issue of the document that this one credits or replaces. */
   readonly corrects_issued_on: string | null;
-  /**
-   * For an adjustment, the amount deducted from its invoice at once, and the invoice's balance after that; null for
-   * other documents.
-   */
+  /** For an adjustment, the amount deducted from its invoice at once, and the invoice's balance after that. */
   readonly invoice_lowered_by: string | null;
   readonly invoice_left: string | null;
-  /** Why an adjustment was made; empty for other documents. */
+  /** Why an adjustment was made; otherwise empty. */
   readonly reason: string;
-  /** For an item carried over by an opening, the cut-over day and the amount at issue; null for other documents. */
+  /** For an item carried over by an opening, the cut-over day and the amount at issue. */
   readonly carried_over_on: string | null;
   readonly original_amount: string | null;
   readonly void_reason: string | null;
-  /** The date, `YYYY-MM-DD`, in the issuer's zone. */
   readonly voided_on: string | null;
   readonly written_off: string;
   readonly bank_charges: string;
@@ -98,7 +90,7 @@ export interface DocumentRow {
   readonly credit_taken_back: string;
   /** The last checkpoint that closed a month before the document was issued. */
   readonly checkpoint: SnapshotCheckpoint | null;
-  /** When and why the document was put on hold; null if the document is not on hold. */
+  /** Null if the document is not on hold. */
   readonly held_at: string | null;
   readonly hold_reason: string | null;
 }
@@ -123,7 +115,7 @@ export interface LineRow {
   readonly spot_price: string;
   readonly partner_cut: string;
   readonly invoice_amount: string;
-  /** The position of the line's tax total; null on a document without tax. */
+  /** The position of the line's tax total; null without tax. */
   readonly tax: number | null;
 }
 
@@ -132,16 +124,13 @@ export interface DocumentFilter {
   readonly number?: string | undefined;
   readonly months?: readonly Month[] | undefined;
   readonly partnerId?: string | undefined;
-  /** Selects the documents of these partners; null for all partners. */
+  /** Null for all partners. */
   readonly partnerIds?: readonly string[] | null | undefined;
   readonly status?: string | undefined;
   readonly document?: DocumentKind | undefined;
   readonly after?: string | undefined;
   readonly limit?: number | undefined;
-  /**
-   * Adds the issuer's logo, for rendering. Every document gets its own copy of the logo, so only a few documents should
-   * be read at a time.
-   */
+  /** Adds the issuer's logo, for rendering. Each document gets its own copy, so only a few should be read at a time. */
   readonly withLogos?: boolean | undefined;
 }
 
@@ -217,7 +206,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): s
      WHERE ${condition}
      ORDER BY d.series, d.sequence LIMIT ${limit}`;
 
-/** A prepared statement for each filter, because planning takes 10 ms, longer than reading ten documents. */
+/** Prepared for each filter, because planning takes 10 ms, longer than reading ten documents. */
 const STATEMENTS = {
   all: prepared('documents.all', documentsWhere('true', 'false')),
   ids: prepared('documents.ids', documentsWhere('d.document_id = ANY (:ids::bigint[])', 'false')),
@@ -264,10 +253,7 @@ const DOCUMENTS_TO_RENDER = prepared(
   documentsWhere('d.document_id = ANY (:ids::bigint[])', 'true'),
 );
 
-/**
- * Documents with their logos. The statement is prepared, because planning takes 10 ms, longer than reading ten
- * documents.
- */
+/** Documents with their logos. Prepared, because planning takes 10 ms, longer than reading ten documents. */
 export const readDocumentsToRender = (tx: Transaction, ids: readonly number[]): Promise<DocumentRow[]> =>
   query(tx, DOCUMENTS_TO_RENDER, { ids });
 
@@ -286,7 +272,7 @@ export interface HeldDocument {
   readonly reason: string;
 }
 
-/** Reads the live documents that have been on hold the longest, and the count of all live documents on hold. */
+/** The live documents that have been on hold the longest, and the count of all on hold. */
 export async function readHeldDocuments(
   tx: Transaction,
   limit: number,

@@ -40,8 +40,8 @@ export async function requestLinkChecks(tx: Transaction, documentIds: readonly n
 }
 
 /**
- * Withdraws the unsent e-mails of void documents and returns their new status. Skips e-mails that a worker is sending.
- * If an attempt has an unknown outcome, the e-mail may have arrived, so it becomes uncertain instead.
+ * Withdraws the unsent e-mails of void documents and returns their new status. Skips those that a worker is sending.
+ * One that may have arrived becomes uncertain instead.
  */
 export function withdrawEmails(
   tx: Transaction,

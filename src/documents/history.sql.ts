@@ -58,8 +58,8 @@ const OWN_ACTIONS = `
        FROM documents WHERE replaces = :documentId`;
 
 /**
- * Credit applied to an invoice or from a credit note, and credit released by a void or a command. Credit applied when
- * an adjustment was issued is omitted, because the invoice has the action `credited` for it.
+ * Credit applied to an invoice or from a credit note, and released by a void or a command. Credit applied when an
+ * adjustment was issued is omitted: the invoice has the action `credited` for it.
  */
 const CREDIT_ACTIONS = `
        SELECT 2, a.recorded_at, CASE WHEN a.invoice_id = :documentId THEN 'credit_used' ELSE 'credit_given' END,

@@ -6,17 +6,17 @@ import { type Happening, readHappenings } from './history.sql.ts';
 export interface HistoryLine {
   /** An ISO instant. */
   readonly at: string;
-  /** The action as a fixed word for programs. */
+  /** As a fixed word for programs. */
   readonly action: Action;
-  /** The action as a sentence for people. */
+  /** As a sentence for people. */
   readonly says: string;
-  /** The user who requested the action: the name given with `--by`, and the operating system's user and host. */
+  /** The name given with `--by`, and the operating system's user and host. */
   readonly by: { readonly claimed_by: string | null; readonly os_user: string; readonly host: string } | null;
 }
 
 type Action = keyof typeof SENTENCES;
 
-/** One sentence for each action, from the facts that `readHappenings` returns. */
+/** The sentence of each action, from the facts that `readHappenings` returns. */
 const SENTENCES = {
   issued: (f: Facts) =>
     f['carried']
@@ -29,7 +29,7 @@ const SENTENCES = {
   credit_taken_back: (f: Facts) => `${f['amount']} of credit from ${f['other']} taken back`,
   credit_recovered: (f: Facts) => `${f['amount']} taken back from ${f['other']}`,
   credited: (f: Facts) => `${f['amount']} credited by ${f['other']}: ${f['reason']}`,
-  // Anyone who has a link can open its page, so the history contains no link. `invoice link` shows its URL.
+  // Anyone who has a link can open its page, so only `invoice link` shows it.
   linked: () => 'payment link made',
   link_rotated: (f: Facts) => `payment link replaced: ${f['reason']}`,
   link_revoked: (f: Facts) => `payment link taken back: ${f['reason']}`,
@@ -79,7 +79,7 @@ type Facts = Happening['facts'];
 const given = (before: string, text: string | null | undefined, after = ''): string =>
   text ? `${before}${text}${after}` : '';
 
-/** The reason why a payment no longer counts, by the kind of its reversal. */
+/** Why a payment no longer counts, by the kind of its reversal. */
 const UNPAID_BECAUSE = {
   returned: 'returned by the bank',
   refunded: 'refunded',

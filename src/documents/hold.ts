@@ -1,7 +1,7 @@
 /**
- * Puts a document on hold: its unsent e-mail and its reminders wait until the document is released. An invoice stays
- * due, and payments and credit may be applied to it. The open credit of a credit note stays owed, but cannot be applied
- * or refunded. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
+ * Puts a document on hold: its unsent e-mail and its reminders wait until it is released. An invoice stays due, and
+ * payments and credit may be applied to it. The open credit of a credit note stays owed, but cannot be applied or
+ * refunded. Refusals: document_unknown, document_void, document_on_hold, document_not_on_hold.
  */
 
 import type { Transaction } from '../database/transaction.ts';

@@ -1,8 +1,8 @@
 /**
- * The payment instructions in force, which documents print. The instructions in settings.json take effect when an audit
- * event (`instructions.adopt`) adopts all of them. The latest such event is in force. If `approvals` has no rule for
- * this action, deliveries adopt the file automatically before they print. If there is a rule, only the action adopts
- * the file. The database refuses a PDF with other instructions.
+ * The payment instructions in force, which documents print. Those in settings.json take effect when an audit event
+ * (`instructions.adopt`) adopts them; the latest such event is in force. Without a rule for this action in `approvals`,
+ * deliveries adopt the file before they print. With a rule, only the action does. The database refuses a PDF with other
+ * instructions.
  */
 import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
@@ -44,7 +44,7 @@ export async function adoptInstructions(tx: Transaction, context: ActorContext):
   return changes;
 }
 
-/** Adopts the instructions of settings.json automatically, unless a rule requires the action. */
+/** Adopts the instructions of settings.json, unless a rule requires the action. */
 export async function adoptUnlessRuled(database: Database, context: ActorContext): Promise<void> {
   const { settings } = context;
   if (needsAdoption(settings)) return;
@@ -73,8 +73,8 @@ async function adopt(
 }
 
 /**
- * The fields of settings.json that are not in force yet, because a rule requires the action. The argument is the result
- * of `settingsInForce`.
+ * The fields of settings.json that are not in force yet, because a rule requires the action. Takes the result of
+ * `settingsInForce`.
  */
 export const instructionsToAdopt = ({ instructions, file_instructions }: Settings): FieldChange[] =>
   file_instructions === undefined ? [] : instructionChanges(instructions, file_instructions);

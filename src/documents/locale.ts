@@ -1,12 +1,12 @@
 /**
  * Formats amounts and dates for documents. Documents are in English; only the order of a date depends on the country.
- * The tables of the JavaScript engine are not used, because they change with its version and would change the bytes of
+ * The JavaScript engine's tables are not used, because they change with its version and would change the bytes of
  * documents. Minus signs are hyphens, which spreadsheets read. A month is always a word, so that no date is ambiguous.
  */
 import { type Amount, groupThousands } from '../money.ts';
 import { dateName } from '../month.ts';
 
-/** Countries that write December 1, 2026 (Unicode CLDR 48). All other countries write 1 December 2026. */
+/** Countries that write December 1, 2026 (Unicode CLDR 48), not 1 December 2026. */
 const MONTH_FIRST: ReadonlySet<string> = new Set('AS CA FM GU MH MP PH PR PW UM US VI'.split(' '));
 
 export class Locale {
@@ -17,12 +17,12 @@ export class Locale {
     this.monthFirst = MONTH_FIRST.has(country);
   }
 
-  /** Formats `-1234567.50` as `-1,234,567.50`, with any number of digits. */
+  /** Formats `-1234567.50` as `-1,234,567.50`. */
   number(plain: string): string {
     return groupThousands(plain);
   }
 
-  /** `EUR 1,234.50`, or `-EUR 1,234.50`. The currency is a code, because a symbol such as the dollar's is ambiguous. */
+  /** `EUR 1,234.50`, or `-EUR 1,234.50`. A symbol such as the dollar's would be ambiguous. */
   amount(amount: Amount): string {
     const [sign, size] = amount.isNegative() ? ['-', amount.negated()] : ['', amount];
     return `${sign}${amount.currency} ${groupThousands(size.toString())}`;

@@ -8,7 +8,7 @@ export const signed = (row: Pick<DocumentRow, 'document' | 'currency'>, text: st
   return row.document === 'credit_note' ? value.negated() : value;
 };
 
-/** Days since the due date of an open invoice; 0 for other documents. The function is pure. */
+/** Days since the due date of an open invoice; 0 for other documents. */
 export const daysOverdue = (
   { document, status, due_on }: Pick<DocumentRow, 'document' | 'status' | 'due_on'>,
   today: string,

@@ -17,9 +17,8 @@ import { insertCreditApplications, insertCreditReleases, readCreditOn } from './
 
 interface PlaceRequest {
   readonly creditNote: string;
-  /** The number of the invoice. */
   readonly number: string;
-  /** The amount in the documents' currency. If the amount is omitted, as much as possible is applied. */
+  /** By default, as much as possible. */
   readonly amount?: string | undefined;
 }
 
@@ -58,8 +57,8 @@ export async function applyCredit(
 }
 
 /**
- * Releases all credit that is applied from a credit note to an invoice. An invoice that was issued with nothing due
- * must be reissued instead, because it states no amount due and could not be paid.
+ * Releases all credit of a credit note from an invoice. One that was issued with nothing due must be reissued instead,
+ * because it could not be paid.
  */
 export async function unapplyCredit(
   tx: Transaction,

@@ -5,7 +5,7 @@ interface NewCreditApplication {
   readonly credit_note_id: number;
   readonly invoice_id: number;
   readonly amount: string;
-  /** The date of the application, or the issue date of the later document, whichever is later. */
+  /** The date of the application, or of the later document's issue. */
   readonly applied_on: string;
 }
 
@@ -15,8 +15,8 @@ interface CreditAction {
 }
 
 /**
- * Applies credit to issued invoices, and requests that delivery sync the payment links of these invoices. The entry
- * date is no earlier than the day on which the credit or the invoice was last reopened.
+ * Applies credit to issued invoices, and requests that delivery sync their payment links. The entry date is no earlier
+ * than the day on which either was last reopened.
  */
 export async function insertCreditApplications(
   tx: Transaction,

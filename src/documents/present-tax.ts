@@ -1,7 +1,4 @@
-/**
- * The tax statement of a document: a row for each rate, the total with tax, and the reasons. The statement is empty
- * without tax.
- */
+/** The tax statement of a document: a row for each rate, the total with tax, and the reasons. Empty without tax. */
 import { Amount } from '../money.ts';
 import { documentTax, lineTax, type TaxTotal } from './document-tax.ts';
 import type { DocumentRow, LineRow } from './documents.sql.ts';
@@ -11,15 +8,14 @@ import type { DocumentSnapshot, SnapshotLine } from './snapshot.ts';
 
 export interface PresentedTax {
   readonly label: string;
-  /** A row for each rate, and the total with tax. */
   readonly steps: readonly { readonly label: string; readonly amount: Amount }[];
-  /** The total with tax; without tax, the total of the lines. */
+  /** Without tax, the total of the lines. */
   readonly gross: { readonly label: string; readonly amount: Amount };
-  /** The reasons for no tax and the meanings of marks, in one sentence each. */
+  /** The reasons for no tax and the meanings of marks, a sentence each. */
   readonly notes: readonly string[];
-  /** The issuer's tax number that replaces its usual tax number; empty if there is none. */
+  /** Replaces the issuer's usual tax number; empty if there is none. */
   readonly registration: string;
-  /** The text after a line's kind: its rate if the document has several, and the mark of a reduced rate. */
+  /** The rate, if the document has several, and the mark of a reduced rate. */
   readonly ofLine: (line: SnapshotLine) => string;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The content of an invoice, credit note or statement: its title, facts, amounts and payment instructions. The words
- * are from templates/document.json, and the locale is that of the partner's country. The PDF, the payment page, the
- * e-mail and the command line only lay out this content.
+ * The content of a document: its title, facts, amounts and payment instructions, in the words of
+ * templates/document.json and the locale of the partner's country. The PDF, the payment page, the e-mail and the
+ * command line only lay it out.
  */
 import type { AchInstructions, Instructions, WireInstructions } from '../config/instructions.ts';
 import type { Address } from '../config/validation.ts';
@@ -13,7 +13,7 @@ import { fill, type Labels, readTemplate, type Template } from './pdf/template.t
 import { type PresentedTax, taxOf } from './present-tax.ts';
 import { type DocumentKind, type DocumentSnapshot, keepsDueDate, type RowKind } from './snapshot.ts';
 
-/** The reason why a document asks for money or does not. */
+/** Why a document asks for money or does not. */
 type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'adjustment' | 'statement';
 
 /** Makes a text from a partner or the settings safe for its destination. */
@@ -43,43 +43,39 @@ export type PaymentField = Extract<
   | 'intermediary_bic'
 >;
 
-/** A row of bank details. */
 export interface PaymentFact extends Fact {
   readonly field: PaymentField;
   /** An account holder or a bank, a number that payers copy, or a word. */
   readonly kind: 'party' | 'number' | 'word';
-  /** The address of a party; null for other kinds. */
+  /** Null for other kinds. */
   readonly address: Address | null;
 }
 
 export interface Presentation {
   readonly locale: Locale;
   readonly situation: Situation;
-  /** The values of the labels' placeholders. */
+  /** For the placeholders of labels. */
   readonly values: Readonly<Record<string, string>>;
-  /** `Invoice`, `Credit note` or `Statement`. */
   readonly title: string;
   readonly number: string;
   /** The month, such as `October 2026`. */
   readonly month: string;
   readonly issuedOn: string;
-  /** The due date; empty if nothing is due. */
+  /** Empty if nothing is due. */
   readonly dueOn: string;
-  /** True if the due date is the replaced invoice's due date; false if it is counted from this document's issue. */
+  /** Whether it is the replaced invoice's due date. */
   readonly dueDateKept: boolean;
-  /**
-   * The amount is due on an invoice, owed to the partner on a credit note, or routed by the processor on a statement.
-   */
+  /** Due on an invoice, owed to the partner on a credit note, or routed by the processor on a statement. */
   readonly amount: string;
   /**
-   * Whether the sales and the partner's share are shown. An invoice for missing shares bills only our share, because
-   * the partner has kept its own share.
+   * Whether the sales and the partner's share are shown. An invoice for missing shares bills only our share: the
+   * partner has kept its own.
    */
   readonly showsSales: boolean;
   readonly total: Total;
   readonly tax: PresentedTax;
   readonly credit: readonly Total[];
-  /** For an adjustment, the rest to pay on its invoice; empty on other documents. */
+  /** For an adjustment, what is left to pay on its invoice; otherwise empty. */
   readonly leaves: string;
   readonly replaces: string;
   readonly credits: string;
@@ -91,7 +87,7 @@ export interface Presentation {
   /** The ways to pay by bank, if something is due. */
   readonly ach: readonly PaymentFact[] | null;
   readonly wire: readonly PaymentFact[] | null;
-  /** The creditor reference in groups of four; empty if there is none. */
+  /** In groups of four; empty if there is none. */
   readonly creditorReference: string;
 }
 
@@ -167,7 +163,6 @@ function situationOf({ document, purpose, ...snapshot }: DocumentSnapshot): Situ
 /** If more credit notes than this were applied, one row states their sum. */
 const MOST_CREDIT_NOTES = 5;
 
-/** A row for each credit note that was applied when the document was issued. */
 function creditOf(snapshot: DocumentSnapshot, { totals }: Labels, clean: Clean): Total[] {
   const { currency, credit_applied, credit_notes: notes = [] } = snapshot;
   const credit = Amount.of(credit_applied, currency);
@@ -182,7 +177,7 @@ function creditOf(snapshot: DocumentSnapshot, { totals }: Labels, clean: Clean):
   }));
 }
 
-/** For an adjustment: the amount deducted from its invoice, the rest to pay on it, and the part that is open credit. */
+/** For an adjustment: what is deducted from its invoice, left to pay on it, and open credit. */
 function leavesOf(
   { lowered, ...snapshot }: DocumentSnapshot,
   { adjustment }: Labels,
@@ -215,7 +210,7 @@ function paymentFacts(labels: Labels, clean: Clean) {
   return { party: row('party'), number: row('number'), word: row('word') };
 }
 
-/** Bank details as labeled facts; null if the instructions lack them. */
+/** Null if the instructions lack them. */
 export function bankDetails(
   instructions: Instructions | null,
   clean: Clean = (text) => text,

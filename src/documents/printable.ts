@@ -1,6 +1,6 @@
 /**
- * Checks whether a document can be printed. Each character needs a glyph in the program's fonts or in fonts that the
- * installation adds (documents/pdf/added-fonts.ts). Refusal: characters_unprintable.
+ * Checks whether a document can be printed: each character needs a glyph in the program's fonts or in added ones
+ * (documents/pdf/added-fonts.ts). Refusal: characters_unprintable.
  */
 import { join } from 'node:path';
 import type { Environment } from '../config/environment.ts';
@@ -12,7 +12,7 @@ import { type AddedFont, addedFontsIn, fontsNeeded, withAddedFonts } from './pdf
 import { unprintable } from './pdf/text.ts';
 import type { DocumentSnapshot } from './snapshot.ts';
 
-/** A text of a document with the name of its field, for people. */
+/** The field's name is for people. */
 export type NamedText = readonly [field: string, text: string];
 
 export const fontFolder = ({ home }: Pick<Environment, 'home'>): string => join(home, 'templates', 'fonts');
@@ -21,8 +21,8 @@ export const installedFonts = (environment: Pick<Environment, 'home'>): readonly
   addedFontsIn(fontFolder(environment));
 
 /**
- * The added fonts that these texts need. Refuses if a character has no glyph in any font. For a document that is
- * already `issued`, the refusal names the rerun that corrects it.
+ * The added fonts that these texts need. Refuses a character without a glyph. For a document that is already `issued`,
+ * the refusal names the rerun that corrects it.
  */
 export function fontsFor(
   environment: Pick<Environment, 'home'>,
@@ -56,7 +56,7 @@ export const unprintableFields = (
       .filter(({ characters }) => characters.length > 0),
   );
 
-/** All texts of a document that come from a partner, the settings or a person. */
+/** All texts of a document that a partner, the settings or a person wrote. */
 export function textsOf(snapshot: DocumentSnapshot): NamedText[] {
   const { issuer, partner, lines, instructions, reason } = snapshot;
   return [
@@ -77,5 +77,5 @@ export function textsOf(snapshot: DocumentSnapshot): NamedText[] {
 
 export const addressText = (address: Address): string => Object.values(address).join(' ');
 
-/** The instructions as JSON. JSON's escapes do not matter, because the escaped characters never appear on a page. */
+/** The instructions as JSON, whose escaped characters never appear on a page. */
 export const instructionsText = (instructions: Instructions | null): string => JSON.stringify(instructions);

@@ -16,10 +16,9 @@ export interface RerunCandidate {
   readonly hold_reason: string | null;
   /** Whether the close put the document on hold. */
   readonly held_by_close: boolean;
-  /** The open dispute of the invoice, or null. */
   readonly disputed_on: string | null;
   readonly disputed: string | null;
-  /** The differences between the document and a new one, in words. */
+  /** In words. */
   readonly differences: string[];
 }
 
@@ -69,12 +68,12 @@ const PRINTED = `CROSS JOIN LATERAL (
              FROM document_lines WHERE document_id = d.document_id GROUP BY policy_id, kind, month) AS l) AS f`;
 
 /**
- * The last document of each chain of replacements in the month of the drafts, compared with its draft. The comparison
- * includes the ledger rows, although the rows of a closed month should never change.
+ * The last document of each chain of replacements in the month of the drafts, compared with its draft, also by its
+ * ledger rows, although those of a closed month should never change.
  */
 export async function readRerunCandidates(tx: Transaction, question: RerunQuestion): Promise<RerunCandidate[]> {
-  // The planner may have no statistics yet for the documents of a newly closed month. Joining 2,000 of them to their
-  // lines and balances took 60 s with the documents table, and 0.3 s with this table.
+  // The planner may have no statistics yet for newly issued documents. Joining 2,000 of them to their lines and
+  // balances took 60 s with the documents table, and 0.3 s with this one.
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.last_documents`);
   await execute(
     tx,
@@ -147,7 +146,7 @@ export function readReplacements(
   );
 }
 
-/** The last document of the chain of replacements that begins with a document, and whether it is void. */
+/** The last document of the chain of replacements that begins with this one, and whether it is void. */
 export function readLastOfChain(tx: Transaction, documentId: number): Promise<{ number: string; void: boolean }> {
   return queryOne(
     tx,

@@ -1,6 +1,6 @@
 /**
  * Reruns documents: recomputes them from the ledger and the partners' current details. A void document without a
- * replacement is issued again, and keeps its hold. A live document that would differ is voided and replaced. Refusals:
+ * replacement is issued again, and keeps its hold. A live one that would differ is voided and replaced. Refusals:
  * document_unknown, document_void, not_of_the_ledger, payment_applied, credit_used, document_written_off,
  * document_on_hold, month_not_closed, partner_unknown, settings_incomplete, clock_behind, tax_rule_missing.
  */
@@ -27,14 +27,14 @@ import { recordIssuerVersion } from './issue/issuer-version.sql.ts';
 import { type RerunCandidate, readLastOfChain, readReplacements, readRerunCandidates } from './rerun.sql.ts';
 
 export interface RerunOptions {
-  /** Whether the due date of a replacement is counted from today by the current terms, instead of kept. */
+  /** Counts the due date of a replacement from today by the current terms, instead of keeping it. */
   readonly newTerms: boolean;
   /** Finds the documents that would show a different payment link under the current settings. */
   readonly otherLinks?: (tx: Transaction, documentIds: readonly number[]) => Promise<ReadonlySet<number>>;
 }
 
 interface MonthRerunOptions extends RerunOptions {
-  /** Also replaces live documents that differ, instead of only listing them. */
+  /** Also replaces live documents that differ. */
   readonly changed: boolean;
   readonly partnerId?: string | undefined;
 }
@@ -47,13 +47,12 @@ export interface Rerun {
     readonly replaced_by: string;
     readonly why: readonly string[];
   }[];
-  /** Documents issued to replace void documents. */
   readonly issued: readonly { readonly number: string; readonly replaces: string }[];
-  /** Documents that differ but were left unchanged, because only missing documents were requested. */
+  /** Documents that differ but were only listed. */
   readonly differing: readonly {
     readonly number: string;
     readonly why: readonly string[];
-    /** Why the document could not be replaced either; null for a replaceable document. */
+    /** Why it could not be replaced either; null for a replaceable document. */
     readonly refused: string | null;
     readonly remedies: readonly Remedy[];
   }[];
@@ -66,8 +65,8 @@ export interface Rerun {
 }
 
 /**
- * Reruns one document. A void document gets its replacement, unless it has a live one. Refuses a live document that
- * differs but may not be replaced.
+ * A void document gets its replacement, unless it has a live one. Refuses a live document that differs but may not be
+ * replaced.
  */
 export async function rerunDocument(
   tx: Transaction,
@@ -83,7 +82,7 @@ export async function rerunDocument(
   return rerun(tx, context, document.month, { ...options, changed: true }, own, number);
 }
 
-/** The live document with this number. If the document and its last replacement are both void, the last replacement. */
+/** The live document with this number or, if it and its last replacement are void, the latter. */
 async function documentToRerun(
   tx: Transaction,
   number: string,
@@ -109,7 +108,7 @@ async function documentToRerun(
   return { number: last.number, month, partner_id };
 }
 
-/** Issues the missing documents of a month, and replaces the documents that differ if `changed` is set. */
+/** Issues the missing documents of a month and, with `changed`, replaces those that differ. */
 export async function rerunMonth(
   tx: Transaction,
   context: IssueContext,
@@ -215,7 +214,7 @@ async function rerun(
   };
 }
 
-/** The reason for replacing a document, as the void copy explains it to the partner. */
+/** As the void copy explains it to the partner. */
 const reasonFor = (differences: readonly string[]): string =>
   `Replaced: ${differences.map((each) => each.replace("the partner's", 'your').replace("the issuer's", 'our')).join(', ')} changed.`;
 

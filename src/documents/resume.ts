@@ -1,7 +1,7 @@
 /**
- * Resumes a paused ledger. After a restore, documents may exist that are not in the ledger. The numbers of such
- * documents are skipped permanently, so that no number identifies two documents. A recorded fact explains the gap in
- * the numbers. Refusals: not_paused, numbers_missing, numbers_not_ahead, numbers_implausible.
+ * Resumes a paused ledger. After a restore, documents may exist that are not in the ledger. Their numbers are skipped
+ * for good, so that none identifies two documents; a fact explains the gap. Refusals: not_paused, numbers_missing,
+ * numbers_not_ahead, numbers_implausible.
  */
 import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
@@ -31,7 +31,7 @@ export const numberOf = ({ series, sequence }: NumberParts): string => `${series
 const KINDS = ['INV', 'CN', 'ST'];
 const NUMBER = new RegExp(`^((?:${KINDS.join('|')})-\\d{4})-(\\d{6,9})$`);
 
-/** The parts of a document's number, or of the number 000000 before the first document; undefined for other texts. */
+/** The parts of a document's number, or of 000000 before the first one; undefined for other texts. */
 export function partsOf(number: string): NumberParts | undefined {
   const [, series, digits] = NUMBER.exec(number) ?? [];
   const parts = series === undefined ? undefined : { series, sequence: Number(digits) };
@@ -49,9 +49,9 @@ export function seriesInDoubt(pauses: readonly Pause[], { environment, settings 
 }
 
 /**
- * Ends every open pause and skips all numbers up to the numbers in the request. After a restore, the request must have
- * one number for each series in doubt, or none at all if no document was issued. `seen` is the last checkpoint known
- * outside. Returns the skipped ranges, and the log's successor if the database does not continue that checkpoint.
+ * Ends every open pause and skips all numbers up to those in the request. After a restore, it must have one for each
+ * series in doubt, or none if no document was issued. `seen` is the last checkpoint known outside. Returns the skipped
+ * ranges, and the log's successor if the database does not continue that checkpoint.
  */
 export async function resumeLedger(
   tx: Transaction,
@@ -89,7 +89,7 @@ export async function resumeLedger(
   return { skipped: ranges, log };
 }
 
-/** The range to skip so that the next number follows the given one; empty if the next number already does. */
+/** What to skip so that the next number follows the given one; empty if it already does. */
 function rangeTo({ series, sequence }: NumberParts, last: number, year: string): SkippedRange[] {
   const number = numberOf({ series, sequence });
   if (sequence === last) return [];

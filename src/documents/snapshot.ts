@@ -1,6 +1,6 @@
 /**
- * The snapshot of a document: all frozen data that its PDF shows. Rendering is a pure function of the snapshot and the
- * renderer version, so equal snapshots give equal bytes.
+ * The snapshot of a document: all frozen data that its PDF shows. Rendering is a pure function of it and the renderer
+ * version.
  */
 
 import type { Instructions } from '../config/instructions.ts';
@@ -15,25 +15,24 @@ export type RowKind = (typeof ROW_KINDS)[number];
 /** An `opening` was carried over from the previous system, so it has no PDF. */
 export type Purpose = 'month' | 'adjustment' | 'missing_shares' | 'opening';
 
-/** The sum of the ledger rows of one policy, kind and month. Amounts have exactly the currency's digits. */
+/** Amounts have exactly the currency's digits. */
 export interface SnapshotLine {
   readonly policy_id: string;
   readonly policy_name: string;
   readonly kind: RowKind;
-  /** The month of the rows. For late rows, this month is earlier than the document's month. */
+  /** For late rows, it is earlier than the document's month. */
   readonly month: Month;
   readonly count: number;
   readonly spotPrice: string;
   readonly partnerCut: string;
   readonly invoiceAmount: string;
-  /** The tax of the line; omitted on a document without tax. */
+  /** Omitted on a document without tax. */
   readonly tax?: LineTax;
 }
 
 /** The checkpoint of a closed month, by which anyone can verify that the log up to it has not changed. */
 export interface SnapshotCheckpoint {
   readonly month: Month;
-  /** The number of facts that the checkpoint covers. */
   readonly size: number;
   /** In Base64. */
   readonly root: string;
@@ -46,9 +45,8 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
   readonly number: string;
   readonly month: Month;
   readonly currency: string;
-  /** The date, `YYYY-MM-DD`, in the issuer's zone. */
   readonly issued_on: string;
-  /** The due date; null for credit notes and statements, because nothing is due. */
+  /** Null for credit notes and statements, because nothing is due. */
   readonly due_on: string | null;
   readonly terms_days: number | null;
   readonly sandbox: boolean;
@@ -70,8 +68,7 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
     readonly legal_note: string;
   };
   /**
-   * This month's lines come first, then the lines of earlier months. A credit note's lines are negated. An adjustment
-   * has no lines.
+   * This month's lines come first, then those of earlier months. A credit note's are negated. An adjustment has none.
    */
   readonly lines: readonly SnapshotLine[];
   readonly enrollments: number;

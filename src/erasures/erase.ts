@@ -33,7 +33,7 @@ export type Person =
 
 const ACTION = 'person.erase';
 
-/** The subject of the event, which must not name the person. */
+/** It must not name the person. */
 export function subjectOf(person: Person): string {
   switch (person.of) {
     case 'user':
@@ -47,7 +47,7 @@ export function subjectOf(person: Person): string {
   }
 }
 
-/** The commitments of the person's texts. Refuses an unknown person, and one who is still needed. */
+/** Refuses an unknown person, and one who is still needed. */
 export async function textsOf(tx: Transaction, person: Person): Promise<string[]> {
   switch (person.of) {
     case 'user': {
@@ -117,7 +117,7 @@ async function eraseBesideFacts(tx: Transaction, person: Person): Promise<void> 
   }
 }
 
-/** Erases again what the backup of a restored ledger still contains. Returns how many texts there were. */
+/** What the backup of a restored ledger still contains. Returns how many texts there were. */
 export async function repeatErasures(
   tx: Transaction,
   context: Pick<ActorContext, 'environment' | 'actor'>,

@@ -1,4 +1,4 @@
-/** SQL of erasures: which texts are personal texts of a user, a payer or a contact, and erasing them. */
+/** Which texts are personal texts of a user, a payer or a contact, and erasing them. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 
 const IN_JSON = (column: string): string => `(regexp_matches(${column}::text, '"(#[A-Za-z0-9+/]{43}=)"', 'g'))[1]`;
@@ -42,7 +42,7 @@ export const readMoneyOfAccount = (
     { account },
   );
 
-/** The first of these payments that is unapplied in part or disputed: someone still needs to know who paid. */
+/** Unapplied in part or disputed: someone still needs to know who paid. */
 export const readUnsettled = async (tx: Transaction, payments: readonly number[]): Promise<number | undefined> =>
   (
     await query<{ payment_id: number }>(

@@ -13,8 +13,7 @@ function pauseOf(cause: unknown): { since: string; reason: string } {
 }
 
 export const REFUSAL_OF_CONSTRAINT: ReadonlyMap<string, (cause: unknown) => Refusal> = new Map([
-  // An import looks for known rows before it takes the ledger's lock. While the import looks, a server may accept
-  // quotes.
+  // An import looks for known rows before it takes the ledger's lock, while a server may accept quotes.
   ['ledger_rows_known_once', (cause) => refuse('import_overtaken', {}, cause)],
   ['not_while_paused', (cause) => refuse('paused', pauseOf(cause), cause)],
 ]);

@@ -5,7 +5,7 @@ export const EXIT = { done: 0, failed: 1, badInput: 2, refused: 3, attention: 4 
 
 export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
 
-/** States what happened, to which item, and what to do now. The remedy is part of the sentence, or given as data. */
+/** What happened, to which item, and what to do now, in the sentence or as data. */
 export type Said = string | { readonly says: string; readonly remedies: readonly Remedy[] };
 
 export const says = (sentence: string, ...remedies: readonly Remedy[]): Said => ({ says: sentence, remedies });
@@ -27,7 +27,7 @@ const define = <Facts>(
 export const badInput = <Facts>(sentence: (facts: Facts) => Said, http?: number) =>
   define(EXIT.badInput, sentence, http);
 export const refused = <Facts>(sentence: (facts: Facts) => Said, http?: number) => define(EXIT.refused, sentence, http);
-/** A refusal that needs an operator's decision. With exit status 4, an unattended run does not report a fault. */
+/** Needs an operator's decision. With exit status 4, an unattended run does not report a fault. */
 export const undecided = <Facts>(sentence: (facts: Facts) => Said) => define(EXIT.attention, sentence, 422);
 export const failed = <Facts>(sentence: (facts: Facts) => Said) => define(EXIT.failed, sentence);
 
@@ -51,7 +51,7 @@ export interface LineProblem extends FieldProblem {
 export const bullets = (problems: readonly FieldProblem[], whole = '(whole file)') =>
   problems.map(({ path, reason }) => `  ${cut(path, LONGEST_QUOTE) || whole}: ${withShortQuotes(reason)}`).join('\n');
 
-/** A path or reason may quote a file. Sentences without a quotation are shorter than these limits. */
+/** A path or reason may quote a file. Other sentences are shorter. */
 const LONGEST_QUOTE = 200;
 const LONGEST_REASON = 4000;
 
@@ -63,9 +63,9 @@ const withShortQuotes = (reason: string): string =>
 
 const cut = (text: string, longest: number): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
 
-/** The time that a command has to read a file. A server has less time to read a file. */
+/** The time that a command has to read a file. A server has less. */
 export const COMMAND_SECONDS = 600;
 
-/** Returns the first three names and the number of the others. */
+/** The first three, and the number of the others. */
 export const someOf = (names: readonly string[]): string =>
   names.slice(0, 3).join(', ') + (names.length > 3 ? ` and ${names.length - 3} more` : '');

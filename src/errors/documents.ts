@@ -2,13 +2,13 @@ import { fieldName } from '../field-names.ts';
 import { DELIVER, type Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.ts';
 import { badInput, refused, says } from './definition.ts';
 
-/** The characters of a field that no installed font can show. */
+/** Which no installed font can show. */
 export interface UnprintableField {
   readonly field: string;
   readonly characters: readonly string[];
 }
 
-/** Right-to-left scripts, whose words would be in the wrong order on a page. */
+/** Their words would be in the wrong order on a page. */
 const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
 
 const MOST_SHOWN = 8;
@@ -24,7 +24,7 @@ function shown(characters: readonly string[]): string {
 export const DOCUMENTS = {
   document_unknown: badInput<{
     number: string;
-    /** The day on which the number was skipped, and the reason for the pause at that time. */
+    /** When it was skipped, and the reason for the pause at that time. */
     skipped?: { on: string; reason: string } | undefined;
   }>(
     (f) =>
@@ -67,7 +67,7 @@ export const DOCUMENTS = {
     subject: string;
     fields: readonly UnprintableField[];
     folder: string;
-    /** The issued document with these fields, if a rerun can replace the document. */
+    /** If a rerun can replace the issued document with these fields. */
     number?: string | undefined;
   }>((f) => {
     const fields = f.fields.map(({ field, characters }) => `${shown(characters)} in ${field}`);

@@ -4,7 +4,7 @@ import { badInput, defineAnswer, refused, says } from './definition.ts';
 
 const decide = (label: string, id: number) => toRun(label, `approval approve ${id}`, `/console/approvals/${id}`);
 
-/** The number of amounts that a refusal compares with their limits in full. */
+/** Compared with their limits in full. */
 const LIMITS_TOLD = 3;
 
 export const PEOPLE = {
@@ -34,7 +34,7 @@ export const PEOPLE = {
     ),
   ),
   role_needed: refused<{ login: string; role: string; some_partners?: boolean; all_partners?: boolean }>(
-    // The sentence must not reveal whether another partner's item exists.
+    // Not whether another partner's item exists.
     (f) =>
       f.some_partners
         ? `${f.login} has the role ${f.role} for some partners only. What you asked for belongs to another partner, or does not exist.`
@@ -70,10 +70,7 @@ export const PEOPLE = {
     approvers: string[];
     expires_at: string;
     is_new: boolean;
-    /**
-     * The amounts above the rule's limit. The list is empty if the rule applies to any amount. An amount with a partner
-     * is the sum of what the action adjusts for the partner.
-     */
+    /** Empty if the rule applies to any amount. With a partner, the sum of what the action adjusts for it. */
     above: readonly { partner?: string; currency: string; amount: string; before: string; above: string }[];
     /** Whether the action must be repeated after the approval. */
     repeats: boolean;

@@ -1,6 +1,6 @@
 /**
- * The catalogue of refusals. A refusal is an expected failure with a code, typed facts, a sentence for people, an exit
- * status and an HTTP status. A bug is an ordinary exception instead.
+ * The catalogue of refusals: expected failures with a code, typed facts, a sentence for people, an exit status and an
+ * HTTP status. A bug is an ordinary exception instead.
  */
 
 import { asOption, inNames, type NameOf } from '../field-names.ts';
@@ -43,7 +43,7 @@ const CATALOGUE = {
 };
 
 export type RefusalCode = keyof typeof CATALOGUE;
-/** Refusals of actions that are both a command and an API call. */
+/** Of actions that are both a command and an API call. */
 const BOTH = ['partner_not_connected', 'settlement_invalid', 'month_not_begun'] as const satisfies readonly (
   | keyof typeof SPLITS
   | keyof typeof CLOSE
@@ -101,16 +101,16 @@ export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code
   const sentence = CATALOGUE[code].sentence as (facts: FactsOf<Code>) => Said;
   const said = sentence(facts);
   const { says, remedies } = typeof said === 'string' ? { says: said, remedies: [] } : said;
-  // Remedies that a caller supplies are not facts. The HTTP API returns only the facts.
+  // Not facts: the HTTP API returns only those.
   const { remedies: _, ...others } = facts as Record<string, unknown>;
   return new Refusal(code, others, says, { cause, remedies });
 }
 
-/** Returns the facts of a refusal if it has this code, and otherwise undefined. */
+/** Undefined if the refusal has another code. */
 export const factsOf = <Code extends RefusalCode>(refusal: Refusal, code: Code): FactsOf<Code> | undefined =>
   refusal.code === code ? (refusal.facts as unknown as FactsOf<Code>) : undefined;
 
-/** Returns the message of a caught value, for a log line or a `reason`. */
+/** The message of a caught value, for a log line or a `reason`. */
 export function reasonOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(reasonOf).join('; ');
   return error instanceof Error ? error.message : String(error);

@@ -124,7 +124,7 @@ function addReads(app: FastifyInstance, shared: Shared): void {
     const months = month === undefined ? undefined : [month as Month];
     const found = await readDocuments(tx, {
       ...{ partnerId, months, status, document, after },
-      // The limit plus one, because the additional item shows whether there is another page.
+      // The additional item shows whether there is another page.
       limit: limit + 1,
     });
     return pageOf(shared, documents.listInvoices, {
@@ -173,10 +173,10 @@ function addEvents(app: FastifyInstance, shared: Shared): void {
   serve(app, shared, listEvents, read, publish);
 }
 
-/** Reading this many events takes 8 ms. Between slices, the server handles other callers. */
+/** Reading this many takes 8 ms. Between slices, the server handles other callers. */
 const EVENTS_OF_SLICE = 100;
 
-/** All slices are read in one database snapshot, so they form one page. */
+/** In one database snapshot, so that the slices form one page. */
 async function readInSlices(tx: Transaction, { limit, ...filter }: EventFilter): Promise<PartnerEvent[]> {
   const events: PartnerEvent[] = [];
   for (let after = filter.after; events.length < limit; after = (events.at(-1) as PartnerEvent).position) {
@@ -188,10 +188,10 @@ async function readInSlices(tx: Transaction, { limit, ...filter }: EventFilter):
   return events;
 }
 
-/** The seconds after which a client may retry while a PDF does not exist yet. */
+/** When a client may retry while a PDF does not exist yet. */
 const PDF_SECONDS = 60;
 
-/** Returns a document of the caller. Refuses another partner's document as unknown. */
+/** Refuses another partner's document as unknown. */
 async function documentOf(tx: Transaction, { partnerId }: Caller, number: string): Promise<DocumentRow> {
   const [document] = await readDocuments(tx, { partnerId, number });
   if (document === undefined) throw refuse('invoice_unknown', { number });
@@ -272,7 +272,7 @@ function requoteAnswer(requote: RequoteState, quote: QuoteState, now: DateTime):
   };
 }
 
-/** The amounts of a reversal, which are given together or not at all. */
+/** Given together or not at all. */
 function amountsOf({ spotPrice, partnerCut, invoiceAmount }: { readonly [Name in keyof Sums]: string | undefined }) {
   return spotPrice === undefined || partnerCut === undefined || invoiceAmount === undefined
     ? undefined
@@ -290,14 +290,14 @@ function reversalAnswer({ row, ground, request }: AnsweredReversal): object {
     ...orderOf(row),
     status: ground !== null ? 'recorded' : isRejected ? 'rejected' : 'requested',
     ...{ request_id: request?.held_row_id ?? null, allowed_by: ground },
-    // The reason for which a sale is discarded with its reversals is internal.
+    // Why a sale is discarded with its reversals is internal.
     reason: isRejected && isRequest(request) ? request.decision_reason : reason,
   };
 }
 
-/** Returns the payment values of service.md 2.2, or 2.3 for a requote. A connected account also gets its split plan. */
+/** The payment values of service.md 2.2, or 2.3 for a requote. A connected account also gets its split plan. */
 function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operations.SplitQuery): object {
-  // The plan states what the partner must request from its processor (service.md 7).
+  // What the partner must request from its processor (service.md 7).
   const plan = routed && planAcceptance(routed, query);
   const { quoteId, requoteId, enrollmentId, currency, acceptedAt } = accepted;
   const facts = { quote_id: quoteId, enrollment_id: enrollmentId, currency, accepted_at: acceptedAt };
@@ -309,7 +309,7 @@ function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operati
 
 /**
  * Serves acceptances in batches of calls that arrive at the same time. A call with an idempotency key runs alone,
- * because its key and response are stored in the same transaction. Acceptances do not need keys.
+ * because its key and response are stored in the same transaction.
  */
 function serveAcceptances<Params extends z.ZodType>(
   app: FastifyInstance,

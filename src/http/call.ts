@@ -70,7 +70,7 @@ type Handler<Params extends z.ZodType, Body extends z.ZodType | undefined, Query
 
 /**
  * Serves an operation in its own transaction. The result of `work` is the JSON response, or a Content. `before` runs
- * before the transaction, and its result is passed to `work`.
+ * before the transaction, and passes its result to `work`.
  */
 export function serve<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType, Before>(
   app: FastifyInstance,
@@ -93,8 +93,8 @@ export function serve<Params extends z.ZodType, Body extends z.ZodType | undefin
 }
 
 /**
- * Responds in one transaction, unless the client is revoked. A request with a known idempotency key gets the stored
- * response. A refusal is rolled back, so the request's idempotency key stays unused.
+ * Responds in one transaction, unless the client is revoked. A known idempotency key gets the stored response. A
+ * refusal is rolled back, so its key stays unused.
  */
 export function answerOnce(
   shared: Shared,
@@ -156,8 +156,7 @@ function boundFor({ action, file, answer, query }: Operation): BoundName {
 }
 
 /**
- * Returns a page of a list. If `items` has one more than the limit, the header `Link` has the URL of the next page (RFC
- * 8288).
+ * A page of a list. If `items` has one more than the limit, the header `Link` has the URL of the next page (RFC 8288).
  */
 export function pageOf<
   Item,
@@ -181,7 +180,7 @@ export function pageOf<
   return new Content(writeExactJson(shown), headers);
 }
 
-/** Runs a read in one snapshot. Restarts a write if another request with the same key was answered first. */
+/** A read has one snapshot. A write restarts if another request with the same key was answered first. */
 async function insideTransaction(
   { database }: Shared,
   operation: Operation,
@@ -196,7 +195,7 @@ async function insideTransaction(
   }
 }
 
-/** Rolls back, because another request with the same key was answered first. */
+/** Another request with the same key was answered first. */
 class KeyTaken extends Error {}
 
 async function onceByKey(
@@ -224,15 +223,15 @@ async function onceByKey(
   return answer;
 }
 
-/** Returns a hash of the request that does not depend on the order and spacing of its JSON fields. */
+/** Does not depend on the order and spacing of JSON fields. */
 const fingerprint = (request: FastifyRequest, body: unknown): string =>
   createHash('sha256')
     .update(`${request.method} ${request.url}\n${JSON.stringify(body ?? null)}`)
     .digest('hex');
 
 /**
- * Identifies the caller and counts the call against the client's rate limit. Without a valid token, the network's limit
- * applies. Sets the RateLimit headers. Refusals: token_missing, token_invalid, rate_limited.
+ * Counts a call against the client's rate limit or, without a valid token, the network's. Sets the RateLimit headers.
+ * Refusals: token_missing, token_invalid, rate_limited.
  */
 export async function countCall(
   request: FastifyRequest,
@@ -258,7 +257,7 @@ function bearerToken(request: FastifyRequest): string {
   return token;
 }
 
-/** Checks the partner header if present, even if the operation does not require it (service.md 5.4). */
+/** If present, the header is checked even if it is not required (service.md 5.4). */
 function checkPartnerHeader(
   request: FastifyRequest,
   name: string,
@@ -273,7 +272,7 @@ function checkPartnerHeader(
   if (given !== caller.partnerId) throw refuse('partner_header_mismatch', { header: name });
 }
 
-/** Recognizes prefetches and previews, which browsers and proxies send before a user makes a request. */
+/** Browsers and proxies send these before a user makes a request. */
 function isPrefetch(request: FastifyRequest): boolean {
   const { purpose, 'sec-purpose': secPurpose, 'x-moz': xMoz, 'x-purpose': xPurpose } = request.headers;
   return [purpose, secPurpose, xMoz, xPurpose].flat().some((value) => /prefetch|preview|prerender/i.test(value ?? ''));
@@ -288,7 +287,7 @@ function idempotencyKey(request: FastifyRequest): string | undefined {
   });
 }
 
-/** Refuses a malformed id as unknown, and any other invalid parameter as an invalid request. */
+/** Refuses a malformed id as unknown, and any other parameter as an invalid request. */
 function readParams(operation: Operation, request: FastifyRequest): unknown {
   const parsed = operation.params.safeParse(request.params);
   if (parsed.success) return parsed.data;
@@ -331,7 +330,7 @@ function checkMediaType({ headers, body }: FastifyRequest, expected: string, for
   throw refuse('media_type_unsupported', { media_type: type.slice(0, 100) || 'no type', expected });
 }
 
-/** Returns the text of a file with its byte order mark, so that the text's hash is the file's hash. */
+/** With its byte order mark, so that the text's hash is the file's. */
 function readFile(type: 'text/csv', request: FastifyRequest): string {
   checkMediaType(request, type, /^text\/csv *(; *(charset="?utf-8"?|header="?present"?) *)*$/i);
   try {

@@ -1,6 +1,6 @@
 /**
- * Records when each API client last called. Each process writes at most once every few minutes per client, without
- * delaying the call.
+ * Records when each API client last called: at most once every few minutes by process and client, without delaying the
+ * call.
  */
 import type { DateTime } from 'luxon';
 import type { Logger } from 'pino';
@@ -24,7 +24,7 @@ export class ClientUses {
     this.#noted.set(clientId, at);
     const { database, environment, log } = this.#service;
     const use = { clientId, now: environment.now().toISO(), atMostEverySeconds: EVERY_SECONDS };
-    // The call is not awaited, because the client gets its answer even if recording the use fails.
+    // Not awaited, because the client gets its answer even if recording the use fails.
     void database
       .transaction((tx) => noteClientUse(tx, use))
       .catch((err: unknown) => log.warn({ err, client_id: clientId }, 'the use of a client was not noted'));

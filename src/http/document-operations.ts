@@ -1,6 +1,6 @@
 /** The operations of the API on invoices, credit notes and statements. */
 import { z } from 'zod';
-import { none, operation } from './operation.ts';
+import { operation } from './operation.ts';
 import { documentAnswer, month, pageLimit } from './schemas.ts';
 
 const documentNumber = z.string().regex(/^[A-Za-z0-9-]{1,64}$/, 'is not a document number');
@@ -27,16 +27,11 @@ const INVOICE = {
 export const listInvoices = operation({
   id: 'listInvoices',
   action: 'reads',
-  methods: ['GET'],
   path: '/api/v1/invoices',
   summary: 'Your invoices, credit notes and statements',
   description:
     'Your documents in number order, with their lines, balances and payment links. The Link header has the URL of ' +
     'the next page.',
-  origin: 'own',
-  partnerHeader: 'required',
-  params: none,
-  body: undefined,
   query: z.strictObject({
     limit: pageLimit,
     cursor: documentNumber.optional().meta({ description: 'Only documents after this document number of yours' }),
@@ -44,21 +39,12 @@ export const listInvoices = operation({
     status: z.enum(['open', 'paid', 'void']).optional(),
     document: z.enum(['invoice', 'credit_note', 'statement']).optional(),
   }),
-  status: 200,
   answer: z.array(documentAnswer),
   example: [INVOICE],
   refusals: ['request_invalid'],
 });
 
-const ownDocument = {
-  action: 'reads',
-  methods: ['GET'],
-  origin: 'own',
-  partnerHeader: 'required',
-  params: ofDocument,
-  body: undefined,
-  status: 200,
-} as const;
+const ownDocument = { action: 'reads', params: ofDocument } as const;
 
 export const readInvoice = operation({
   ...ownDocument,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ExactNumber } from '../json.ts';
 import { EVENT_TYPES } from '../partner-events/event.ts';
 import { eventAnswer } from './event-schemas.ts';
-import type { Operation } from './operation.ts';
+import { operation } from './operation.ts';
 import { pageLimit } from './schemas.ts';
 
 const query = z.strictObject({
@@ -16,22 +16,16 @@ const query = z.strictObject({
   type: z.enum(EVENT_TYPES).optional().meta({ description: 'Only events of this type' }),
 });
 
-export const listEvents: Operation<z.ZodObject<Record<never, never>>, undefined, typeof query> = {
+export const listEvents = operation({
   id: 'listEvents',
   action: 'reads',
-  methods: ['GET'],
   path: '/api/v1/events',
   summary: 'What happened to your quotes and documents',
   description:
     'Your events in order of publication, from the beginning; they are kept permanently. Store the position of the ' +
     'last event that you handled and send it as the cursor: you get each event once, in order, without gaps. ' +
     'The order never changes; an event of a long import may appear some seconds after it was recorded.',
-  origin: 'own',
-  partnerHeader: 'required',
-  params: z.strictObject({}),
-  body: undefined,
   query,
-  status: 200,
   answer: z.array(eventAnswer),
   example: [
     {
@@ -64,4 +58,4 @@ export const listEvents: Operation<z.ZodObject<Record<never, never>>, undefined,
     },
   ],
   refusals: ['request_invalid'],
-};
+});

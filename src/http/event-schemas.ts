@@ -5,7 +5,7 @@ import { acceptance, documentAnswer, named, orderAnswer, requoteAcceptance, reve
 
 const text = z.string();
 const { currency } = acceptance.shape;
-/** Fields that a ledger row has in an event, but not in the response to the call that recorded the row. */
+/** Of a ledger row in an event, but not in the response to the call that recorded it. */
 const ofRow = {
   policy_id: text,
   enrollment_id: text.nullable().meta({ description: 'null if the row was imported without one' }),
@@ -94,8 +94,8 @@ const eventOf = (type: EventType) =>
   });
 
 /**
- * One alternative for each type, so that a generated client knows an event's data by the event's type. Published events
- * never change.
+ * One alternative for each type, so that a generated client knows an event's data by its type. Published events never
+ * change.
  */
 export const eventAnswer = named(
   'Event',

@@ -1,4 +1,4 @@
-/** The calls with which a partner states the totals of its rows of a month, and learns whether the ledger agrees. */
+/** The calls with which a partner states the totals of its month, and learns whether the ledger agrees. */
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
 import { readStatements } from '../close/stated.sql.ts';
@@ -6,7 +6,7 @@ import { feedJson, stateFeed } from '../close/stated.ts';
 import type { Month } from '../month.ts';
 import { thisProcess } from '../people/audit-events.ts';
 import { OtherResult, pageOf, serve } from './call.ts';
-import { none, operation } from './operation.ts';
+import { operation } from './operation.ts';
 import { feedAnswer, month, pageLimit, statedTotals, wholeNumber } from './schemas.ts';
 import type { Shared } from './shared.ts';
 
@@ -18,13 +18,9 @@ const EXAMPLE = {
   differences: { count: -1, totals: { USD: '-14.87' } },
 };
 
-const common = { origin: 'own', partnerHeader: 'required', params: none } as const;
-
 export const stateTotals = operation({
-  ...common,
   id: 'stateTotals',
   action: 'makes',
-  methods: ['POST'],
   path: '/api/v1/feeds',
   summary: 'State the totals of your rows of a month',
   description:
@@ -38,7 +34,6 @@ export const stateTotals = operation({
     totals: statedTotals,
     complete: z.boolean().default(true).meta({ description: 'False: more rows will come' }),
   }),
-  status: 201,
   otherwise: { status: 200, description: 'The same totals were stated last: the statement as it compares now' },
   answer: feedAnswer,
   example: EXAMPLE,
@@ -46,21 +41,17 @@ export const stateTotals = operation({
 });
 
 export const listFeeds = operation({
-  ...common,
   id: 'listFeeds',
   action: 'reads',
-  methods: ['GET'],
   path: '/api/v1/feeds',
   summary: 'The totals that you stated',
   description:
     'Your latest statement of each month, the latest month first, compared with the rows as they are recorded now.',
-  body: undefined,
   query: z.strictObject({
     limit: pageLimit,
     cursor: month.optional().meta({ description: 'Only statements of earlier months than this one' }),
     month: month.optional().meta({ description: 'Only the statement of this month, YYYY-MM' }),
   }),
-  status: 200,
   answer: z.array(feedAnswer),
   example: [EXAMPLE],
   refusals: ['request_invalid'],

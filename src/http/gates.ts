@@ -1,38 +1,38 @@
 /**
- * Limits how much of each kind of work a server does at once. Further requests wait, or are refused if they would wait
- * too long. Callers take turns, so that one caller's requests do not block another caller. Refusals: busy, unavailable.
+ * Limits how much of each kind of work a server does at once. Further requests wait, or are refused if that would take
+ * too long. Callers take turns, so that none blocks another. Refusals: busy, unavailable.
  */
 import type { FastifyContextConfig, FastifyReply } from 'fastify';
 import { refuse } from '../errors/refusals.ts';
 
 interface Bound {
   readonly atOnce: number;
-  /** The maximum number of waiting requests of all callers. One caller may have half of these waiting requests. */
+  /** Of all callers. One caller may have half. */
   readonly waiting: number;
-  /** The longest wait for a turn. By default, LONGEST_WAIT_MS. */
+  /** By default, LONGEST_WAIT_MS. */
   readonly longestWaitMs?: number;
 }
 
 /**
- * Every route must name one of these bounds. The bound `fixed` is for responses that come from memory. The other bounds
- * use database connections: a server has 16 for transactions and 16 for acceptances.
+ * Every route must name one of these bounds. `fixed` is for responses from memory. The others use database connections:
+ * a server has 16 for transactions and 16 for acceptances.
  */
 const BOUNDS = {
   fixed: { atOnce: Number.POSITIVE_INFINITY, waiting: 0 },
   pages: { atOnce: 3, waiting: 200 },
   screens: { atOnce: 4, waiting: 200 },
   console: { atOnce: 2, waiting: 100 },
-  /** These requests call the payment processor, which may be slow. */
+  /** These call the payment processor, which may be slow. */
   checkouts: { atOnce: 4, waiting: 20 },
   files: { atOnce: 2, waiting: 100 },
-  /** The limit applies until a stream of rows is open. Open streams have their own limit (row-streams.ts). */
+  /** Until a stream of rows is open (row-streams.ts). */
   rows: { atOnce: 4, waiting: 50 },
   exchanges: { atOnce: 3, waiting: 400 },
   webhooks: { atOnce: 4, waiting: 100 },
   reads: { atOnce: 4, waiting: 400 },
   lists: { atOnce: 2, waiting: 100 },
   changes: { atOnce: 10, waiting: 800 },
-  /** The wait and the time to read a file (reading/aside.ts) together are less than LONGEST_ANSWER_MS. */
+  /** With the time to read a file (reading/aside.ts), less than LONGEST_ANSWER_MS. */
   uploads: { atOnce: 1, waiting: 20, longestWaitMs: 6_000 },
   // Acceptances share transactions (quotes/acceptances.ts).
   acceptances: { atOnce: 1000, waiting: 1000 },
@@ -45,14 +45,13 @@ declare module 'fastify' {
     bound?: BoundName;
   }
   interface FastifyRequest {
-    /** This function is called when the response of a request with a slot is ready. */
+    /** Called when the response of a request with a slot is ready. */
     onAnswer: (() => void) | null;
   }
 }
 
 /**
- * The longest wait for a turn, and the longest time to a response. Both limits are shorter than the server's timeout
- * for silent connections.
+ * The longest wait for a turn, and time to a response; both shorter than the server's timeout for silent connections.
  */
 const LONGEST_WAIT_MS = 15_000;
 const LONGEST_ANSWER_MS = 27_000;
@@ -65,7 +64,7 @@ interface Waiting {
 
 export class Gate {
   readonly #bound: Bound;
-  /** The waiting requests by caller. The first caller has the next turn. */
+  /** By caller. The first one has the next turn. */
   readonly #waiting = new Map<string, Waiting[]>();
   #running = 0;
   #queued = 0;
@@ -78,7 +77,7 @@ export class Gate {
     return this.#running;
   }
 
-  /** Resolves when it is the caller's turn. The caller then holds a slot until `leave`. */
+  /** Resolves when it is the caller's turn, who then holds a slot until `leave`. */
   async enter(caller: string): Promise<void> {
     if (this.#running < this.#bound.atOnce) this.#running += 1;
     else await this.#turn(caller);
@@ -140,9 +139,8 @@ export function boundOf(url: string, config: FastifyContextConfig | undefined): 
 }
 
 /**
- * Returns the response of a handler that has entered a gate. The handler leaves the gate when the response is ready,
- * before the client has read it. If the database does not respond, the caller gets a refusal in time, and the slot
- * stays taken until the work ends.
+ * The response of a handler that has entered a gate. It leaves when the response is ready, before the client has read
+ * it. If the database does not respond, the caller is refused in time, and the slot stays taken until the work ends.
  */
 export function answerWithin(
   gate: Gate,

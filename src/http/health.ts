@@ -11,10 +11,7 @@ import { countOther } from './limits.ts';
 import { readMigrationNames } from './server.sql.ts';
 import { addressList, issuerOf, type Shared, unknownProxies } from './shared.ts';
 
-/**
- * Probes come every few seconds. A caller that asks more often gets the previous response, if that is not older than
- * this.
- */
+/** A caller that probes more often gets the previous response. */
 const REMEMBERED_MS = 1000;
 
 export function addHealth(app: FastifyInstance, shared: Shared): void {
@@ -22,8 +19,8 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
   const fixed = { config: { bound: 'fixed' } } as const;
   app.get('/healthz', fixed, async () => ({ status: 'ok', version: packageVersion, commit }));
 
-  // A server is ready if the database responds, accepts writes and has this version's migrations, and the clocks agree.
-  // A pause of the ledger does not matter: reads still work, and other servers could not write either.
+  // Ready: the database responds, accepts writes and has this version's migrations, and the clocks agree. A pause of
+  // the ledger does not matter: reads still work, and other servers could not write either.
   const ready = remembered(REMEMBERED_MS, async () => {
     const done = await database.reading(readMigrationNames);
     const pending = missingMigrations(done).map(migrationName);
@@ -41,7 +38,7 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
     return reply.type(metrics.contentType).send(await readMetrics());
   });
 
-  // Gives witnesses the size and the root of the log, but never a fact.
+  // For witnesses: the size and the root of the log, but never a fact.
   app.get('/log/checkpoint', { ...fixed, onRequest: countOther(limits) }, async (request, reply) => {
     const { old = '0' } = request.query as Readonly<Record<string, string>>;
     if (!/^(0|[1-9]\d{0,14})$/.test(old)) throw refuse('checkpoint_unknown', { size: 0, last: null });
@@ -57,7 +54,7 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
   });
 }
 
-/** Runs the work once for concurrent callers. Keeps the result or the failure of the work for some time. */
+/** Runs the work once for concurrent callers, and keeps its result or failure for some time. */
 function remembered<Result>(milliseconds: number, work: () => Promise<Result>): () => Promise<Result> {
   let last: Promise<Result> | undefined;
   return () => {
@@ -71,9 +68,8 @@ function remembered<Result>(milliseconds: number, work: () => Promise<Result>): 
 }
 
 /**
- * Returns whether a caller may read the metrics. If a caller came through a proxy that the settings do not name, the
- * metrics are refused, because the caller's address would be the proxy's. By default, nginx forwards requests without
- * extra headers, but as HTTP/1.0.
+ * Whether a caller may read the metrics: not through a proxy that the settings do not name, whose address would stand
+ * for the caller's. By default, nginx forwards without extra headers, but as HTTP/1.0.
  */
 function metricsReaders({ settings }: { settings: Settings }): (request: FastifyRequest) => boolean {
   const allowed = addressList(settings.http.metrics_allow);
@@ -81,7 +77,7 @@ function metricsReaders({ settings }: { settings: Settings }): (request: Fastify
   return (request) => allowed(request.ip) && !isBehindUnknownProxy(request) && request.raw.httpVersion !== '1.0';
 }
 
-/** Returns security.txt (RFC 9116), or undefined if the settings name no contact. */
+/** RFC 9116; undefined if the settings name no contact. */
 function securityText({ settings, environment }: { settings: Settings; environment: Environment }) {
   const contact = settings.security_contact || settings.issuer.email;
   if (contact === '') return undefined;

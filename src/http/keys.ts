@@ -1,6 +1,6 @@
 /**
- * The keys that sign access tokens. Each process generates its own keys and keeps the private keys in memory. The
- * public keys are stored in the database, so that every server can verify a token until it expires.
+ * The keys that sign access tokens. Each process generates its own and keeps the private keys in memory. The public
+ * keys are stored, so that every server can verify a token until it expires.
  */
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, importJWK, type JWK } from 'jose';
 import type { DateTime } from 'luxon';
@@ -8,15 +8,12 @@ import type { Database } from '../database/database.ts';
 import { insertSigningKey, readSigningKeys } from './server.sql.ts';
 
 export const TOKEN_SECONDS = 3600;
-/**
- * A key signs tokens for a day. The next key is published an hour before it first signs, so that caches have the key in
- * time.
- */
+/** A key signs tokens for a day, and is published an hour before it first signs, so that caches have it in time. */
 const SIGNS_SECONDS = 24 * 3600;
 const AHEAD_SECONDS = 3600;
-/** A key stays published this long after its last token expires, in case clocks differ. */
+/** In case clocks differ. */
 const SLACK_SECONDS = 300;
-/** If a token has an unknown key, the server reads the keys again, but at most once in this time. */
+/** For a token with an unknown key, the keys are read again at most this often. */
 const READ_AGAIN_MILLISECONDS = 1000;
 
 interface SigningKey {
@@ -52,8 +49,7 @@ export class KeyStore {
     if (current === undefined) return this.#createOnce(at);
     const isLast = this.#own.at(-1) === current;
     if (isLast && at >= current.signsUntil - AHEAD_SECONDS) {
-      // Publishes the next key before it is needed. If publishing fails, the current key continues, and the request for
-      // the next token tries again.
+      // Published before it is needed. If that fails, the current key continues, and the next token tries again.
       void this.#createOnce(current.signsUntil).catch(() => {});
     }
     return current;

@@ -1,8 +1,8 @@
 /**
- * Rate limits. Requests are limited by client or network, separately for each kind. Wrong secrets are limited by
- * network, and by client within a network. All servers of a database share the counts. Requests are counted in
- * shared-counts.ts; wrong secrets and requests for links are counted in the database at once. A valid secret is never
- * refused: it has 256 random bits and cannot be guessed. Refusal: rate_limited.
+ * Rate limits. Requests are limited by client or network, separately for each kind; wrong secrets by network, and by
+ * client within a network. All servers of a database share the counts. Requests are counted in shared-counts.ts, wrong
+ * secrets and requests for links in the database at once. A valid secret is never refused: its 256 random bits cannot
+ * be guessed. Refusal: rate_limited.
  */
 import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
@@ -26,44 +26,41 @@ export const rateHeaders = ({ limit, remaining, reset }: Allowance): Record<stri
   'RateLimit-Reset': String(reset),
 });
 
-/** A `call` with a valid token is counted by client, and every other request by network. */
+/** A `call` with a valid token counts for its client, any other request for its network. */
 type RequestKind = 'call' | 'exchange' | 'page' | 'console' | 'other';
 
 export interface Limits {
-  /** Counts a request. `key` is the client, or the address if the client is unknown. */
+  /** `key` is the client, or the address if it is unknown. */
   readonly request: (kind: RequestKind, key: string) => Allowance;
-  /** Counts a wrong secret. Refuses if the network, or the client within the network, sent too many wrong secrets. */
+  /** Counts a wrong secret. Refuses the network, or the client within it, after too many. */
   readonly failedExchange: (clientId: string, address: string) => Promise<void>;
-  /** Counts a failed sign-in with a link, passkey or provider. Refuses a network with too many failed sign-ins. */
+  /** With a link, passkey or provider. Refuses a network after too many. */
   readonly failedSignIn: (address: string) => Promise<void>;
-  /** Counts a request for a sign-in link. Refuses if the page or network had too many requests. */
+  /** Refuses the page or network after too many. */
   readonly askedForLink: (page: string, address: string) => Promise<void>;
-  /** Refuses a network that sent too many webhooks with an invalid signature. */
+  /** Refuses a network with too many invalid signatures. */
   readonly webhook: (address: string) => void;
   readonly badSignature: (address: string) => void;
   readonly close: () => void;
 }
 
-/** Counts a request of a public route against the address of the caller. */
+/** Counts a request of a public route against the caller's address. */
 export const countOther = (limits: Limits) => async (request: FastifyRequest) =>
   void limits.request('other', request.ip);
 
-/** The network's limit is higher, because several clients with old secrets may share a network. */
+/** Several clients with old secrets may share a network. */
 const FAILURES = { ofClient: 10, ofNetwork: 100, minutes: 15 };
-/** Takes the place of a client id in the counts of failed sign-ins. No client has this name. */
+/** In place of a client id in the counts of failed sign-ins. No client has this name. */
 export const SIGN_IN = 'sign-in';
-/** Each request for a link sends an e-mail to a partner. */
+/** Each sends an e-mail to a partner. */
 const ASKED_LINKS = { ofPage: 3, ofNetwork: 20, minutes: 15 };
 const BAD_SIGNATURES_PER_MINUTE = 60;
-/**
- * The maximum number of refused networks and clients kept in memory. Further wrong secrets from a refused network or
- * client cause no database writes.
- */
+/** Refused networks and clients kept in memory, whose further wrong secrets cause no database writes. */
 const MOST_REFUSED = 10_000;
 
 interface LimitOptions {
   readonly requestsPerMinute: number;
-  /** This function is called with the first refusal of each minute. */
+  /** Called with the first refusal of each minute. */
   readonly onLimited?: (kind: string, key: string) => void;
 }
 
@@ -133,7 +130,7 @@ function failuresOf(
   return async (clientId, address) => {
     const network = networkOf(address);
     const ofClient = `${network} ${clientId}`;
-    // A client id that no client can have is counted only for the network.
+    // No client can have this id, so only the network counts.
     const keys = IDENTIFIER.test(clientId) ? [network, ofClient].sort() : [network];
     const now = environment.now();
     const already = keys.map((key) => refused.get(key)).find((each) => each !== undefined && each.until > now);
@@ -153,8 +150,8 @@ function failuresOf(
 }
 
 /**
- * Returns the network of an IP address: an IPv4 address itself, or the /64 of an IPv6 address, which belongs to one
- * subscriber. Returns other keys, such as a client id, unchanged.
+ * An IPv4 address itself, or the /64 of an IPv6 address, which belongs to one subscriber. Other keys, such as a client
+ * id, stay unchanged.
  */
 export function networkOf(key: string): string {
   const plain = key.replace(/^::ffff:(?=\d+\.)/i, '').replace(/%.*$/, '');

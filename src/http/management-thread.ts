@@ -4,7 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Answer, FromThread, ManagementData } from './management.ts';
 import { hasProxyHeader } from './shared.ts';
 
-/** Without a heartbeat for this long, the main thread counts as stalled. No task of the main thread takes this long. */
+/** Without a heartbeat for this long, the main thread counts as stalled. */
 const STALLED_MS = 5000;
 const PATIENCE_MS = 5000;
 /** A caller that asks more often gets the previous response. */
@@ -33,7 +33,7 @@ function health(): Reply {
   return json(stalled ? 503 : 200, { status: stalled ? 'stalled' : 'ok', version, commit, heartbeat_ms: since });
 }
 
-/** Asks the main thread, with one request at a time and at most one a second for each caller and URL. */
+/** One request at a time, and at most one a second for each caller and URL. */
 function ask(url: string, { socket }: IncomingMessage): Promise<Reply> {
   const address = socket.remoteAddress ?? '';
   const key = `${url} ${address}`;
@@ -58,10 +58,7 @@ function ask(url: string, { socket }: IncomingMessage): Promise<Reply> {
   return reply;
 }
 
-/**
- * A proxied request would have the proxy's address. By default, nginx adds no header, but forwards requests as
- * HTTP/1.0.
- */
+/** A proxied request would have the proxy's address. By default, nginx adds no header, but forwards as HTTP/1.0. */
 const isForwarded = (request: IncomingMessage): boolean => request.httpVersion === '1.0' || hasProxyHeader(request);
 
 main.on('message', ({ id, ...answer }: Answer) => {

@@ -1,6 +1,6 @@
 /**
- * The management port: /healthz, /readyz and /metrics, served by a separate thread that API callers cannot block.
- * /healthz checks the main thread's heartbeat. /readyz and /metrics ask the main thread.
+ * The management port: /healthz, /readyz and /metrics, served by a thread that API callers cannot block. /healthz
+ * checks the main thread's heartbeat; the others ask it.
  */
 import { Worker } from 'node:worker_threads';
 import type { FastifyInstance } from 'fastify';
@@ -14,7 +14,7 @@ export interface ManagementData {
   readonly port: number;
   readonly version: string;
   readonly commit: string;
-  /** One BigInt64 with the main thread's last heartbeat by process.hrtime, a clock that all threads share. */
+  /** One BigInt64 with the main thread's last heartbeat by process.hrtime, which all threads share. */
   readonly heartbeat: SharedArrayBuffer;
 }
 
@@ -41,7 +41,7 @@ interface Management {
   readonly close: () => Promise<void>;
 }
 
-/** Opens the management port. Rejects if the port cannot be opened. */
+/** Rejects if the port cannot be opened. */
 export async function openManagement(
   app: FastifyInstance,
   { host, port }: { host: string; port: number },

@@ -1,6 +1,6 @@
 /**
- * Metrics in the Prometheus format. Requests are counted as they happen. The database is measured on demand, but
- * measuring takes at most a fiftieth of the time.
+ * Metrics in the Prometheus format. Requests are counted as they happen. The database is measured on demand, for at
+ * most a fiftieth of the time.
  */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Environment } from '../config/environment.ts';
@@ -28,7 +28,7 @@ export interface Metrics {
   readonly read: () => Promise<string>;
 }
 
-/** Counting the open rows of a month with ten million rows takes 3 seconds. */
+/** For ten million open rows, counting takes 3 seconds. */
 const SHARE_OF_TIME = 50;
 
 export function openMetrics({ environment, database }: { environment: Environment; database: Database }): Metrics {
@@ -82,10 +82,7 @@ export function openMetrics({ environment, database }: { environment: Environmen
 
 type OpenGauge = (name: string, help: string, labelNames?: string[]) => Gauge;
 
-/**
- * Returns a function that measures the backlog in the database, or keeps the previous values if they are recent
- * relative to their cost.
- */
+/** Measures the backlog, or keeps the previous values if they are recent relative to their cost. */
 function measureBacklog(
   gauge: OpenGauge,
   { environment, database }: { environment: Environment; database: Database },
@@ -107,7 +104,7 @@ function measureBacklog(
       await execute(tx, 'SET LOCAL max_parallel_workers_per_gather = 0');
       const counts = await countDeliveries(tx);
       const onHold = await countOnHold(tx);
-      // Documents that a person put on hold are reported separately, because they raise no alarm.
+      // Separately, because documents that a person put on hold raise no alarm.
       const told = { ...counts, held: counts.held - onHold, on_hold: onHold };
       for (const [status, count] of Object.entries(told)) deliveries.set({ status }, count);
       const facts = await readBacklog(tx, now);
@@ -149,10 +146,7 @@ function gaugeJobs(gauge: OpenGauge): (health: JobHealth) => void {
   };
 }
 
-/**
- * Runs the work once for concurrent callers. The next run starts after SHARE_OF_TIME times the duration of the previous
- * one.
- */
+/** Runs the work once for concurrent callers, and again after SHARE_OF_TIME times its duration. */
 function sparingly(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined;
   let notBefore = 0;

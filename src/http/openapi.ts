@@ -10,7 +10,7 @@ import { decimal, pageLimit, problem, SCHEMAS, tokenAnswer, tokenError, tokenReq
 
 type Json = Record<string, unknown>;
 
-/** The refusals that any call with a token can get. */
+/** Of any call with a token. */
 const EVERYWHERE: readonly RefusalCode[] = [
   ...(['token_missing', 'token_invalid', 'partner_header_mismatch', 'address_not_allowed', 'request_invalid'] as const),
   ...(['rate_limited', 'busy', 'unavailable', 'internal'] as const),
@@ -29,7 +29,7 @@ const WRITTEN = new Map<unknown, Json>([
   [pageLimit, { type: 'integer', minimum: 1, maximum: 1000, default: 100, description: 'At most this many' }],
 ]);
 
-/** JSON Schema 2020-12, the dialect of OpenAPI 3.1. Responses may have additional fields, and requests may not. */
+/** JSON Schema 2020-12. Responses may have additional fields, and requests may not. */
 const options = (io: 'input' | 'output') =>
   ({
     io,
@@ -49,7 +49,7 @@ function requestSchema(schema: z.ZodType): Json {
   return rest;
 }
 
-/** Returns a reference to a named schema, or a list of references. */
+/** A reference to a named schema, or a list of references. */
 function answerSchema(schema: z.ZodType): Json {
   const id = SCHEMAS.get(schema)?.id;
   if (id !== undefined) return { $ref: `#/components/schemas/${id}` };
@@ -223,7 +223,7 @@ function problems(operation: Operation, method: string): Json {
   );
 }
 
-/** Limits the codes of a problem, so that a generated client knows them. */
+/** So that a generated client knows the codes. */
 const problemSchema = (codes: readonly RefusalCode[]): Json => ({
   allOf: [answerSchema(problem), { type: 'object', required: ['code'], properties: { code: { enum: codes } } }],
 });

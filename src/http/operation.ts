@@ -14,15 +14,13 @@ export interface Operation<
   readonly path: string;
   readonly summary: string;
   readonly description: string;
-  /** `documented`: described in the service's documentation. `own`: added by Reckoner itself. */
+  /** By the service's documentation, or added by Reckoner. */
   readonly origin: 'documented' | 'own';
   readonly action: 'reads' | 'makes' | 'accepts';
   readonly partnerHeader: 'required' | 'checked';
   readonly params: Params;
   readonly body: Body;
-  /**
-   * This is set if the body is a text file, and is the largest size of the file in bytes. By default, the body is JSON.
-   */
+  /** For a text file, with its largest size. By default, the body is JSON. */
   readonly file?: { readonly type: 'text/csv'; readonly bytes: number };
   /** Other query parameters are refused. */
   readonly query: Query;
@@ -36,10 +34,25 @@ export interface Operation<
 
 export const none = z.strictObject({});
 
+/** What most operations have in common: methods and status by what they do, and no parameters or body. */
+const USUAL = {
+  reads: { methods: ['GET'], status: 200 },
+  makes: { methods: ['POST'], status: 201 },
+  accepts: { methods: ['GET', 'POST'], status: 200 },
+} as const satisfies Record<Operation['action'], object>;
+
+type Usual = 'methods' | 'status' | 'origin' | 'partnerHeader' | 'params' | 'body' | 'query';
+
+/** Describes an operation. The defaults are `USUAL`, and a call of our own with a required partner header. */
 export const operation = <
-  Params extends z.ZodType,
-  Body extends z.ZodType | undefined,
+  Params extends z.ZodType = typeof none,
+  Body extends z.ZodType | undefined = undefined,
   Query extends z.ZodType = typeof none,
 >(
-  given: Omit<Operation<Params, Body, Query>, 'query'> & { readonly query?: Query },
-): Operation<Params, Body, Query> => ({ ...given, query: given.query ?? (none as unknown as Query) });
+  given: Omit<Operation<Params, Body, Query>, Usual> & Partial<Pick<Operation<Params, Body, Query>, Usual>>,
+): Operation<Params, Body, Query> => ({
+  ...USUAL[given.action],
+  ...{ origin: 'own', partnerHeader: 'required' },
+  ...{ params: none as unknown as Params, body: undefined as Body, query: none as unknown as Query },
+  ...given,
+});

@@ -1,14 +1,11 @@
-/**
- * The operations of the API. The OpenAPI description and the reference page are generated from this file. `api.ts` has
- * the handlers.
- */
+/** The operations of the API, from which the OpenAPI description and the reference page are generated. */
 import { z } from 'zod';
 import { ExactNumber } from '../json.ts';
 import { identifier } from '../partners/file.ts';
 import { listInvoices, readEInvoice, readInvoice, readInvoicePdf, readInvoiceRows } from './document-operations.ts';
 import { listEvents } from './event-operations.ts';
 import { listFeeds, stateTotals } from './feeds.ts';
-import { none, type Operation, operation } from './operation.ts';
+import { type Operation, operation } from './operation.ts';
 import {
   acceptance,
   COVER_PROBLEM,
@@ -25,7 +22,7 @@ import {
 } from './schemas.ts';
 import { readFile, sendFile } from './settlement-files.ts';
 
-/** The query parameters of a sequential split's plan (service.md 7.4.3). */
+/** For a sequential split's plan (service.md 7.4.3). */
 export const splitQuery = z.strictObject({
   operator_account: z
     .string()
@@ -92,20 +89,16 @@ const requoteExample = (accepted: boolean) => ({
 export const createQuote = operation({
   id: 'createQuote',
   action: 'makes',
-  methods: ['POST'],
   path: '/api/v1/quote',
   summary: 'Generate a quote',
   description:
     'Prices an insured amount under one of your policies, in your currency. spotPrice is insured amount × rate, at least ' +
     "the policy's minimum. partnerCut is your share. Both are rounded half up; invoiceAmount is the rest. The quote's " +
     'acceptance records order_reference, cover_from and cover_to in its ledger row.',
-  origin: 'own',
   partnerHeader: 'checked',
-  params: none,
   body: z
     .strictObject({ policy_id: identifier, insured_amount: decimal, ...ofOrder })
     .refine(coverIsInOrder, COVER_PROBLEM),
-  status: 201,
   answer: quoteAnswer,
   example: quoteExample(false),
   refusals: [
@@ -122,15 +115,11 @@ export const createQuote = operation({
 export const readQuote = operation({
   id: 'readQuote',
   action: 'reads',
-  methods: ['GET'],
   path: '/api/v1/quote/{quote_id}',
   summary: 'Read a quote',
   description: 'Returns the quote as offered and whether it was accepted.',
-  origin: 'own',
   partnerHeader: 'checked',
   params: ofQuote,
-  body: undefined,
-  status: 200,
   answer: quoteAnswer,
   example: quoteExample(true),
   refusals: ['quote_unknown'],
@@ -139,18 +128,14 @@ export const readQuote = operation({
 export const acceptQuote = operation({
   id: 'acceptQuote',
   action: 'accepts',
-  methods: ['GET', 'POST'],
   path: '/api/v1/quote/{quote_id}/accept',
   summary: 'Accept a quote',
   description:
     'Enrolls the customer and records the price once, at this time. Accepting again, even concurrently, returns the ' +
     'same response and records nothing. POST does the same; use it if a proxy may repeat or prefetch a GET.',
   origin: 'documented',
-  partnerHeader: 'required',
   params: ofQuote,
-  body: undefined,
   query: splitQuery,
-  status: 200,
   answer: acceptance,
   example: {
     quote_id: QUOTE_ID,
@@ -176,17 +161,14 @@ export const acceptQuote = operation({
 export const createRequote = operation({
   id: 'createRequote',
   action: 'makes',
-  methods: ['POST'],
   path: '/api/v1/quote/{quote_id}/requote',
   summary: 'Requote an accepted quote',
   description:
     "Prices a higher insured amount on the quote's terms, and returns what it adds to the last accepted price. " +
     'Nothing is charged until the requote is accepted. A lower price is refused; use a reversal to return money.',
-  origin: 'own',
   partnerHeader: 'checked',
   params: ofQuote,
   body: z.strictObject({ insured_amount: decimal, ...ofOrder }).refine(coverIsInOrder, COVER_PROBLEM),
-  status: 201,
   answer: requoteAnswer,
   example: requoteExample(false),
   refusals: [
@@ -205,15 +187,11 @@ export const createRequote = operation({
 export const readRequote = operation({
   id: 'readRequote',
   action: 'reads',
-  methods: ['GET'],
   path: '/api/v1/requote/{requote_id}',
   summary: 'Read a requote',
   description: 'Returns the requote as offered and whether it was accepted or is stale.',
-  origin: 'own',
   partnerHeader: 'checked',
   params: ofRequote,
-  body: undefined,
-  status: 200,
   answer: requoteAnswer,
   example: requoteExample(true),
   refusals: ['requote_unknown'],
@@ -222,18 +200,13 @@ export const readRequote = operation({
 export const acceptRequote = operation({
   id: 'acceptRequote',
   action: 'accepts',
-  methods: ['GET', 'POST'],
   path: '/api/v1/requote/{requote_id}/accept',
   summary: 'Accept a requote',
   description:
     'The increments become due, with their own payment split. Accepting one of a quote’s open requotes makes the ' +
     'others stale.',
-  origin: 'own',
-  partnerHeader: 'required',
   params: ofRequote,
-  body: undefined,
   query: splitQuery,
-  status: 200,
   answer: requoteAcceptance,
   example: {
     requote_id: REQUOTE_ID,
@@ -277,7 +250,6 @@ const hasAllAmounts = ({
 export const reverseQuote = operation({
   id: 'reverseQuote',
   action: 'makes',
-  methods: ['POST'],
   path: '/api/v1/quote/{quote_id}/reverse',
   summary: 'Reverse an accepted quote',
   description:
@@ -288,14 +260,11 @@ export const reverseQuote = operation({
     'requotes, or for the requote in `requote_id`: without terms, all that is left. With amounts, give all three, at ' +
     'or below zero, as in a ledger row. `reversal_id` is your own id for the refund: repeating it returns the same ' +
     'reversal with its present status and records nothing.',
-  origin: 'own',
-  partnerHeader: 'required',
   params: ofQuote,
   body: z
     .strictObject({ reversal_id: identifier, ...ofReversal, ...ofOrder })
     .refine(coverIsInOrder, COVER_PROBLEM)
     .refine(hasAllAmounts, AMOUNTS_PROBLEM),
-  status: 201,
   otherwise: {
     status: 202,
     description: 'The cancellation terms do not cover the reversal: it is a request, which our finance team decides',
@@ -322,18 +291,13 @@ export const reverseQuote = operation({
 export const previewReversal = operation({
   id: 'previewReversal',
   action: 'reads',
-  methods: ['GET'],
   path: '/api/v1/quote/{quote_id}/reverse/preview',
   summary: 'Foresee a reversal',
   description:
     'Returns what a reversal of the quote would be now, with the same amounts or without: recorded or requested, by ' +
     'which rule, and what is left. Nothing is recorded.',
-  origin: 'own',
-  partnerHeader: 'required',
   params: ofQuote,
-  body: undefined,
   query: z.strictObject(ofReversal).refine(hasAllAmounts, AMOUNTS_PROBLEM),
-  status: 200,
   answer: reversalPreview,
   example: {
     ...{ quote_id: QUOTE_ID, requote_id: null, enrollment_id: ENROLLMENT_ID, currency: 'USD' },
@@ -349,19 +313,13 @@ export const previewReversal = operation({
 export const listPolicies = operation({
   id: 'listPolicies',
   action: 'reads',
-  methods: ['GET'],
   path: '/api/v1/policies',
   summary: 'Your policies',
   description: 'The policies configured for you, by id, with their terms of pricing and cancellation.',
-  origin: 'own',
-  partnerHeader: 'required',
-  params: none,
-  body: undefined,
   query: z.strictObject({
     limit: pageLimit,
     cursor: identifier.optional().meta({ description: 'Only policies after this policy_id of yours' }),
   }),
-  status: 200,
   answer: z.array(policyAnswer),
   example: [
     {

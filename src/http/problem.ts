@@ -9,16 +9,13 @@ import { rateHeaders } from './limits.ts';
 const LITTLE_TO_READ = 64 * 1024;
 
 const RETRY_SECONDS = 5;
-/** A pause of the ledger usually takes minutes, so clients retry after these seconds. */
+/** A pause of the ledger usually takes minutes. */
 const PAUSED_RETRY_SECONDS = 60;
 
 /** SQL states lock_not_available and query_canceled, which our connections' timeouts cause. */
 const OUT_OF_PATIENCE: ReadonlySet<string> = new Set(['55P03', '57014']);
 
-/**
- * Problems that keep a server from writing (database/fitness.ts). Clients get `unavailable`. The log has the reason for
- * the operator.
- */
+/** Keep a server from writing (database/fitness.ts). Clients get `unavailable`; the log has the reason. */
 const UNFIT: ReadonlySet<RefusalCode> = new Set([
   'clock_differs',
   'database_read_only',
@@ -42,7 +39,7 @@ function refusalOf(error: unknown, request: FastifyRequest): Refusal | undefined
   return refusalOfFramework(error as FastifyError, request);
 }
 
-/** Returns whether the database cannot be reached, or all connections were busy for too long. */
+/** Or all connections were busy for too long. */
 function isUnreachable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const { code } = error as NodeJS.ErrnoException;
@@ -74,13 +71,13 @@ function refusalOfFramework(error: FastifyError, { routeOptions, headers }: Fast
 
 export type SendProblem = (thrown: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
 
-/** Returns a function that sends problem documents, whose types are URLs in the issuer's reference. */
+/** Sends problem documents, whose types are URLs in the issuer's reference. */
 export const problemsOf =
   (issuer: string): SendProblem =>
   (thrown, request, reply) =>
     writeProblem(answerTo(thrown, request, reply), issuer, request, reply);
 
-/** Returns the refusal for a thrown value, and sets the refusal's headers. Logs errors with a status of 500 or more. */
+/** The refusal for a thrown value, with its headers set. Logs errors with a status of 500 or more. */
 export function answerTo(thrown: unknown, request: FastifyRequest, reply: FastifyReply): Refusal {
   const known = refusalOf(thrown, request);
   const refusal = known ?? refuse('internal', { request_id: request.id });
@@ -118,17 +115,14 @@ function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest,
     code: refusal.code,
     ...refusal.facts,
   };
-  // The response is sent as bytes, because Fastify would add a charset, which RFC 9457's media type does not have.
+  // As bytes, because Fastify would add a charset, which RFC 9457's media type does not have.
   return reply
     .code(status)
     .type('application/problem+json')
     .send(Buffer.from(JSON.stringify(problem)));
 }
 
-/**
- * Returns whether much of the body is unread. The connection is then closed, because Node would read the whole body to
- * keep the connection open.
- */
+/** Much is unread, so the connection is closed: Node would read the whole body to keep it open. */
 const hasUnreadBody = ({ body, headers }: FastifyRequest): boolean =>
   body === undefined &&
   (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > LITTLE_TO_READ);

@@ -1,7 +1,7 @@
 /**
- * Streams the rows of a document as CSV through a database cursor. Each stream holds a database connection until the
- * client has read the whole stream. To free connections, only a few streams run at once, slow clients are cut off, and
- * a payment link opens one stream at a time. Refusal: rows_busy.
+ * Streams the rows of a document as CSV through a database cursor. Each stream holds a connection until the client has
+ * read it, so only a few run at once, slow clients are cut off, and a payment link opens one at a time. Refusal:
+ * rows_busy.
  */
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -11,10 +11,10 @@ import { readDocumentRows } from '../delivery/documents.sql.ts';
 import { streamRowsCsv } from '../delivery/rows.ts';
 import { refuse } from '../errors/refusals.ts';
 
-/** The server has 16 connections. One of the four streams is reserved for callers who have more than a link. */
+/** The server has 16 connections. One stream is reserved for callers who have more than a link. */
 const MOST_AT_ONCE = 4;
 const MOST_BY_LINK = 3;
-/** A batch of rows has about 180 kB, so a client must read 18 kB a second. */
+/** A batch has about 180 kB, so a client must read 18 kB a second. */
 const LONGEST_BATCH_MS = 10_000;
 const LONGEST_MS = 15 * 60_000;
 const RETRY_SECONDS = 10;
@@ -31,7 +31,7 @@ export class RowStreams {
     this.log = log;
   }
 
-  /** Opens a stream. If reading fails midway, the stream and the connection end with an error. */
+  /** If reading fails midway, the stream and the connection end with an error. */
   open(documentId: number, by: RowReader): Readable {
     const download = { documentId, by };
     this.refuseTooMany(download);
@@ -42,15 +42,14 @@ export class RowStreams {
     this.database
       .reading((tx) => {
         const parts = inTime(streamRowsCsv(readDocumentRows(tx, documentId)), slow);
-        // Reads one batch ahead of the client instead of sixteen, the default.
+        // One batch ahead of the client instead of sixteen, the default.
         return pipeline(Readable.from(parts, { highWaterMark: 1 }), out, { signal });
       })
       .catch((error: unknown) => {
         this.log.warn({ err: error }, 'the rows of a document were not sent completely');
         out.destroy(error as Error);
       });
-    // The end of the transaction would be too late: a client sees the stream end earlier, and may then open the next
-    // one.
+    // Not at the end of the transaction: a client sees the stream end earlier, and may open the next one.
     out.once('close', () => this.running.delete(download));
     return out;
   }
@@ -64,7 +63,7 @@ export class RowStreams {
   }
 }
 
-/** Yields the chunks. Aborts if the client reads a chunk too late. */
+/** Aborts if the client reads a chunk too late. */
 async function* inTime(parts: AsyncIterable<string>, slow: AbortController): AsyncGenerator<string> {
   for await (const part of parts) {
     const late = setTimeout(() => slow.abort(new Error('the client was too slow')), LONGEST_BATCH_MS);

@@ -1,4 +1,4 @@
-/** The schemas of the API's requests and responses in the OpenAPI description. Responses may gain fields. */
+/** The schemas of the API's requests and responses. Responses may gain fields. */
 import { z } from 'zod';
 import { TAX_CATEGORIES } from '../config/tax.ts';
 import { EMAIL_STATUSES } from '../documents/documents.sql.ts';
@@ -20,7 +20,7 @@ export function named<Schema extends z.ZodType>(id: string, schema: Schema): Sch
   return schema;
 }
 
-/** A decimal in a request, as a string or a JSON number. The result is the source text. */
+/** A decimal as a string or a JSON number. The result is the source text. */
 export const decimal = z
   .union([z.string(), z.instanceof(ExactNumber)], 'must be a decimal, as a number or a string')
   .transform((value) => (value instanceof ExactNumber ? value.text : value))
@@ -31,7 +31,7 @@ export const decimal = z
       .regex(/^-?\d+(\.\d+)?$/, 'is not a plain decimal such as 12.50'),
   );
 
-/** A whole number in a request, as a JSON number or a string. */
+/** A whole number as a JSON number or a string. */
 export const wholeNumber = z
   .union([z.string(), z.instanceof(ExactNumber)], 'must be a whole number')
   .transform((value) => (value instanceof ExactNumber ? value.text : value))
@@ -53,13 +53,13 @@ export const pageLimit = z
   .transform(Number)
   .default(100);
 
-/** An amount in a response: a JSON number with exactly the currency's decimals. */
+/** A JSON number with exactly the currency's decimals. */
 const amount = (description: string) => z.number().meta({ description });
 const currency = z.string().meta({ description: 'ISO 4217, such as USD' });
 const instant = z.iso.datetime({ offset: true });
 
 const coverDay = z.iso.date().refine(isCoverDay, 'must be from 1970-01-01 on');
-/** What a partner can state of its own order. The acceptance records these facts in the ledger row. */
+/** What a partner can state of its own order. The acceptance records it in the ledger row. */
 export const ofOrder = {
   order_reference: z
     .string()
@@ -149,7 +149,7 @@ const processorRequest = named(
   }),
 );
 
-/** A split plan, as the command `split plan` prints it. */
+/** As the command `split plan` prints it. */
 const split = named(
   'Split',
   z.object({
@@ -170,7 +170,7 @@ const split = named(
       .meta({ description: 'Why the split cannot be planned; the acceptance is valid regardless' }),
   }),
 );
-/** The plan for routing our share; only for connected accounts. */
+/** Only for connected accounts. */
 const optionalSplit = split.optional();
 
 export const acceptance = named(

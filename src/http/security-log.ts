@@ -1,9 +1,8 @@
 /**
  * The security log: refused callers by kind, network and client. In each hour, the 1st, 10th, 100th and 1000th try of a
- * caller write a row with the number of tries since the previous row. The remaining tries of the hour are written at
- * the caller's next refusal or when the server stops. An attack is therefore visible at once, but cannot fill the disk.
- * If the server is killed, the tries since the last row are lost. The lost tries are fewer than nine times the tries
- * written.
+ * caller write a row with the tries since the previous row, and the rest is written at the next refusal or when the
+ * server stops. An attack is visible at once, but cannot fill the disk. A killed server loses fewer than nine times the
+ * tries written.
  */
 import { hostname } from 'node:os';
 import { reasonOf } from '../errors/refusals.ts';
@@ -66,7 +65,7 @@ export class SecurityLog {
     };
     this.tries.set(key, each);
     if (each.unwritten === 0) each.first_at = now;
-    // If the clock was set back, `last_at` stays at `first_at`, so that the row is valid.
+    // If the clock was set back, the row must stay valid.
     each.last_at = now < each.first_at ? each.first_at : now;
     each.total += 1;
     each.unwritten += 1;
@@ -109,7 +108,7 @@ export class SecurityLog {
   }
 }
 
-/** Returns the tries that are not written yet, and resets the count of these tries. */
+/** Returns the tries that are not written yet, and resets their count. */
 function taken(each: Tries): Tries {
   const row = { ...each };
   each.unwritten = 0;

@@ -19,7 +19,7 @@ export async function insertSigningKey(tx: Transaction, row: SigningKeyRow): Pro
   );
 }
 
-/** Returns the keys that have not expired at a time in seconds since 1970. */
+/** The keys that have not expired at a time in seconds since 1970. */
 export async function readSigningKeys(tx: Transaction, at: number): Promise<{ public_jwk: JWK; until: number }[]> {
   return query(
     tx,
@@ -42,7 +42,7 @@ interface Backlog {
   /** In seconds. */
   readonly age: number;
   readonly open: number;
-  /** In seconds since 1970. Null if no month is closed. */
+  /** Null if no month is closed. */
   readonly closed: number | null;
 }
 
@@ -65,9 +65,9 @@ export interface JobHealth {
   readonly ended: number;
   readonly seconds: number;
   readonly exit: number;
-  /** The items that needed attention after the last run. For the job verify, these are its differences. */
+  /** After the last run. For the job verify, its differences. */
   readonly attention: number;
-  /** When the job last ended with exit status 0. Null if never. */
+  /** With exit status 0. Null if never. */
   readonly succeeded: number | null;
 }
 
@@ -83,7 +83,7 @@ export function readJobHealth(tx: Transaction): Promise<JobHealth[]> {
   );
 }
 
-/** Counts a failure for each key. A key whose window has ended starts at one. Also deletes some expired keys. */
+/** A key whose window has ended starts at one. Also deletes some expired keys. */
 export function countFailures(
   tx: Transaction,
   given: { readonly keys: readonly string[]; readonly now: string; readonly endsAt: string },

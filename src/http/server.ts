@@ -32,7 +32,7 @@ import { addWebhooks } from './webhooks.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The media type that the route requires. By default, JSON. */
+    /** By default, JSON. */
     mediaType?: string;
   }
   interface FastifyRequest {
@@ -42,18 +42,15 @@ declare module 'fastify' {
   }
 }
 
-/**
- * The maximum number of connections of all callers together. The limit of open files is higher, unless the host lowers
- * it.
- */
+/** Of all callers together. The limit of open files is higher, unless the host lowers it. */
 const MOST_CONNECTIONS = 8192;
 
 /** The largest API body that is not a file has a tenth of this size. */
 const BODY_LIMIT = 64 * 1024;
-/** The longest time for a request to arrive, and for an idle connection. */
+/** For a request to arrive, and for an idle connection. */
 const REQUEST_SECONDS = 30;
 const HEADERS_SECONDS = 10;
-/** The longest time for a client to read a response. Rows have their own limit (row-streams.ts). */
+/** For a client to read a response. Rows have their own limit (row-streams.ts). */
 const ANSWER_SECONDS = 60;
 
 const SAFE_HEADERS = {
@@ -67,7 +64,7 @@ const SAFE_HEADERS = {
 
 const REQUEST_ID = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;
 
-/** Builds the server with all its routes. The server does not listen yet. */
+/** The server does not listen yet. */
 export async function buildServer(service: ServerOptions): Promise<FastifyInstance> {
   const { environment, settings, database } = service;
   const issuer = issuerOf(service);
@@ -102,7 +99,7 @@ export async function buildServer(service: ServerOptions): Promise<FastifyInstan
   addBounds(app, shared);
   limitConnections(app, shared);
   closeIdleConnections(app);
-  // Flushes before and after waiting for requests in progress, which may take longer than a supervisor allows.
+  // Before and after waiting for requests in progress, which may take longer than a supervisor allows.
   app.addHook('preClose', () => security.flush());
   app.addHook('onClose', async () => {
     shared.limits.close();
@@ -129,7 +126,7 @@ function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem): Fa
   const { trust_proxy: proxies } = settings.http;
   const app = Fastify({
     loggerInstance: log,
-    // addRequestLog logs the route, because a URL may contain the token of a payment page.
+    // addRequestLog logs the route, because a URL may contain a payment page's token.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
     // A HEAD request must not accept a quote. Pages add their HEAD routes themselves.
@@ -138,10 +135,10 @@ function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem): Fa
     connectionTimeout: REQUEST_SECONDS * 1000,
     requestTimeout: REQUEST_SECONDS * 1000,
     keepAliveTimeout: 75_000,
-    // By default, Node checks for late requests only every 30 seconds.
+    // By default, only every 30 seconds.
     http: { headersTimeout: HEADERS_SECONDS * 1000, connectionsCheckingInterval: 2000 },
     forceCloseConnections: 'idle',
-    // Our own id keeps a caller from imitating another caller's log lines. The caller's id is logged separately.
+    // Ours, so that no caller imitates another one's log lines. Theirs is logged separately.
     genReqId: () => randomUUID(),
     routerOptions: { maxParamLength: 512 },
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
@@ -153,7 +150,7 @@ function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem): Fa
   return app as unknown as FastifyInstance;
 }
 
-/** Collects the routes that are added later. Returns a function that finds the methods of a path. */
+/** Finds the methods of a path among the routes that are added later. */
 function collectRoutes(app: FastifyInstance): (path: string) => string[] {
   const routes: { method: string; pattern: RegExp }[] = [];
   app.addHook('onRoute', ({ method, url }) => {
@@ -163,10 +160,7 @@ function collectRoutes(app: FastifyInstance): (path: string) => string[] {
   return (path) => [...new Set(routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method))];
 }
 
-/**
- * Passes the raw bytes of the body to routes. Webhook signatures cover the bytes, and exact numbers are parsed from the
- * text.
- */
+/** Raw bytes for routes: webhook signatures cover them, and exact numbers are parsed from the text. */
 function addParsers(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/csv']) {
@@ -190,7 +184,7 @@ function addRequestChecks(app: FastifyInstance, shared: Shared): void {
     }
     refuseOddHttp(request);
     if (secure) reply.header('Strict-Transport-Security', 'max-age=31536000');
-    // Checks the route that matched, because the client may have sent an encoded or absolute URL.
+    // The route that matched, because the client may have sent an encoded or absolute URL.
     const path = request.routeOptions.url ?? request.url;
     if (path.startsWith('/api/') && allow.length > 0 && !allowed(request.ip)) {
       reply.headers(rateHeaders(shared.limits.request('call', request.ip)));
@@ -199,7 +193,7 @@ function addRequestChecks(app: FastifyInstance, shared: Shared): void {
   });
 }
 
-/** The caller's trace (W3C Trace Context) with our own span in it. An invalid header is ignored, as the standard asks. */
+/** The caller's trace (W3C Trace Context) with our own span. An invalid header is ignored, as the standard asks. */
 function traceOf(given: string | string[] | undefined) {
   const found = /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/.exec(
     String(given),
@@ -214,7 +208,7 @@ function callersId({ headers }: FastifyRequest): string | undefined {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 }
 
-/** Refuses HTTP/0.9, unknown expectations, and a second Host header, because a proxy may have used the other one. */
+/** HTTP/0.9, unknown expectations, and a second Host header, because a proxy may have used the other one. */
 function refuseOddHttp({ raw }: FastifyRequest): void {
   const hosts = raw.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host');
   const reason =
@@ -253,7 +247,7 @@ function addBounds(app: FastifyInstance, { metrics }: Shared): void {
 function limitConnections(app: FastifyInstance, { metrics, log }: Shared): void {
   const { server } = app;
   server.maxConnections = MOST_CONNECTIONS;
-  // Without this, Node itself would answer 417, without headers or a line in the log.
+  // Node itself would answer 417, without headers or a line in the log.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   let open = 0;
   let toldAt = Number.NEGATIVE_INFINITY;
@@ -262,7 +256,7 @@ function limitConnections(app: FastifyInstance, { metrics, log }: Shared): void 
     socket.once('close', () => {
       open -= 1;
     });
-    // Closes idle keep-alive connections to make room.
+    // To make room.
     if (open > 0.9 * MOST_CONNECTIONS && open % 100 === 0) server.closeIdleConnections();
   });
   server.on('drop', () => {
@@ -313,7 +307,7 @@ function addRequestLog(app: FastifyInstance, { environment, settings, log, metri
   });
 }
 
-/** While the server stops, Fastify closes idle connections. This hook closes a busy connection after its response. */
+/** While stopping, Fastify closes idle connections, and this hook a busy one after its response. */
 function closeIdleConnections(app: FastifyInstance): void {
   let stopping = false;
   app.addHook('preClose', async () => {
@@ -325,7 +319,7 @@ function closeIdleConnections(app: FastifyInstance): void {
   });
 }
 
-/** An unknown path is reported even without a token. */
+/** Even without a token. */
 function limitUnknown(shared: Shared) {
   const count = countOther(shared.limits);
   return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
@@ -336,7 +330,7 @@ function limitUnknown(shared: Shared) {
   };
 }
 
-/** Returns 405 for a path that accepts other methods, and 404 for an unknown path. */
+/** 405 for a path that accepts other methods, and 404 for an unknown one. */
 function notFound({ method, url }: FastifyRequest, findMethods: (path: string) => string[]): Refusal {
   const path = url.split('?')[0] ?? '';
   const allowed = findMethods(path);

@@ -4,10 +4,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 
-/**
- * Stores each event once, identified by its account and id. Refuses malformed events, and events of another
- * environment.
- */
+/** Each event once, by its account and id. Refuses malformed ones, and those of another environment. */
 export type StoreEvents = (
   tx: Transaction,
   acting: { environment: Environment },
@@ -19,8 +16,8 @@ export interface Service {
   readonly settings: Settings;
   readonly database: Database;
   readonly log: FastifyBaseLogger;
-  /** Stores the processor's events. Without this function, webhooks are refused. */
+  /** Without it, webhooks are refused. */
   readonly storeEvents?: StoreEvents | undefined;
-  /** This function is called after events are stored, with the connected accounts concerned. */
+  /** Called after events are stored, with the connected accounts concerned. */
   readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;
 }

@@ -1,5 +1,6 @@
 /**
- * The calls for settlement files. A partner whose account we cannot read reports which transfer belongs to which quote.
+ * The calls for settlement files, with which a partner whose account we cannot read reports which transfer belongs to
+ * which quote.
  */
 import type { FastifyInstance } from 'fastify';
 import { z } from 'zod';
@@ -16,7 +17,7 @@ import {
   sentFile,
 } from '../splits/settlement-files.ts';
 import { OtherResult, serve } from './call.ts';
-import { none, operation } from './operation.ts';
+import { operation } from './operation.ts';
 import { settlementFileAnswer } from './schemas.ts';
 import type { Shared } from './shared.ts';
 
@@ -35,13 +36,12 @@ const EXAMPLE = {
   ],
 };
 
-const common = { origin: 'own', partnerHeader: 'required', answer: settlementFileAnswer, example: EXAMPLE } as const;
+const common = { answer: settlementFileAnswer, example: EXAMPLE } as const;
 
 export const sendFile = operation({
   ...common,
   id: 'sendSettlementFile',
   action: 'makes',
-  methods: ['POST'],
   path: '/api/v1/settlement-files',
   summary: 'Send a settlement file',
   description:
@@ -50,10 +50,8 @@ export const sendFile = operation({
     `(1048576 bytes) and ${MOST_LINES} lines; split larger files. A file is recorded as a whole or not at all: ` +
     'settlement_invalid lists up to 20 lines, each with a code. Sending the same file again records nothing (200), ' +
     'and lines in several files count once. Only for partners with a connected account.',
-  params: none,
   body: z.string(),
   file: { type: 'text/csv', bytes: FILE_BYTES },
-  status: 201,
   otherwise: { status: 200, description: 'The same file was sent before: its current result' },
   refusals: ['partner_not_connected', 'settlement_invalid', 'ledger_busy'],
 });
@@ -62,15 +60,12 @@ export const readFile = operation({
   ...common,
   id: 'readSettlementFile',
   action: 'reads',
-  methods: ['GET'],
   path: '/api/v1/settlement-files/{sha256}',
   summary: 'The result of a settlement file',
   description:
     'By the SHA-256 of the bytes that you sent, in hexadecimal: how many of its lines are matched to their quotes, ' +
     'and which are not yet. `lines` is the sum of the counts that follow.',
   params: z.object({ sha256: z.string().regex(/^[0-9a-f]{64}$/) }),
-  body: undefined,
-  status: 200,
   refusals: ['settlement_file_unknown'],
 });
 

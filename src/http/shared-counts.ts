@@ -1,29 +1,29 @@
 /**
  * Counts requests by key and minute for all servers of a database. Every second, each process adds its counts to
- * `request_counts` in one statement and reads the totals. A limit therefore covers all servers within a second, without
- * a query for each request. While the database is unavailable, each process counts alone.
+ * `request_counts` and reads the totals, so a limit covers all servers without a query for each request. While the
+ * database is unavailable, each process counts alone.
  */
 import type { Database } from '../database/database.ts';
 import { addRequestCounts } from './server.sql.ts';
 
 const WINDOW_MS = 60_000;
 const EVERY_MS = 1000;
-/** The maximum number of keys in memory. When the maximum is reached, a new key replaces the oldest key. */
+/** In memory. Beyond that, a new key replaces the oldest. */
 const MOST_KEYS = 20_000;
-/** A count is shared once it reaches this fraction of its limit. Most counts never reach the fraction. */
+/** A count is shared once it reaches this fraction of its limit, which most never do. */
 const SHARED_FROM = 1 / 20;
 
 interface Window {
   count: number;
-  /** The count that is not in the database yet. */
+  /** Not in the database yet. */
   unsent: number;
-  /** A time as performance.now() returns it. */
+  /** By performance.now(). */
   endsAt: number;
   most: number;
 }
 
 interface WindowCount {
-  /** The count, which is above the limit if the request exceeds it. */
+  /** Above the limit if the request exceeds it. */
   readonly count: number;
   readonly millisecondsLeft: number;
 }
@@ -36,17 +36,14 @@ export class SharedCounts {
   #sending = false;
   #failing = false;
 
-  /**
-   * `failed` is called when the database first refuses the counts. `failed` is called again only if the database
-   * accepted counts in between.
-   */
+  /** `failed` is called when the database first refuses the counts, and again only after it accepted some. */
   constructor(database: Pick<Database, 'transaction'>, failed: (error: unknown) => void) {
     this.#database = database;
     this.#failed = failed;
     this.#timer = setInterval(() => void this.share(), EVERY_MS).unref();
   }
 
-  /** Counts a request. A request above `most` is not counted, but returns a count above `most`. */
+  /** A request above `most` is not counted, but returns a count above it. */
   add(key: string, most: number): WindowCount {
     const now = performance.now();
     const window = this.#windowOf(key, now);
@@ -73,7 +70,7 @@ export class SharedCounts {
     const known = this.#windows.get(key);
     if (known !== undefined && known.endsAt > now) return known;
     this.#windows.delete(key);
-    // Windows are sorted by their start, so the oldest windows come first.
+    // Sorted by their start, so the oldest come first.
     for (const [old, { endsAt }] of this.#windows) {
       if (endsAt > now && this.#windows.size < MOST_KEYS) break;
       this.#windows.delete(old);

@@ -15,7 +15,7 @@ import type { Service } from './service.ts';
 import type { TokenIssuer } from './tokens.ts';
 
 export interface ServerOptions extends Service {
-  /** Adds the pages for people, which belong to higher layers. Without this function, the server has no pages. */
+  /** The pages for people, which belong to higher layers. */
   readonly addPages?: ((app: FastifyInstance, shared: Shared) => void) | undefined;
 }
 
@@ -27,25 +27,22 @@ export interface Shared extends ServerOptions {
   readonly metrics: Metrics;
   readonly security: SecurityLog;
   readonly rowStreams: RowStreams;
-  /** Accepts quotes and requotes in batches of calls that arrive at the same time, and plans their splits. */
+  /** In batches of calls that arrive at the same time, with their splits planned. */
   readonly acceptances: Acceptances<RoutedAcceptance>;
   readonly events: Publisher;
 }
 
-/** The public URL of this service, which is the issuer of its tokens. */
+/** The public URL of this service, and the issuer of its tokens. */
 export const issuerOf = ({ settings }: Pick<Service, 'settings'>): string => publicAddress(settings);
 
-/** The headers that proxies and content delivery networks add to a request. */
+/** Added by proxies and content delivery networks. */
 const OF_PROXY =
   /^(forwarded|via|x-(forwarded|original|envoy|azure|amzn|proxyuser)-.*|(.*-)?(client|real|connecting|user)-ip)$/;
 
 export const hasProxyHeader = ({ headers }: Pick<IncomingMessage, 'headers'>): boolean =>
   Object.keys(headers).some((name) => OF_PROXY.test(name));
 
-/**
- * Returns whether a request came through a proxy that the settings do not name. The request's address is then the
- * proxy's.
- */
+/** Whether a request came through a proxy that the settings do not name, and so has the proxy's address. */
 export function unknownProxies({ http }: Settings): (request: FastifyRequest) => boolean {
   const isNamed = addressList(http.trust_proxy);
   return ({ raw }) => hasProxyHeader(raw) && !isNamed(raw.socket.remoteAddress ?? '');

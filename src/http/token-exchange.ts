@@ -14,7 +14,7 @@ type OAuthError = 'invalid_request' | 'invalid_client' | 'unsupported_grant_type
 
 class ExchangeError extends Error {
   readonly code: OAuthError;
-  /** True if the client used HTTP Basic. The response then has the header WWW-Authenticate. */
+  /** Whether the client used HTTP Basic. The response then has WWW-Authenticate. */
   readonly basic: boolean;
   constructor(code: OAuthError, description: string, basic = false) {
     super(description);
@@ -23,7 +23,7 @@ class ExchangeError extends Error {
   }
 }
 
-/** Limits the body, because anyone may send one. Ids and secrets are short. */
+/** Anyone may send a body. Ids and secrets are short. */
 const LARGEST_EXCHANGE = 8 * 1024;
 
 interface Exchange {
@@ -84,7 +84,7 @@ export function addDiscovery(app: FastifyInstance, { tokens, keys, limits }: Sha
       id_token_signing_alg_values_supported: ['ES256'],
     }),
   );
-  // Each new key is published some time before it signs; caches keep the keys for less time than that.
+  // Caches keep the keys for less time than a new key is published before it signs.
   app.get('/.well-known/jwks.json', options, async (_request, reply) =>
     reply
       .header('Cache-Control', 'public, max-age=300')
@@ -95,7 +95,7 @@ export function addDiscovery(app: FastifyInstance, { tokens, keys, limits }: Sha
 
 const parameters = z.record(z.string(), z.unknown());
 
-/** Reads the credentials from a JSON body (service.md 4.1), a form or HTTP Basic. */
+/** From a JSON body (service.md 4.1), a form or HTTP Basic. */
 function readExchange(request: FastifyRequest): Exchange {
   const body = readParameters(request);
   const grant = body['grant_type'] ?? 'client_credentials';
@@ -142,7 +142,7 @@ function readJson(text: string): unknown {
 
 const twice = () => new ExchangeError('invalid_request', 'A parameter occurs twice.');
 
-/** Reads HTTP Basic credentials, both percent-encoded (RFC 6749, 2.3.1). */
+/** Both percent-encoded (RFC 6749, 2.3.1). */
 function readBasic(header: string | undefined): Exchange | undefined {
   if (header === undefined) return undefined;
   const encoded = /^Basic +([A-Za-z0-9+/]+=*) *$/i.exec(header)?.[1];

@@ -17,9 +17,9 @@ interface VerifiedToken {
   readonly expiresAt: number;
 }
 
-// Caches verified signatures, because a partner sends the same token for an hour. Verifying takes 0.26 ms, a quarter of
-// the CPU time of an acceptance. Hashing the token takes microseconds. The clock, key and client can change, so they
-// are checked with every request.
+// A partner sends the same token for an hour. Verifying its signature takes 0.26 ms, a quarter of the CPU time of an
+// acceptance; hashing it takes microseconds. The clock, key and client can change, so they are checked with every
+// request.
 const MOST_VERIFIED = 10_000;
 
 export class TokenIssuer {
@@ -53,7 +53,7 @@ export class TokenIssuer {
       .sign(privateKey);
   }
 
-  /** Returns the token's client. The handler checks whether the client is revoked. Refusal: token_invalid. */
+  /** The token's client. The handler checks whether it is revoked. Refusal: token_invalid. */
   async verify(token: string): Promise<Caller> {
     if (token.length > LONGEST_TOKEN) throw refuse('token_invalid', { reason: 'it is too long' });
     const sha256 = hash('sha256', token, 'base64');

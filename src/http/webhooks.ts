@@ -48,7 +48,7 @@ export function addWebhooks(app: FastifyInstance, shared: Shared): void {
         const body = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
         const header = signatureOf(request);
         if (!webhooks.isSigned(body, header, secrets)) throw badSignature(request, shared, 'no signature is valid');
-        // The package verifies the signature over text, so bytes that are not UTF-8 are refused first.
+        // The package verifies text, so bytes that are not UTF-8 are refused first.
         const text = oneLine(body);
         const reason = await webhooks.problem(body, header, secrets, environment.now().toJSDate());
         if (reason !== undefined) throw badSignature(request, shared, reason);
@@ -73,10 +73,7 @@ function secretsOf(
   throw refuse('webhook_not_configured', { variable: webhooks.secretVariable(account) });
 }
 
-/**
- * Does not limit networks behind a proxy that the settings do not name: the processor would share its address with all
- * other callers.
- */
+/** Not behind a proxy that the settings do not name: the processor would share its address with all other callers. */
 function limitNetwork(request: FastifyRequest, { limits, settings }: Shared): void {
   if (settings.http.trust_proxy.length > 0 || !hasProxyHeader(request.raw)) limits.webhook(request.ip);
 }
@@ -93,15 +90,15 @@ function badSignature(request: FastifyRequest, shared: Shared, reason: string): 
 
 /** Nearly all events are smaller than this. */
 const LARGE = 64 * 1024;
-/** For an event of a megabyte, checking an invalid signature takes 1 ms, and checking a valid signature takes 8 ms. */
+/** For a megabyte, an invalid signature takes 1 ms, and a valid one 8 ms. */
 const MOST_LARGE = 4;
 const MOST_LARGE_OF_ONE = 2;
-/** Events can have any size, so the time to read them is limited. */
+/** Events can have any size. */
 const ARRIVES_WITHIN_MS = 10_000;
 
 const isLarge = ({ headers }: FastifyRequest): boolean => Number(headers['content-length'] ?? LARGE) >= LARGE;
 
-/** Anyone may send a large body, because the signature is checked only after the body is read. */
+/** Anyone may send a large body, because the signature is checked after it is read. */
 class LargeBodies {
   readonly #from: string[] = [];
 
@@ -122,8 +119,8 @@ class LargeBodies {
 }
 
 /**
- * Returns the account in a webhook address such as `?account=acct_…`. An event that a connected account sends for
- * itself does not name the account. The signature proves the account, because each account has its own secret.
+ * The account in a webhook address such as `?account=acct_…`, because an event that a connected account sends for
+ * itself does not name it. Each account has its own secret, so the signature proves it.
  */
 function accountOf(given: unknown): string | undefined {
   if (given === undefined) return undefined;
@@ -131,7 +128,7 @@ function accountOf(given: unknown): string | undefined {
   throw refuse('request_invalid', { problems: [{ path: 'account', reason: 'must be one account, acct_…' }] });
 }
 
-/** Puts the event on one line, as the import expects. Line breaks occur only between JSON tokens. */
+/** On one line, as the import expects. Line breaks occur only between JSON tokens. */
 function oneLine(body: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body).replace(/[\r\n]+/g, ' ');

@@ -1,7 +1,6 @@
 /**
  * Makes one attempt to send an e-mail: passes it to the mail server, records the offer right before the first byte is
- * sent, and then records the outcome. `transport.ts` distinguishes a refusal from a delay. `retry.ts` decides whether
- * an e-mail is retried.
+ * sent, and then the outcome.
  */
 import { createHash } from 'node:crypto';
 import { failpoint } from '../failpoint.ts';
@@ -24,14 +23,10 @@ export interface SendResult {
 export interface Sender {
   readonly environment: ActorContext['environment'];
   readonly transport: Pick<Transport, 'send'>;
-  /** The holder of the worker's claim on the e-mail. */
   readonly holder: number;
-  /** Returns whether this worker should still send the e-mail. If the result is true, the e-mail is now `sending`. */
+  /** Whether this worker should still send the e-mail, which is then `sending`. */
   readonly offer: (offer: Offer) => Promise<boolean>;
-  /**
-   * Returns false if another worker has taken over the e-mail, or if the e-mail was withdrawn or held before it was
-   * offered.
-   */
+  /** False if another worker has taken over the e-mail, or if it was withdrawn or held before it was offered. */
   readonly recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
 }
 
@@ -46,24 +41,19 @@ const CALLED_OFF: SendResult = {
   detail: 'another worker is sending it, or it was voided or put on hold just now',
 };
 
-/**
- * The message that an earlier attempt may have sent, and that must be repeated byte for byte; undefined if there is
- * none.
- */
+/** The message that an earlier attempt may have sent, to be repeated byte for byte. */
 export function messageToRepeat(email: EmailState): OutgoingEmail | undefined {
   if (email.unclear_attempts === 0 || email.message === null) return undefined;
   return { raw: email.message, envelope: { from: email.envelope_from ?? '', to: email.recipients ?? [] } };
 }
 
-/** The reason why the current settings prevent an e-mail to these recipients; undefined if the settings allow it. */
+/** Why the current settings prevent an e-mail to these recipients; undefined if they allow it. */
 export function whyUnsendable(context: Installation, { to, cc }: Pick<EmailContent, 'to' | 'cc'>): string | undefined {
   if (context.settings.mail_from === '') return 'settings.json has no mail_from';
   return whyRefusedInSandbox(context, [to.address, ...cc]);
 }
 
-/**
- * The message of an e-mail, signed if there is a key. Refusal: argument_invalid (the text is not exactly one address).
- */
+/** Signed if there is a key. Refusal: argument_invalid (the text is not exactly one address). */
 export async function messageOf(
   { environment, settings }: Installation,
   messageId: string,
@@ -112,8 +102,8 @@ export async function attempt(
 }
 
 /**
- * Ends the attempt of a worker that died. If a worker can claim an e-mail that is `sending`, no other worker has it. If
- * the result is `deferred`, the e-mail is queued again, and its message is sent again at once.
+ * Ends the attempt of a worker that died. If an e-mail that is `sending` can be claimed, no other worker has it. If the
+ * result is `deferred`, its message is sent again at once.
  */
 export function takeOver(sender: Sender, email: EmailState, options: RetryOptions = {}): Promise<SendResult> {
   const reply = 'the program was stopped while this was being sent';

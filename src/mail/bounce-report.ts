@@ -1,6 +1,6 @@
 /**
  * Reads delivery status notifications (RFC 3464), in which mail servers report that they gave up on a recipient. A file
- * is one message or an mbox of messages. Messages of other kinds are skipped, because a mailbox also contains replies.
+ * is one message or an mbox. Other messages are skipped, because a mailbox also contains replies.
  */
 import { createHash } from 'node:crypto';
 import PostalMime from 'postal-mime';
@@ -9,28 +9,23 @@ import { refuseTooMany } from '../reading/limits.ts';
 import { oneLine } from './text.ts';
 
 export interface ReportedBounce {
-  /** The Message-ID, `<unique@domain>`, of the message that did not arrive. */
+  /** Of the message that did not arrive. */
   readonly messageId: string;
-  /**
-   * The recipient's address as we wrote it, if the report contains that address, and the last address that the server
-   * used.
-   */
+  /** The address as we wrote it, if the report contains it, and the last one that the server used. */
   readonly recipients: readonly string[];
-  /** The status code of RFC 3463, such as 5.1.1. */
+  /** RFC 3463, such as 5.1.1. */
   readonly status: string;
-  /** The server's message, which may be empty. */
+  /** May be empty. */
   readonly diagnostic: string;
   readonly server: string;
-  /** The hash of the whole report. */
+  /** Of the whole report. */
   readonly sha256: string;
 }
 
-/**
- * The largest message that is read. Even a report that contains our largest message in full is smaller than this limit.
- */
+/** Even a report that contains our largest message in full is smaller. */
 const MOST_BYTES = 32 * 1024 * 1024;
 
-/** The number of messages in a file, and the content of those that are reports. */
+/** The number of messages in a file, and those that are reports. */
 export const bounceFile = readerOf(import.meta.url, 'bounceFile', async ({ name, bytes }) => {
   const messages = messagesOf(Buffer.from(bytes));
   refuseTooMany(name, messages.length);
@@ -39,13 +34,12 @@ export const bounceFile = readerOf(import.meta.url, 'bounceFile', async ({ name,
   return { messages: messages.length, reports };
 });
 
-/** The messages of an mbox file, or the whole content as one message. */
+/** The messages of an mbox file, or the whole content as one. */
 export function messagesOf(content: Buffer): Buffer[] {
   if (!content.subarray(0, 5).equals(Buffer.from('From '))) return content.length === 0 ? [] : [content];
   const starts: number[] = [];
   for (let at = 0; at >= 0; at = content.indexOf('\nFrom ', at + 1)) {
-    // In an mbox file, a message begins after an empty line. A line that begins with "From " within a text is escaped
-    // or does not follow an empty line.
+    // In an mbox file, a message begins after an empty line. "From " within a text is escaped or does not follow one.
     const before = at === 0 || content[at - 1] === 0x0a || (content[at - 1] === 0x0d && content[at - 2] === 0x0a);
     if (before) starts.push(at === 0 ? 0 : at + 1);
   }
@@ -55,7 +49,7 @@ export function messagesOf(content: Buffer): Buffer[] {
   });
 }
 
-/** The recipients that a message reports as given up; none if the message is not such a report. */
+/** The recipients that a message reports as given up; none if it is not such a report. */
 export async function bouncesIn(message: Buffer): Promise<ReportedBounce[]> {
   if (message.length > MOST_BYTES) return [];
   const options = { forceRfc822Attachments: true, attachmentEncoding: 'arraybuffer', maxNestingDepth: 20 } as const;
@@ -82,9 +76,7 @@ export async function bouncesIn(message: Buffer): Promise<ReportedBounce[]> {
 const textOf = (content: ArrayBuffer | Uint8Array | string): string =>
   typeof content === 'string' ? content : Buffer.from(content as Uint8Array).toString('utf8');
 
-/**
- * The fields of each group by lower-case name: first the group of the whole report, then one group for each recipient.
- */
+/** By lower-case name: first the group of the whole report, then one for each recipient. */
 function groupsOf(report: string): Map<string, string>[] {
   const unfolded = report.replace(/\r\n/g, '\n').replace(/\n[ \t]+/g, ' ');
   return unfolded

@@ -1,7 +1,7 @@
 /**
- * Records which e-mails came back. A report is matched to its e-mail by the Message-ID and names one of the recipients.
- * If the first recipient was given up, the e-mail becomes `bounced` and needs attention. If only a copy was given up,
- * the e-mail stays sent. A repeated report changes nothing.
+ * Records which e-mails came back. A report is matched by the Message-ID and names a recipient. If the first recipient
+ * was given up, the e-mail becomes `bounced` and needs attention; if only a copy was, it stays sent. A repeated report
+ * changes nothing.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
@@ -81,8 +81,8 @@ async function readKnown(tx: Transaction, targets: readonly Target[]): Promise<S
 }
 
 /**
- * The recipient whose e-mail came back. The report on a forwarded e-mail names an address that we do not know. If the
- * e-mail had only one recipient, the report is about that recipient.
+ * The report on a forwarded e-mail names an address that we do not know. If the e-mail had only one recipient, that is
+ * who it is about.
  */
 function recipientOf({ to }: Target, { recipients }: ReportedBounce): string | undefined {
   const named = recipients.map((address) => address.toLowerCase());

@@ -1,8 +1,7 @@
 /**
- * Dismisses an e-mail without a document: the e-mail is not sent again and no longer needs attention. An e-mail that
- * was never tried is withdrawn. An e-mail that failed or may have arrived keeps its status. An e-mail with a document
- * cannot be dismissed, because the document must still reach the partner. Refusals: email_unknown, email_unfinished (a
- * worker is sending it), email_not_dismissible.
+ * Dismisses an e-mail without a document: it is not sent again and no longer needs attention. One that was never tried
+ * is withdrawn; one that failed or may have arrived keeps its status. An e-mail with a document must still reach the
+ * partner. Refusals: email_unknown, email_unfinished (a worker is sending it), email_not_dismissible.
  */
 import { execute, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';

@@ -1,7 +1,6 @@
 /**
- * Signs e-mails (DKIM, RFC 6376), so that recipients can verify the sender's domain and the unchanged content. The
- * signature matters most for the bank details in an invoice. A message is signed when it is composed, so that a
- * repeated message has the same bytes.
+ * Signs e-mails (DKIM, RFC 6376), so that recipients can verify the sender's domain and the content, above all bank
+ * details. A message is signed when it is composed, so that a repeated one has the same bytes.
  */
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
@@ -27,7 +26,7 @@ export interface DkimRecord {
   readonly value: string;
 }
 
-/** The DNS record for the current key, or null if e-mails are not signed. */
+/** Null if e-mails are not signed. */
 export function dkimRecord({ environment, settings }: SigningContext): DkimRecord | null {
   const { dkimKey } = environment;
   const domain = dkimDomain(settings);

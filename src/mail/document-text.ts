@@ -12,19 +12,16 @@ import { oneLine } from './text.ts';
 
 /** The data of an e-mail that its document does not contain. */
 export interface DocumentEmailFacts {
-  /** The name in the greeting; empty if there is none. */
+  /** For the greeting; may be empty. */
   readonly contactName: string;
   readonly attachments: readonly { readonly filename: string; readonly note: string }[];
   readonly rowsOmitted: boolean;
   /**
-   * Whether the bank details on the document are no longer valid. An e-mail with invalid bank details omits them and
-   * links to the payment page.
+   * Whether the bank details on the document are no longer valid. The e-mail then omits them and links to the payment
+   * page.
    */
   readonly instructionsOutdated?: boolean;
-  /**
-   * The replaced document that the reader may have received; null if there is none. The default is the replaced
-   * document that the document names.
-   */
+  /** The replaced document that the reader may have received. By default, the one that the document names. */
   readonly replaces?: string | null;
 }
 
@@ -35,8 +32,8 @@ export const renderDocumentEmail = (
 ): EmailText => templates.render(snapshot.document, viewOf(snapshot, facts));
 
 /**
- * The fields that a template may name; `templates/email/README.md` explains each. Every field is present, and empty if
- * it does not apply. A misspelled field is therefore an error, never a silent gap.
+ * The fields that a template may name; `templates/email/README.md` explains each. Every field is present, so that a
+ * misspelled one is an error and never a silent gap.
  */
 function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailView & Record<string, unknown> {
   const { locale, ...presented } = present(snapshot, oneLine);
@@ -85,7 +82,7 @@ function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailVie
   };
 }
 
-/** Bank details by field. A field is empty if the settings omit it. */
+/** Empty if the settings omit it. */
 function detailsOf(facts: readonly PaymentFact[]) {
   const find = (field: PaymentField) => facts.find((fact) => fact.field === field);
   const value = (field: PaymentField) => find(field)?.value ?? '';

@@ -9,7 +9,7 @@ import type { EmailTemplates } from './templates.ts';
 
 export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'withdrawn';
 
-/** The subject of an e-mail. The table's constraints define which kind has which of these fields. */
+/** The table's constraints define which kind has which of these fields. */
 export interface EmailSubject {
   readonly email_id: number;
   readonly kind: EmailKind;
@@ -19,13 +19,13 @@ export interface EmailSubject {
   readonly day: string | null;
   readonly payment_id: number | null;
   readonly credit_refund_id: number | null;
-  /** The number of facts of the checkpoint that the letter is about. */
+  /** The size of the checkpoint that the letter is about. */
   readonly checkpoint_size: number | null;
   readonly approval_request_id: number | null;
   readonly user_event_id: number | null;
   /** Whether an account statement was requested while the books of its month were open. */
   readonly preliminary: boolean;
-  /** The address that a user named instead of the usual address. */
+  /** Named by a user, instead of the usual one. */
   readonly addressed_to: string | null;
 }
 
@@ -36,7 +36,7 @@ export interface EmailState {
   readonly status: EmailStatus;
   /** Why the e-mail is held, or the mail server's last reply. */
   readonly reason: string | null;
-  /** The bytes of the last attempt, kept only while they may have to be sent again unchanged. */
+  /** Of the last attempt, kept only while they may have to be sent again unchanged. */
   readonly message: Buffer | null;
   readonly recipients: string[] | null;
   readonly envelope_from: string | null;
@@ -49,20 +49,20 @@ export interface EmailContent {
   readonly cc: readonly string[];
   readonly content: EmailText;
   readonly attachments: readonly Attachment[];
-  /** ISO instant of the `Date` header; if absent, the time of sending. */
+  /** By default, the time of sending. */
   readonly date?: string;
-  /** The sender's name; if absent, the issuer's in the settings. */
+  /** By default, the issuer's. */
   readonly senderName?: string;
 }
 
-/** The content to send. Otherwise, the reason why the e-mail waits for missing data or is no longer needed. */
+/** Otherwise, why the e-mail waits for missing data or is no longer needed. */
 export type Composition = EmailContent | { readonly held: string } | { readonly withdrawn: string };
 
 export interface EmailComposer {
   readonly kind: OtherEmailKind;
-  /** Queues the due e-mails of this kind that are not queued yet. Safe to repeat. */
+  /** Queues the due e-mails of this kind. Safe to repeat. */
   readonly queueDue?: (tx: Transaction, context: ActorContext) => Promise<void>;
-  /** Composes an e-mail from current data, in a read-only transaction. */
+  /** From current data, in a read-only transaction. */
   readonly compose: (
     tx: Transaction,
     email: EmailSubject,

@@ -1,4 +1,4 @@
-/** The issuer in the format that the templates show under every e-mail. */
+/** The issuer as the templates show it under every e-mail. */
 import type { Settings } from '../config/settings.ts';
 import { addressLine } from '../documents/present.ts';
 import type { Installation } from '../people/audit-events.ts';

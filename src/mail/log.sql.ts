@@ -63,13 +63,11 @@ export interface ListedEmail {
   readonly credit_refund_id: number | null;
   readonly checkpoint_size: number | null;
   readonly approval_request_id: number | null;
-  /** Whether an account statement was requested while the books of its month were open. */
   readonly preliminary: boolean;
   readonly asked_for: string | null;
   readonly status: EmailStatus;
-  /** Why the e-mail is held, or the mail server's last reply. */
   readonly reason: string | null;
-  /** The recipients of the last attempt; null before the first attempt. */
+  /** Of the last attempt; null before the first one. */
   readonly to: string[] | null;
   readonly message_id: string;
   readonly attempts: number;
@@ -80,17 +78,16 @@ export interface ListedEmail {
   readonly unfinished: boolean;
 }
 
-/** Reads the newest e-mails first; if only unfinished e-mails are requested, the oldest first. */
+/** Reads e-mails, newest first; if only unfinished ones are requested, oldest first. */
 export function readEmails(
   tx: Transaction,
   filter: {
-    /** The number of e-mails to return; null for no limit. */
+    /** Null for no limit. */
     readonly limit: number | null;
     readonly unfinished?: boolean | undefined;
     readonly withoutDocument?: boolean;
     readonly emailId?: number;
     readonly scope?: Scope;
-    /** Selects only e-mails after this one. */
     readonly after?: string | null;
   },
 ): Promise<ListedEmail[]> {

@@ -1,6 +1,5 @@
 /**
- * The e-mail log. Table `email_attempts` records when each attempt began and ended, its recipients, and the mail
- * server's reply. A row is written when an attempt ends and never changes. Refusal: email_unknown.
+ * The e-mail log. A row of `email_attempts` is written when an attempt ends and never changes. Refusal: email_unknown.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -11,13 +10,12 @@ import { type AttemptOutcome, insertOutcomes, type ListedEmail, readEmails } fro
 import { lockEmails } from './outbox.sql.ts';
 
 /**
- * Records the outcomes of attempts, also in the log. The result is false for an attempt that another worker has taken
- * over, or whose e-mail was withdrawn or held before it was offered. The message's bytes are deleted unless they may
- * have to be sent again.
+ * Records the outcomes of attempts. False for an attempt that another worker has taken over, or whose e-mail was
+ * withdrawn or held before it was offered. Deletes the message's bytes unless they may have to be sent again.
  */
 export async function recordOutcomes(tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<boolean[]> {
   const [, recorded] = await Promise.all([
-    // Locks the rows first, so that the next statement sees a void or hold by a transaction that had locked these rows.
+    // First, so that the next statement sees a void or hold by a transaction that had locked these rows.
     lockEmails(tx, outcomes),
     insertOutcomes(tx, outcomes),
   ]);

@@ -1,6 +1,6 @@
 /**
- * Composes the exact bytes of an e-mail and the addresses on its envelope. The same input gives the same bytes in any
- * process. Refusal: argument_invalid (not exactly one e-mail address).
+ * Composes the exact bytes of an e-mail and the addresses on its envelope. The same input gives the same bytes.
+ * Refusal: argument_invalid (not exactly one e-mail address).
  */
 import { createHash } from 'node:crypto';
 import MailComposer from 'nodemailer/lib/mail-composer';
@@ -23,12 +23,9 @@ export interface Attachment {
 }
 
 export interface MessageParts {
-  /**
-   * `<unique@domain>`, with or without the angle brackets. The Message-ID is fixed before the first attempt, and later
-   * attempts keep it.
-   */
+  /** With or without the angle brackets. Fixed before the first attempt. */
   readonly messageId: string;
-  /** The ISO 8601 instant for the `Date` header. */
+  /** An ISO instant. */
   readonly date: string;
   readonly from: Mailbox;
   /** If absent or empty, replies go to `from`. */
@@ -39,23 +36,23 @@ export interface MessageParts {
   readonly attachments: readonly Attachment[];
 }
 
-/** The envelope addresses, which alone determine who gets the message. */
+/** These alone determine who gets the message. */
 export interface Envelope {
   from: string;
   to: string[];
 }
 
-/** Whether a text is exactly one e-mail address, without a name or a second address. */
+/** Whether a text is exactly one e-mail address, without a name. */
 export const isOneAddress = (text: string): boolean => emailAddress.safeParse(text).success;
 
-/** The sender and the recipients, each a single address. No recipient occurs twice. */
+/** The sender and the recipients, each a single address and none twice. */
 export function envelopeOf(message: Pick<MessageParts, 'from' | 'to' | 'cc'>): Envelope {
   const from = checkedAddress('sender', message.from.address);
   const to = checkedAddress('recipient', message.to.address);
   return { from, to: [to, ...copiesOf(message)] };
 }
 
-/** The recipients of copies, without recipients who get the message anyway. */
+/** Without recipients who get the message anyway. */
 function copiesOf({ to, cc }: Pick<MessageParts, 'to' | 'cc'>): string[] {
   const seen = new Set([to.address.toLowerCase()]);
   return cc
@@ -78,17 +75,14 @@ function checkedAddress(role: string, address: string): string {
 
 const MESSAGE_ID = /^<?([A-Za-z0-9!#$%&'*+/=?^_`{|}~.-]+@[A-Za-z0-9.-]+)>?$/;
 
-/**
- * A Message-ID without its angle brackets. The function throws for other texts, because this program makes all
- * Message-IDs itself.
- */
+/** A Message-ID without angle brackets. Throws for other texts, because this program makes all Message-IDs itself. */
 export function bareMessageId(messageId: string): string {
   const bare = MESSAGE_ID.exec(messageId)?.[1];
   if (bare === undefined) throw new TypeError(`'${oneLine(messageId)}' is not a Message-ID`);
   return bare;
 }
 
-/** The bytes of the message in the format of RFC 5322, with CRLF line ends. */
+/** RFC 5322, with CRLF line ends. */
 export function composeMessage(message: MessageParts): Buffer {
   const messageId = bareMessageId(message.messageId);
   const date = new Date(message.date);
@@ -97,8 +91,7 @@ export function composeMessage(message: MessageParts): Buffer {
   const composer = new MailComposer({
     messageId: `<${messageId}>`,
     date,
-    // Addresses are passed as objects, because nodemailer reads a string as a list: "a@x, b@y" would go to both
-    // addresses.
+    // As objects, because nodemailer reads a string as a list: "a@x, b@y" would go to both.
     from: mailbox('sender', message.from),
     to: [mailbox('recipient', message.to)],
     cc: copiesOf(message).map((address) => ({ name: '', address })),
@@ -113,12 +106,12 @@ export function composeMessage(message: MessageParts): Buffer {
       contentDisposition: 'attachment',
       content,
     })),
-    // Boundaries and text encodings are fixed, because nodemailer's are random or depend on length. No line of a
-    // quoted-printable or base64 part can contain "=_", so no content can be taken for a boundary.
+    // Fixed, because nodemailer's are random or depend on length. No line of a quoted-printable or base64 part can
+    // contain "=_", so none can be taken for a boundary.
     boundaryPrefix: '=_reckoner',
     baseBoundary: createHash('sha256').update(messageId).digest('hex').slice(0, 32),
     encoding: 'quoted-printable',
-    // A message contains only the data passed in. No part of the data may be read as a path or an address to fetch.
+    // No part of the data may be read as a path or an address to fetch.
     disableFileAccess: true,
     disableUrlAccess: true,
   });
@@ -132,12 +125,12 @@ export function composeMessage(message: MessageParts): Buffer {
   );
 }
 
-/** A part of a message: text, or bytes to encode in base64. */
+/** Text, or bytes to encode in base64. */
 type Piece = string | Buffer;
 
 /**
- * Writes a node of the message with the same bytes as nodemailer's streams. The streams doubled the time to compose a
- * message: nodemailer uses a chain of streams for each part, and five more around the whole message.
+ * Writes a node with the same bytes as nodemailer's streams, which doubled the time to compose a message: a chain for
+ * each part, and five more around the whole.
  */
 function writeNode(node: MimeNode): Piece[] {
   const head = `${node.buildHeaders()}\r\n\r\n`;
@@ -155,17 +148,14 @@ function contentOf(node: MimeNode): Piece {
   throw new TypeError(`a part of a message is to be encoded as ${encoding || 'nothing'}`);
 }
 
-/** Base64 in lines of 76 characters (RFC 2045, 6.8), separated by CRLF. */
+/** In lines of 76 characters (RFC 2045, 6.8). */
 function base64Lines(content: Buffer): Buffer {
   const text = content.toString('base64');
   const lines = Array.from({ length: Math.ceil(text.length / 76) }, (_, line) => text.slice(line * 76, line * 76 + 76));
   return Buffer.from(lines.join('\r\n'), 'latin1');
 }
 
-/**
- * Replaces a lone CR, because SMTP forbids lone CRs and servers replace them. The sent bytes would then differ from the
- * stored bytes.
- */
+/** SMTP forbids lone CRs and servers replace them, so the sent bytes would differ from the stored ones. */
 const withPlainLines = (text: string): string => text.replace(/\r\n?/g, '\n');
 
 const mailbox = (role: string, { name, address }: Mailbox): { name: string; address: string } => ({

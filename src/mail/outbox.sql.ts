@@ -1,6 +1,6 @@
 /**
- * The outbox: queueing, reading and offering e-mails. Offers are prepared and take several e-mails at once, because a
- * month's delivery offers one for every document. `log.ts` records the outcomes of attempts.
+ * The outbox: queueing, reading and offering e-mails. Offers are prepared and take several at once, because a month's
+ * delivery offers one for every document.
  */
 import { CLAIMED, type DueItems, itemHash } from '../database/claims.ts';
 import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
@@ -27,13 +27,12 @@ interface EmailToQueue {
   readonly checkpoint_size?: number;
   readonly approval_request_id?: number;
   readonly user_event_id?: number;
-  /** The event that the e-mail reports. If omitted, the event that the caller states for all of the e-mails. */
+  /** The event that the e-mail reports. By default, the caller's event for all of them. */
   readonly event_id?: number;
-  /** The beginning of the Message-ID. */
   readonly name: string;
 }
 
-/** Queues e-mails, each with a permanent Message-ID. An e-mail that is already queued does not change. */
+/** Queues e-mails, each with a permanent Message-ID. One that is already queued does not change. */
 export async function queueEmails(
   tx: Transaction,
   emails: readonly EmailToQueue[],
@@ -71,10 +70,7 @@ export function readOtherEmail(tx: Transaction, emailId: number): Promise<EmailS
   );
 }
 
-/**
- * Makes the unfinished e-mails without a document due now: all of them, or only the named ones. Returns the number of
- * e-mails.
- */
+/** Makes the unfinished e-mails without a document due now: all, or only the named ones. Returns their number. */
 export async function wakeOtherEmails(tx: Transaction, only: readonly number[] | null): Promise<number> {
   return execute(
     tx,
@@ -99,7 +95,7 @@ export interface EmailCounts {
   readonly sent: number;
   readonly pending: number;
   readonly held: number;
-  /** The number of failed e-mails, including bounced ones. */
+  /** Including bounced ones. */
   readonly failed: number;
   readonly uncertain: number;
 }
@@ -118,10 +114,7 @@ export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
   );
 }
 
-/**
- * Counts the live documents that a person put on hold. Documents held by a rule of the close are excluded, because they
- * still need a decision.
- */
+/** The live documents that a person put on hold. Those held by a rule of the close still need a decision. */
 export async function countOnHold(tx: Transaction): Promise<number> {
   const { count } = await queryOne<{ count: number }>(
     tx,
@@ -133,7 +126,7 @@ export async function countOnHold(tx: Transaction): Promise<number> {
   return count;
 }
 
-/** Counts the latest e-mails without a document by status, except the status e-mail and dismissed e-mails. */
+/** Counts the latest e-mails without a document, except the status e-mail and dismissed ones. */
 export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
   return queryOne(
     tx,
@@ -141,10 +134,7 @@ export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
   );
 }
 
-/**
- * Counts the e-mails that need attention because they are held, failed, uncertain or bounced. Documents that finance
- * put on hold are excluded.
- */
+/** Held, failed, uncertain or bounced, except documents that finance put on hold. */
 export async function countNeedingAttention(tx: Transaction): Promise<{ documents: number; others: number }> {
   return queryOne(
     tx,
@@ -161,7 +151,7 @@ const OTHERS_NEEDING_ATTENTION = `
   FROM latest_other_emails
   WHERE status IN ('held', 'failed', 'uncertain', 'bounced') AND kind <> 'status' AND dismissal_reason IS NULL`;
 
-/** The e-mails that need attention, each with its name, its state and its number. */
+/** The e-mails that need attention, each with its name, state and number. */
 export async function nameNeedingAttention(tx: Transaction): Promise<{ documents: string[]; others: string[] }> {
   const rows = await query<{ item: string; of_document: boolean }>(
     tx,
@@ -174,9 +164,9 @@ export async function nameNeedingAttention(tx: Transaction): Promise<{ documents
   return { documents: named(true), others: named(false) };
 }
 
-/** Consecutive e-mails that the mail server refused, which suggests a fault of the server. */
+/** Which suggests a fault of the server. */
 export interface RefusedInARow {
-  /** When the first e-mail was refused, as an ISO instant. */
+  /** When the first one was refused. */
   readonly since: string;
   readonly documents: readonly number[];
   readonly others: readonly number[];
@@ -184,8 +174,8 @@ export interface RefusedInARow {
 }
 
 /**
- * The failed e-mails that the server refused consecutively, to at least three recipients; null if there are none. A
- * wrong address affects only its own e-mails, but a mail server that is set up wrongly refuses every e-mail.
+ * The failed e-mails that the server refused in a row, to at least three recipients. A wrong address affects only its
+ * own e-mails, but a mail server that is set up wrongly refuses every one.
  */
 export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow | null> {
   const [refused] = await query<RefusedInARow>(
@@ -213,9 +203,9 @@ export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow 
 }
 
 /**
- * The time since which all e-mail has failed, with the last reply; null while mail works. Mail has failed if every
- * attempt since the last success failed, and either no mail server answered or several recipients were refused. A
- * single recipient whose server defers e-mails is not a failure of mail.
+ * Since when all e-mail has failed, with the last reply; null while mail works. Every attempt since the last success
+ * must have failed, and either no mail server answered or several recipients were refused. A single recipient whose
+ * server defers e-mails does not count.
  */
 export async function readMailFailure(tx: Transaction): Promise<{ since: string; reason: string } | null> {
   const [failure] = await query<{ since: string; reason: string }>(
@@ -233,10 +223,7 @@ export async function readMailFailure(tx: Transaction): Promise<{ since: string;
 
 export interface AttemptFacts {
   readonly emailId: number;
-  /**
-   * The attempt's number. If another attempt was made after the e-mail was read, the bytes of that attempt may have to
-   * be repeated.
-   */
+  /** If another attempt was made after the e-mail was read, its bytes may have to be repeated. */
   readonly attempt: number;
   readonly recipients: readonly string[];
   readonly envelopeFrom: string;
@@ -246,13 +233,9 @@ export interface AttemptFacts {
 }
 
 export interface Offer extends AttemptFacts {
-  /** The holder of the claim on the e-mail. */
   readonly holder: number;
   readonly message: Buffer;
-  /**
-   * The hash of the PDF in the message, if this worker rendered the PDF. Another worker may have stored a different PDF
-   * first.
-   */
+  /** If this worker rendered the PDF. Another may have stored a different one first. */
   readonly pdfSha256?: string | undefined;
   readonly eInvoiceSha256?: string | undefined;
 }
@@ -280,15 +263,14 @@ const OFFER = prepared(
 );
 
 /**
- * Records which e-mails are offered to the mail server, right before their first bytes are sent. The result is false
- * for an e-mail if its claim is lost or its stored PDF differs. The result is also false if the e-mail was voided, put
- * on hold or tried by another worker after it was read.
+ * Records which e-mails are offered to the mail server, right before their first bytes are sent. False if the claim is
+ * lost, the stored PDF differs, or the e-mail was voided, put on hold or tried by another worker meanwhile.
  */
 export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Promise<boolean[]> {
   const { bytes, places } = packed(offers.map(({ message }) => message));
   const facts = offers.map(({ message: _, ...offer }, index) => ({ ...offer, ...places[index] }));
   const [, offered] = await Promise.all([
-    // Locks the rows first. Only a later statement sees a hold by the previous owner of the lock.
+    // Only a later statement sees a hold by the previous owner of the lock.
     lockEmails(tx, offers),
     query<{ email_id: number; sha256: string }>(tx, OFFER, { bytes, offers: JSON.stringify(facts) }),
   ]);
@@ -296,7 +278,7 @@ export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Pr
   return offers.map(({ emailId, sha256 }) => hashes.get(emailId) === sha256);
 }
 
-/** Concatenates buffers into one parameter. The start positions are counted from 1, as in `substring`. */
+/** Concatenates buffers into one parameter. Positions count from 1, as in `substring`. */
 export function packed(contents: readonly Buffer[]): { bytes: Buffer; places: { start: number; length: number }[] } {
   let start = 1;
   const places = contents.map(({ length }) => {
@@ -319,10 +301,7 @@ export const lockEmails = (tx: Transaction, emails: readonly { readonly emailId:
 export const offerEmail = async (tx: Transaction, offer: Offer): Promise<boolean> =>
   (await offerEmails(tx, [offer]))[0] === true;
 
-/**
- * Holds or withdraws an e-mail that no worker is sending. Returns false if another attempt was made since the e-mail
- * was read.
- */
+/** Holds or withdraws an e-mail that no worker is sending. False if another attempt was made since it was read. */
 export async function setAside(
   tx: Transaction,
   email: {
@@ -342,7 +321,7 @@ export async function setAside(
   return changed === 1;
 }
 
-/** The e-mails that failed, bounced or are uncertain and would now go to a different address, with that address. */
+/** The failed, bounced and uncertain e-mails that would now go to a different address. */
 export const readNewAddresses = (
   tx: Transaction,
   given: { finance: string; auditor: string; operations: string },
@@ -377,10 +356,7 @@ export async function readLatest(tx: Transaction, emailId: number): Promise<numb
   return email_id;
 }
 
-/**
- * Queues a repetition of each e-mail. The new Message-ID names the previous e-mail, so each e-mail is repeated only
- * once.
- */
+/** The new Message-ID names the previous e-mail, so each is repeated only once. */
 export function insertRepetitions(
   tx: Transaction,
   given: {
@@ -406,7 +382,7 @@ export function insertRepetitions(
   );
 }
 
-/** Unfinished e-mails of a status whose last attempt began at an instant or later, except those on hold. */
+/** Unfinished e-mails whose last attempt began at an instant or later, except those on hold. */
 export const readToRetry = (
   tx: Transaction,
   given: { status: string; since: string | null },

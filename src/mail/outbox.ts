@@ -1,7 +1,7 @@
 /**
- * Sends the e-mails without a document: reminders, reports of closes, letters about checkpoints, and the status. Each
- * is queued before it is sent and composed when it is sent. Any number of processes may run this at once; e-mails that
- * a mail server defers wait for the next run. The log of all attempts is in `log.ts`.
+ * Sends the e-mails without a document, such as reminders and reports of closes. Each is queued before it is sent and
+ * composed when it is sent. Any number of processes may do so at once; what a mail server defers waits for the next
+ * run.
  */
 import { Claims, workOn } from '../database/claims.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -25,10 +25,10 @@ import { queueForNewAddresses } from './resend.ts';
 import { templatesOf } from './templates.ts';
 import { transportOf } from './transport.ts';
 
-/** The number of e-mails in progress at once. A worker mostly waits for the mail server. */
+/** In progress at once. A worker mostly waits for the mail server. */
 const WORKERS = 4;
 
-/** How long e-mails in progress may still take when the program must stop. */
+/** For e-mails in progress when the program must stop. */
 const STOP_MILLISECONDS = 15_000;
 
 export interface EmailResult extends SendResult {
@@ -38,9 +38,9 @@ export interface EmailResult extends SendResult {
 interface OutboxOptions extends Mailer, ActorContext {
   readonly composers: readonly EmailComposer[];
   readonly onEmail?: ((result: EmailResult) => void) | undefined;
-  /** Sends only the given e-mails, and queues none. */
+  /** Queues none. */
   readonly only?: readonly number[] | undefined;
-  /** Ends the run. E-mails in progress are cut off after a while, and waiting e-mails are left for the next run. */
+  /** Cuts off e-mails in progress after a while, and leaves waiting ones for the next run. */
   readonly stop?: AbortSignal | undefined;
 }
 
@@ -65,8 +65,7 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
   });
   const work = async (holder: number, key: string): Promise<boolean> => {
     const email = await database.reading((tx) => readOtherEmail(tx, Number(key)));
-    // The e-mail is sent before the optional call, because the call's arguments are evaluated only if there is a
-    // listener.
+    // Not within the optional call, whose arguments are evaluated only if there is a listener.
     const result = await sendOne(options, sender(holder), email, compose);
     options.onEmail?.({ email, ...result });
     return false; // Each e-mail is tried once a run, whatever the outcome.
@@ -123,7 +122,7 @@ function composing(options: OutboxOptions): Compose {
       const reason = whyUnsendable(options, content);
       return reason === undefined ? await messageOf(options, messageId, content) : { status: 'held', reason };
     } catch (error) {
-      // A template or an address is unusable, and a person must correct it.
+      // A person must correct a template or an address.
       if (error instanceof Refusal) return { status: 'held', reason: error.message };
       throw error;
     }

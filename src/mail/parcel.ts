@@ -4,14 +4,13 @@ import { Readable } from 'node:stream';
 export const CALLED_OFF = 'it should no longer be sent';
 
 /**
- * A message being sent. Nodemailer begins to read the message after the server has answered DATA. The message is then
- * offered, and read on only if it should still be sent. Until the last piece is read, the end of the message has not
- * been sent.
+ * A message being sent. Nodemailer begins to read it after the server has answered DATA. It is then offered, and read
+ * on only if it should still be sent. Until the last piece is read, its end has not been sent.
  */
 export class Parcel extends Readable {
-  /** Whether any part of the message may have been sent. */
+  /** Whether any part may have been sent. */
   begun = false;
-  /** Whether the end of the message may have been sent. */
+  /** Whether the end may have been sent. */
   ended = false;
   private readonly content: Buffer;
   private readonly offer: () => Promise<boolean>;

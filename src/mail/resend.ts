@@ -1,6 +1,5 @@
 /**
- * Resends an e-mail without a document by a new e-mail with its own Message-ID. The log keeps the earlier e-mail.
- * `src/delivery/resend.ts` resends an e-mail of a document. Refusals: email_unknown, email_unfinished,
+ * Resends an e-mail without a document by a new one with its own Message-ID. Refusals: email_unknown, email_unfinished,
  * argument_invalid, recipient_refused.
  */
 import type { Transaction } from '../database/transaction.ts';
@@ -14,7 +13,7 @@ import { nameOf, readEmail } from './log.ts';
 import { insertRepetitions, readLatest, readNewAddresses } from './outbox.sql.ts';
 import { refuseRecipient } from './sandbox.ts';
 
-/** Sends to the kind's usual recipients at the time of sending, or only to the given address. */
+/** Resends to the kind's usual recipients at the time of sending, or only to the given address. */
 export async function resendEmail(
   tx: Transaction,
   context: ActorContext,
@@ -36,9 +35,8 @@ export async function resendEmail(
 }
 
 /**
- * Queues a new e-mail for each failed, bounced or uncertain e-mail that would now go to a different address. A
- * corrected address in the settings or of a partner's contact is therefore enough to send the e-mail again. The status
- * e-mail is excluded, because it is sent daily anyway.
+ * Queues a new e-mail for each failed, bounced or uncertain one that would now go to a different address, so that
+ * correcting an address is enough. The status e-mail is sent daily anyway.
  */
 export async function queueForNewAddresses(tx: Transaction, context: ActorContext): Promise<void> {
   const { finance_email: finance, auditor_email: auditor, operations_email: operations } = context.settings;

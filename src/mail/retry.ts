@@ -12,14 +12,11 @@
 import type { SendOutcome } from './transport.ts';
 
 export interface RetryOptions {
-  /** Whether an attempt with an unknown outcome is repeated once; true by default. */
+  /** Whether an attempt with an unknown outcome is repeated once. */
   readonly repeats?: boolean;
 }
 
-/**
- * The status that an e-mail has after an attempt. `unclearAttempts` is the number of earlier attempts with an unknown
- * outcome.
- */
+/** `unclearAttempts` is the number of earlier attempts with an unknown outcome. */
 export function statusAfter(
   outcome: SendOutcome['outcome'],
   unclearAttempts: number,

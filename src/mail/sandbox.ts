@@ -1,11 +1,11 @@
-/** Allows sandbox mail only to the addresses in `sandbox_recipients`. This module is the only guard of sandbox mail. */
+/** Allows sandbox mail only to `sandbox_recipients`. Nothing else guards it. */
 
 import { refuse } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import type { Installation } from '../people/audit-events.ts';
 import { isOneAddress } from './message.ts';
 
-/** The reason why an e-mail may not go to these addresses; undefined if the addresses are allowed. */
+/** Undefined if the addresses are allowed. */
 export function whyRefusedInSandbox(
   { environment, settings }: Installation,
   addresses: readonly string[],
@@ -17,7 +17,7 @@ export function whyRefusedInSandbox(
 }
 
 /**
- * Refuses an address named by a user unless it is a single address and allowed here. Refusals: argument_invalid,
+ * Refuses an address that a user named unless it is a single one and allowed. Refusals: argument_invalid,
  * recipient_refused.
  */
 export function refuseRecipient(context: Installation, to: string): void {
@@ -33,9 +33,8 @@ export function refuseRecipient(context: Installation, to: string): void {
 
 /**
  * Whether sandbox mail may go to an address. An entry that begins with a dot is a domain and everything below it:
- * `.test` allows ap@partner.test, and `.mail.test` allows ap@mail.test and ap@in.mail.test, but never
- * ap@othermail.test. An entry with a name before its @ is one address. Any other entry is one domain. Entries are not
- * case-sensitive. A text that is not exactly one address is never allowed.
+ * `.mail.test` allows ap@mail.test and ap@in.mail.test, but never ap@othermail.test. One with a name before its @ is
+ * one address, any other is one domain. Case does not matter.
  */
 export function sandboxAllows(address: string, patterns: readonly string[]): boolean {
   if (!isOneAddress(address)) return false;
@@ -43,7 +42,7 @@ export function sandboxAllows(address: string, patterns: readonly string[]): boo
   const domain = wanted.slice(wanted.lastIndexOf('@') + 1);
   return patterns.some((entry) => {
     const pattern = entry.trim().toLowerCase();
-    // `.` and an empty entry name no domain, so they must not match any address.
+    // They name no domain, so they must not match any address.
     if (pattern.startsWith('.')) return pattern.length > 1 && `.${domain}`.endsWith(pattern);
     if (pattern.startsWith('@')) return domain === pattern.slice(1);
     return pattern === (pattern.includes('@') ? wanted : domain);

@@ -1,7 +1,6 @@
 /**
- * Sends the e-mails with a sign-in link, to a user or a partner's contact. Sign-in e-mails bypass the outbox, because
- * the outbox would store the link's secret in the database. If a sign-in e-mail cannot be sent at once, it is not sent
- * at all. Refusal: an unusable template.
+ * Sends the e-mails with a sign-in link. They bypass the outbox, which would store the link's secret, and are sent at
+ * once or not at all. Refusal: an unusable template.
  */
 import { randomUUID } from 'node:crypto';
 import { mailDomain } from '../documents/issue/context.ts';
@@ -24,7 +23,7 @@ interface LinkToSend {
   readonly expires_at: string;
 }
 
-/** Sends a link to the console. The inviting user also sees the link. */
+/** The inviting user also sees the link. */
 export const mailSignInLink = (context: Installation, link: LinkToSend): Promise<SentLink> =>
   mailLink(context, link, 'sign_in', {});
 

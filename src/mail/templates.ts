@@ -1,6 +1,6 @@
 /**
- * The templates of e-mails. Each kind has a subject, a plain text and an HTML text, which contain words and layout but
- * no logic. Refusals: settings_invalid (an unusable template), file_unreadable.
+ * The templates of e-mails. Each kind has a subject, a plain text and an HTML text. Refusals: settings_invalid (an
+ * unusable template), file_unreadable.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,17 +16,14 @@ import { oneLine } from './text.ts';
 type Channel = 'subject' | 'txt' | 'html';
 const CHANNELS: readonly Channel[] = ['subject', 'txt', 'html'];
 
-/** The kinds of the outbox, and the two e-mails with a sign-in link, which bypass it. */
+/** The kinds of the outbox, and the two e-mails that bypass it. */
 type TemplateName = EmailKind | 'sign_in' | 'partner_sign_in';
 const NAMES: readonly TemplateName[] = [
   ...(['sign_in', 'partner_sign_in', 'invoice', 'credit_note', 'statement'] as const),
   ...OTHER_EMAIL_KINDS,
 ];
 
-/**
- * The fields that the templates of every kind may name, in addition to the kind's own fields. An unknown field is an
- * error.
- */
+/** Fields of every kind, in addition to its own. */
 export interface EmailView {
   readonly sandbox: boolean;
   readonly issuer: {
@@ -39,31 +36,29 @@ export interface EmailView {
 }
 
 export interface EmailTemplates {
-  /** Refuses if a template of this kind, or a part of it, cannot be used. */
+  /** Refuses if a template of this kind, or a part of it, is unusable. */
   render<View extends EmailView>(kind: TemplateName, view: View): EmailText;
 }
 
 type Render = (view: object) => string;
 
-/**
- * The defaults of Handlebars, set explicitly because Handlebars otherwise prints a warning when a template accesses
- * inherited properties.
- */
+/** The defaults, set explicitly because Handlebars otherwise warns when a template accesses inherited properties. */
 const OWN_FIELDS_ONLY = { allowProtoPropertiesByDefault: false, allowProtoMethodsByDefault: false };
 
-/** The installation's own templates under RECKONER_HOME, then the shipped templates. */
+/** The installation's own templates, then the shipped ones. */
 export const templatesOf = ({ home }: Environment): EmailTemplates =>
   loadTemplates([join(home, 'templates', 'email'), join(packageRoot, 'templates', 'email')]);
 
+const STYLES = 'styles.css';
+
 /**
- * Reads the templates of several folders. If several folders have a file with the same name, the first folder's file is
- * used. Missing folders are skipped, because overriding is optional. An unusable template is refused only when an
- * e-mail needs it, so only e-mails of its kind are held.
+ * Reads the templates of several folders; of files with the same name, that of the first. An unusable template is
+ * refused only when an e-mail needs it, so only e-mails of its kind are held.
  */
 export function loadTemplates(folders: readonly string[]): EmailTemplates {
   const files = new Map<string, string>();
   for (const folder of folders) {
-    for (const name of overridesIn(folder).filter((each) => each.endsWith('.hbs'))) {
+    for (const name of overridesIn(folder).filter((each) => each.endsWith('.hbs') || each === STYLES)) {
       if (!files.has(name)) files.set(name, join(folder, name));
     }
   }
@@ -76,7 +71,7 @@ export function loadTemplates(folders: readonly string[]): EmailTemplates {
   return {
     render(kind, view) {
       const words = oneLine(rendered(kind, 'subject', { ...view, subject: '' }));
-      // The mark is set here and not in a template, so that no overriding template can make a test look like a bill.
+      // Not in a template, so that no overriding one can make a test look like a bill.
       const subject = view.sandbox ? `[SANDBOX] ${words}` : words;
       const named = { ...view, subject };
       return { subject, text: rendered(kind, 'txt', named), html: rendered(kind, 'html', named) };
@@ -84,39 +79,42 @@ export function loadTemplates(folders: readonly string[]): EmailTemplates {
   };
 }
 
-/** Compiles the templates of one channel with its partials, which are the files whose names begin with `_`. */
+/** Its partials are the files whose names begin with `_`. */
 function compileChannel(
   channel: Channel,
   files: ReadonlyMap<string, string>,
   folders: readonly string[],
 ): ReadonlyMap<TemplateName, Render> {
-  // Each channel has a separate environment, because Handlebars compiles a partial by the rules of the first template
-  // that includes it. A text must never use a partial that was compiled for HTML, and HTML must never use a partial
-  // that was compiled for text.
+  // Separate, because Handlebars compiles a partial by the rules of the first template that includes it. A text must
+  // never use one that was compiled for HTML, nor HTML one for text.
   const environment = Handlebars.create();
   for (const helper of ['log', 'lookup', 'with']) environment.unregisterHelper(helper);
   const options = {
-    // HTML is escaped. Subjects and plain texts are not escaped, because they are not markup.
+    // Subjects and plain texts are not markup.
     noEscape: channel !== 'html',
-    // Templates contain no logic: only the built-in if, each and unless are allowed, and no registered helpers.
+    // Only the built-in if, each and unless, and no registered helpers.
     knownHelpersOnly: true,
     // An unknown field is an error, not an empty space where an amount should be.
     strict: true,
   };
   const ending = `.${channel}.hbs`;
+  const styles = channel === 'html' ? stylesOf(pathOf(files, STYLES, folders)) : undefined;
+  const read = (path: string): string | Refusal => {
+    const source = readTemplate(path);
+    if (source instanceof Refusal || styles === undefined) return source;
+    return styles instanceof Refusal ? styles : withStyles(source, styles);
+  };
   for (const [name, path] of files) {
     if (name.startsWith('_') && name.endsWith(ending)) {
-      environment.registerPartial(name.slice(0, -ending.length), partial(path));
+      const source = read(path);
+      const partial = source instanceof Refusal ? refusing(source) : source;
+      environment.registerPartial(name.slice(0, -ending.length), partial);
     }
   }
   return new Map(
     NAMES.map((kind) => {
-      const name = `${kind}${ending}`;
-      const path = files.get(name);
-      if (path === undefined) {
-        throw refuse('file_unreadable', { file: name, reason: `is not in ${folders.join(', ')}` });
-      }
-      const source = readTemplate(path);
+      const path = pathOf(files, `${kind}${ending}`, folders);
+      const source = read(path);
       if (source instanceof Refusal) return [kind, refusing(source)];
       const render = environment.compile<object>(source, options);
       return [kind, (view: object) => used(path, () => render(view, OWN_FIELDS_ONLY))];
@@ -124,30 +122,66 @@ function compileChannel(
   );
 }
 
-/** A partial for Handlebars: its source or, if that is unusable, a function that refuses and names the file. */
-function partial(path: string): string | Handlebars.TemplateDelegate {
-  const source = readTemplate(path);
-  return source instanceof Refusal ? refusing(source) : source;
+function pathOf(files: ReadonlyMap<string, string>, name: string, folders: readonly string[]): string {
+  const path = files.get(name);
+  if (path === undefined) throw refuse('file_unreadable', { file: name, reason: `is not in ${folders.join(', ')}` });
+  return path;
 }
 
 const refusing = (refusal: Refusal) => (): never => {
   throw refusal;
 };
 
-/**
- * A template's source, or why it cannot be used. A template is read once, so that one run does not mix two versions.
- */
-function readTemplate(path: string): string | Refusal {
-  try {
-    const source = readFileSync(path, 'utf8');
+/** Read once, so that one run does not mix two versions. */
+const readTemplate = (path: string) =>
+  readOnce(path, (source) => {
     used(path, () => Handlebars.parse(source));
     return source;
+  });
+
+/** Declarations by property, for each tag (`p`) and class (`.muted`). */
+type Styles = ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+/** Selectors are single tags and classes. A later rule overrides an earlier one. */
+const stylesOf = (path: string) =>
+  readOnce(path, (text): Styles => {
+    const styles = new Map<string, Map<string, string>>();
+    for (const [, selectors = '', body = ''] of text.replace(/\/\*[\s\S]*?\*\//g, '').matchAll(/([^{}]+)\{([^{}]*)\}/g))
+      for (const selector of selectors.split(',').map((each) => each.trim()))
+        styles.set(selector, new Map([...(styles.get(selector) ?? []), ...declarationsIn(body)]));
+    return styles;
+  });
+
+const declarationsIn = (text: string): [string, string][] =>
+  text.split(';').flatMap((each) => {
+    const [, property, value] = /^\s*([^:]+?)\s*:\s*([\s\S]*?)\s*$/.exec(each) ?? [];
+    return property && value ? [[property, value.replaceAll('"', "'").replace(/,\s+/g, ',')]] : [];
+  });
+
+/**
+ * Copies the rules of the tag and the classes of each element into its style, because many mail programs ignore style
+ * sheets. The element's own style comes last.
+ */
+const withStyles = (html: string, styles: Styles): string =>
+  html.replace(/<(\w+)((?: [\w-]+="[^"]*")*)/g, (_, tag: string, attributes: string) => {
+    const attribute = (name: string) => new RegExp(` ${name}="([^"]*)"`).exec(attributes)?.[1] ?? '';
+    const classes = attribute('class').split(' ');
+    const rules = [tag, ...classes.map((each) => `.${each}`)].flatMap((each) => [...(styles.get(each) ?? [])]);
+    const style = new Map([...rules, ...declarationsIn(attribute('style'))]);
+    const written = [...style].map(([property, value]) => `${property}:${value}`).join(';');
+    return `<${tag}${attributes.replace(/ style="[^"]*"/, '')}${written === '' ? '' : ` style="${written}"`}`;
+  });
+
+/** What is read from a file, or why it cannot be used. */
+function readOnce<T>(path: string, read: (text: string) => T): T | Refusal {
+  try {
+    return read(readFileSync(path, 'utf8'));
   } catch (error) {
     return error instanceof Refusal ? error : refuse('file_unreadable', { file: path, reason: reasonOf(error) }, error);
   }
 }
 
-/** Reports a mistake in a template with the name of its file, or of the partial that contains the mistake. */
+/** With the name of the file, or of the partial that contains the mistake. */
 function used<T>(file: string, use: () => T): T {
   try {
     return use();

@@ -1,7 +1,6 @@
 /**
- * A text as one line. Control characters, line separators and controls of the reading direction become spaces. No name
- * can therefore end a header, start a new line, or reorder the displayed letters. Invisible direction marks are
- * dropped.
+ * A text as one line. Control characters, line separators and controls of the reading direction become spaces, so that
+ * no name can end a header or reorder the letters. Invisible direction marks are dropped.
  */
 export function oneLine(text: string): string {
   return text

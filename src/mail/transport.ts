@@ -1,6 +1,6 @@
 /**
- * Passes a composed message to a mail server, or to a folder if there is no server. Reports the outcome: sent,
- * permanently refused, certainly not accepted, or unclear. Refusals: environment_invalid (SMTP_URL).
+ * Passes a composed message to a mail server, or to a folder if there is none. Refusals: environment_invalid
+ * (SMTP_URL).
  */
 import { createHash } from 'node:crypto';
 import { lookup } from 'node:dns/promises';
@@ -18,56 +18,47 @@ import { CALLED_OFF, Parcel } from './parcel.ts';
 import { oneLine } from './text.ts';
 
 export type SendOutcome =
-  /**
-   * The message was accepted. `reply` is the server's reply with every recipient it rejected, or `outbox/` and the name
-   * of the file.
-   */
+  /** `reply` has every recipient that the server rejected, or is `outbox/` and the name of the file. */
   | { outcome: 'sent'; reply: string }
-  /** The recipient or the message is permanently refused, so there is no point in trying again. */
+  /** Refused for good, so there is no point in trying again. */
   | { outcome: 'refused'; reply: string }
-  /** The message was certainly not accepted, and another attempt may succeed. */
+  /** Certainly not accepted; another attempt may succeed. */
   | { outcome: 'deferred'; reply: string }
-  /**
-   * The end of the message may have reached the server, but its answer did not reach us. The message may be accepted.
-   */
+  /** The end of the message may have reached the server, but no answer reached us. */
   | { outcome: 'unclear'; reply: string };
 
 export interface OutgoingMessage {
   readonly messageId: string;
   readonly envelope: { readonly from: string; readonly to: readonly string[] };
   readonly raw: Buffer;
-  /**
-   * Called at most once, right before the first byte of the message is sent. Returns false if the message should not be
-   * sent after all. If `offer` is absent, the message is sent.
-   */
+  /** Called at most once, right before the first byte is sent. False if the message should not be sent after all. */
   readonly offer?: () => Promise<boolean>;
 }
 
 export interface Transport {
-  /** The transport's name in logs. */
+  /** For logs. */
   readonly name: 'smtp' | 'outbox';
   send(message: OutgoingMessage): Promise<SendOutcome>;
   /**
-   * Ends idle connections. Messages that wait for a connection are deferred. Messages in progress are finished, or cut
-   * off after this many milliseconds.
+   * Ends idle connections, and defers messages that wait for one. Those in progress are finished, or cut off after this
+   * time.
    */
   close(graceMilliseconds?: number): void;
 }
 
-/** How long to wait for a mail server, in milliseconds. */
+/** In milliseconds. */
 export interface Patience {
-  /** The time limit from the look-up of the server's name to an established connection. */
+  /** From the look-up of the server's name to an established connection. */
   readonly connection: number;
   readonly greeting: number;
-  /** How long the connection may be silent. */
+  /** For a silent connection. */
   readonly socket: number;
   /**
-   * How long the connection may be silent after the end of the message, while the server examines the message. RFC 5321
-   * (4.5.3.2.6) asks for ten minutes, because an accepted message would be sent twice if the client gave up early. Five
-   * minutes are a compromise.
+   * For a silent connection after the end of the message, while the server examines it. RFC 5321 (4.5.3.2.6) asks for
+   * ten minutes, because a message would be sent twice if the client gave up early. Five are a compromise.
    */
   readonly answer: number;
-  /** The time limit for one message, even if the server keeps the connection busy without progress. */
+  /** For one message, even if the server keeps the connection busy without progress. */
   readonly message: number;
 }
 
@@ -86,7 +77,7 @@ export interface TransportOptions {
   readonly connections?: number | undefined;
 }
 
-/** The transport of this environment: its mail server, otherwise the outbox under its home. */
+/** The environment's mail server, otherwise the outbox under its home. */
 export function transportOf({ smtpUrl, home }: Environment): Transport {
   return openTransport({ smtpUrl, outbox: join(home, 'outbox') });
 }
@@ -101,7 +92,7 @@ const always = (): Promise<boolean> => Promise.resolve(true);
 
 // --- Outbox ----------------------------------------------------------------------------------------------------------
 
-/** A folder of `.eml` files named by Message-ID. An existing file is complete and survives a crash. */
+/** `.eml` files named by Message-ID. An existing file is complete and survives a crash. */
 class Outbox implements Transport {
   readonly name = 'outbox';
   private readonly folder: string;
@@ -117,21 +108,18 @@ class Outbox implements Transport {
       await makeFolder(this.folder);
       await writeWhole(join(this.folder, name), raw, 'replace');
     } catch (error) {
-      // A person can fix an error of the disk (full, read-only, not permitted). Any other error is a bug.
+      // A person can fix a disk (full, read-only, not permitted). Any other error is a bug.
       if (!isSystemError(error)) throw error;
       return { outcome: 'deferred', reply: oneLine(reasonOf(error)) };
     }
-    // The reply omits the full path, because every reader of the document's history sees the reply.
+    // Without the full path, because every reader of the document's history sees it.
     return { outcome: 'sent', reply: `outbox/${name}` };
   }
 
   close(): void {}
 }
 
-/**
- * The Message-ID, unchanged if it can be a file name. Otherwise, unsafe characters are replaced, and a hash of the
- * Message-ID keeps the names unique.
- */
+/** The Message-ID, unchanged if it can be a file name. Otherwise, its hash keeps names unique. */
 function fileName(messageId: string): string {
   const bare = bareMessageId(messageId);
   const safe = bare.replace(/[^A-Za-z0-9@._+-]/g, '_').replace(/^[.-]/, '_');
@@ -147,9 +135,9 @@ interface MailServer {
 }
 
 /**
- * Parses SMTP_URL: `smtp://user:password@host:587` (STARTTLS) or `smtps://…` (TLS from the start), with nodemailer's
- * options as parameters, such as `?tls.rejectUnauthorized=false`. Mail goes to another machine over TLS only, unless
- * the URL contains `requireTLS=false`. Without TLS, an attacker could put another bank account into an invoice.
+ * SMTP_URL is `smtp://user:password@host:587` (STARTTLS) or `smtps://…` (TLS from the start), with nodemailer's options
+ * as parameters, such as `?tls.rejectUnauthorized=false`. Mail goes to another machine over TLS only, unless it has
+ * `requireTLS=false`: otherwise an attacker could put another bank account into an invoice.
  */
 export function serverOf(smtpUrl: string): MailServer {
   const { auth, ...options } = parsed(smtpUrl);
@@ -157,7 +145,7 @@ export function serverOf(smtpUrl: string): MailServer {
   if (host === '') throw badUrl('names no host');
   const guarded = !options.secure && !isThisMachine(host);
   return {
-    // A URL may not turn on nodemailer's own logging, which would show addresses and texts on the console.
+    // nodemailer's own logging would show addresses and texts on the console.
     connection: { requireTLS: guarded, ...options, logger: false, debug: false, transactionLog: false },
     auth: auth === undefined ? undefined : { user: auth.user ?? '', pass: auth.pass ?? '' },
   };
@@ -165,11 +153,10 @@ export function serverOf(smtpUrl: string): MailServer {
 
 function parsed(smtpUrl: string): SMTPConnectionOptions & { auth?: SMTPConnectionAuth | undefined } {
   try {
-    // This check comes first, because nodemailer parses an invalid URL with an older parser, which prints the text and
-    // its password to stderr.
+    // First, because nodemailer parses an invalid URL with an older parser, which prints its password to stderr.
     if (URL.canParse(smtpUrl)) return parseConnectionUrl(smtpUrl);
   } catch {
-    // The error has no cause, because the error of a URL parser repeats the URL with the password.
+    // Without a cause, which would repeat the URL with the password.
   }
   throw badUrl('cannot be read as a URL (special characters in a user name or password must be percent-encoded)');
 }
@@ -195,27 +182,23 @@ interface Attempt {
   readonly outcome: SendOutcome;
   /** Whether the connection was lost or silent. */
   readonly lost: boolean;
-  /** Whether it was lost before any part of the message was sent. */
+  /** Before any part of the message was sent. */
   readonly untouched: boolean;
 }
 
-/**
- * Idle connections are closed after this time. Servers drop them anyway, and an open connection would keep the process
- * alive.
- */
+/** Servers drop idle connections anyway, and an open one would keep the process alive. */
 const IDLE_MILLISECONDS = 20_000;
 
 /**
- * When the number of consecutive messages without an answer reaches the number of connections, no connection of this
- * process to the server is tried for this time. Otherwise each attempt at a silent server would take its whole timeout,
- * and a run of a few hundred documents would take a quarter of an hour.
+ * When as many messages in a row as there are connections got no answer, the server is not tried for this time.
+ * Otherwise each attempt would take its whole timeout, and a few hundred documents a quarter of an hour.
  */
 const AWAY_MILLISECONDS = 60_000;
 const awayServers = new Map<string, { readonly until: number; readonly reply: string }>();
 
 /**
- * The addresses of a host, looked up in the same way as by other programs on this machine. The DNS queries of
- * nodemailer would never end for a name that is only in /etc/hosts.
+ * Looked up as by other programs on this machine: nodemailer's DNS queries never end for a name that is only in
+ * /etc/hosts.
  */
 async function addressesOf(host: string, milliseconds: number): Promise<string[]> {
   if (isIP(host) !== 0) return [host];
@@ -232,9 +215,7 @@ async function addressesOf(host: string, milliseconds: number): Promise<string[]
   }
 }
 
-/**
- * Some servers end a session with an error after about this many messages. Ending the session earlier avoids the error.
- */
+/** Some servers end a session with an error after about this many messages. */
 const MESSAGES_PER_CONNECTION = 100;
 
 /**
@@ -254,7 +235,7 @@ class Smtp implements Transport {
   private readonly waiting: (() => void)[] = [];
   private readonly idle: Session[] = [];
   private closed = false;
-  /** Functions that end the connections in progress. */
+  /** These end the connections in progress. */
   private readonly cutOffs = new Set<(reason: Error) => void>();
   private failures = 0;
 
@@ -271,7 +252,7 @@ class Smtp implements Transport {
     try {
       return await this.sendNow(message);
     } finally {
-      // The slot goes directly to the message that has waited longest, so that no later message overtakes it.
+      // The slot goes to the message that has waited longest.
       const next = this.waiting.shift();
       if (next === undefined) this.free += 1;
       else next();
@@ -293,7 +274,7 @@ class Smtp implements Transport {
     const used = this.idle.pop();
     if (used !== undefined) {
       const attempt = await this.sendOver(used, message);
-      // The server had dropped the idle connection and nothing was sent, so a new connection is tried.
+      // The server had dropped the idle connection, so a new one is tried.
       if (!attempt.untouched) return this.counted(attempt);
     }
     const away = awayServers.get(this.address);
@@ -319,7 +300,7 @@ class Smtp implements Transport {
     return outcome;
   }
 
-  /** Tries the addresses of the server's name one after another, all within the time limit for one connection. */
+  /** Tries the addresses of the server one after another, all within the time limit for one connection. */
   private async connect(): Promise<SMTPConnection> {
     const deadline = Date.now() + this.patience.connection;
     const { host = '' } = this.server.connection;
@@ -352,7 +333,7 @@ class Smtp implements Transport {
     return new Promise<SMTPConnection>((done, fail) => {
       cutOff = fail;
       this.cutOffs.add(cutOff);
-      // This listener stays for the life of the connection. Once connected, the callback of `send` reports errors.
+      // For the life of the connection. Once connected, the callback of `send` reports errors.
       connection.on('error', fail);
       connection.once('end', () => fail(new Error('the mail server ended the connection')));
       connection.connect((error) => {
@@ -368,7 +349,7 @@ class Smtp implements Transport {
       .finally(() => this.cutOffs.delete(cutOff));
   }
 
-  /** Sends one message over one connection, which is reused only after a success. */
+  /** The connection is reused only after a success. */
   private async sendOver(session: Session, { envelope, raw, offer = always }: OutgoingMessage): Promise<Attempt> {
     const { connection } = session;
     clearTimeout(session.idleTimer);
@@ -382,8 +363,7 @@ class Smtp implements Transport {
         () => done(new Error(`the mail server did not accept the message within ${this.patience.message / 1000} s`)),
         this.patience.message,
       );
-      // The callback of `send` reports more than the event does. If the callback is called at all, it is called in the
-      // same turn of the event loop.
+      // The callback reports more than the event. If it is called at all, it is in the same turn of the event loop.
       connection.once('end', () => setImmediate(() => done(new Error('the mail server ended the connection'))));
       connection.send({ from: envelope.from, to: [...envelope.to], size: raw.length }, parcel, (error, info) =>
         done(error ?? { outcome: 'sent', reply: acceptance(info) }),
@@ -401,15 +381,13 @@ class Smtp implements Transport {
     return { outcome: result, lost: false, untouched: false };
   }
 
-  /** The server may take longer to answer after the end of the message. */
   private waitLonger({ _socket: socket }: SMTPConnection): void {
     if (socket) socket.setTimeout(this.patience.answer);
   }
 
   private async keep(session: Session): Promise<void> {
     const { connection } = session;
-    // A server that sends more than its answer is out of sync. The next turn of the event loop would show the surplus
-    // as an error.
+    // A server that sends more than its answer is out of sync. The next turn would show the surplus as an error.
     await nextTurn();
     if (connection.destroyed) return;
     if (this.closed || session.sent >= MESSAGES_PER_CONNECTION) {
@@ -430,7 +408,7 @@ class Smtp implements Transport {
     this.idle.push(session);
   }
 
-  /** Ends the session politely, but does not wait long for the server's answer. */
+  /** Politely, but without waiting long for the server's answer. */
   private hangUp({ connection, idleTimer }: Session): void {
     clearTimeout(idleTimer);
     connection.quit();
@@ -446,8 +424,8 @@ const AUTHENTICATION_CODES: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * The outcome after an error. Replies to this message have the code `EENVELOPE` or `EMESSAGE`. Errors with other codes
- * concern the connection, even if part of a reply was read.
+ * Replies to this message have the code `EENVELOPE` or `EMESSAGE`. Other errors concern the connection, even if part of
+ * a reply was read.
  */
 function outcomeOf(error: SmtpError, parcel: Parcel): SendOutcome {
   const reply = told(error);
@@ -457,17 +435,15 @@ function outcomeOf(error: SmtpError, parcel: Parcel): SendOutcome {
   return { outcome: isForGood(error) ? 'refused' : 'deferred', reply };
 }
 
-/** Whether the server refused this recipient or message permanently. */
 function isForGood({ code, command, responseCode }: SmtpError): boolean {
   if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false; // the connection, TLS or our login, not the message
-  // If there is no reply, the error is nodemailer's own: no valid address, or a message larger than the server's
-  // announced limit.
+  // Without a reply, it is nodemailer's own error: no valid address, or a message above the server's limit.
   if (responseCode === undefined) return true;
   if (responseCode < 500 || responseCode > 599) return false;
-  // A session out of sync, or a missing login, is caused by the settings or a temporary fault, not by the recipient.
+  // A session out of sync or a missing login is a matter of the settings or temporary, not of the recipient.
   if (responseCode === 503 || AUTHENTICATION_CODES.has(responseCode)) return false;
-  // If the mail server refuses the sender, the settings are wrong, and every invoice of the run would fail. Only code
-  // 552 (size) concerns the message.
+  // If the sender is refused, the settings are wrong, and every invoice would fail. Only 552 (size) concerns the
+  // message.
   return command !== 'MAIL FROM' || responseCode === 552;
 }
 
@@ -487,8 +463,8 @@ const rejection = ({ recipient, response, message }: SmtpError): string =>
   `${recipient ?? 'a recipient'} was rejected: ${response ?? message}`;
 
 /**
- * The server's reply. A message that was accepted for only some recipients counts as sent, because resending would give
- * these recipients a second copy. The rejected recipients come first, where people see them.
+ * A message that was accepted for only some recipients counts as sent, because resending would give them a second copy.
+ * Rejected ones come first, where people see them.
  */
 function acceptance(info: { response: string; rejectedErrors?: readonly SmtpError[] | undefined }): string {
   const rejections = (info.rejectedErrors ?? []).map(rejection);

@@ -1,7 +1,4 @@
-/**
- * The steps after a close: delivers the issued documents, then notifies finance and the auditor. The command, the
- * console, the job and the long-running worker all use this module.
- */
+/** The steps after a close: delivers the issued documents, then notifies finance and the auditor. */
 import type { OnClosed } from '../close/run.ts';
 import type { Database } from '../database/database.ts';
 import { type DeliveryOptions, deliverForever, deliverPending, deliverThese } from '../delivery/deliver.ts';
@@ -27,20 +24,14 @@ export interface Reporter extends WebhookReporter {
   readonly onStart?: (documents: number) => void;
   readonly onDelivery?: (delivery: Delivery) => void;
   readonly onEmail?: (result: EmailResult) => void;
-  /** The reason why a checkpoint got no time stamp. The next run requests the time stamp again. */
+  /** Why a checkpoint got no time stamp. The next run requests it again. */
   readonly onNotStamped?: (head: TreeHead, reason: string) => void;
-  /** The e-mails without a document could not be processed. A long-running worker tries again in a minute. */
+  /** A long-running worker tries again in a minute. */
   readonly onEmailsFailed?: (error: unknown) => void;
-  /**
-   * The checkpoint of the day was taken or refused. If the checkpoint was refused, the e-mails are still sent, and the
-   * next run retries the checkpoint.
-   */
+  /** Taken or refused. A refused checkpoint does not stop the e-mails, and the next run retries it. */
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void;
   readonly onCheckpointRefused?: (refusal: Refusal) => void;
-  /**
-   * A close was refused or failed. Documents that were issued earlier are delivered first. If this callback is absent,
-   * the error is thrown after these deliveries.
-   */
+  /** Documents that were issued earlier are delivered first. Without this callback, the error is thrown afterward. */
   readonly onCloseFailed?: (error: unknown) => void;
 }
 
@@ -90,7 +81,7 @@ async function deliverUntil(context: MonthEndContext, reporter: Reporter, stop: 
   await recordRun(context, counted.sent());
 }
 
-/** Takes the day's checkpoint before the e-mails are queued, so that the letter about it is sent immediately. */
+/** Before the e-mails are queued, so that the letter about it is sent immediately. */
 async function takeDayCheckpoint(
   context: MonthEndContext,
   { onCheckpoint, onCheckpointRefused }: Pick<Reporter, 'onCheckpoint' | 'onCheckpointRefused'>,
@@ -104,19 +95,14 @@ async function takeDayCheckpoint(
   }
 }
 
-/**
- * Delivers only these documents. No event is recorded, because the action that changed the documents has recorded one.
- */
+/** No event is recorded, because the action that changed the documents has recorded one. */
 export const deliverNumbers = (
   context: MonthEndContext,
   reporter: Pick<Reporter, 'onStart' | 'onDelivery'>,
   numbers: readonly string[],
 ): Promise<void> => deliverThese(optionsOf(context, reporter), numbers);
 
-/**
- * Signs checkpoints, queues and sends every due e-mail without a document, and then requests time stamps for
- * checkpoints.
- */
+/** Signs checkpoints, sends every due e-mail without a document, and then requests time stamps. */
 export async function sendEmails(
   context: MonthEndContext,
   { onEmail, onNotStamped }: Pick<Reporter, 'onEmail' | 'onNotStamped'>,
@@ -163,7 +149,7 @@ function counting(reporter: Reporter): { reporter: Pick<Reporter, 'onStart' | 'o
   };
 }
 
-/** Records an event for a run that sent documents. A run that closed a month is recorded by the event of the close. */
+/** The event of a close covers the run that closed the month. */
 async function recordRun({ database, environment, actor }: MonthEndContext, sent: number): Promise<void> {
   if (sent === 0) return;
   const event = { action: 'delivery.run', subject: `${sent} sent`, details: { sent }, now: environment.now().toISO() };

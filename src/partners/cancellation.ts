@@ -1,10 +1,10 @@
 /**
- * The terms on which reversals of a policy's sales are recorded without a person (docs/files.md, Reversals). They apply to sales
- * accepted from a day on in the partner's time zone. All functions are pure.
+ * The terms on which reversals of a policy's sales are recorded without a person (docs/files.md, Reversals), for sales
+ * accepted from a day on in the partner's time zone. Pure.
  */
 import { plural } from '../text.ts';
 
-/** The days of the window, inclusive, of a policy without terms. */
+/** Inclusive, of a policy without terms. */
 export const DAYS_WITHOUT_TERMS = 30;
 
 export const AFTER_WINDOW = ['none', 'pro_rata', 'full'] as const;
@@ -14,16 +14,16 @@ export const CUTS = ['in_proportion', 'kept_by_partner'] as const;
 export interface CancellationTerms {
   /** `YYYY-MM-DD`; null: from the beginning. */
   readonly from: string | null;
-  /** The days after the acceptance on which all that is left may be reversed. */
+  /** Days after the acceptance on which all that is left may be reversed. */
   readonly window_days: number | null;
-  /** What may be reversed after the window: nothing, the share of the days of cover that are left, or all. */
+  /** After the window: nothing, the share of the days of cover that are left, or all. */
   readonly after_window: (typeof AFTER_WINDOW)[number] | null;
   readonly cut: (typeof CUTS)[number] | null;
   /** Nothing may be reversed from the first day of cover on. */
   readonly before_cover_only: boolean | null;
 }
 
-/** Returns the terms of sales accepted on a day; undefined if the policy has none then. */
+/** The terms of sales accepted on a day; undefined if there are none then. */
 export function termsOn<Terms extends Pick<CancellationTerms, 'from' | 'window_days'>>(
   terms: readonly Terms[],
   day: string,
@@ -32,7 +32,7 @@ export function termsOn<Terms extends Pick<CancellationTerms, 'from' | 'window_d
   return found?.window_days === null ? undefined : found;
 }
 
-/** Returns the terms in force on a day, and those that come. */
+/** The terms in force on a day, and those that come. */
 export function termsFrom<Terms extends Pick<CancellationTerms, 'from' | 'window_days'>>(
   terms: readonly Terms[] | null,
   day: string,
@@ -45,7 +45,7 @@ export function termsFrom<Terms extends Pick<CancellationTerms, 'from' | 'window
   return (terms ?? []).filter((each, index) => !isOver(index) && !isEnd(each));
 }
 
-/** The terms after an import. Sales before the first day of a file keep the terms that they had. */
+/** The terms after an import. Sales before the first day of a file keep theirs. */
 export function mergedTerms(
   stored: readonly CancellationTerms[] | null,
   file: readonly CancellationTerms[] | null,

@@ -1,6 +1,4 @@
-/**
- * Records the fields of each partner that an import changed, as an audit event `partner.create` or `partner.update`.
- */
+/** Records the fields of each partner that an import changed, as audit events. */
 import type { Transaction } from '../database/transaction.ts';
 import { type ChangeEvent, readChangeEvents } from '../people/audit-events.sql.ts';
 import { type Actor, recordEvents } from '../people/audit-events.ts';
@@ -36,7 +34,7 @@ export function partnerChanges(before: readonly PartnerView[], after: readonly P
     .filter(({ changes }) => changes.length > 0);
 }
 
-/** Names policies by their ids: `policies.parking.partner_cut_rate`. Dated rates and terms are one text. */
+/** By the ids of policies: `policies.parking.partner_cut_rate`. Dated rates and terms are one text. */
 function partnerFields({ partner_id: _, policies, ...partner }: PartnerView) {
   const own = policies.map(({ policy_id, partner_cut_rate: rates, cancellation, ...policy }) => [
     policy_id,
@@ -45,7 +43,7 @@ function partnerFields({ partner_id: _, policies, ...partner }: PartnerView) {
   return fieldsOf({ ...partner, policies: Object.fromEntries(own) });
 }
 
-/** Records an event for each partner. The event's details name the event of the import. */
+/** Records an event for each partner, whose details name the event of the import. */
 export async function recordPartnerChanges(
   tx: Transaction,
   actor: Actor,
@@ -69,7 +67,7 @@ export const readPartnerChanges = (tx: Transaction, partnerId: string): Promise<
 
 // --- Stored and replayed partners ------------------------------------------------------------------------------------
 
-/** The fields of an arrangement. An arrangement applies from a given month on. Earlier arrangements are kept. */
+/** An arrangement applies from a given month on. Earlier ones are kept. */
 const OF_ARRANGEMENT = [
   'arrangement',
   'connected_account_id',
@@ -111,7 +109,7 @@ export async function readStoredPartners(tx: Transaction): Promise<ReadonlyMap<s
   );
 }
 
-/** The partners by id, as replayed from all `partner.create` and `partner.update` events. */
+/** The partners by id, replayed from all `partner.create` and `partner.update` events. */
 export async function replayPartners(tx: Transaction): Promise<ReadonlyMap<string, Fields>> {
   const events = await readPartnerEvents(tx, [CREATE, UPDATE]);
   const partners = new Map<string, { fields: Fields; inactive: Fields; arrangements: Map<string, Fields> }>();

@@ -26,7 +26,7 @@ interface NewSecret {
   readonly sequence: number;
   readonly sha256: string;
   readonly expiresAt: string | null;
-  /** The time when the previous secret ends; null for the first secret. */
+  /** When the previous secret ends; null for the first one. */
   readonly previousEndsAt: string | null;
   readonly eventId: number;
   readonly now: string;
@@ -60,7 +60,7 @@ export interface ClientRow {
   readonly partner_id: string;
   readonly created_at: string;
   readonly revoked_at: string | null;
-  /** The time of the last call, accurate to within minutes; null if the client never called. */
+  /** Within minutes; null if the client never called. */
   readonly last_used_at: string | null;
   readonly last_sequence: number;
   /** The live secrets, newest first. `ends_at` is null for a secret without an end. */
@@ -72,8 +72,8 @@ export interface ClientRow {
 }
 
 /**
- * Clients with the secrets that are live at an instant. A client's last two secrets are live until they expire or the
- * newer one ends the older one. A revoked client has no live secrets.
+ * Clients with the secrets that are live at an instant: the last two, until they expire or the newer one ends the older
+ * one. A revoked client has none.
  */
 export function readClients(
   tx: Transaction,
@@ -104,8 +104,8 @@ export function readClients(
 }
 
 /**
- * SQL: whether the client belongs to the partner and is not revoked. Every request checks the client, so a revocation
- * takes effect at once.
+ * Whether the client belongs to the partner and is not revoked. Every request asks, so a revocation takes effect at
+ * once.
  */
 export const clientLives = (clientId: string, partnerId: string): string =>
   `(EXISTS (SELECT FROM api_clients WHERE client_id = ${clientId} AND partner_id = ${partnerId})

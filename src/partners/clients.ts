@@ -1,6 +1,6 @@
 /**
- * API clients of partners. A secret is shown once, when it is created. After a rotation, two secrets can be live for a
- * time. A revocation is permanent. Refusals: partner_unknown, client_unknown, client_revoked, client_secrets_live.
+ * API clients of partners. A secret is shown once. After a rotation, two can be live for a time. A revocation is
+ * permanent. Refusals: partner_unknown, client_unknown, client_revoked, client_secrets_live.
  */
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
@@ -23,7 +23,7 @@ import { IDENTIFIER } from './file.ts';
 export interface Credentials {
   readonly partner_id: string;
   readonly client_id: string;
-  /** The secret, which has 256 random bits. Only the secret's hash is stored. */
+  /** It has 256 random bits. Only its hash is stored. */
   readonly client_secret: string;
 }
 
@@ -37,7 +37,7 @@ export interface Rotation extends Credentials {
   readonly previous_ends_at: string;
 }
 
-/** The default number of days for which the old secret keeps working after a rotation. */
+/** Days for which the old secret works after a rotation. */
 export const OVERLAP_DAYS = 7;
 
 export async function createClient(
@@ -69,10 +69,7 @@ export async function createClient(
   return { partner_id: partnerId, client_id: clientId, client_secret: secret };
 }
 
-/**
- * Adds a secret. The previous secret works until the overlap ends. A third live secret is refused unless the overlap is
- * zero.
- */
+/** The previous secret works until the overlap ends. A third live one is refused unless the overlap is zero. */
 export async function rotateSecret(
   tx: Transaction,
   clientId: string,
@@ -112,7 +109,7 @@ export async function rotateSecret(
   };
 }
 
-/** Stops the client's secrets and tokens at once. A repeated revocation changes nothing. */
+/** Revokes a client at once, with its secrets and tokens. Repeating changes nothing. */
 export async function revokeClient(
   tx: Transaction,
   clientId: string,
@@ -139,23 +136,19 @@ async function clientNamed(tx: Transaction, clientId: string, now: string): Prom
   return client;
 }
 
-/** Makes concurrent rotations of a client wait, because they would take the same number. */
+/** Concurrent rotations would take the same number. */
 const lockClient = (tx: Transaction, clientId: string) => takeLockOf(tx, CLIENT_LOCKS, clientId);
 
-/**
- * Returns the client that has these credentials. If anything is wrong with the credentials, the answer and its timing
- * are always the same.
- */
+/** The client with these credentials. If anything is wrong, the answer and its timing are always the same. */
 export async function authenticate(
   tx: Transaction,
   given: { clientId: string; secret: string; now: DateTime<true> },
 ): Promise<{ clientId: string; partnerId: string } | undefined> {
-  // Malformed ids are not looked up, because PostgreSQL cannot store NUL.
+  // PostgreSQL cannot store NUL.
   const known = IDENTIFIER.test(given.clientId);
   const [client] = known ? await readClients(tx, { clientId: given.clientId, now: given.now.toISO() }) : [];
   const hash = Buffer.from(secretHash(given.secret), 'hex');
-  // Two hashes are always compared, so that the time is always the same. For an unknown client, the secret is compared
-  // twice with a hash that no secret has.
+  // Always two hashes, so that the time is the same. For an unknown client, twice one that no secret has.
   const live = client?.live_secrets ?? [];
   const matches = [0, 1].map((index) => timingSafeEqual(hash, Buffer.from(live[index]?.sha256 ?? NO_HASH, 'hex')));
   return client !== undefined && matches.includes(true)
@@ -165,7 +158,7 @@ export async function authenticate(
 
 const NO_HASH = '0'.repeat(64);
 
-/** The prefix names the program and the environment, so that a leaked secret can be recognized. */
+/** A prefix of the program and the environment, by which a leaked secret can be recognized. */
 const newSecret = (environment: EnvironmentName): string =>
   `rk_${environment}_${randomBytes(32).toString('base64url')}`;
 

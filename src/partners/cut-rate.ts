@@ -1,9 +1,9 @@
-/** The rate of a partner's cut: one value, or rates from days on in the partner's time zone. All functions are pure. */
+/** The rate of a partner's cut: one value, or rates from days on in the partner's time zone. Pure. */
 import type { PolicyRecord } from './file.ts';
 
 export type CutRate = PolicyRecord['partner_cut_rate'];
 
-/** Returns the rate that applies on a day, `YYYY-MM-DD`. The first rate also applies before its own day. */
+/** The first rate also applies before its own day. */
 export function cutRateOn(rates: CutRate, day: string): string {
   if (typeof rates === 'string') return rates;
   return (rates.findLast(({ from }) => from === undefined || from <= day) ?? rates[0])?.rate ?? '';

@@ -34,7 +34,7 @@ const datedRates = z
   .min(1, 'must have a rate')
   .superRefine((rates, context) => checkDays(rates, context, { one: 'rate', all: 'rates' }));
 
-/** Dated values are in the order of their days, and only the first one may have no day. */
+/** In the order of their days. Only the first value may have none. */
 function checkDays(
   dated: readonly { readonly from?: string | null | undefined }[],
   context: z.RefinementCtx,
@@ -84,9 +84,9 @@ const policySchema = z.strictObject({
   active: z.boolean().default(true),
   partner_cut_rate: z.union([rate, datedRates], 'must be a decimal from 0 to 1, or a list of dated rates'),
   price: z.strictObject({ rate: decimal, minimum: decimal }).optional(),
-  /** The highest total price of a quote with its requotes, in the partner's currency; null for no limit. */
+  /** Of a quote with its requotes, in the partner's currency; null: without limit. */
   largest_price: decimal.nullable().default(null),
-  /** The terms on which reversals are recorded without a person; null: those of every policy (cancellation.ts). */
+  /** On which reversals are recorded without a person; null: those of every policy (cancellation.ts). */
   cancellation: cancellation.nullable().default(null),
 });
 
@@ -127,7 +127,7 @@ const partnerSchema = z
       .default(''),
     account_statement: z.enum(['none', 'monthly']).default('none'),
     e_invoice: z.enum(['none', ...E_INVOICE_FORMATS]).default('none'),
-    /** The Leitweg-ID, or another reference that the partner wants (BT-10). */
+    /** The Leitweg-ID, or another one that the partner wants (BT-10). */
     buyer_reference: text,
     electronic_address: z.union([z.literal(''), electronicAddress]).default(''),
     /** `strict`: rows that are unusual by history stop the month, instead of holding a document. */
@@ -141,9 +141,7 @@ const partnerSchema = z
     connected_account_id: identifier.optional(),
     merchant_of_record: z.enum(['platform', 'third_party']).optional(),
     split: z.enum(['real_time', 'sequential']).optional(),
-    /**
-     * The currencies in which the platform of a partner is paid out. The platform has balances in no other currency.
-     */
+    /** In which the platform of a partner is paid out. It has balances in no other. */
     settlement_currencies: z
       .array(currency)
       .min(1, 'must name a currency')

@@ -1,8 +1,7 @@
 /**
- * Imports partners: adds new partners, updates known partners and deletes no partners. A new arrangement must begin in
- * a month without ledger rows. A different account must also begin in such a month, if the old account was used. No
- * import may change the source of an account in a month that has balance transactions. Refusals: partners_invalid,
- * partner_parent_invalid, arrangement_change, we_are_fixed.
+ * Imports partners: adds and updates, but deletes none. A new arrangement must begin in a month without ledger rows,
+ * and so must a different account, if the old one was used. No import may change the source of an account in a month
+ * that has balance transactions. Refusals: partners_invalid, partner_parent_invalid, arrangement_change, we_are_fixed.
  */
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
@@ -39,7 +38,7 @@ export interface PartnerImport {
   readonly unchanged: number;
 }
 
-/** The user and the file of the import. The file itself is not stored, but its hash identifies it. */
+/** The file is not stored, but its hash identifies it. */
 interface ImportedFile {
   readonly file: string;
   readonly sha256: string;
@@ -53,8 +52,7 @@ export async function importPartners(
   partners: readonly PartnerRecord[],
   { file, sha256, actor, now: instant, settings }: ImportedFile,
 ): Promise<PartnerImport & { readonly changes: readonly PartnerChange[] }> {
-  // Waits until no ledger import is between its checks and its commit. Each ledger import then reads all partners
-  // either before or after this change.
+  // Each ledger import reads all partners either before or after this change.
   await lockImporters(tx);
   await settleWeAre(tx, settings);
   refuseParents(partners, await readParents(tx));
@@ -82,7 +80,7 @@ export async function importPartners(
   return { ...imported, changes };
 }
 
-/** Refuses a parent that does not exist, that is the partner itself, or that the partner already pays for. */
+/** That does not exist, is the partner itself, or is already paid for by it. */
 function refuseParents(
   partners: readonly PartnerRecord[],
   stored: readonly { partner_id: string; parent: string | null }[],
@@ -96,8 +94,7 @@ function refuseParents(
         throw refuseBecause(`its parent ${at} is not known. Import ${at} first, or in the same file`);
       passed.push(at);
       if (at === partner_id) throw refuseBecause(`it would be its own parent (${passed.join(' < ')})`);
-      // A partner that only leads to a cycle is accepted. The cycle is refused when one of its own partners is
-      // imported.
+      // Leading to a cycle is accepted. The cycle is refused when one of its own partners is imported.
       if (passed.indexOf(at) < passed.length - 1) break;
     }
   }
@@ -111,7 +108,7 @@ async function importArrangements(tx: Transaction, partners: readonly PartnerRec
   if (different.length === 0) return [];
 
   const accounts = different.flatMap((each) => accountsChangedBy(each, present.get(each.partner_id)));
-  // A row's arrangement is fixed when the row is recorded, so no row or balance transaction may be recorded during this
+  // A row's arrangement is fixed when it is recorded, so no row or balance transaction may be recorded during this
   // import.
   if (accounts.length > 0) await lockLedgerWhole(tx);
   await refuseMonthsWithRows(tx, different, present);
@@ -163,7 +160,7 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
       });
     }
   }
-  // A different account or source may apply from a later month on. Earlier months keep their account and source.
+  // From a later month on. Earlier months keep their account and source.
   const next = {
     arrangement,
     connected_account_id: partner.connected_account_id ?? null,
@@ -197,7 +194,7 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
   };
 }
 
-/** Refuses an arrangement that begins in a month with rows. A change of the source alone does not concern rows. */
+/** A change of the source alone does not concern rows. */
 async function refuseMonthsWithRows(
   tx: Transaction,
   different: readonly Arrangement[],
@@ -222,10 +219,7 @@ async function refuseMonthsWithRows(
   }
 }
 
-/**
- * Refuses to replace a used account in its own months. The account's money belongs to quotes of those months, and more
- * money may arrive.
- */
+/** The money of a used account belongs to quotes of its months, and more may arrive. */
 async function refuseReplacedAccounts(
   tx: Transaction,
   different: readonly Arrangement[],
@@ -267,7 +261,7 @@ function hasOtherAccount(one: ArrangementTerms, before: Arrangement): boolean {
 
 const sourceOf = ({ balance_transactions_from }: ArrangementTerms) => balance_transactions_from ?? 'processor';
 
-/** Whether the partner keeps the account, but the account's balance transactions come from a different source. */
+/** Whether the account stays, but its balance transactions come from another source. */
 function hasOtherSource(one: ArrangementTerms, before: Arrangement): boolean {
   return (
     one.arrangement === 'connected_account' &&

@@ -9,7 +9,7 @@ type ChallengeKind = 'passkey' | 'new_passkey' | 'provider';
 
 const MINUTES = 10;
 
-/** Stores the data that the answer is compared with. Returns the secret for the browser's cookie. */
+/** Stores what the answer is compared with. Returns the secret for the browser's cookie. */
 export async function keepChallenge(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,
@@ -24,7 +24,7 @@ export async function keepChallenge(
   return secret;
 }
 
-/** Returns and deletes the stored data, or undefined if there is none or the challenge has expired. */
+/** Returns and deletes the stored data; undefined if there is none or it has expired. */
 export async function takeChallenge(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,

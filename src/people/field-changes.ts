@@ -1,4 +1,4 @@
-/** Field changes of records that are updated in place, as stored in the details of their audit events. */
+/** Field changes of records that are updated in place, as in the details of their audit events. */
 import { isDeepStrictEqual } from 'node:util';
 
 export type Value = string | number | boolean | readonly unknown[];
@@ -10,10 +10,7 @@ export interface FieldChange {
   readonly new: Value | null;
 }
 
-/**
- * The fields of an object, keyed by path, such as `address.city`. A list is one value. Empty texts and null are left
- * out.
- */
+/** The fields of an object by path, such as `address.city`. A list is one value. Empty texts and null are left out. */
 export function fieldsOf(value: object, path = ''): Map<string, Value> {
   return new Map(
     Object.entries(value).flatMap(([name, each]: [string, Value | object | null | undefined]): [string, Value][] => {

@@ -1,6 +1,6 @@
 /**
- * Users of an identity provider. The provider's own identifier identifies a user. A verified e-mail address can match
- * an invited user once, or create a user. The user's groups give roles, and are read again at each sign-in.
+ * Users of an identity provider, whose own identifier identifies them. A verified e-mail address can match an invited
+ * user once, or create a user. The user's groups give roles, and are read again at each sign-in.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
@@ -23,19 +23,16 @@ export interface Identity {
   readonly issuer: string;
   readonly subject: string;
   readonly email: string | undefined;
-  /** The provider verified the address, or the settings trust the provider. */
+  /** Or the settings trust the provider. */
   readonly emailVerified: boolean;
   readonly name: string | undefined;
-  /** The roles of the user's groups; null means that only administrators grant roles. */
+  /** Of the user's groups; null: only administrators grant roles. */
   readonly roles: readonly Role[] | null;
 }
 
 type IdentityContext = Pick<ActorContext, 'environment' | 'actor'>;
 
-/**
- * Returns the user of an identity with the roles of its groups, and creates the user if necessary. Otherwise returns
- * the reason why there is no user.
- */
+/** The user of an identity, with the roles of its groups, created if necessary. Otherwise, why there is no user. */
 export async function userOfIdentity(
   tx: Transaction,
   context: IdentityContext,
@@ -51,7 +48,7 @@ export async function userOfIdentity(
   return user.roles.length > 0 ? { user } : { reason: 'your groups at the identity provider give you no role here' };
 }
 
-/** Links the identity to the user who was invited with its e-mail address, and returns this user. */
+/** Links the identity to the user who was invited with its address. */
 async function readInvited(
   tx: Transaction,
   context: IdentityContext,
@@ -62,7 +59,7 @@ async function readInvited(
   if (user === undefined) return (await hasEnded(tx, identity)) ? { reason: 'your user was deactivated' } : undefined;
   if (user.kind !== 'person') return { reason: 'this name belongs to a program' };
   if (!emailVerified) return unverified(user.login);
-  // The address may have been reassigned to a different person, who must not become this user.
+  // The address may have been reassigned to a different person.
   if (await hasIdentity(tx, { userId: user.user_id, issuer: identity.issuer }))
     return {
       reason:
@@ -84,7 +81,7 @@ async function provision(
   if (roles === null || roles.length === 0)
     return { reason: 'you were not invited, and your groups give you no role here' };
   if (email === undefined) return { reason: 'the identity provider names no valid e-mail address' };
-  // An administrator may later invite this address, so the user must be the person who receives the address's mail.
+  // An administrator may later invite this address, so the user must be who receives its mail.
   if (!emailVerified) return unverified(email);
   const login = loginOf(email);
   const now = context.environment.now().toISO();
@@ -110,10 +107,7 @@ async function identify(
   await insertIdentity(tx, { userId, issuer, subject, now, eventId });
 }
 
-/**
- * Makes a user's roles from groups equal to `roles`. Roles that an administrator granted are unchanged. A change ends
- * the user's sessions.
- */
+/** Those that an administrator granted stay. A change ends the user's sessions. */
 async function syncRoles(
   tx: Transaction,
   { environment, actor }: IdentityContext,

@@ -60,7 +60,7 @@ export interface Passkey {
   readonly login: string;
 }
 
-/** The passkeys of active users that have not ended. Without an id, or with null, of all of them. */
+/** The passkeys of all active users, or of one, that have not ended. */
 export const readPasskeys = (
   tx: Transaction,
   { passkeyId = null, userId = null }: { passkeyId?: number | null; userId?: number | null },
@@ -83,10 +83,7 @@ interface KnownCredential {
   readonly user: User;
 }
 
-/**
- * Returns a live passkey of an active user. Locks its signature count, so that the second of two concurrent answers
- * waits.
- */
+/** A passkey of an active user. Locks its signature count, so that the second of two concurrent answers waits. */
 export async function readCredential(tx: Transaction, credentialId: string): Promise<KnownCredential | undefined> {
   const rows = await query<Omit<KnownCredential, 'user'> & User>(
     tx,

@@ -25,10 +25,7 @@ export async function addPasskey(
   if (added !== 1) throw refuse('passkey_refused', { reason: 'it has been registered here before' });
 }
 
-/**
- * Ends a passkey, or all passkeys of a user. If `userId` is null, the passkey may belong to any user. Returns how many
- * ended: none if they have ended already or belong to a different user.
- */
+/** Ends one passkey, or all of a user; null: of any user. Returns how many ended. */
 export async function removePasskeys(
   tx: Transaction,
   { environment, actor }: ActorContext,

@@ -4,18 +4,12 @@ export interface Pause {
   readonly pause_id: number;
   readonly cause: 'command' | 'restore';
   readonly reason: string;
-  /**
-   * The time of the restored state. Null unless a restore caused the pause. Documents may have been issued after this
-   * time.
-   */
+  /** The restored state, after which documents may have been issued. Null unless a restore caused the pause. */
   readonly state_of: string | null;
   readonly paused_at: string;
 }
 
-/**
- * The open pauses, latest first. Two pauses can be open, because a restored ledger may have been paused before its
- * backup.
- */
+/** The open pauses, latest first. There can be two: a restored ledger may have been paused before its backup. */
 export const readPauses = (tx: Transaction): Promise<Pause[]> =>
   query(tx, `SELECT pause_id, cause, reason, state_of, paused_at FROM open_pauses ORDER BY pause_id DESC`);
 

@@ -1,7 +1,6 @@
 /**
- * Pauses of the ledger. While a pause is open, nothing is closed, issued, sent or recorded. The database refuses these
- * actions (begin_recording in migrations/001_foundation.sql). Background work checks for a pause first. Refusals:
- * paused, already_paused.
+ * Pauses of the ledger, during which nothing is closed, issued, sent or recorded. The database refuses (begin_recording
+ * in migrations/001_foundation.sql); background work checks first. Refusals: paused, already_paused.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Database } from '../database/database.ts';
@@ -12,18 +11,17 @@ import { failpoint } from '../failpoint.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
 import { insertPause, isPaused, type Pause, readPauses } from './pauses.sql.ts';
 
-/** Throws `paused` if a pause is open, so that an action does not do long work that the database then refuses. */
+/** So that an action does no long work that the database then refuses. */
 export async function refuseWhilePaused(tx: Transaction): Promise<void> {
   const [pause] = await readPauses(tx);
   if (pause !== undefined) throw refuse('paused', { since: pause.paused_at, reason: pause.reason });
 }
 
-/** The longest time until a long-running worker notices the start or end of a pause. */
+/** Until a long-running worker notices the start or end of a pause. */
 const LOOK_AGAIN_MILLISECONDS = 2000;
 
 /**
- * Runs `work` until `stop` is triggered, and runs it again after each pause. The signal that `work` receives is also
- * triggered when a pause begins.
+ * Runs `work` until `stop` is triggered, and again after each pause. Its signal is also triggered when a pause begins.
  */
 export async function whileNotPaused(
   database: Pick<Database, 'reading'>,
@@ -37,7 +35,7 @@ export async function whileNotPaused(
     }
     const paused = new AbortController();
     const looking = setInterval(() => {
-      // An error is ignored, because `work` fails by itself if the database is lost.
+      // `work` fails by itself if the database is lost.
       database.reading(isPaused).then(
         (is) => is && paused.abort(),
         () => {},
@@ -59,7 +57,7 @@ export async function pauseLedger(
 ): Promise<Pause> {
   await lockLedgerWhole(tx);
   const [open, ...others] = await readPauses(tx);
-  // A pause that was already in the backup does not cover events after the backup, so a restore adds its own pause.
+  // A pause in the backup does not cover events after it, so a restore adds its own.
   const isTold = stateOf === null || [open, ...others].some((pause) => (pause?.state_of ?? null) !== null);
   if (open !== undefined && isTold) throw refuse('already_paused', { since: open.paused_at, reason: open.reason });
   const now = environment.now().toISO();

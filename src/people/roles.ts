@@ -23,7 +23,7 @@ export interface User {
   readonly roles: readonly PresentRole[];
 }
 
-/** The partners for which a user has a role, or undefined if the user does not have the role. */
+/** Undefined if the user does not have the role. */
 export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | undefined {
   const partners = roles.filter((each) => role === 'viewer' || each.role === role).map(({ partner_id }) => partner_id);
   if (partners.length === 0) return undefined;
@@ -31,15 +31,12 @@ export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | und
 }
 
 /**
- * Stands for the partner of an item that does not exist. A user with a role for some partners gets the same refusal as
- * for an item of a different partner.
+ * The partner of an item that does not exist, so that a user with a role for some partners gets the same refusal as for
+ * another partner's item.
  */
 export const NOBODY = '';
 
-/**
- * Refuses a user who does not have the role for all of these partners. Without `partners`, the role must be for all
- * partners.
- */
+/** Refuses a user without the role for all of these partners. Without `partners`, it must be for all. */
 export function requireRole(user: User, role: Role, partners: readonly string[] = []): void {
   const scope = scopeOf(user, role);
   if (scope === null) return;

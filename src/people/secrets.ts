@@ -3,14 +3,12 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypt
 
 export const newSecret = (): string => randomBytes(32).toString('base64url');
 
-/** The format of a secret. Text in any other format is never looked up. */
+/** Text in any other format is never looked up. */
 export const SECRET = /^[A-Za-z0-9_-]{43}$/;
 
 export const hashOf = (secret: string): string => createHash('sha256').update(secret).digest('hex');
 
-/**
- * The token that a session's forms contain. The token cannot be computed without the secret in the session's cookie.
- */
+/** The token in a session's forms. It cannot be computed without the secret in the cookie. */
 export const formTokenOf = (secret: string): string => createHmac('sha256', secret).update('form').digest('base64url');
 
 export function isFormToken(secret: string, given: unknown): boolean {

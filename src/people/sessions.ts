@@ -1,7 +1,7 @@
 /**
- * Sessions of the console. A row is identified by the hash of its cookie's secret. A session ends after idle_minutes,
- * after session_hours, when the user's roles change, or when a user ends it. The user's roles are read together with
- * the session, so they are always current.
+ * Sessions of the console, identified by the hash of the cookie's secret. A session ends after idle_minutes, after
+ * session_hours, when the user's roles change, or when a user ends it. Roles are read with the session, so they are
+ * current.
  */
 
 import { DateTime } from 'luxon';
@@ -21,10 +21,7 @@ export interface SignInGiven {
   readonly provedAt?: DateTime<true> | undefined;
 }
 
-/**
- * Starts a session for an authenticated user, which replaces the session with the secret `replaces`. Returns the secret
- * for the cookie.
- */
+/** Starts a session, which replaces the one with the secret `replaces`. Returns the secret for the cookie. */
 export async function beginSession(
   tx: Transaction,
   { actor, environment, settings }: ActorContext,
@@ -47,7 +44,7 @@ export async function beginSession(
   return secret;
 }
 
-/** Ends one session and records who ended it. If `userId` is null, the session may belong to any user. */
+/** Ends one session and records who ended it. If `userId` is null, it may belong to any user. */
 export async function endSession(
   tx: Transaction,
   { actor, environment }: Pick<ActorContext, 'actor' | 'environment'>,
@@ -59,7 +56,7 @@ export async function endSession(
   await recordEvent(tx, actor, { action: 'user.sign_out', subject: ended.login, details: { sessions: 1 }, now });
 }
 
-/** How long a sign-in proves who the user is, for actions that change sign-ins, users or approvals. */
+/** A sign-in proves for this long who the user is, for actions on sign-ins, users or approvals. */
 const PROOF_MINUTES = 5;
 
 export const isProved = ({ proved_at }: Session, { environment }: Pick<Installation, 'environment'>): boolean =>

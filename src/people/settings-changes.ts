@@ -1,7 +1,7 @@
 /**
- * Records changes of settings.json, including bank accounts. Users edit the file outside the program. Therefore, each
- * command and job that may change something first compares the file with the last recorded state, and records
- * differences as `settings.change`.
+ * Records changes of settings.json, including bank accounts. Users edit the file outside the program, so each command
+ * and job that may change something first compares it with the last recorded state, and records differences as
+ * `settings.change`.
  */
 
 import { statSync } from 'node:fs';
@@ -16,14 +16,14 @@ import { applyChanges, changesBetween, type FieldChange, fieldsOf, type Value } 
 const SUBJECT = 'settings.json';
 const ACTION = 'settings.change';
 
-/** All recorded changes of the settings, oldest first. The first change contains all fields. */
+/** All recorded changes of the settings, oldest first. The first one contains all fields. */
 export const readSettingsChanges = (tx: Transaction): Promise<ChangeEvent[]> => readChangeEvents(tx, SUBJECT, [ACTION]);
 
 export async function recordSettingsChanges(database: Database, context: ActorContext): Promise<void> {
   const { environment, settings, actor } = context;
   if ((await database.reading((tx) => unrecordedChanges(tx, settings))).length === 0) return;
   await database.transaction(async (tx) => {
-    // If two commands find the same change, only one records it.
+    // Of two commands that find the same change, only one records it.
     await takeLock(tx, LOCKS.settings);
     const changes = await unrecordedChanges(tx, settings);
     if (changes.length === 0) return;
@@ -40,10 +40,7 @@ async function unrecordedChanges(tx: Transaction, settings: Settings): Promise<F
   return changesBetween(recorded, fieldsOf({ ...settings, issuer }));
 }
 
-/**
- * The file's owner and modification time. The owner and time are recorded because the event names only the user whose
- * command found the change.
- */
+/** Recorded because the event names only the user whose command found the change. */
 function fileFacts(file: string): object {
   const stat = statSync(file, { throwIfNoEntry: false });
   return stat === undefined ? {} : { file_modified_at: stat.mtime.toISOString(), file_owner_uid: stat.uid };

@@ -5,7 +5,7 @@ import { hashOf, newSecret } from './secrets.ts';
 import { insertLink } from './sign-in.sql.ts';
 
 export interface MadeLink {
-  /** The secret is shown once. Only its hash is stored. */
+  /** Shown once. Only its hash is stored. */
   readonly secret: string;
   readonly expires_at: string;
 }
@@ -13,7 +13,7 @@ export interface MadeLink {
 export const linkEnd = ({ environment, settings }: Installation): string =>
   environment.now().plus({ hours: settings.console.link_hours }).toUTC().toISO();
 
-/** Creates a one-time sign-in link. The user's earlier links expire. */
+/** Creates a sign-in link that works once. The user's earlier links expire. */
 export async function insertSignInLink(
   tx: Transaction,
   context: Installation,

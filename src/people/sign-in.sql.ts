@@ -28,10 +28,7 @@ export const deleteChallenge = (
     given,
   );
 
-/**
- * Inserts a session, ends the one that it replaces in the same browser, and deletes sessions that ended before
- * `forgetBefore`.
- */
+/** Ends the session that it replaces in the same browser, and deletes those that ended before `forgetBefore`. */
 export const insertSession = (
   tx: Transaction,
   given: {
@@ -60,7 +57,7 @@ export const insertSession = (
     given,
   );
 
-/** True if the user has signed in before, but not from this network. */
+/** Whether the user has signed in before, but not from this network. */
 export async function isElsewhere(tx: Transaction, given: { userId: number; network: string }): Promise<boolean> {
   const { elsewhere } = await queryOne<{ elsewhere: boolean | null }>(
     tx,
@@ -71,7 +68,7 @@ export async function isElsewhere(tx: Transaction, given: { userId: number; netw
   return elsewhere === true;
 }
 
-/** Ends one session and returns its user. If `userId` is null, the session may belong to any user. */
+/** Ends one session and returns its user. If `userId` is null, it may belong to any user. */
 export const endSessionNumbered = (
   tx: Transaction,
   given: { sessionId: number; userId: number | null; now: string },
@@ -122,7 +119,7 @@ export interface ListedSession {
 
 const LIVE = `s.ended_at IS NULL AND s.ends_at > :now::timestamptz AND s.last_seen_at > :idleSince::timestamptz`;
 
-/** Returns the live session of a secret with its user and current roles. */
+/** The live session of a secret, with its user and current roles. */
 export async function readSession(
   tx: Transaction,
   { secret, ...given }: { secret: string; now: string; idleSince: string },
@@ -149,7 +146,7 @@ export async function touchSession(tx: Transaction, given: { sessionId: number; 
   );
 }
 
-/** Ends all sessions and unused links of a user. Returns the number of sessions that were live. */
+/** Ends a user's sessions and unused links. Returns the number of sessions that were live. */
 export async function endSessions(tx: Transaction, given: { userId: number; now: string }): Promise<number> {
   await execute(tx, `DELETE FROM sign_in_links WHERE user_id = :userId AND used_at IS NULL`, given);
   const { ended } = await queryOne<{ ended: number }>(
@@ -170,7 +167,7 @@ export async function forgetSignIns(tx: Transaction): Promise<void> {
   await execute(tx, `DELETE FROM sign_in_challenges`);
 }
 
-/** The live sessions, latest first. If `login` is null, the sessions of all users. */
+/** The live sessions, latest first. If `login` is null, of all users. */
 export const readSessions = (
   tx: Transaction,
   given: { login: string | null; now: string; idleSince: string },

@@ -1,7 +1,7 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { PresentRole, Role, User } from './roles.ts';
 
-/** Selects the user `u` of the surrounding query, with the current roles as JSON. */
+/** The user `u` of the surrounding query, with the current roles as JSON. */
 export const USER = `u.user_id, u.kind, personal(u.login) AS login, personal(u.name) AS name, coalesce((
   SELECT json_agg(DISTINCT jsonb_build_object('role', role, 'partner_id', partner_id))
   FROM present_roles r WHERE r.user_id = u.user_id), '[]') AS roles`;
@@ -14,7 +14,7 @@ export interface ListedUser extends User {
   readonly passkeys: number;
 }
 
-/** All users sorted by login. Deactivated users are last. */
+/** All users by login, deactivated ones last. */
 export function readUsers(tx: Transaction, { login = null, now }: { login?: string | null; now: string }) {
   return query<ListedUser>(
     tx,
@@ -44,7 +44,7 @@ export async function readActiveUser(tx: Transaction, login: string): Promise<Us
   return rows[0];
 }
 
-/** True if the installation has users. After the first person was created, every command is run by a user. */
+/** Whether there are users. After the first person was created, every command is run by one. */
 export async function hasUsers(tx: Transaction): Promise<boolean> {
   const { there } = await queryOne<{ there: boolean }>(
     tx,
@@ -162,10 +162,7 @@ export const insertIdentity = (
     given,
   );
 
-/**
- * True if this user is deactivated. A deactivated user can return only by invitation, not through the identity
- * provider.
- */
+/** A deactivated user can return only by invitation, not through the identity provider. */
 export async function hasEnded(
   tx: Transaction,
   { issuer, subject, email = '' }: { issuer: string; subject: string; email: string | undefined },

@@ -1,7 +1,7 @@
 /**
- * Users, their roles and their deactivation. The first user of an installation is created from the shell. After that,
- * every action is done by an active user. Refusals: argument_invalid, user_unknown, user_exists, user_ended,
- * role_needed, role_unchanged, last_administrator.
+ * Users, their roles and their deactivation. The first one is created from the shell; after that, every action is done
+ * by an active user. Refusals: argument_invalid, user_unknown, user_exists, user_ended, role_needed, role_unchanged,
+ * last_administrator.
  */
 
 import { LOCKS, takeLock } from '../database/locks.ts';
@@ -27,18 +27,18 @@ import {
   readUsers,
 } from './users.sql.ts';
 
-/** The user of jobs and other unattended work. The user `cron` is created together with the first person. */
+/** The user of unattended work, created together with the first person. */
 const CRON = 'cron';
 
-/** All later events of this transaction are recorded as events of this user. */
+/** Records all later events of this transaction as events of this user. */
 export async function actAs(tx: Transaction, { user }: Actor): Promise<void> {
   if (user === undefined) return;
   await setLocally(tx, 'reckoner.user_id', String(user.user_id));
 }
 
 /**
- * Adds the acting user to an actor. If the installation has users, an active user is required. Unattended work runs as
- * `cron` unless it names a user.
+ * Adds the acting user: an active one, if the installation has users. Unattended work runs as `cron` unless it names
+ * one.
  */
 export async function identify(
   tx: Transaction,
@@ -52,15 +52,12 @@ export async function identify(
   return { ...actor, claimedBy: actor.claimedBy ?? user.login, user };
 }
 
-/**
- * The actor of work that the process itself starts, such as after a processor event. The user of this actor is `cron`.
- */
+/** The actor of work that the process itself starts, such as after a processor event: the user `cron`. */
 export const actingByItself = (tx: Transaction, via: Actor['via']): Promise<Actor> =>
   identify(tx, thisProcess(via), { login: undefined, unattended: true });
 
 /**
- * Like `identify`, for work that anyone with shell access may do at any time: a restore, a migration, a backup. If the
- * caller is a known user, the event names this user.
+ * Like `identify`, for what anyone with shell access may do: a restore, a migration, a backup. A known caller is named.
  */
 export async function identifyIfKnown(tx: Transaction, actor: Actor, login: string | undefined): Promise<Actor> {
   const user = await readActiveUser(tx, login ?? CRON);
@@ -101,7 +98,7 @@ export async function inviteUser(tx: Transaction, context: ActorContext, given: 
   return { user, link: await insertSignInLink(tx, context, { user, eventId }) };
 }
 
-/** Creates another sign-in link for a user. The user's earlier links expire. */
+/** Creates another sign-in link. The user's earlier links expire. */
 export async function linkUser(tx: Transaction, context: ActorContext, given: { login: string }): Promise<InvitedUser> {
   await lockUsers(tx);
   await mayManage(tx, context);
@@ -119,7 +116,7 @@ export async function linkUser(tx: Transaction, context: ActorContext, given: { 
   return { user, link: await insertSignInLink(tx, context, { user, eventId }) };
 }
 
-/** Grants and revokes roles. The user's sessions end, so that no session keeps a revoked role. */
+/** Grants and revokes roles. The user's sessions end, so that none keeps a revoked role. */
 export async function changeRoles(
   tx: Transaction,
   context: ActorContext,
@@ -149,7 +146,7 @@ export async function changeRoles(
   return (await readActiveUser(tx, login)) as User;
 }
 
-/** Permanently ends a user with roles, sessions and links. The same login can be invited again, as a new user. */
+/** Ends a user for good, with roles, sessions and links. The same login can be invited again, as a new user. */
 export async function deactivateUser(
   tx: Transaction,
   context: ActorContext,
@@ -159,7 +156,7 @@ export async function deactivateUser(
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
   const { user_id: userId, login } = user;
-  // Without the user `cron`, no job could run.
+  // No job could run.
   if (user.kind === 'program')
     throw refuse('argument_invalid', {
       argument: fieldName('login'),
@@ -182,10 +179,7 @@ export interface SignedOut {
   readonly passkeys_left: number;
 }
 
-/**
- * Ends a user's sessions and, if wanted, passkeys. Only the user whose sessions these are, and administrators, may end
- * them.
- */
+/** Ends a user's sessions and, if wanted, passkeys. Only the user and administrators may. */
 export async function signOutUser(
   tx: Transaction,
   context: ActorContext,
@@ -204,7 +198,7 @@ export async function signOutUser(
   return { sessions: ended, passkeys_ended, passkeys_left: (await readPasskeys(tx, { userId })).length };
 }
 
-/** Returns the active user who has this login. Refusals: user_unknown, user_ended. */
+/** The active user with this login. Refusals: user_unknown, user_ended. */
 export async function userNamed(
   tx: Transaction,
   { environment }: Pick<ActorContext, 'environment'>,
@@ -217,10 +211,7 @@ export async function userNamed(
   throw refuse('user_unknown', { login, acting: false });
 }
 
-/**
- * Requires an administrator. If there is no administrator, because an identity provider revoked the role, anyone with
- * shell access may create an administrator.
- */
+/** If there is none, because an identity provider revoked the role, anyone with shell access may create one. */
 async function mayManage(tx: Transaction, context: Pick<ActorContext, 'actor'>): Promise<void> {
   const { user } = context.actor;
   if (user === undefined) throw refuse('user_unknown', { login: null, acting: true });
@@ -236,5 +227,5 @@ async function refuseWithoutAdministrator(tx: Transaction, login: string): Promi
   if ((await countWithRole(tx, 'administrator')) === 0) throw refuse('last_administrator', { login });
 }
 
-/** Makes concurrent changes of users wait for each other, because each change counts the remaining administrators. */
+/** Makes concurrent changes of users wait, because each counts the remaining administrators. */
 export const lockUsers = (tx: Transaction) => takeLock(tx, LOCKS.users);

@@ -1,6 +1,6 @@
 /**
- * Assigns items of the work queue to users. An assignment exists only as its audit event, so it is in the log and exported,
- * and there is no second copy that could differ. Refusals: user_unknown, work_assignee_unfit, work_assigned_already.
+ * Assigns items of the work queue to users. An assignment exists only as its audit event, so no second copy could
+ * differ. Refusals: user_unknown, work_assignee_unfit, work_assigned_already.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -10,14 +10,11 @@ import { scopeOf } from './roles.ts';
 import { readActiveUser, readAssignments } from './users.sql.ts';
 
 interface AssignmentRequest {
-  /** The item's name in the work queue, such as `dispute:INV-2026-000003`. */
+  /** In the work queue, such as `dispute:INV-2026-000003`. */
   readonly item: string;
-  /** The login of the person to assign; undefined means that the item becomes unassigned. */
+  /** A login; undefined makes the item unassigned. */
   readonly to: string | undefined;
-  /**
-   * The partners that the item affects, all of whom the person must be able to see. An empty list means the whole
-   * ledger.
-   */
+  /** All of whom the person must be able to see. None: the whole ledger. */
   readonly partnerIds: readonly string[];
 }
 

@@ -1,5 +1,5 @@
 /**
- * The form by which a partner's contact disputes an invoice. The form runs the action `dispute.open`, which records the
+ * The form by which a partner's contact disputes an invoice. It runs the action `dispute.open`, which records the
  * contact's address.
  */
 import { disputeOpen } from '../actions/dispute.ts';
@@ -90,7 +90,7 @@ export async function disputeInvoice(
   return { to: `/place/documents/${number}` };
 }
 
-/** Words a refusal for the contact, because the action's own refusals name commands. */
+/** For the contact, because the action's own refusals name commands. */
 function problemOf(refusal: Refusal, { reader }: PartnerVisit): string {
   switch (refusal.code) {
     case 'argument_invalid':

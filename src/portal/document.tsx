@@ -105,7 +105,7 @@ const COLUMNS: readonly Column<Line>[] = [
 ];
 const AMOUNT: Column<Line> = { heading: 'Amount', number: true, cell: ({ amount }) => amount };
 
-/** Shows the lines, and then each step from the lines' total to the balance. */
+/** The lines, and then each step from their total to the balance. */
 const Details = ({ view: { lines, totals, taxNotes } }: { view: InvoiceView }) => {
   const columns = [...COLUMNS, ...(lines.some(({ tax }) => tax !== '') ? [TAX] : []), AMOUNT];
   return (

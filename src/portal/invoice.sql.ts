@@ -7,34 +7,34 @@ import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 
 interface Reduction {
   readonly kind: 'payment' | 'credit' | 'bank_charges' | 'written_off';
-  /** `YYYY-MM-DD`. For a payment, the day when it was received. */
+  /** For a payment, the day when it was received. */
   readonly on: string;
   readonly amount: string;
-  /** The number of the credit note, if the reduction is a credit. */
+  /** If the reduction is a credit. */
   readonly credit_note: string | null;
 }
 
 export interface InvoiceFacts {
   readonly document: DocumentRow;
-  /** The token of the payment page. Null if the token was revoked, or if nothing is to be paid. */
+  /** Null if the token was revoked, or if nothing is to be paid. */
   readonly token: string | null;
   readonly instructions: Instructions | null;
-  /** Whether the document warns that its payment instructions differ from those on the partner's previous invoice. */
+  /** Whether the document warns that its payment instructions differ from those on the previous invoice. */
   readonly instructions_changed: boolean;
   readonly reductions: readonly Reduction[];
-  /** The URL of the processor's payment page, or null if there is none. */
+  /** The processor's payment page. */
   readonly processor_url: string | null;
-  /** The payments that are in progress at the processor. Empty if the document is not open. */
+  /** In progress at the processor. Empty if the document is not open. */
   readonly payments: readonly InvoiceInCheckout[];
   readonly dispute: OpenDispute | null;
-  /** The date on which the document was settled. Null while the document is open. */
+  /** Null while the document is open. */
   readonly settled_on: string | null;
 }
 
-/** Selects a document by the token of its payment page, or by its number and partner. */
+/** By the token of the payment page, or by number and partner. */
 export type WhichInvoice = { readonly token: string } | { readonly partnerId: string; readonly number: string };
 
-// A voided document was settled at the latest on the day when it was voided.
+// A voided document was settled at the latest by its void.
 const SETTLED_ON = `CASE WHEN b.status <> 'open' THEN greatest(d.issued_on, (
               SELECT max(greatest(c.dated_on, CASE c.changes WHEN 'amount_due' THEN c.undone_dated_on END))
               FROM balance_changes c WHERE c.document_id = d.document_id)) END`;
@@ -90,7 +90,7 @@ export async function readInvoiceFacts(
 export const isAskedFor = ({ document, status }: Pick<DocumentRow, 'document' | 'status'>): boolean =>
   document === 'invoice' && status === 'open';
 
-/** Reductions of other kinds are omitted, because the page shows only their sum. */
+/** Others are omitted, because the page shows only their sum. */
 const readReductions = (tx: Transaction, documentId: number): Promise<Reduction[]> =>
   query(
     tx,

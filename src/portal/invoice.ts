@@ -1,4 +1,4 @@
-/** A document as its partner sees it: finished texts for the payment page and for the partner's place. */
+/** A document as its partner sees it, as finished texts for the payment page and the partner's place. */
 import type { Environment } from '../config/environment.ts';
 import { instructionsFor, sameInstructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
@@ -27,22 +27,21 @@ import { type InvoiceFacts, isAskedFor, readInvoiceFacts, type WhichInvoice } fr
 export type FileKind = 'pdf' | 'e-invoice.xml' | 'rows.csv';
 
 interface PageFact extends Fact {
-  /** Whether one click selects the whole value. This is for numbers that payers copy. */
+  /** Whether one click selects the value, which payers copy. */
   readonly copy: boolean;
 }
 
 interface HowToPay {
-  /** The URL of the processor's page, or empty if there is none. */
+  /** Of the processor's page, or empty. */
   readonly url: string;
   readonly ach: readonly PageFact[] | null;
   readonly wire: readonly PageFact[] | null;
-  /** Empty if there is none. */
   readonly creditorReference: string;
-  /** A warning above the bank details if they have changed. */
+  /** Above the bank details if they have changed. */
   readonly changed: { readonly title: string; readonly text: string } | null;
-  /** States that the bank details are those on the invoice, or empty if they differ. */
+  /** That the bank details are those on the invoice, or empty if they differ. */
   readonly sameDetails: string;
-  /** The contact who can explain how to pay, or empty if the page shows a way to pay. */
+  /** Whom to ask how to pay, or empty if the page shows it. */
   readonly ask: string;
 }
 
@@ -50,9 +49,9 @@ interface Due {
   /** `Due December 1, 2026`, or empty without a due date. */
   readonly on: string;
   readonly dateKept: boolean;
-  /** The time that has passed since the due date, or empty if the invoice is not overdue. */
+  /** Since the due date, or empty. */
   readonly overdue: string;
-  /** The original amount and the part that was paid. Empty if nothing was paid. */
+  /** The original amount and what was paid of it, or empty. */
   readonly partlyPaid: string;
 }
 
@@ -63,39 +62,38 @@ export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | '
   readonly issuer: { readonly name: string; readonly email: string; readonly phone: string };
   readonly partner: string;
   readonly purchaseOrder: string;
-  /** Empty for an invoice from the previous system, which has no billing month. */
+  /** Empty for an invoice from the previous system. */
   readonly month: string;
   readonly issuedOn: string;
   readonly dueOn: string;
-  /** The date on which the document was settled. Null while the document is open. */
+  /** Null while the document is open. */
   readonly settledOn: string | null;
   readonly marks: readonly Mark[];
-  /** The reason why nothing is due on an invoice, or empty if something is due. */
+  /** Why nothing is due on an invoice, or empty. */
   readonly standing: string;
   readonly balance: string;
   readonly amountDue: string;
   readonly paid: string;
   /** Null if nothing is to be paid. */
   readonly due: Due | null;
-  /** The amount that was open in the previous system. Empty for our own documents. */
+  /** What was open in the previous system. Empty for our own documents. */
   readonly carriedOver: string;
   readonly replaces: string | null;
   readonly replacedBy: string | null;
   readonly credits: string | null;
-  /** States that a payment is on its way, so that no one pays twice. Empty without such a payment. */
+  /** That a payment is on its way, so that no one pays twice, or empty. */
   readonly ordered: string;
   readonly underWay: InvoiceInCheckout | undefined;
   /** Null if nothing is to be paid now. */
   readonly pay: HowToPay | null;
-  /** The token of the payment page, or null if there is none. */
   readonly token: string | null;
-  /** The disputed amount and the date of the dispute. Empty if nothing is disputed. */
+  /** The amount and the date, or empty. */
   readonly disputed: string;
   readonly canDispute: boolean;
   readonly lines: readonly Readonly<Record<'policy' | 'month' | 'rows' | 'tax' | 'amount', string>>[];
-  /** The steps from the total of the lines to the balance. The step of a credit note shows the note's number. */
+  /** From the total of the lines to the balance. A credit note's step shows its number. */
   readonly totals: readonly { readonly label: string; readonly amount: string; readonly creditNote: string | null }[];
-  /** Notes on why sales carry no tax, and on the mark of a reduced rate. */
+  /** Why sales carry no tax, and what the mark of a reduced rate means. */
   readonly taxNotes: readonly string[];
   readonly files: readonly { readonly kind: FileKind; readonly name: string; readonly note: string }[];
 }
@@ -103,11 +101,11 @@ export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | '
 export interface ReadingContext {
   readonly environment: Environment;
   readonly settings: Settings;
-  /** `YYYY-MM-DD` in the issuer's time zone. */
+  /** In the issuer's time zone. */
   readonly today: string;
 }
 
-/** Returns undefined if there is no such document, or if it belongs to another partner. */
+/** Undefined if there is no such document of this partner. */
 export async function readInvoice(
   tx: Transaction,
   which: WhichInvoice,
@@ -216,7 +214,7 @@ function dueOf({ facts: { document }, presented, labels, money, text, today }: P
   };
 }
 
-/** Returns the note on an invoice from the previous system, where it may have been partly paid. */
+/** On an invoice from the previous system, where it may have been partly paid. */
 function carriedOver({ facts: { document }, labels, money, text, date }: Parts): string {
   const { carried_over_on: on, original_amount: original, invoice_amount: amount, status } = document;
   if (on === null || original === null || status === 'void') return '';
@@ -231,8 +229,8 @@ function disputedOf({ facts: { dispute }, text, date }: Parts): string {
 }
 
 /**
- * Returns the steps from the total of the lines to the balance, so that the figures add up. A void document, or one
- * that is not an invoice, ends at its total with tax.
+ * From the total of the lines to the balance, so that the figures add up. A void document, or one that is not an
+ * invoice, ends at its total with tax.
  */
 function totalsOf({ facts: { document, reductions }, presented, labels, money, date }: Parts): InvoiceView['totals'] {
   const { locale, total, tax } = presented;
@@ -256,7 +254,7 @@ function totalsOf({ facts: { document, reductions }, presented, labels, money, d
   }));
 }
 
-/** Returns no files for a void document, because a recipient might pay it. */
+/** None for a void document, because a recipient might pay it. */
 function filesOf({ facts: { document }, labels, moved, presented }: Parts): InvoiceView['files'] {
   const { number, status, pdf_sha256, e_invoice, lines } = document;
   if (status === 'void') return [];
@@ -282,15 +280,15 @@ function howToPay(parts: Parts): HowToPay {
   return {
     ...{ url, ach: ach ?? null, wire: wire ?? null, creditorReference: presented.creditorReference },
     changed: hasDetails ? noticeOf(parts) : null,
-    // `instructions` is null for an invoice from the previous system, because its printed details are unknown here.
+    // Null for an invoice from the previous system, whose printed details are unknown here.
     sameDetails: moved || facts.instructions === null ? '' : labels.same_details,
     ask: hasDetails || url !== '' || presented.reach === '' ? '' : fill(none, { contact: presented.reach }),
   };
 }
 
 /**
- * Returns the URL of the processor's page for the current balance. A URL made here expires after the due date or today,
- * whichever is later.
+ * Of the processor's page for the current balance. A URL made here expires after the due date or today, whichever is
+ * later.
  */
 function urlOf({
   facts: { document, token, processor_url: made },
@@ -307,10 +305,7 @@ function urlOf({
   );
 }
 
-/**
- * Returns a warning about changed bank details, as on the invoice. In a common fraud, invoices have changed bank
- * details.
- */
+/** A warning about changed bank details, as on the invoice: a common fraud changes them. */
 function noticeOf({ facts, labels, moved }: Parts): HowToPay['changed'] {
   if (moved) return { title: labels.changed_since_title, text: `${labels.changed_since} ${labels.changed}` };
   const title = readTemplate().labels.payment.changed_title;
@@ -322,7 +317,7 @@ function accountType(type: string): string {
   return type === 'savings' ? savings : checking;
 }
 
-/** Returns a row for a bank detail, and a row for its address if it has one. */
+/** For a bank detail, and for its address if it has one. */
 function pageFacts({ field, kind, label, value, address }: PaymentFact): PageFact[] {
   const labels: Readonly<Record<string, unknown>> = readTemplate().labels.payment_page;
   const own = (name: string) => (typeof labels[name] === 'string' ? labels[name] : undefined);

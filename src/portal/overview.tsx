@@ -1,8 +1,8 @@
-/** The open items, documents and account statement of a partner, as its contact sees them. */
+/** The open items, documents and account statement of a partner. */
 
-import { owedColumns } from '../console/columns.tsx';
+import { balanceColumns, owedColumns } from '../console/columns.tsx';
 import { Form } from '../console/form.tsx';
-import { Card, Chip, type Column, DataTable, Money, Quiet, Tabs } from '../console/kit.tsx';
+import { Card, Chip, type Column, DataTable, Money, Tabs } from '../console/kit.tsx';
 import { ListPager, ListTable, type ListView } from '../console/list.tsx';
 import {
   Accounts,
@@ -21,7 +21,7 @@ import { type PartnerBalance, readPartnerBalances } from '../reports/partner-bal
 import { plural } from '../text.ts';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
-/** Each selected invoice has a form field with this prefix, because repeated fields are refused. */
+/** The form field of each selected invoice, because repeated fields are refused. */
 export const CHOSEN = 'invoice:';
 
 const TABS = [
@@ -63,18 +63,8 @@ export async function readOpen(tx: Transaction, { partnerId, today, context }: P
   };
 }
 
-const balanceOf = (heading: string, of: 'open' | 'overdue' | 'credit' | 'unapplied'): Column<PartnerBalance> => ({
-  heading,
-  number: true,
-  cell: (row) => <Quiet amount={row[of]} currency={row.currency} bare />,
-});
-
 const BALANCES: readonly Column<PartnerBalance>[] = [
-  { heading: 'Currency', cell: ({ currency }) => currency },
-  balanceOf('Open invoices', 'open'),
-  balanceOf('Overdue', 'overdue'),
-  balanceOf('Open credit', 'credit'),
-  balanceOf('Unapplied payments', 'unapplied'),
+  ...balanceColumns('Unapplied payments'),
   {
     heading: 'Balance',
     number: true,
@@ -153,7 +143,7 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Paymen
 export const isPayable = ({ underWay }: OpenView, { document, document_id }: OpenItem): boolean =>
   document === 'invoice' && underWay.get(document_id)?.ordered_on == null;
 
-/** Returns the payable total of each currency that has several invoices. */
+/** The payable total of each currency that has several invoices. */
 function totalsOf(payable: readonly OpenItem[]): { total: Amount; count: number }[] {
   const currencies = [...new Set(payable.map(({ currency }) => currency))];
   return currencies
@@ -185,7 +175,7 @@ const columnsOf = (view: OpenView): Column<OpenItem>[] => [
   { heading: 'Pay', cell: (item) => payCell(view, item) },
 ];
 
-/** Shows a pending payment. A payment of several invoices links to its own page. */
+/** A payment of several invoices links to its own page. */
 export const UnderWay = ({ payment: { reference, ordered_on } }: { readonly payment: InvoiceInCheckout }) => {
   const chip = <Chip tone="warn">{ordered_on === null ? 'payment started' : `debit of ${ordered_on}`}</Chip>;
   return reference === null ? chip : <a href={`/place/payments/${reference}`}>{chip}</a>;
@@ -207,7 +197,7 @@ function payCell(view: OpenView, item: OpenItem) {
   );
 }
 
-/** A list of the partner's own rows, whose links lead to its documents. */
+/** The partner's own rows, whose links lead to its documents. */
 function listScreen(view: ListView, visit: PartnerVisit, tab: (typeof TABS)[number]): PartnerScreen {
   const [at, title] = tab;
   const { frame, menu } = frameOf(visit, at);

@@ -21,8 +21,7 @@ const contextOf = ({ context }: PartnerVisit): CheckoutContext => ({
 });
 
 /**
- * Refusal: page_unknown, also for another partner's invoice. Invoices that cannot be paid now are listed above the
- * form.
+ * Refusal: page_unknown, also for another partner's invoice. Those that cannot be paid now are listed above the form.
  */
 export async function payInvoices(visit: PartnerVisit, fields: ReadonlyMap<string, string>): Promise<PartnerAnswer> {
   const { context, partnerId, place, request } = visit;
@@ -47,9 +46,7 @@ const payableOf = (view: OpenView, currency: string): readonly string[] =>
 interface PaymentView {
   readonly checkout: Checkout;
   readonly received: ReceivedPayment | undefined;
-  /**
-   * The current status at the processor. Null if the outcome is already recorded, or if the processor does not respond.
-   */
+  /** At the processor. Null if the outcome is recorded, or if the processor does not respond. */
   readonly state: CheckoutState | null;
 }
 
@@ -81,7 +78,7 @@ async function ownCheckout(
   return found;
 }
 
-/** Ends the checkout at the processor, so that no one can pay with it. */
+/** So that no one can pay with it. */
 export async function cancelPayment(visit: PartnerVisit, reference: string): Promise<PartnerAnswer> {
   const { context, partnerId } = visit;
   const checkout = await context.database.reading((tx) => ownCheckout(tx, visit, { partnerId, reference }));
@@ -118,7 +115,7 @@ interface Standing {
   readonly chip: string;
   readonly tone: Tone;
   readonly text: string;
-  /** Whether the contact can still pay or cancel the payment here. */
+  /** Whether the contact can still pay or cancel it here. */
   readonly isOpen?: true;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The page of a payment link, with one document's balance and how to pay it. The link's token is the only credential.
- * The page expires some days after the day when the document was settled. The page reveals no other partner, and no
- * other document except the number of a replacement.
+ * The page of a payment link: one document's balance and how to pay it. The link's token is the only credential. The
+ * page expires some days after the document was settled. It reveals no other partner, and no other document except the
+ * number of a replacement.
  */
 
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
@@ -18,11 +18,11 @@ import { FILE_ROUTES, openFile } from './files.ts';
 import { type InvoiceView, readInvoice } from './invoice.ts';
 import { hasPartnerPlace } from './route.ts';
 
-/** The URL of a page below /pay, or of a file of such a page. */
+/** A page below /pay, or a file of it. */
 const PAGE = /^\/pay\/[^/?]+(?:\/[^/?]+)?(?:\?|$)/;
 const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
-/** Returns the invoice for a token, or undefined if the token is unknown or expired. */
+/** Undefined if the token is unknown or expired. */
 export async function findPaymentPage(shared: Shared, token: string): Promise<InvoiceView | undefined> {
   if (!TOKEN.test(token)) return undefined;
   const { database, environment } = shared;
@@ -48,7 +48,7 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
         return sendProblem(reply, shared, httpStatusOf(refusal.code), said);
       });
 
-      // Answers requests for an incomplete link, or for a link with text added to it.
+      // An incomplete link, or one with text added to it.
       pay.setNotFoundHandler({ preValidation: onRequest }, async (request, reply) => {
         const { method, url } = request;
         if (method === 'GET' || method === 'HEAD' || !PAGE.test(url)) return unknown(reply);
@@ -119,7 +119,7 @@ function sendProblem(
   return sendPage(reply, html, status);
 }
 
-/** `place` is the address at which the contact can request a link to all invoices. Null if sign-in is off. */
+/** `place` is where the contact can request a link to all invoices. Null if sign-in is off. */
 const PaymentPage = ({ view, path, place }: { view: InvoiceView; path: string; place: string | null }) => (
   <>
     <Heading view={view} />

@@ -1,8 +1,8 @@
 /**
- * The partners' pages: payment pages at /pay, and the partner's place at /place. An invoicing contact signs in to the
- * partner's place with a link that is sent only to the address on file. A contact can read only documents of their own
- * partner. Refusals: page_unknown, session_missing, sign_in_link_invalid, form_refused, rate_limited. If an override of
- * a page is invalid, the server does not start (settings_invalid).
+ * The partners' pages: payment pages at /pay, and the partner's place at /place, where an invoicing contact signs in
+ * with a link that is sent only to the address on file, and reads only documents of its partner. Refusals:
+ * page_unknown, session_missing, sign_in_link_invalid, form_refused, rate_limited. With an override of a page, the
+ * server does not start (settings_invalid).
  */
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { refusePageOverrides } from '../config/overrides.ts';

@@ -32,7 +32,7 @@ export interface PartnerVisit {
   /** The only partner whose data the contact may see. */
   readonly partnerId: string;
   readonly secret: string;
-  /** The contact's address is the actor of these actions. */
+  /** Its actor is the contact's address. */
   readonly context: ActionContext;
   readonly reader: PartnerReader;
   readonly today: string;
@@ -49,7 +49,7 @@ export type PartnerAnswer =
 
 type ViewReader<View> = (tx: Transaction, visit: PartnerVisit) => Promise<View>;
 
-/** Returns whether contacts can sign in from payment pages. E-mailing sign-in links must be possible. */
+/** Whether contacts can sign in from payment pages, for which e-mailing links must be possible. */
 export const hasPartnerPlace = (
   { environment }: Pick<Shared, 'environment'>,
   { console: { partner_place: wanted }, mail_from: sender }: Settings,
@@ -62,7 +62,7 @@ export interface PartnerRoutes {
     view: (view: View, visit: PartnerVisit) => PartnerScreen,
     sheet?: (view: View) => Sheet,
   ) => void;
-  /** The declaration of a page that calls the payment processor. `read` runs outside a transaction. */
+  /** A page that calls the payment processor. `read` runs outside a transaction. */
   readonly asked: <View>(
     path: string,
     bound: BoundName,
@@ -139,7 +139,7 @@ export function partnerRoutes(app: FastifyInstance, shared: Shared): PartnerRout
   };
 }
 
-/** Admits a request. Only this function checks the session, and the origin of requests that change something. */
+/** Only this function checks the session, and the origin of changes. */
 async function visitOf(shared: Shared, request: FastifyRequest): Promise<PartnerVisit> {
   const { environment, database } = shared;
   const place = placeOf(shared, request);

@@ -1,7 +1,7 @@
 /**
- * Sign-in of a partner's contact. Anyone with the link to a payment page can request a sign-in link. The sign-in link
- * is sent to the address on file, and the response does not reveal whether an address exists. The link opens a page
- * with a button (console/sign-in.tsx).
+ * Sign-in of a partner's contact. Anyone with the link to a payment page can request a sign-in link, which is sent to
+ * the address on file; the response does not reveal whether there is one. The link opens a page with a button
+ * (console/sign-in.tsx).
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { placeOf, refuseOtherOrigin, setCookie } from '../console/cookies.ts';
@@ -16,7 +16,7 @@ import type { InvoiceView } from './invoice.ts';
 import { sendOuterPage } from './outer.tsx';
 import { findPaymentPage } from './payment-page.tsx';
 
-/** Limits the e-mails being sent at once, in case the mail server does not answer. */
+/** In case the mail server does not answer. */
 const MOST_UNDER_WAY = 20;
 
 export function addPartnerSignIn(app: FastifyInstance, shared: Shared): void {
@@ -68,7 +68,7 @@ function addAsking(app: FastifyInstance, shared: Shared): void {
     const { token } = request.params;
     const invoice = await find(request, token);
     await shared.limits.askedForLink(String(invoice.documentId), request.ip);
-    // The e-mail is not awaited, because the response time would reveal whether an address exists.
+    // Not awaited, because the response time would reveal whether an address exists.
     if (underWay.size < MOST_UNDER_WAY) {
       const sending = sendLink(shared, invoice.partnerId).finally(() => underWay.delete(sending));
       underWay.add(sending);

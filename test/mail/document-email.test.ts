@@ -112,6 +112,11 @@ describe('an e-mail with an invoice', () => {
     expect(html).not.toMatch(/<(img|link|script|iframe|object|video)\b|@import|url\(/i);
   });
 
+  it('repeats the style sheet in each element, because many mail programs read nothing else', () => {
+    expect(html).toContain('<p class="subtitle" style="margin:4px 0 0;font-size:18px">');
+    expect(html).toMatch(/<table class="rows" style="width:100%;margin:24px 0 0;[^"]*">/);
+  });
+
   it('leaves no blank where a field is empty', () => {
     for (const document of [snapshot(), creditNote(), adjustment(), statement(), zeroInvoice()]) {
       const bare = email(

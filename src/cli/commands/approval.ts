@@ -44,7 +44,7 @@ export const define: Definition = (approval, action) => {
 const listed = ({ environment }: CommandContext, request: RequestRow) =>
   requestJson({ ...request, status: statusOf(request, environment.now().toMillis()) });
 
-/** Reads from the primary, because the current preview runs in a transaction that is rolled back. */
+/** From the primary, because the current preview runs in a transaction that is rolled back. */
 const show = (output: Output, requestId: number): Promise<void> =>
   withContext(async (context) => showRequest({ ...context, output }, requestId), { writesNothing: true });
 
@@ -91,7 +91,7 @@ const changeTable = (changes: readonly Change[]): string =>
 interface Now {
   readonly is_same: boolean;
   readonly changes: readonly Change[];
-  /** The reason why the request would now be refused. */
+  /** Why the request would now be refused. */
   readonly refused: string | null;
 }
 

@@ -69,12 +69,12 @@ async function backup(
       onProgress: (bytes) => progress?.advance(bytes),
     })
       .catch(async (error: unknown) => {
-        // The failure of the backup is reported even if its run cannot be recorded.
+        // Even if the run cannot be recorded.
         await run?.(exitOf(databaseFailure(error) ?? error)).catch(() => undefined);
         throw error;
       })
       .finally(() => progress?.done());
-    // The backup is complete even if its event cannot be recorded.
+    // Complete even if its event cannot be recorded.
     const failure = await recordBackup(output, database, environment, { file, ...made, ...encrypted })
       .then(() => run?.(EXIT.done))
       .then(
@@ -100,8 +100,8 @@ async function backup(
 }
 
 /**
- * Records the backup with the SHA-256 of its file, so that `sha256sum` can identify the file later. A schema from an
- * older version cannot record the event.
+ * Records the backup with the SHA-256 of its file, by which `sha256sum` can identify it. A schema from an older version
+ * cannot.
  */
 async function recordBackup(
   output: Output,
@@ -110,7 +110,7 @@ async function recordBackup(
   made: Backup & { readonly file: string; readonly encrypted_to?: readonly string[] },
 ): Promise<void> {
   if (await isOlder(database)) return;
-  // If a crash kept an erasure from the file of the home, it is added before the backup becomes the latest.
+  // A crash may have kept an erasure from the file of the home.
   await keepErasures(database, environment);
   const { rows: _, file, ...rest } = made;
   const details = { file, ...rest, signed: environment.logKey !== undefined };
@@ -122,8 +122,8 @@ async function recordBackup(
 }
 
 /**
- * Records the outcome of a backup into a folder, such as the nightly backup. A missed or failed backup is then noticed
- * in the same way as a missed or failed job.
+ * Records the outcome of a backup into a folder, such as the nightly one, so that a missed or failed one is noticed as
+ * a job's.
  */
 function startRun(database: Database, environment: Environment): (exitStatus: number) => Promise<void> {
   const startedAt = environment.now().toISO();
@@ -137,7 +137,7 @@ function startRun(database: Database, environment: Environment): (exitStatus: nu
 const isOlder = async (database: Database): Promise<boolean> =>
   (await database.asOwner((tx) => pendingMigrations(tx.client), { readOnly: true })).length > 0;
 
-/** The names of the backups that `--keep` made in a folder. Names contain times, so the last one is the latest. */
+/** The backups that `--keep` made in a folder. Their names contain times, so the last one is the latest. */
 export const nightlyBackups = (folder: string, environment: EnvironmentName): string[] =>
   readdirSync(folder)
     .filter((name) => new RegExp(`^reckoner-${environment}-\\d{8}T\\d{6}Z\\.backup$`).test(name))

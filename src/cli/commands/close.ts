@@ -57,7 +57,7 @@ const closing = doing(monthClose, (month: Month | undefined, { compare: _, forma
 
 const usage = (reason: string) => refuse('usage', { reason, command: 'close' });
 
-/** Compares a preview of the close with the previous system's invoices. Exit 4: a line differs. */
+/** Exit 4: a line differs from the previous system's invoices. */
 async function comparing(
   { database, output, ...context }: CommandContext,
   month: Month | undefined,

@@ -38,7 +38,7 @@ async function deliver(output: Output, options: DeliverOptions): Promise<number>
   const { retry: status, since } = options;
   if (since !== undefined && status === undefined) throw refuse('usage', { reason: '--since needs --retry' });
   const stopping = new AbortController();
-  /** The e-mails of this run that do not belong to a document. */
+  /** Those that do not belong to a document. */
   const others: EmailResult[] = [];
   const webhooks = { sent: 0, failed: [] as { partner_id: string; reason: string }[] };
   return withContext(
@@ -84,17 +84,14 @@ async function deliver(output: Output, options: DeliverOptions): Promise<number>
           webhooks.failed.map(({ partner_id, reason }) => `\n${describeRefusedEvent(partner_id, reason)}`).join('') +
           (needing.documents > 0 ? "\n'reckoner status' lists the reasons." : ''),
       );
-      // A stopped worker does not exit with 4, because `status` and `watch` report the problem.
+      // Not of a stopped worker, whose problems `status` and `watch` report.
       return needing.documents > 0 && !options.watch ? EXIT.attention : EXIT.done;
     },
     { by: output.by, unattended: status === undefined, ...(options.watch && { onStop: () => stopping.abort() }) },
   );
 }
 
-/**
- * Counts the sent and queued e-mails that do not belong to a document, in words. If there are no e-mails, the text is
- * empty.
- */
+/** The sent and queued e-mails without a document, in words; empty if there are none. */
 function describeOthers(others: readonly EmailResult[]): string {
   const of = (status: string) => others.filter((each) => each.status === status);
   const [sent, queued] = [of('sent'), of('deferred')];
@@ -111,15 +108,12 @@ const describeRefusedEvent = (partnerId: string, reason: string): string =>
 const WORKER = 'worker';
 const HEARTBEAT_MINUTES = 10;
 
-/**
- * Runs the command as a worker. The worker logs like cron's job `deliver`, and its job runs are recorded under its own
- * name.
- */
+/** As a worker, which logs like cron's job `deliver`, and whose job runs are recorded under its own name. */
 async function standBy(context: Context, stop: AbortSignal): Promise<void> {
   const log = openLog({ job: WORKER });
   const startedAt = context.environment.now().toISO();
   const beat = () =>
-    // A failure is only logged, because the loss of the database ends the work itself.
+    // Only logged, because the loss of the database ends the work itself.
     recordRun(context, { job: WORKER, startedAt, exitStatus: EXIT.done }).catch((error: unknown) =>
       logFailure(log, error),
     );

@@ -1,7 +1,7 @@
 /**
- * The drill: restores a backup into a scratch database as `restore` does, and compares its log with the ledger, all in
- * one transaction that is rolled back. The copy can therefore never close, send or call, and the scratch database stays
- * empty, even if the drill is killed. The ledger only gets a job run.
+ * The drill: restores a backup into a scratch database as `restore` does, and compares its log with the ledger, in one
+ * transaction that is rolled back. The copy can never close, send or call, and the scratch database stays empty, even
+ * if the drill is killed. The ledger only gets a job run.
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -64,7 +64,7 @@ const described = ({ file, made_at, rows, inspected, documents, checkpoints, dif
     `${plural(differences.length, 'difference')} found.`,
   ].join('\n');
 
-/** Drills, and records the run whatever its outcome is. */
+/** Records the run whatever its outcome is. */
 async function recordDrill(context: Context, place: string | undefined, options: DrillOptions): Promise<Drill> {
   const startedAt = context.environment.now().toISO();
   let subject: string | undefined;
@@ -113,10 +113,10 @@ async function drill(
   return { file, made_at, rows, inspected, documents, checkpoints: log.length, differences };
 }
 
-/** The name of a log without the number of the successor log. */
+/** Without the number of the successor log. */
 const ledgerOf = (origin: string): string => origin.split('/', 2).join('/');
 
-/** Names each checkpoint of the backup that the log of the ledger does not continue. */
+/** Each checkpoint of the backup that the log of the ledger does not continue. */
 async function missingFromLog(tx: Transaction, log: readonly Checkpoint[]): Promise<string[]> {
   const roots = new Map((await readCheckpoints(tx)).map(({ size, root }) => [size, root]));
   const missing: string[] = [];

@@ -85,7 +85,7 @@ async function exportGeneralLedger(context: CommandContext, options: Options): P
 
 const wrote = (files: readonly string[]): string => (files.length === 0 ? 'No file.' : `Wrote ${files.join(', ')}.`);
 
-/** Writes missing files and keeps identical files. Refusals: export_exists (a file differs), file_unwritable. */
+/** Keeps identical files. Refusals: export_exists (a file differs), file_unwritable. */
 async function writeFiles(folder: string, files: readonly StoredFile[]): Promise<string[]> {
   const paths = files.map(({ name }) => join(folder, name));
   for (const [at, { content }] of files.entries()) {

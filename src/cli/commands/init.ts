@@ -42,7 +42,7 @@ async function init(output: Output, host: string | undefined): Promise<number> {
   const created = await layOutHome(environment);
   readCheckedSettings(environment);
   const migrations = await bringUpToDate(output, environment);
-  // This call records the current settings, so that later changes can be found by comparison.
+  // Records the current settings, so that later changes can be found.
   const origin = await withContext(({ database }) => database.reading((tx) => readName(tx, environment)), {
     ...{ by: output.by, unattended: true },
   });
@@ -77,14 +77,14 @@ async function readName(tx: Transaction, { logHost }: Environment): Promise<stri
   return readOrigin(tx);
 }
 
-/** Creates the folder and, if there are none, the settings. Safe to repeat: existing files are kept. */
+/** Creates the folder and, if there are none, the settings. Existing files are kept. */
 async function layOutHome(environment: Environment): Promise<'created' | 'kept'> {
   const file = settingsFile(environment);
   try {
     await makeFolder(join(environment.home, 'outbox'));
     if (existsSync(file)) return 'kept';
     const text = `${JSON.stringify(firstSettings(environment.name), null, 2)}\n`;
-    // A full disk or a killed process could otherwise leave a partial file, which the next `init` would keep.
+    // A full disk or a killed process could leave a partial file, which the next `init` would keep.
     await writeWhole(file, text, 'publish');
     return 'created';
   } catch (error) {

@@ -17,13 +17,13 @@ export const define: Definition = (group, action) => {
     .action(action(reading(mailTest)));
 };
 
-/** The DNS record to publish, in zone-file syntax, wrapped for a terminal. */
+/** The DNS record to publish, in zone-file syntax. */
 export const describeDkim = ({ name, value }: DkimRecord): string =>
   `E-mails are signed. Publish this in the DNS:\n${name}. TXT (\n${(value.match(/.{1,70}/g) ?? [])
     .map((part) => `  "${part}"`)
     .join('\n')} )`;
 
-/** Sends a message through the transport that all e-mails use, and reports the server's answer. */
+/** Through the transport that all e-mails use. */
 async function mailTest(context: CommandContext, address: string): Promise<number> {
   const { environment, settings, output } = context;
   refuseRecipient(context, address);

@@ -23,7 +23,7 @@ async function migrate(output: Output): Promise<number> {
   return EXIT.done;
 }
 
-/** Runs the pending migrations. If a migration ran or the schema record is new, an event records both. */
+/** Runs the pending migrations. An event records them, and a new schema record. */
 export function bringUpToDate(output: Output, environment: Environment): Promise<readonly string[]> {
   return withDatabase(environment, { unmigrated: true }, (database) =>
     database.migrations.run(async (tx, { migrations, schema }) => {

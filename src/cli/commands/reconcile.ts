@@ -64,7 +64,7 @@ async function reconcile(context: CommandContext, month: Month, options: Reconci
   return found.open > 0 ? EXIT.attention : EXIT.done;
 }
 
-/** How many exceptions are shown; --json has all. */
+/** --json has all exceptions. */
 const SHOWN = 40;
 
 function describedReconciliation(found: Reconciliation, billable: number): string {
@@ -176,20 +176,14 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
   return all.length === 0 ? [] : [all.join('\n')];
 }
 
-/**
- * The name of an exception in the table. Unmatched money is listed under its own id, because the quote that it refers
- * to may have a separate line.
- */
+/** In the table. Unmatched money has its own id, because its quote may have a separate line. */
 const nameOf = ({ partner_id, quote_id, account, balance_transactions }: ReconciliationException): string =>
   `${account === null ? quote_id : printable(balance_transactions[0] ?? '')} of ${partner_id ?? 'an unknown partner'}`;
 
 const describedOtherAccount = ({ quote_id, partner_id, other_accounts }: ReconciliationException): string =>
   `${quote_id} of ${partner_id}: received on ${other_accounts.join(', ')}, which is not the account that it was accepted under.`;
 
-/**
- * The two commands that resolve unmatched money: one command if the money is the quote's share, and one command if it
- * is not.
- */
+/** Two commands for unmatched money: one if it is the quote's share, and one if it is not. */
 function decisions(
   id: string,
   quote: { quote_id: string; partner_id?: string | undefined },
@@ -217,7 +211,7 @@ interface MatchFlags {
 function describedNotBillable(each: NotBillable, shown: ReadonlySet<string>): string {
   const { partner_id, quote_id, currency, amount, balance_transactions } = each;
   const named = balance_transactions.map(({ id, account }) => `${printable(id)} on ${account}`).join(', ');
-  // The exceptions above already name the commands for the balance transactions in `shown`.
+  // The exceptions above already name the commands for those in `shown`.
   const other = balance_transactions.find(({ id }) => !shown.has(id));
   const decide =
     other === undefined
@@ -251,7 +245,7 @@ function describedUnknown(exception: ReconciliationException): string {
   );
 }
 
-/** Why a balance transaction is not matched to the quote that it refers to, with the commands that resolve this. */
+/** With the commands that resolve it. */
 function whyUnmatched(exception: ReconciliationException, quote: NamedQuote, quoteId: string): string {
   const { account, currency, sent, named, balance_transactions } = exception;
   const { partner_id, is_routed, own_account, invoice } = quote;

@@ -44,7 +44,7 @@ async function remind(context: CommandContext, options: RemindOptions): Promise<
 
 type Names = ReadonlyMap<string, string>;
 
-/** One row for each document. If a document is not reminded, its row states the reason. */
+/** One row for each document, which says why it is not reminded. */
 const sheetOf = ({ reminders, skipped }: ReminderPlan, names: Names): Sheet => ({
   name: 'Reminders',
   columns: {

@@ -60,8 +60,8 @@ async function restore(output: Output, file: string, given: { identity?: string 
   );
   const { erased, proof } = settled;
 
-  // A difference does not undo the restore. The file's hash proves that the backup already contained the difference,
-  // and the backup may be the only copy of the ledger.
+  // A difference does not undo the restore: the file's hash proves that the backup had it, and it may be the only copy
+  // of the ledger.
   const verified = proof && { inspected: proof.inspected, differences: proof.differences };
   const others = leftOut.length > 0 ? { left_out: leftOut } : {};
   output.print({ file, rows, verified, erased, ...others }, () =>
@@ -92,7 +92,7 @@ async function restore(output: Output, file: string, given: { identity?: string 
   return (proof?.differences ?? 0) > 0 || leftOut.length > 0 ? EXIT.attention : EXIT.done;
 }
 
-/** Records and pauses a restored ledger, erases again what was erased after the backup, and verifies the ledger. */
+/** Records and pauses a restored ledger, repeats erasures after the backup, and verifies. */
 export async function settleRestored(
   tx: Transaction,
   given: {
@@ -113,19 +113,17 @@ export async function settleRestored(
     details: { file, created_at, program, content_sha256: sha256, schema_record: given.schema.sha256 },
     now,
   });
-  // Partners may have received documents that were issued after the backup, so the ledger stays paused until a user
-  // has checked.
+  // Partners may have received documents that were issued after the backup, so a user must check first.
   const reason = `restored from ${basename(file)}, made at ${minuteOf(created_at)}`;
   await insertPause(tx, { reason, stateOf: created_at, now, eventId });
-  // Without this step, sessions that ended after the backup and links that were used after the backup would be valid
-  // again.
+  // Sessions that ended and links that were used after the backup would be valid again.
   await forgetSignIns(tx);
   await forgetPartnerSignIns(tx);
   const erased = await repeatErasures(tx, { environment, actor }, erasures);
   return { erased, proof: await prove(tx) };
 }
 
-/** The size is used only for the progress bar. The later step that reads the file refuses a missing file. */
+/** For the progress bar. The step that reads the file refuses a missing one. */
 function sizeOf(file: string): number {
   try {
     return statSync(file).size;
@@ -134,7 +132,7 @@ function sizeOf(file: string): number {
   }
 }
 
-/** Returns the result of `verify`, or null if the ledger is empty. */
+/** Null if the ledger is empty. */
 async function prove(tx: Transaction): Promise<Verification | null> {
   try {
     return await verify(tx, undefined);

@@ -42,12 +42,11 @@ const pages: ServerOptions['addPages'] = (app, shared) => {
   addPortal(app, shared);
 };
 
-/** A close can lock the ledger for several seconds. A request that waits longer than this gets a 503. */
+/** A close can lock the ledger for seconds. A request that waits longer gets a 503. */
 const PATIENCE = { lockSeconds: 5, statementSeconds: 20 };
 const CONNECTIONS = 16;
 /**
- * How long the server waits after a failure, and before it checks again whether a pause has ended. One possible failure
- * is a lock on payments that another process holds for a long time.
+ * After a failure, such as a lock on payments that another process holds, and between checks whether a pause has ended.
  */
 const RETRY_SECONDS = 15;
 
@@ -85,7 +84,7 @@ async function serve(
             });
       const [pause] = await context.database.reading(readPauses);
       if (pause !== undefined) log.warn({ since: pause.paused_at, reason: pause.reason }, 'the ledger is paused');
-      // Processes events that an earlier process stored but did not process.
+      // Those that an earlier process stored.
       events.process();
       output.print(
         { listening: url, ...(management && { management: management.url }) },
@@ -105,8 +104,8 @@ async function serve(
 }
 
 /**
- * Processes stored events after the webhook was answered. Only one run works at a time, and a failed run is retried. No
- * event is lost, because events are stored before they are processed.
+ * After the webhook was answered. Only one run works at a time, and a failed one is retried. Events are stored before
+ * they are processed, so none is lost.
  */
 function processInBackground(context: Context, log: Logger): { process: () => void; stop: () => Promise<void> } {
   const { database } = context;
@@ -137,10 +136,7 @@ function processInBackground(context: Context, log: Logger): { process: () => vo
   return { process, stop };
 }
 
-/**
- * Reads a connected account soon after an event about that account. The daily job `reconcile` reads accounts that this
- * misses.
- */
+/** Soon after an event about the account. The daily job `reconcile` reads what this misses. */
 function pollAfterEvents(context: Context, log: Logger): ReturnType<typeof pollOnRequest> {
   const { database, environment } = context;
   return pollOnRequest(

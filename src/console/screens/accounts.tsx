@@ -17,6 +17,7 @@ import {
 import { payoutNeedsWork } from '../../splits/verdicts.ts';
 import { counted, plural } from '../../text.ts';
 import { ActionLink, MoreActions, mayDo, type RareAction, type Seer } from '../action-link.tsx';
+import { amountColumn } from '../columns.tsx';
 import {
   addressOf,
   Card,
@@ -25,10 +26,11 @@ import {
   DataTable,
   Downloads,
   Instant,
+  InvoiceLink,
   Money,
   None,
   Pager,
-  Quiet,
+  PartnerLink,
   Tabs,
 } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
@@ -47,7 +49,7 @@ interface AccountsView {
   readonly months: readonly Month[];
   readonly health: Pick<AccountHealth, 'accounts' | 'stale'>;
   readonly names: ReadonlyMap<string, string>;
-  /** The accounts that belong only to partners in the user's scope. */
+  /** Those only of partners in the user's scope. */
   readonly owned: ReadonlySet<string>;
   readonly all: boolean;
   readonly after: number;
@@ -86,10 +88,7 @@ export async function readAccounts(
   };
 }
 
-/**
- * Limits the reconciliation to the user's partners. Items without a known partner, or on a shared account, require
- * access to all partners.
- */
+/** Items without a known partner, or on a shared account, require access to all partners. */
 function inScope(found: Reconciliation, scope: Scope, accounts: ReadonlySet<string>): AccountsReconciliation {
   if (scope === null) return found;
   const isOwn = ({ partner_id }: { partner_id: string | null }) => partner_id !== null && isInScope(scope, partner_id);
@@ -172,19 +171,14 @@ export function accountsScreen(view: AccountsView, { user }: { user: Seer }): Sc
 
 function Partners({ view: { found, names } }: { view: AccountsView }) {
   type Sums = AccountsReconciliation['partners'][number];
-  const amount = (heading: string, of: 'expected' | 'routed' | 'billed' | 'in_bank' | 'open'): Column<Sums> => ({
-    heading,
-    number: true,
-    cell: (row) => <Quiet amount={row[of]} currency={row.currency} bare />,
-  });
+  const amount = (heading: string, of: 'expected' | 'routed' | 'billed' | 'in_bank' | 'open') =>
+    amountColumn(heading, of, { quiet: true, bare: true });
   const columns: Column<Sums>[] = [
     {
       heading: 'Partner',
       cell: ({ partner_id, currency }) => (
         <>
-          <a class="row" href={`/console/partners/${partner_id}`}>
-            {names.get(partner_id) ?? partner_id}
-          </a>{' '}
+          <PartnerLink id={partner_id}>{names.get(partner_id) ?? partner_id}</PartnerLink>{' '}
           <span class="count">{currency}</span>
         </>
       ),
@@ -192,13 +186,7 @@ function Partners({ view: { found, names } }: { view: AccountsView }) {
     {
       heading: 'Statement',
       cell: ({ statement }) =>
-        statement === null ? (
-          <span class="soft">month is open</span>
-        ) : (
-          <a class="number" href={`/console/invoices/${statement}`}>
-            {statement}
-          </a>
-        ),
+        statement === null ? <span class="soft">month is open</span> : <InvoiceLink number={statement} />,
     },
     {
       heading: 'Quotes',
@@ -236,7 +224,7 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
     .toSorted((one, other) => Number(needsWork(other)) - Number(needsWork(one)) || other.age_days - one.age_days);
   const shown = listed.slice(after, after + PAGE);
   const question = { month, show: all ? 'all' : undefined };
-  // An action on an account of several partners requires a role for all of these partners.
+  // On an account of several partners, an action requires a role for all of them.
   const mayOf =
     ({ account }: ReconciliationException) =>
     (action: string, partnerId: string | null): boolean =>
@@ -247,22 +235,10 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
       cell: (each) => <ExceptionCell exception={each} names={names} may={mayOf(each)} />,
     },
     { heading: 'Status', cell: (each) => <ExceptionStatus exception={each} /> },
-    {
-      heading: 'Days',
-      number: true,
-      cell: ({ age_days }) => age_days,
-    },
-    {
-      heading: 'Expected',
-      number: true,
-      cell: ({ expected, currency }) => <Quiet amount={expected} currency={currency} bare />,
-    },
-    {
-      heading: 'Transferred',
-      number: true,
-      cell: ({ routed, currency }) => <Quiet amount={routed} currency={currency} bare />,
-    },
-    { heading: 'Open', number: true, cell: ({ open, currency }) => <Quiet amount={open} currency={currency} /> },
+    { heading: 'Days', number: true, cell: ({ age_days }) => age_days },
+    amountColumn('Expected', 'expected', { quiet: true, bare: true }),
+    amountColumn('Transferred', 'routed', { quiet: true, bare: true }),
+    amountColumn('Open', 'open', { quiet: true }),
   ];
   return (
     <Card title="Exceptions" note={plural(listed.length, all ? 'exception' : 'open exception')} flush>
@@ -316,7 +292,7 @@ function Payouts({ found: { payouts, not_paid_out, other_balance_transactions } 
         </Chip>
       ),
     },
-    { heading: 'Amount', number: true, cell: (row) => <Money amount={row.amount} currency={row.currency} /> },
+    amountColumn('Amount', 'amount'),
   ];
   const others = other_balance_transactions.filter(({ type }) => type !== 'payout');
   return (

@@ -1,6 +1,6 @@
 /**
  * The form, preview and result pages of all actions, generated from their input schemas. A preview runs the action in a
- * transaction that is rolled back. A confirmation is carried out only if the action's effect is still the one shown.
+ * transaction that is rolled back. A confirmation counts only if the effect is still the one shown.
  */
 import type { Action, Report } from '../../actions/action.ts';
 import { type Change, type Consequence, digestOf } from '../../actions/consequence.ts';
@@ -69,7 +69,7 @@ const PLACES: Readonly<Record<string, Screen['place']>> = {
 
 const placeOf = (name: string): Screen['place'] => PLACES[name.slice(0, name.indexOf('.'))] ?? null;
 
-/** The reconciliation page for actions on connected accounts, and the close page for all others. */
+/** Reconciliation for actions on connected accounts, the close page for all others. */
 export const monthHref = ({ name }: Action, month: string): string =>
   placeOf(name) === 'accounts'
     ? addressOf('/console/accounts', { month })
@@ -118,7 +118,7 @@ const INPUT_MODES: Readonly<Partial<Record<Field['kind'], 'decimal' | 'numeric'>
   amount: 'decimal',
   whole: 'numeric',
 };
-/** Each field with several values has this many empty inputs. */
+/** Empty inputs of each field with several values. */
 const SPARE = 2;
 
 function Input({ field, values }: { field: Field; values: readonly string[] }) {
@@ -238,10 +238,7 @@ const columns: readonly Column<Change>[] = [
   { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
 ];
 
-/**
- * Shows the action's effect and a button to confirm it. `changed` means that the effect differs from the effect shown
- * earlier.
- */
+/** `changed`: the effect differs from the one shown earlier. */
 export function actionPreview(
   { action, reader, form }: ActionRequest,
   consequence: Consequence,

@@ -7,6 +7,7 @@ import { agingDocumentsSheet, agingSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import type { Seer } from '../action-link.tsx';
+import { BALANCE, DISPUTED } from '../columns.tsx';
 import {
   addressOf,
   Card,
@@ -14,8 +15,7 @@ import {
   type Column,
   DataTable,
   Downloads,
-  Money,
-  None,
+  InvoiceLink,
   Pager,
   type Question,
   Quiet,
@@ -30,7 +30,7 @@ type Document = Aging['documents'][number];
 
 interface AgingView {
   readonly aging: Aging;
-  /** The filter for the documents listed. If the filter is null, no documents are listed. */
+  /** Null lists no documents. */
   readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: ListedAging } | null;
   readonly documents: readonly Document[];
   readonly after: string | null;
@@ -254,11 +254,7 @@ function Documents({ view, question }: { view: AgingView; question: Question }) 
 const DOCUMENT_COLUMNS: readonly Column<Document>[] = [
   {
     heading: 'Number',
-    cell: ({ number }) => (
-      <a class="row number" href={`/console/invoices/${number}`}>
-        {number}
-      </a>
-    ),
+    cell: ({ number }) => <InvoiceLink number={number} first />,
   },
   {
     heading: 'Due',
@@ -278,22 +274,11 @@ const DOCUMENT_COLUMNS: readonly Column<Document>[] = [
     cell: ({ partner_id, partner_name }) => <a href={`/console/partners/${partner_id}`}>{partner_name}</a>,
   },
   { heading: 'Issued', cell: ({ issued_on }) => <span class="soft">{issued_on}</span> },
-  {
-    heading: 'Disputed',
-    number: true,
-    cell: ({ disputed, currency }) =>
-      /[1-9]/.test(disputed) ? <Money amount={disputed} currency={currency} /> : <None />,
-  },
-  {
-    heading: 'Balance',
-    number: true,
-    cell: ({ document, balance, currency }) => (
-      <Money amount={document === 'credit_note' ? `-${balance}` : balance} currency={currency} />
-    ),
-  },
+  DISPUTED,
+  BALANCE,
 ];
 
-/** Shows why the aging total does not tie to the ledger. */
+/** Why the aging does not tie to the ledger. */
 const Differences = ({ aging: { tie, documents_differ } }: { aging: Aging }) => (
   <Card title="Differences" note="Do not rely on these figures; verify the ledger.">
     <ul class="ticks plain">
@@ -311,7 +296,7 @@ const Differences = ({ aging: { tie, documents_differ } }: { aging: Aging }) => 
   </Card>
 );
 
-/** A bar with each bucket's share. Rounding errors in the widths of the bar's parts do not matter. */
+/** Rounding errors in the widths do not matter. */
 function Shares({ total }: { total: Aging['totals'][number] }) {
   const open = Number(total.open);
   let at = 0;

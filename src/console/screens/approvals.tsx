@@ -117,7 +117,7 @@ interface DecideProps {
   readonly token: string;
 }
 
-/** Rejection has its own form, so that pressing Enter after the reason does not approve the request. */
+/** Its own form, so that pressing Enter after the reason does not approve. */
 const Decide = ({ isOwn, ...request }: DecideProps) => (
   <section class="card">
     <div class="in stack">

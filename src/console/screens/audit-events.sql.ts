@@ -11,7 +11,7 @@ export interface ListedEvent {
   readonly host: string;
   readonly via: string;
   readonly details: Readonly<Record<string, unknown>>;
-  /** The kind of the event's subject, or null if the kind has no page. */
+  /** Null if the subject's kind has no page. */
   readonly of: 'document' | 'partner' | null;
 }
 
@@ -24,7 +24,7 @@ export interface Filter {
   readonly before: number | null;
 }
 
-/** Actions whose details concern only one partner. */
+/** Their details concern only one partner. */
 const OF_ONE_PARTNER = '^(invoice|partner|client|webhook|dispute)[.]';
 
 const ASKED = `(:before::bigint IS NULL OR e.event_id < :before::bigint)
@@ -38,17 +38,14 @@ const ASKED = `(:before::bigint IS NULL OR e.event_id < :before::bigint)
               SELECT unnest(:scope::text[])
               UNION ALL SELECT d.number FROM documents d WHERE d.partner_id = ANY (:scope::text[])))`;
 
-/** Reads the latest events of each action by the index on actions, so a rare action does not need a scan. */
+/** The latest of each action by the index on actions, so that a rare one needs no scan. */
 const EVENTS_OF_ACTIONS = `(
        SELECT e.* FROM unnest(:actions::text[]) AS a (action)
        CROSS JOIN LATERAL (
          SELECT * FROM audit_events e WHERE e.action = a.action AND ${ASKED}
          ORDER BY e.event_id DESC LIMIT :limit) AS e)`;
 
-/**
- * Returns every action that has events. The recursive query makes one index probe per action; DISTINCT would scan all
- * events.
- */
+/** Every action that has events, by one index probe each; DISTINCT would scan all events. */
 export async function readActions(tx: Transaction): Promise<string[]> {
   const rows = await query<{ action: string }>(
     tx,
@@ -63,7 +60,7 @@ export async function readActions(tx: Transaction): Promise<string[]> {
   return rows.map(({ action }) => action);
 }
 
-/** Returns the events that match the filter, latest first. `actions` must list all actions. */
+/** The events that match the filter, latest first. `actions` must list all actions. */
 export async function readEvents(
   tx: Transaction,
   asked: Filter & { readonly actions: readonly string[]; readonly scope: Scope; readonly limit: number },

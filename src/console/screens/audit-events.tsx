@@ -22,8 +22,8 @@ const PATH = '/console/audit';
 const PAGE = 50;
 
 /**
- * Reads one page of events, latest first. A user limited to some partners sees only events about these partners and
- * their documents. Events about a month, a file, the ledger or a payment can reveal other partners.
+ * A page of events, latest first. A user limited to some partners sees only events about them and their documents;
+ * others can reveal other partners.
  */
 export async function readAuditEvents(
   tx: Transaction,
@@ -144,7 +144,7 @@ function Subject({ event: { subject, of } }: { event: ListedEvent }) {
   );
 }
 
-/** Events with more values than this, or with long values, are collapsed. */
+/** More values, or long ones, are collapsed. */
 const PLAIN = 2;
 
 function Details({ details }: { details: ListedEvent['details'] }): ComponentChildren {
@@ -170,7 +170,7 @@ function Details({ details }: { details: ListedEvent['details'] }): ComponentChi
   );
 }
 
-/** Lists longer than this are cut. The export of events is complete. */
+/** The export of events is complete. */
 const LONGEST = 2000;
 
 function shown(value: unknown): string {

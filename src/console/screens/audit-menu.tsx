@@ -9,10 +9,7 @@ const PARTS = [
   ['packs', 'Packs', '/console/audit/packs'],
 ] as const;
 
-/**
- * Users limited to some partners may open only `events`. A page without `user` requires access to the whole ledger, so
- * it shows all tabs.
- */
+/** Users limited to some partners may open only `events`. A page without `user` requires access to the whole ledger. */
 export const AuditMenu = ({ current, user }: { current: (typeof PARTS)[number][0]; user?: Seer }) => (
   <Tabs
     label="Audit"

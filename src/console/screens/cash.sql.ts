@@ -9,7 +9,7 @@ export interface LikelyPayer {
   readonly name: string;
 }
 
-/** Returns the known partners, partners that match the payer's account or name, and all partners for whom these pay. */
+/** The known partners, those that match the payer's account or name, and all for whom these pay. */
 export async function readLikelyPayers(
   tx: Transaction,
   {
@@ -46,7 +46,7 @@ export interface CashItem {
 
 export const ITEMS_SHOWN = 100;
 
-/** Returns the selected items first, then open documents by due date. A search with `q` covers all partners. */
+/** The selected items first, then by due date. A search with `q` covers all partners. */
 export const readOpenItems = (
   tx: Transaction,
   {

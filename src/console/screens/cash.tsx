@@ -7,12 +7,12 @@ import type { ToDo } from '../../remedy.ts';
 import { plural } from '../../text.ts';
 import { ActionLink, actionHref, mayDo } from '../action-link.tsx';
 import { Form } from '../form.tsx';
-import { Card, Chip, type Column, DataTable, Money } from '../kit.tsx';
+import { Card, Chip, type Column, DataTable, InvoiceLink, Money } from '../kit.tsx';
 import type { PageUser } from '../page.tsx';
 import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
-/** The values that the user entered before a further search. */
+/** Entered before a further search. */
 export interface CashForm {
   readonly chosen: readonly string[];
   readonly fee: string;
@@ -25,7 +25,7 @@ export interface Choices extends CashForm {
   readonly q: string | undefined;
   readonly payers: readonly LikelyPayer[];
   readonly items: readonly CashItem[];
-  /** The largest shortfall in the payment's currency that the settings accept as bank charges. */
+  /** The shortfall that the settings accept as bank charges, in the payment's currency. */
   readonly smallDifference: string | null;
 }
 
@@ -74,9 +74,7 @@ export function Suggestions({ exception, ...cash }: Cash & { exception: ListedEx
   );
 }
 
-/**
- * Lists the payments that this payment may duplicate. The user then reverses this payment as a duplicate, or keeps it.
- */
+/** Payments that this one may duplicate. The user reverses it as a duplicate, or keeps it. */
 export function Duplicates({
   exception,
   payment,
@@ -224,10 +222,7 @@ function Submit({ payment, choices }: { payment: PaymentJson; choices: Choices }
   );
 }
 
-/**
- * Compares the selected items with the amount received. Without the script sum.js, only the preview shows these
- * figures.
- */
+/** Without the script sum.js, only the preview shows these figures. */
 const Sum = ({ payment: { currency, unapplied } }: { payment: PaymentJson }) => (
   <div aria-live="polite">
     <dl class="figures sum" hidden data-sum={minorUnits(unapplied, currency)} data-digits={minorDigits(currency)}>
@@ -275,9 +270,7 @@ const columnsOf = (
             aria-label={`Choose ${number}`}
           />
         )}
-        <a class="row number" href={`/console/invoices/${number}`}>
-          {number}
-        </a>
+        <InvoiceLink number={number} first />
       </span>
     ),
   },

@@ -19,9 +19,9 @@ export const TakeCheckpoint = ({ user }: { user: Seer }) => (
 
 interface CheckpointView {
   readonly checkpoint: CheckpointLetter;
-  /** The previous checkpoint; undefined for the first checkpoint. */
+  /** Undefined for the first one. */
   readonly previous: CheckpointLetter | undefined;
-  /** The text to give to an auditor or witness, with all signatures. */
+  /** For an auditor or witness, with all signatures. */
   readonly note: string;
 }
 

@@ -1,7 +1,7 @@
 /**
- * The preview of a month's close, made by a dry run of the command. It shows what would be issued, what blocks the
- * close, and which documents would be held. The dry run takes seconds in a large ledger. The page therefore first shows
- * the feeds, and then loads the result (`?exact=yes`).
+ * The preview of a month's close by a dry run: what would be issued, what blocks the close, and which documents would
+ * be held. It takes seconds in a large ledger, so the page first shows the feeds, and then loads the result
+ * (`?exact=yes`).
  */
 import type { ActionContext } from '../../actions/action.ts';
 import { readNextFeeds } from '../../close/close.ts';
@@ -23,9 +23,9 @@ import { LISTED, MonthChanges, More } from './month-changes.tsx';
 
 interface ClosePreview {
   readonly month: Month;
-  /** Whether the month has ended in every partner's time zone. */
+  /** Whether the month has ended everywhere. */
   readonly due: boolean;
-  /** The result of the dry run. Null before the dry run, and if the month cannot be closed. */
+  /** Null before the dry run, and if the month cannot be closed. */
   readonly seen: {
     readonly report: CloseFigures & Pick<CloseReport, 'late'>;
     readonly feeds: Feeds | undefined;
@@ -39,8 +39,8 @@ interface ClosePreview {
 type ClosePreviewQuestion = Readonly<Partial<Record<'exact', string>>>;
 
 /**
- * Reads the feeds, or runs the dry run with `exact`. A month that is not the next to close always gets the dry run,
- * because its close is refused or depends on earlier months.
+ * The feeds, or the dry run with `exact`. A month that is not the next to close always gets it, because its close is
+ * refused or depends on earlier months.
  */
 export async function readClosePreview(
   tx: Transaction,

@@ -10,8 +10,8 @@ import { closeSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import { type Seer, seesAll } from '../action-link.tsx';
-import { PARTNER } from '../columns.tsx';
-import { Card, Chip, type Column, DataTable, Downloads, Money, Quiet } from '../kit.tsx';
+import { amountColumn, PARTNER } from '../columns.tsx';
+import { Card, Chip, type Column, DataTable, Downloads, InvoiceLink, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { monthAsked } from '../parameters.ts';
 import { readClosedMonths } from './audit.sql.ts';
@@ -37,7 +37,7 @@ type OwnReport = Pick<
 interface CloseReportView {
   readonly report: OwnReport | null;
   readonly totals: CloseReport['totals'] | null;
-  /** States whether documents add tax to the amounts. Users who see all partners also see the tax amount. */
+  /** Whether documents add tax; for users who see all partners, also how much. */
   readonly tax: string;
   readonly months: readonly Month[];
 }
@@ -165,30 +165,16 @@ function Partners({ report: { partners, previous } }: { report: OwnReport }) {
       cell: ({ documents }) =>
         documents.map((number) => (
           <span class="line">
-            <a class="number" href={`/console/invoices/${number}`}>
-              {number}
-            </a>
+            <InvoiceLink number={number} />
           </span>
         )),
     },
-    {
-      heading: 'This month',
-      number: true,
-      cell: (line) => <Money amount={line.invoice_amount} currency={line.currency} />,
-    },
+    amountColumn('This month', 'invoice_amount'),
     ...(previous === null
       ? []
       : [
-          {
-            heading: previous,
-            number: true,
-            cell: (line: Line) => <Quiet amount={line.last_month} currency={line.currency} />,
-          },
-          {
-            heading: 'Change',
-            number: true,
-            cell: (line: Line) => <Quiet amount={line.change} currency={line.currency} signed />,
-          },
+          amountColumn(previous, 'last_month', { quiet: true }),
+          amountColumn('Change', 'change', { quiet: true, signed: true }),
         ]),
   ];
   return (
@@ -211,10 +197,8 @@ function Remarks({ report }: { report: OwnReport }) {
       <Remark title="Held or not sent" none="All documents were sent.">
         {report.held.map(({ number, partner_id, name, status, reason }) => (
           <>
-            <a class="number" href={`/console/invoices/${number}`}>
-              {number}
-            </a>{' '}
-            {partner(partner_id, name)} <Chip tone={status === 'failed' ? 'bad' : 'warn'}>{status}</Chip>
+            <InvoiceLink number={number} /> {partner(partner_id, name)}{' '}
+            <Chip tone={status === 'failed' ? 'bad' : 'warn'}>{status}</Chip>
             {reason !== '' && <p class="soft">{reason}</p>}
           </>
         ))}

@@ -5,14 +5,14 @@ export interface ClosedMonth {
   readonly month: Month;
   readonly closed_at: string;
   readonly books_closed: boolean;
-  /** The number of facts of the checkpoint that closes the month. */
+  /** Of the checkpoint that closes the month. */
   readonly checkpoint: number | null;
   readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
 }
 
 export const MONTHS_SHOWN = 11;
 
-/** Returns the latest closed months and the month before these months. `until` is the last month to return. */
+/** The latest closed months up to `until`, and the month before them. */
 export const readClosedMonths = (tx: Transaction, until: Month | null = null): Promise<ClosedMonth[]> =>
   query(
     tx,

@@ -14,7 +14,7 @@ import { readReadiness } from '../../reports/readiness.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
 import { counted, plural } from '../../text.ts';
 import { ActionLink, mayDo, type Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, Icon, Instant, Meter, Money, type Tone } from '../kit.tsx';
+import { addressOf, Card, Chip, Icon, Instant, InvoiceLink, Meter, Money, PartnerLink, type Tone } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { type ClosedMonth, MONTHS_SHOWN, readClosedMonths, readPostedSums } from './close.sql.ts';
 import { LISTED, MonthChanges, More } from './month-changes.tsx';
@@ -31,13 +31,13 @@ interface OpenMonth {
 interface OpenMonthFacts {
   readonly feeds: Feeds;
   readonly ends_at: string;
-  /** Pending requests to close this month, or all months that are due. */
+  /** To close this month, or all that are due. */
   readonly requests: readonly WaitingApproval[];
-  /** The number of settings, variables and partner fields that production still lacks. The number is 0 in a sandbox. */
+  /** What production still lacks; 0 in a sandbox. */
   readonly missing: number;
 }
 
-/** Returns the month that closes next, the current month, and later months with rows. */
+/** The month that closes next, the current one, and later ones with rows. */
 async function readOpenMonths(tx: Transaction, { environment, settings }: Installation): Promise<OpenMonth[]> {
   const now = environment.now();
   const next = await readNextMonth(tx, now);
@@ -73,21 +73,18 @@ async function readExpected(
 interface CloseView {
   readonly closed: readonly ClosedMonth[];
   readonly earlier: Month | null;
-  /** True if the strip ends before the latest month, because an earlier month is selected. */
+  /** Whether the strip ends before the latest month. */
   readonly isEarlier: boolean;
   readonly open: readonly OpenMonth[];
   readonly shown: Month | null;
-  /** Null if the selected month is closed. */
+  /** Null if the month is closed. */
   readonly expected: OpenMonthFacts | null;
   readonly report: CloseFigures | null;
   readonly signOff: SignOff | null;
   readonly openBooks: readonly Month[];
 }
 
-/**
- * Reads the cockpit of a month. The default is the month that closes next. Returns undefined if the month has no
- * cockpit.
- */
+/** Reads the cockpit of a month, by default the one that closes next. Undefined if the month has none. */
 export async function readClose(
   tx: Transaction,
   context: Installation,
@@ -187,7 +184,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
   };
 }
 
-/** The totals by currency: our share, which is invoiced or, for connected accounts, routed by the processor. */
+/** Our share, which is invoiced or, for connected accounts, routed by the processor. */
 export const Totals = ({ totals }: { totals: ClosedMonth['totals'] }) => (
   <dl class="figures totals">
     {totals.map(({ currency, invoice_amount }) => (
@@ -234,9 +231,7 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
                 .map(({ partner_id, name, arrived }) => (
                   <li>
                     <Icon kind={arrived ? 'done' : 'missing'} tone={arrived ? 'good' : 'warn'} />
-                    <a class="row" href={`/console/partners/${partner_id}`}>
-                      {name}
-                    </a>
+                    <PartnerLink id={partner_id}>{name}</PartnerLink>
                     {arrived ? (
                       <span class="soft">arrived</span>
                     ) : (
@@ -388,10 +383,7 @@ function Closed({ report, view, user }: ClosedProps) {
                     <li>
                       <Icon kind="missing" tone={toneOf(status)} />
                       <span>
-                        <a class="number" href={`/console/invoices/${number}`}>
-                          {number}
-                        </a>{' '}
-                        {name}
+                        <InvoiceLink number={number} /> {name}
                         <br />
                         <span class="soft">{reason}</span>
                       </span>
@@ -437,9 +429,7 @@ function Closed({ report, view, user }: ClosedProps) {
                 {report.no_activity.slice(0, LISTED).map(({ partner_id, name }) => (
                   <li>
                     <Icon kind="wait" tone="plain" />
-                    <a class="row" href={`/console/partners/${partner_id}`}>
-                      {name}
-                    </a>
+                    <PartnerLink id={partner_id}>{name}</PartnerLink>
                   </li>
                 ))}
               </ul>

@@ -1,6 +1,5 @@
 /**
- * Coverage, with a row for each partner and a column for each closed month. A cell shows documents, no activity or a
- * gap.
+ * Coverage: a row for each partner, a column for each closed month, and in each cell documents, no activity or a gap.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
@@ -13,7 +12,7 @@ import { coverageSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
 import type { Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Downloads, None, Pager } from '../kit.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Downloads, None, Pager, PartnerLink } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
 import { Verdict } from './aging.tsx';
@@ -36,7 +35,7 @@ interface CoverageView {
 
 const PATH = '/console/reports/coverage';
 const PAGE = 50;
-/** The months of a year, and the month before that year. More months would not fit on the page. */
+/** A year, and the month before it. More would not fit on the page. */
 const MONTHS_SHOWN = 13;
 
 export async function readCoverage(
@@ -125,11 +124,7 @@ function Matrix({
   const columns: Column<Line>[] = [
     {
       heading: 'Partner',
-      cell: ({ partner_id }) => (
-        <a class="row" href={`/console/partners/${partner_id}`}>
-          {names.get(partner_id) ?? partner_id}
-        </a>
-      ),
+      cell: ({ partner_id }) => <PartnerLink id={partner_id}>{names.get(partner_id) ?? partner_id}</PartnerLink>,
     },
     ...months.map(
       (month): Column<Line> => ({

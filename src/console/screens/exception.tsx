@@ -1,4 +1,4 @@
-/** A reconciliation exception, its partner and, for money without a quote, the quotes that it may belong to. */
+/** A reconciliation exception and, for money without a quote, the quotes that it may belong to. */
 import { needsWork, type ReconciliationException } from '../../splits/reconcile-month.ts';
 import { actionHref } from '../action-link.tsx';
 import { Chip, Money, type Tone } from '../kit.tsx';
@@ -28,7 +28,7 @@ export const ExceptionStatus = ({ exception }: { exception: ReconciliationExcept
 interface ExceptionProps {
   readonly exception: ReconciliationException;
   readonly names: ReadonlyMap<string, string>;
-  /** Returns whether the user may act on the exception for one partner, or for all partners if the partner is null. */
+  /** For one partner, or for all if it is null. */
   readonly may: (action: string, partnerId: string | null) => boolean;
 }
 

@@ -23,7 +23,7 @@ interface InvoiceView {
   readonly today: string;
 }
 
-/** Returns a document in scope. Throws document_unknown, also for another partner's document. */
+/** Throws document_unknown, also for another partner's document. */
 export async function readInScope(tx: Transaction, scope: Scope, number: string): Promise<DocumentRow> {
   const [document] = await readDocuments(tx, { number });
   if (document === undefined || !isInScope(scope, document.partner_id)) throw refuse('document_unknown', { number });
@@ -98,7 +98,7 @@ export function invoiceScreen(
     { heading: 'Policy', cell: ({ policy_name }) => policy_name },
     {
       heading: 'Rows',
-      // Names the month of a late row. Each such month has its own line.
+      // Each month of late rows has its own line.
       cell: ({ kind, month }) => (
         <span class="soft">{`${rowKindName(kind)}${month === row.month ? '' : ` of ${monthName(month)}`}`}</span>
       ),

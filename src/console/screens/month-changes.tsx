@@ -1,11 +1,11 @@
-/** The change in each partner's billing from the previous month, largest change first. */
+/** Each partner's change in billing from the previous month, largest first. */
 import type { ComponentChildren } from 'preact';
 import type { CloseFigures } from '../../reports/close.ts';
 import { counted } from '../../text.ts';
-import { PARTNER } from '../columns.tsx';
-import { Card, type Column, DataTable, Money } from '../kit.tsx';
+import { amountColumn, PARTNER } from '../columns.tsx';
+import { Card, type Column, DataTable, InvoiceLink, Money } from '../kit.tsx';
 
-/** The maximum number of lines in a list of the cockpit. The list of changes has this limit for each currency. */
+/** Lines of a list in the cockpit; of the changes, for each currency. */
 export const LISTED = 100;
 
 export const More = ({ count, children }: { count: number; children: ComponentChildren }) =>
@@ -43,7 +43,7 @@ export function MonthChanges({ partners, linked, nothing, all }: ChangesProps) {
   );
 }
 
-/** The last column names the currency of the row's other amounts. */
+/** Names the currency of the row's other amounts. */
 const changeColumns = (linked: boolean): Column<CloseFigures['partners'][number]>[] => [
   {
     heading: PARTNER.heading,
@@ -64,11 +64,7 @@ const changeColumns = (linked: boolean): Column<CloseFigures['partners'][number]
     ),
   },
   { heading: 'Change', number: true, cell: ({ change, currency }) => <Change amount={change} currency={currency} /> },
-  {
-    heading: 'This month',
-    number: true,
-    cell: ({ invoice_amount, currency }) => <Money amount={invoice_amount} currency={currency} />,
-  },
+  amountColumn('This month', 'invoice_amount'),
 ];
 
 /** Keeps the largest changes of each currency. */
@@ -86,13 +82,7 @@ const Numbers = ({ documents, linked }: { documents: readonly string[]; linked: 
     {documents.map((number, at) => (
       <>
         {at > 0 && ', '}
-        {linked ? (
-          <a class="number" href={`/console/invoices/${number}`}>
-            {number}
-          </a>
-        ) : (
-          <span class="soft number">{number}</span>
-        )}
+        {linked ? <InvoiceLink number={number} /> : <span class="soft number">{number}</span>}
       </>
     ))}
   </div>

@@ -1,4 +1,4 @@
-/** The strip of months, each with its billed amounts. All months list their currencies in the same order. */
+/** The strip of months with their billed amounts, in the same order of currencies. */
 import { type Month, monthName } from '../../month.ts';
 import { Money } from '../kit.tsx';
 
@@ -15,7 +15,7 @@ interface MonthStripView {
   readonly isEarlier: boolean;
 }
 
-/** The currency billed in the most months comes first. Amounts in different currencies cannot be ranked. */
+/** First the one billed in the most months: amounts in different currencies cannot be ranked. */
 function currenciesOf(months: readonly ShownMonth[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const { currency } of months.flatMap(({ totals }) => totals)) {
@@ -26,7 +26,7 @@ function currenciesOf(months: readonly ShownMonth[]): readonly string[] {
     .map(([currency]) => currency);
 }
 
-/** A tile shows at most this many amounts. The page of the month shows all amounts. */
+/** The page of the month shows all amounts. */
 const SHOWN = 2;
 
 export function MonthStrip({ closed, open, shown, earlier, isEarlier }: MonthStripView) {

@@ -43,9 +43,7 @@ export async function readPartnerStatement(
   return { partner, statement: await readAccountStatement(tx, { partnerId, from, asOf, today }) };
 }
 
-/**
- * Returns the PDF that would be e-mailed. The renderer's modules are loaded on demand, because that takes 0.25 seconds.
- */
+/** The PDF as it would be e-mailed. The renderer is loaded on demand, because that takes 0.25 seconds. */
 export async function fileOfStatement(
   tx: Transaction,
   context: ActionContext,
@@ -64,7 +62,7 @@ function monthOf({ from, as_of }: AccountStatement): Month | undefined {
   return from === `${month}-01` && as_of === lastDay(month) ? month : undefined;
 }
 
-/** A statement can be e-mailed only for a whole month. For other periods, the form asks for the month. */
+/** Only for a whole month. For other periods, the form asks for it. */
 function Send({ partner, statement, user }: PartnerStatementView & { user: Seer }) {
   const month = monthOf(statement);
   const { partner_id: partnerId } = partner;
@@ -147,7 +145,7 @@ export function StatementPeriod({
 
 type Line = Pick<ActivityLine, 'date' | 'dated_on' | 'balance'> & {
   readonly text: string;
-  /** The partner of the line, if it is not the statement's. */
+  /** If it is not the statement's. */
   readonly of: string;
   readonly document: string | null;
   readonly amount: string | null;

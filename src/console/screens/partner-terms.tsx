@@ -28,7 +28,7 @@ interface Client {
   readonly created_at: string;
   readonly revoked_at: string | null;
   readonly last_used_at: string | null;
-  /** When each valid secret expires, or null for a secret that does not expire. */
+  /** When each valid secret expires, or null if it does not. */
   readonly secrets: readonly (string | null)[];
 }
 
@@ -128,7 +128,7 @@ const policyColumns = ({ inactive }: PartnerTermsView): readonly Column<Policy>[
   },
 ];
 
-/** Shows `0.30` as `30 %`. Shifts digits instead of calculating, so no digit is rounded. */
+/** `0.30` as `30 %`, by shifting digits, so that none is rounded. */
 export function percent(rate: string): string {
   const [whole = '0', fraction = ''] = rate.split('.');
   const digits = fraction.padEnd(2, '0');

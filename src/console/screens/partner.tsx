@@ -10,8 +10,8 @@ import type { OpenItem } from '../../reports/open-items.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
 import { ActionLink, mayDo, type Seer } from '../action-link.tsx';
-import { owedColumns } from '../columns.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Facts, Money, None, Quiet, Tabs } from '../kit.tsx';
+import { amountColumn, balanceColumns, owedColumns } from '../columns.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Facts, InvoiceLink, Money, None, Tabs } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import {
   type Child,
@@ -26,7 +26,7 @@ interface PartnerOverview {
   readonly partner: Partner;
   readonly as_of: string;
   readonly balances: readonly PartnerBalance[];
-  /** Lists open invoices by due date, and then open credit. */
+  /** Open invoices by due date, and then open credit. */
   readonly items: readonly OpenItem[];
   readonly unapplied: readonly UnappliedPayment[];
   readonly held: readonly HeldDocument[];
@@ -160,20 +160,7 @@ const Balances = ({ view: { balances, as_of } }: { view: PartnerOverview }) => (
   </Card>
 );
 
-const amountOf = (heading: string, of: 'open' | 'overdue' | 'credit' | 'unapplied'): Column<PartnerBalance> => ({
-  heading,
-  number: true,
-  cell: (row) => <Quiet amount={row[of]} currency={row.currency} bare />,
-});
-
-const BALANCE_COLUMNS: readonly Column<PartnerBalance>[] = [
-  { heading: 'Currency', cell: ({ currency }) => currency },
-  amountOf('Open invoices', 'open'),
-  amountOf('Overdue', 'overdue'),
-  amountOf('Open credit', 'credit'),
-  amountOf('Unapplied cash', 'unapplied'),
-  { heading: 'Balance', number: true, cell: ({ net, currency }) => <Money amount={net} currency={currency} bare /> },
-];
+const BALANCE_COLUMNS = [...balanceColumns('Unapplied cash'), amountColumn('Balance', 'net', { bare: true })];
 
 const LISTED = 50;
 
@@ -181,11 +168,7 @@ function OpenItems({ view: { items, as_of, partner } }: { view: PartnerOverview 
   const columns: Column<OpenItem>[] = [
     {
       heading: 'Number',
-      cell: ({ number }) => (
-        <a class="row number" href={`/console/invoices/${number}`}>
-          {number}
-        </a>
-      ),
+      cell: ({ number }) => <InvoiceLink number={number} first />,
     },
     ...owedColumns(as_of),
   ];
@@ -236,11 +219,7 @@ function Waiting({ view: { held, disputes, unapplied, pause, partner }, user }: 
       {text}
     </ActionLink>
   );
-  const number = (number: string) => (
-    <a class="number" href={`/console/invoices/${number}`}>
-      {number}
-    </a>
-  );
+  const number = (number: string) => <InvoiceLink number={number} />;
   return (
     <Card title="To do">
       <ul class="ticks plain">

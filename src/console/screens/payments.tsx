@@ -1,4 +1,4 @@
-/** The list of receipts that need a decision, each with suggested documents and the reasons. */
+/** The receipts that need a decision, each with suggested documents and the reasons. */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readExceptions } from '../../payments/exceptions.sql.ts';
@@ -20,7 +20,7 @@ interface PaymentsView {
 
 const PAGE = 50;
 
-/** Returns one page. `after` is the last exception of the previous page. */
+/** `after` is the last exception of the previous page. */
 export async function readPayments(
   tx: Transaction,
   { after: asked, settings, scope }: { readonly after?: string; readonly settings: Settings; readonly scope: Scope },

@@ -1,6 +1,4 @@
-/**
- * The work queue, oldest item first. The queue lists the items that exit statuses and the command `status` only count.
- */
+/** The work queue, oldest item first, with what exit statuses and the command `status` only count. */
 import { ACTIONS } from '../../actions/loaded.ts';
 import { describeWork, listWork, type WorkItem, type WorkQuestion } from '../../actions/work/items.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -33,7 +31,7 @@ interface Filter {
 
 interface QueueView extends Filter {
   readonly items: readonly WorkItem[];
-  /** The last item of the previous page, and of this page. */
+  /** Of the previous page, and of this page. */
   readonly after: string | undefined;
   readonly next: string | null;
   readonly counts: Readonly<Record<QueueKind | 'all', number>>;
@@ -62,7 +60,7 @@ export async function readQueue(
   const counts = FINDING_KINDS.map((each) => [each, persons.filter((item) => item.kind === each).length] as const);
   const listed = kind.filter((item) => is(item, filter.whose));
   const after = textAsked(asked.after);
-  // If the item `after` was settled in the meantime, the list starts at the beginning.
+  // If the item `after` was settled meanwhile, from the beginning.
   const begin = listed.findIndex(({ item }) => item === after) + 1;
   const shown = listed.slice(begin, begin + PAGE);
   return {
@@ -124,10 +122,7 @@ function titleOf({ kind, title }: WorkItem): string {
 
 const SETTINGS = '/console/settings';
 
-/**
- * Links to the action that resolves the item, if the user may do it. If no action resolves the item, links to the
- * item's page.
- */
+/** The action that resolves the item, if the user may do it, or else the item's page. */
 function Actions({ item, user }: { item: WorkItem; user: Seer }) {
   const remedies = item.remedies.filter((each) => !('command' in each) || each.page !== undefined);
   if (remedies.length === 0) {

@@ -1,6 +1,6 @@
 /**
- * A receipt or other payment exception: what was received and applied, and suggestions for the amount that remains.
- * Refusal: page_unknown.
+ * A receipt or other payment exception: what was received and applied, and suggestions for the rest. Refusal:
+ * page_unknown.
  */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -15,7 +15,7 @@ import { readPayments } from '../../payments/payments.sql.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { ActionLink, type AffectedPartners, MoreActions } from '../action-link.tsx';
-import { Card, Chip, Facts, Instant, Marks, Money } from '../kit.tsx';
+import { Card, Chip, Facts, Instant, InvoiceLink, Marks, Money } from '../kit.tsx';
 import type { PageUser, Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
 import { Remedies } from '../remedies.tsx';
@@ -26,10 +26,7 @@ interface ReceiptView {
   readonly exception: ListedException | null;
   readonly payment: PaymentJson | null;
   readonly partner_name: string | null;
-  /**
-   * The payer, and the partners whose invoices the payment is applied to. These partners can be outside the user's
-   * scope.
-   */
+  /** The payer, and the partners whose invoices it pays, also outside the user's scope. */
   readonly whose: AffectedPartners;
   readonly reports: readonly Report[];
   readonly choices: Choices | null;
@@ -43,10 +40,7 @@ interface ReceiptQuery extends ReceiptContext {
   readonly q: string | undefined;
 }
 
-/**
- * `12` and `payment-12` name a payment in any state. Names such as `line-7` and `payout-3` are valid only while an
- * exception is open.
- */
+/** `12` and `payment-12` name a payment in any state; `line-7` and `payout-3` only an open exception. */
 export async function readReceipt(
   tx: Transaction,
   name: string,
@@ -271,10 +265,7 @@ function History({ payment, whose, user }: { payment: PaymentJson; whose: Affect
           <li>
             <time>{each.applied_on}</time>
             <span>
-              <Money amount={each.amount} currency={currency} /> to{' '}
-              <a class="number" href={`/console/invoices/${each.number}`}>
-                {each.number}
-              </a>
+              <Money amount={each.amount} currency={currency} /> to <InvoiceLink number={each.number} />
               {each.small_difference !== null && (
                 <>
                   {', and '}

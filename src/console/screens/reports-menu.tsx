@@ -13,7 +13,7 @@ const REPORTS = [
 
 const LEDGER: readonly string[] = ['trial-balance', 'bank-reconciliation', 'general-ledger', 'cash-application'];
 
-/** A page without `user` requires access to the whole ledger, so it shows all tabs. */
+/** A page without `user` requires access to the whole ledger. */
 export const ReportsMenu = ({ current, user }: { current: (typeof REPORTS)[number][0]; user?: Seer }) => (
   <Tabs
     label="Reports"

@@ -97,7 +97,7 @@ export interface FoundLine {
   readonly amount: string;
 }
 
-/** The latest bank lines with the text or the exact amount. Bank lines are for users who see the whole ledger. */
+/** The latest bank lines with the text or the exact amount, for users who see the whole ledger. */
 export const readFoundLines = (tx: Transaction, seen: SearchParameters): Promise<FoundLine[]> =>
   query(
     tx,
@@ -111,10 +111,7 @@ export const readFoundLines = (tx: Transaction, seen: SearchParameters): Promise
     seen,
   );
 
-/**
- * Returns the rows of a quote or of a partner's order. For each partner, the query probes one index for acceptances, one
- * for later rows and one for orders.
- */
+/** The rows of a quote or of a partner's order, by one probe of each index for each partner. */
 export const readFoundRows = (tx: Transaction, seen: SearchParameters): Promise<FoundRow[]> =>
   query(
     tx,

@@ -1,12 +1,10 @@
-/**
- * The global search. A document number opens the document. Other text lists partners, amounts, payment references and
- * rows of a quote or of an order.
- */
+/** The global search. A document number opens the document. Other text lists what has it. */
 import { SOUGHT_AMOUNT } from '../../actions/fields.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { rowKindName } from '../../documents/present.ts';
 import type { Scope } from '../../people/scope.ts';
-import { Card, type Column, DataTable, Money } from '../kit.tsx';
+import { amountColumn } from '../columns.tsx';
+import { Card, type Column, DataTable, InvoiceLink, PartnerLink } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
 import {
@@ -24,7 +22,7 @@ import {
 
 interface SearchView {
   readonly q: string | undefined;
-  /** The number of a document if it equals the searched text. */
+  /** If it equals the searched text. */
   readonly exact: string | null;
   readonly documents: readonly FoundDocument[];
   readonly partners: readonly FoundPartner[];
@@ -60,15 +58,11 @@ export async function readSearch(
 const documentColumns: readonly Column<FoundDocument>[] = [
   {
     heading: 'Number',
-    cell: ({ number }) => (
-      <a class="row number" href={`/console/invoices/${number}`}>
-        {number}
-      </a>
-    ),
+    cell: ({ number }) => <InvoiceLink number={number} first />,
   },
   { heading: 'Partner', cell: ({ partner_name }) => partner_name },
   { heading: 'Month', cell: ({ month }) => <span class="soft">{month}</span> },
-  { heading: 'Amount', number: true, cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
+  amountColumn('Amount', 'amount'),
 ];
 
 const paymentColumns: readonly Column<FoundPayment>[] = [
@@ -83,7 +77,7 @@ const paymentColumns: readonly Column<FoundPayment>[] = [
   { heading: 'Payer', cell: ({ payer }) => payer ?? <span class="soft">unknown</span> },
   { heading: 'Received', cell: ({ received_on }) => <span class="soft">{received_on}</span> },
   { heading: 'Reference', cell: ({ reference }) => <span class="soft wrap">{reference}</span> },
-  { heading: 'Amount', number: true, cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
+  amountColumn('Amount', 'amount'),
 ];
 
 const rowColumns: readonly Column<FoundRow>[] = [
@@ -102,7 +96,7 @@ const rowColumns: readonly Column<FoundRow>[] = [
     heading: 'Billed by',
     cell: ({ number, posted_month }) => number ?? <span class="soft">{`not billed yet: due in ${posted_month}`}</span>,
   },
-  { heading: 'Amount', number: true, cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
+  amountColumn('Amount', 'amount'),
 ];
 
 const lineColumns: readonly Column<FoundLine>[] = [
@@ -116,7 +110,7 @@ const lineColumns: readonly Column<FoundLine>[] = [
     ),
   },
   { heading: 'Status', cell: ({ state }) => state },
-  { heading: 'Amount', number: true, cell: ({ amount, currency }) => <Money amount={amount} currency={currency} /> },
+  amountColumn('Amount', 'amount'),
 ];
 
 export function searchScreen(view: SearchView): Screen | { readonly to: string } {
@@ -140,9 +134,7 @@ export function searchScreen(view: SearchView): Screen | { readonly to: string }
             <ul class="ticks plain">
               {partners.map(({ partner_id, name }) => (
                 <li>
-                  <a class="row" href={`/console/partners/${partner_id}`}>
-                    {name}
-                  </a>
+                  <PartnerLink id={partner_id}>{name}</PartnerLink>
                   <span class="soft">{partner_id}</span>
                 </li>
               ))}

@@ -1,4 +1,4 @@
-/** The current settings, read-only and without secrets. Administrators edit the settings in settings.json. */
+/** The current settings, read-only and without secrets. */
 import type { ComponentChildren } from 'preact';
 import { type Environment, isThisMachine } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -10,7 +10,7 @@ import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } 
 import { type Gap, readReadiness } from '../../reports/readiness.ts';
 import { counted, plural } from '../../text.ts';
 import { ActionLink, MoreActions, type RareAction, type Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, None } from '../kit.tsx';
+import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, InvoiceLink, None } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 import { Remedies } from '../remedies.tsx';
 import { SettingsMenu } from './people.tsx';
@@ -18,7 +18,7 @@ import { SettingsMenu } from './people.tsx';
 interface SettingsView {
   readonly settings: Settings;
   readonly environment: Environment['name'];
-  /** The mail server's address, without user name and password. */
+  /** Without user name and password. */
   readonly mailServer: string | null;
   readonly signsMail: boolean;
   readonly signsCheckpoints: boolean;
@@ -99,7 +99,7 @@ export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Sc
   };
 }
 
-/** Lists with more gaps than this are collapsed. */
+/** Longer lists are collapsed. */
 const GAPS_SHOWN = 8;
 
 function Missing({
@@ -206,11 +206,7 @@ function Holds({ view: { held, heldCount } }: { view: SettingsView }) {
   const columns: Column<HeldDocument>[] = [
     {
       heading: 'Number',
-      cell: ({ number }) => (
-        <a class="row number" href={`/console/invoices/${number}`}>
-          {number}
-        </a>
-      ),
+      cell: ({ number }) => <InvoiceLink number={number} first />,
     },
     { heading: 'Partner', cell: (each) => <a href={`/console/partners/${each.partner_id}`}>{each.partner_name}</a> },
     { heading: 'Since', cell: ({ held_at }) => <time class="soft">{held_at.slice(0, 10)}</time> },

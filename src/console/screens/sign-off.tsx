@@ -1,6 +1,6 @@
 /**
- * The sign-off of a closed month: who closed it, e-mails sent, the latest verify, and obstacles to closing its books.
- * Closing the books completes the sign-off: nothing more is dated in the month.
+ * The sign-off of a closed month: who closed it, e-mails sent, the latest verify, and obstacles to closing its books,
+ * which completes it.
  */
 import type { ComponentChildren } from 'preact';
 import { readTasks } from '../../audit/tasks.sql.ts';
@@ -25,9 +25,9 @@ export interface SignOff {
   readonly signatures: readonly Signature[];
   readonly obstacles: readonly Refusal[];
   readonly requests: readonly WaitingApproval[];
-  /** The latest complete verify after the close, with its number of differences. */
+  /** The latest complete verify after the close. */
   readonly verified: { readonly at: string; readonly differences: number } | null;
-  /** The exports of the closed books. Empty while the books are open. */
+  /** Empty while the books are open. */
   readonly handOffs: readonly HandOff[];
 }
 
@@ -165,7 +165,7 @@ function HandedOff({ month, format, state, user }: HandOff & { user: Seer }) {
   );
 }
 
-/** Summarizes an obstacle in a few words. The action's page explains it in full. */
+/** In a few words. The action's page explains it in full. */
 function Obstacle({ obstacle, user }: { obstacle: Refusal; user: Seer }) {
   const earlier = factsOf(obstacle, 'earlier_books_open');
   if (earlier !== undefined) {

@@ -1,25 +1,22 @@
-/** A suggested use of a receipt, as shown in the list and on the receipt's page. */
+/** A suggested use of a receipt. */
 import type { ComponentChildren } from 'preact';
 import type { ListedException } from '../../payments/exceptions.ts';
 import type { ToDo } from '../../remedy.ts';
 import { plural } from '../../text.ts';
-import { Chip, Money } from '../kit.tsx';
+import { Chip, InvoiceLink, Money } from '../kit.tsx';
 
 interface SuggestionView {
-  /** The invoices that the suggestion pays. An empty list means that the payment may duplicate another one. */
+  /** None if the payment may duplicate another one. */
   readonly numbers: readonly string[];
   /** Null for invoices that are paid together. */
   readonly amount: string | null;
   readonly confidence: string | null;
   readonly why: string;
-  /** The action that accepts the suggestion. Null if the suggestion must be changed first. */
+  /** Null if the suggestion must be changed first. */
   readonly accepts: ToDo | null;
 }
 
-/**
- * Returns sets of invoices first, then single invoices; the most certain suggestion of each kind comes first. Invoices
- * in a set are not repeated.
- */
+/** Sets of invoices first, then single invoices that are in no set, the most certain of each first. */
 export function suggestionsOf({ sets, suggestions }: Pick<ListedException, 'sets' | 'suggestions'>): SuggestionView[] {
   const isInSet = (number: string | null, why: string) =>
     sets.some((set) => set.why === why && number !== null && set.numbers.includes(number));
@@ -50,9 +47,7 @@ export const Suggestion = ({
       {numbers.map((number, at) => (
         <>
           {at > 0 && ', '}
-          <a class="number" href={`/console/invoices/${number}`}>
-            {number}
-          </a>
+          <InvoiceLink number={number} />
         </>
       ))}{' '}
       {amount !== null && currency !== null && <Money amount={amount} currency={currency} />}

@@ -35,7 +35,7 @@ export interface Checkout {
   readonly ordered_on: string | null;
   readonly ending: CheckoutEnding | null;
   readonly detail: string | null;
-  /** The invoices in the order in which a payment is applied to them. */
+  /** In the order in which a payment is applied to them. */
   readonly invoices: readonly CheckoutPart[];
 }
 
@@ -51,7 +51,7 @@ const CHECKOUT = `SELECT c.checkout_id, c.reference, c.partner_id, c.provider, c
   LEFT JOIN checkout_orders o ON o.checkout_id = c.checkout_id
   LEFT JOIN checkout_endings e ON e.checkout_id = c.checkout_id`;
 
-/** A partner's checkout; undefined if the checkout belongs to a different partner. */
+/** Undefined if the checkout belongs to another partner. */
 export async function readCheckout(
   tx: Transaction,
   which: { readonly partnerId: string; readonly reference: string },
@@ -82,14 +82,14 @@ export const HAS_CHANGED_CHECKOUT = `EXISTS (
 
 export interface InvoiceInCheckout {
   readonly document_id: number;
-  /** The checkout's reference; null for a debit that was ordered through the invoice's own link. */
+  /** Null for a debit that was ordered through the invoice's own link. */
   readonly reference: string | null;
-  /** The day on which a bank debit was ordered; null while its payer is still at the processor's page. */
+  /** Null while its payer is still at the processor's page. */
   readonly ordered_on: string | null;
   readonly amount: string;
 }
 
-/** Open invoices with a payment in progress at the processor: all of a partner's, or one of them. */
+/** Open invoices with a payment in progress: all of a partner's, or one of them. */
 export function readInvoicesInCheckout(
   tx: Transaction,
   { documentId = null, ...given }: { partnerId: string; documentId?: number | null; now: string },
@@ -116,7 +116,7 @@ export interface PayableInvoice {
   readonly currency: string;
   readonly balance: string;
   readonly payable: boolean;
-  /** The day on which a bank debit in progress was ordered through the invoice's own link; null if there is none. */
+  /** Null if no bank debit is in progress through the invoice's own link. */
   readonly ordered_on: string | null;
 }
 
@@ -139,7 +139,7 @@ export function readPayableInvoices(
   );
 }
 
-/** Makes concurrent requests of the same partner wait for each other. */
+/** Makes concurrent requests of a partner wait for each other. */
 export async function lockPartner(tx: Transaction, partnerId: string): Promise<void> {
   await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
 }

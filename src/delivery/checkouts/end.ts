@@ -1,6 +1,6 @@
 /**
- * Ends a checkout, and records the outcome of its session at the processor. A checkout that is already ordered or paid
- * is not ended, because the processor's event will report its outcome.
+ * Ends a checkout, and records the outcome of its session at the processor. One that is ordered or paid is not ended,
+ * because the processor's event will report its outcome.
  */
 import { DateTime } from 'luxon';
 import type { Environment } from '../../config/environment.ts';
@@ -22,8 +22,8 @@ export interface CheckoutCalls {
 }
 
 /**
- * For a day, the processor certainly returns the same session for the same key. If the session's URL was not shown
- * within that day, no one can pay the session any more.
+ * For a day, the processor certainly returns the same session for the same key. After that day, no one can pay a
+ * session whose URL was never shown.
  */
 const KEY_VALID_HOURS = 20;
 
@@ -34,8 +34,8 @@ export function callsOf({ links }: CheckoutCalls, { provider }: Pick<Checkout, '
 }
 
 /**
- * Returns the state of the session: `expired` if this call ended it or it had ended before. Throws Unavailable if the
- * processor cannot be reached, and then records nothing.
+ * The state of the session: `expired` if this call ended it or it had ended. Throws Unavailable if the processor cannot
+ * be reached, and then records nothing.
  */
 export async function endCheckout(
   context: CheckoutCalls,
@@ -54,8 +54,8 @@ export async function endCheckout(
 }
 
 /**
- * Creates the session with the key that was recorded before. If an answer was lost, the repeated request creates no
- * second session. Returns the session's id; undefined if no session was made. The reason is then recorded.
+ * Creates the session with the key that was recorded before, so a repeated request creates no second one. Returns its
+ * id; undefined if none was made, with the reason recorded.
  */
 export async function makeSession(context: CheckoutCalls, checkout: Checkout): Promise<string | undefined> {
   const { checkout_id: checkoutId, recorded_at, request, idempotency_key } = checkout;
@@ -73,7 +73,7 @@ export async function makeSession(context: CheckoutCalls, checkout: Checkout): P
     return providerId;
   } catch (error) {
     if (!(error instanceof RefusedByProcessor || error instanceof KeySpent)) throw error;
-    // If a failed request made a session anyway, no one knows the session's address.
+    // If a failed request made a session anyway, no one knows its address.
     await recordEnding(context, checkout, error instanceof KeySpent ? 'not_made' : 'refused', error.message);
     return undefined;
   }
@@ -89,7 +89,7 @@ const recordEnding = (
 
 /**
  * Ends the sessions for a document whose balance has changed. Does not wait for an unreachable processor: a session
- * ends by itself within the hour, and any overpayment until then is unapplied cash.
+ * ends within the hour, and an overpayment until then is unapplied cash.
  */
 export async function endChangedCheckouts(context: CheckoutCalls, documentId: number): Promise<void> {
   const live = await context.database.reading((tx) => readLiveCheckouts(tx, [documentId]));

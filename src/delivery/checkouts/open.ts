@@ -1,8 +1,7 @@
 /**
- * Opens a checkout: several invoices are paid in one session at the processor. The checkout and the amount of each
- * invoice are recorded before the processor is called. The payment is then applied in these amounts
- * (processor-events/receipt.ts). An invoice is in one session at most. The same selection of invoices returns the same
- * session; a different selection ends the old session first.
+ * Opens a checkout: several invoices are paid in one session at the processor. The amount of each is recorded before
+ * the processor is called, and the payment is applied in these amounts (processor-events/receipt.ts). An invoice is in
+ * one session at most. The same selection returns the same session; another one ends the old session first.
  */
 
 import { setTimeout as wait } from 'node:timers/promises';
@@ -37,20 +36,20 @@ interface CheckoutRequest {
 
 export type OpenedCheckout =
   | { readonly status: 'opened'; readonly reference: string }
-  /** One of the numbers is not the number of a document of this partner. */
+  /** One of the numbers is not a document of this partner. */
   | { readonly status: 'unknown' }
-  /** Nothing can be paid; the reason is a sentence for the contact. */
+  /** The reason is a sentence for the contact. */
   | { readonly status: 'refused'; readonly reason: string };
 
-/** A concurrent request finds the session of the first one, and waits for it briefly. */
+/** A concurrent request finds the session of the first one, and waits for it. */
 const TRIES = 4;
 const PAUSE_MILLISECONDS = 700;
-/** A session that ends sooner than this is replaced, so that its payer has time to pay. */
+/** A session that ends sooner is replaced, so that its payer has time. */
 const LEAST_MINUTES_LEFT = 10;
 /** The processor refuses a request whose session would end within half an hour. */
 const REQUEST_GOOD_MINUTES = 25;
 
-/** The processor at which several invoices can be paid at once; undefined if none is set up. */
+/** Undefined if no processor is set up at which several invoices can be paid at once. */
 export const checkoutProvider = ({ wanted, processors }: Pick<LinkProvider, 'wanted' | 'processors'>) =>
   wanted !== undefined && processors.has(wanted.provider) ? wanted : undefined;
 
@@ -72,7 +71,7 @@ export async function openCheckout(context: CheckoutContext, request: CheckoutRe
 
 const refused = (reason: string): OpenedCheckout => ({ status: 'refused', reason: `${reason}.` });
 
-/** Opens a checkout, or returns undefined if a concurrent request came first. */
+/** Returns undefined if a concurrent request came first. */
 async function tryToOpen(context: CheckoutContext, request: CheckoutRequest): Promise<OpenedCheckout | undefined> {
   const wanted = checkoutProvider(context.links);
   if (wanted === undefined) return refused('Invoices cannot be paid online now');
@@ -120,7 +119,7 @@ interface Order {
   readonly methods: readonly string[];
 }
 
-/** The checkout to record, or the reason why these invoices cannot be paid at once. The function is pure. */
+/** The checkout to record, or why these invoices cannot be paid at once. */
 function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Order | { readonly reason: string } {
   const { checkout, methodsFor } = processorOf(wanted.provider).paymentLinks;
   const [first] = invoices;
@@ -145,8 +144,7 @@ function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Orde
 }
 
 /**
- * Whether a checkout has exactly these invoices and amounts, and its session can still be made or leaves enough time to
- * pay.
+ * Whether a checkout has exactly these invoices and amounts, and its session can be made or leaves enough time to pay.
  */
 function isSame({ environment }: CheckoutContext, checkout: Checkout, invoices: readonly PayableInvoice[]): boolean {
   const { expires_at, recorded_at, provider_id, currency } = checkout;
@@ -161,10 +159,7 @@ function isSame({ environment }: CheckoutContext, checkout: Checkout, invoices: 
     : DateTime.fromISO(expires_at).diff(now).as('minutes') > LEAST_MINUTES_LEFT;
 }
 
-/**
- * Records the checkout before the processor is called. Returns undefined if a concurrent request has already recorded a
- * checkout.
- */
+/** Before the processor is called. Returns undefined if a concurrent request has recorded a checkout. */
 async function record(
   context: CheckoutContext,
   { partnerId, backTo }: CheckoutRequest,

@@ -13,7 +13,7 @@ export interface LinkFacts {
   readonly status: 'open' | 'paid' | 'void';
   readonly balance: string;
   readonly installation_id: string;
-  /** The latest version; null if no link was ever intended. */
+  /** Null if no link was ever intended. */
   readonly version: number | null;
   readonly provider: string | null;
   readonly amount: string | null;
@@ -25,13 +25,13 @@ export interface LinkFacts {
   readonly attempt: number | null;
   readonly idempotency_key: string | null;
   readonly attempted_at: string | null;
-  /** A refusal or limit that was noted within the last day, with the link that was wanted then. */
+  /** A refusal or limit noted within the last day, with the link that was wanted then. */
   readonly noted: { readonly kind: WaitKind; readonly reason: string; readonly wanted: string } | null;
   readonly waited_seconds: number | null;
   readonly is_ordered: boolean;
-  /** Whether the only session of this version was completed without money. */
+  /** Whether its only session was completed without money. */
   readonly is_used_up: boolean;
-  /** Whether an open session for several invoices asks for an amount other than the document's balance. */
+  /** Whether an open session for several invoices asks for another amount than the balance. */
   readonly has_changed_checkout: boolean;
 }
 
@@ -87,8 +87,8 @@ interface Intent {
 }
 
 /**
- * Records the link that is about to be made, before the processor is called. If another worker recorded the same
- * version first, nothing is recorded, and the next read finds that worker's link.
+ * Records the link before the processor is called. If another worker recorded the same version first, the next read
+ * finds its link.
  */
 export async function recordIntent(tx: Transaction, intent: Intent): Promise<void> {
   const recorded = await execute(
@@ -102,9 +102,8 @@ export async function recordIntent(tx: Transaction, intent: Intent): Promise<voi
   if (recorded === 1) await recordAttempt(tx, { ...intent, attempt: 1 });
 }
 
-// Workers that process the same document write identical rows. The tables of attempts and objects have two unique
-// indexes each. ON CONFLICT names no index, because PostgreSQL would then tolerate a concurrent insert only for the
-// named index.
+// Workers on the same document write identical rows. Both tables have two unique indexes. ON CONFLICT names none,
+// because PostgreSQL would then tolerate a concurrent insert only for that one.
 
 export async function recordAttempt(
   tx: Transaction,
@@ -166,7 +165,7 @@ export async function isAnyOlder(tx: Transaction, providerIds: readonly string[]
   return older;
 }
 
-/** Notes why the link is not in the wanted state. `since` stays the same while the same link is wanted. */
+/** `since` stays the same while the same link is wanted. */
 export async function noteWait(
   tx: Transaction,
   wait: { documentId: number; kind: WaitKind; reason: string; wanted: string },
@@ -197,20 +196,17 @@ const OPEN_INTENTS = `
 const STANDING_REFUSAL = `
   SELECT document_id FROM payment_link_waits WHERE kind <> 'unavailable' AND noted_at > now() - ${REFUSAL_STANDS}`;
 
-/** Whether the link `i` of a document with balance `b` must not be paid any more. */
+/** Whether link `i` of a document with balance `b` must not be paid any more. */
 const MUST_CLOSE = `b.status <> 'open' OR b.balance <> i.amount
        OR EXISTS (SELECT FROM ordered_payments x WHERE x.document_id = i.document_id)
        OR EXISTS (SELECT FROM ${USED_UP} AS x WHERE (x.document_id, x.version) = (i.document_id, i.version))`;
 
-/**
- * The kinds of work that links may need. Without a key of the processor, nothing can be done. With a key, links are
- * ended, and links are made if they are wanted.
- */
+/** Without a key of the processor, nothing can be done. With one, links are ended, and made if they are wanted. */
 export type LinkWork = 'nothing' | 'end' | 'make';
 
 /**
- * Documents whose link is incomplete, is still active for an outdated amount, or is missing although links are wanted.
- * Links with a current refusal are skipped.
+ * Documents whose link is incomplete, active for an outdated amount, or missing although links are wanted. Those with a
+ * current refusal are skipped.
  */
 export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>): string => `
   SELECT i.document_id
@@ -231,7 +227,7 @@ export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>): string => `
 
 export interface LinkTrouble {
   readonly number: string;
-  /** Whether the link is still active at the processor although the document's balance has changed. */
+  /** Whether it is still active although the balance has changed. */
   readonly active: boolean;
   readonly kind: WaitKind | null;
   readonly reason: string | null;

@@ -1,7 +1,7 @@
 /**
- * Syncs a document's link at the processor with the document's balance. The link is made, found again after a lost
- * answer, and closed when the document is paid or void or its balance changes. Each step is recorded before or after
- * its call, in its own transaction. The process can therefore be stopped and restarted at any point.
+ * Syncs a document's link at the processor with its balance. The link is made, found again after a lost answer, and
+ * closed when the document is paid or void or its balance changes. Each step is recorded before or after its call, in
+ * its own transaction, so the process can be stopped at any point.
  */
 import { DateTime } from 'luxon';
 import type { Environment } from '../../config/environment.ts';
@@ -40,11 +40,11 @@ export interface LinkContext {
 }
 
 type LinkState =
-  /** The URL of the active link; null if there should be no link. */
+  /** Null if there should be no link. */
   | { readonly status: 'in_sync'; readonly url: string | null }
   | { readonly status: 'waiting'; readonly kind: WaitKind; readonly reason: string; readonly waitedSeconds: number };
 
-/** Each step advances the link by one state. If the balance changes during the sync, a few steps are added. */
+/** Each step advances the link by one state. A balance that changes meanwhile adds a few. */
 const MOST_STEPS = 12;
 
 export async function syncPaymentLink(context: LinkContext, documentId: number): Promise<LinkState> {
@@ -85,10 +85,10 @@ type LinkPlan =
 const makerOf = ({ provider }: Pick<WantedLinks, 'provider'>) => processorOf(provider).paymentLinks;
 
 function wantedOf({ links: { wanted } }: LinkContext, facts: LinkFacts): LinkPlan {
-  // The bank debit that was ordered will pay the balance. If the debit fails, a new link asks for the balance.
+  // The ordered bank debit will pay the balance. If it fails, a new link asks for it.
   if (!facts.payable || facts.is_ordered) return { kind: 'nothing' };
   if (wanted === undefined) {
-    // An existing link stays while its amount is owed. The settings can only prevent a new link.
+    // An existing link stays while its amount is owed, whatever the settings.
     return isOpen(facts) && isSameAmount(facts) && !facts.is_used_up
       ? { kind: 'link', provider: facts.provider as string, unitAmount: 0, methods: [], text: '' }
       : { kind: 'nothing' };
@@ -112,7 +112,7 @@ const isSameAmount = (facts: LinkFacts): boolean =>
 
 function nextStep(facts: LinkFacts, wanted: LinkPlan): Step {
   if (isOpen(facts)) {
-    // Even if no link is wanted any more, an unanswered attempt may have made a link, which must be deactivated.
+    // An unanswered attempt may have made a link, which must be deactivated even if none is wanted.
     if (facts.provider_id === null) return 'make';
     return wanted.kind === 'link' && isSameAmount(facts) && !facts.is_used_up ? 'none' : 'close';
   }
@@ -178,9 +178,7 @@ async function intend(context: LinkContext, facts: LinkFacts, wanted: LinkPlan):
   failpoint('delivery.link_intended');
 }
 
-/**
- * Gets the link of the open intent by its key. Once the processor has forgotten the key, searches for the link instead.
- */
+/** Gets the link of the open intent by its key, or searches for it once the processor has forgotten the key. */
 async function make(context: LinkContext, links: PaymentLinks, facts: LinkFacts, wanted: LinkPlan): Promise<void> {
   const { document_id: documentId } = facts;
   const version = facts.version as number;
@@ -202,7 +200,7 @@ async function make(context: LinkContext, links: PaymentLinks, facts: LinkFacts,
   }
 }
 
-/** Searches for a link that an unanswered attempt may have made. Records another attempt if no link is found. */
+/** Searches for the link of an unanswered attempt. Records another attempt if there is none. */
 async function look(
   context: LinkContext,
   links: PaymentLinks,
@@ -229,7 +227,7 @@ async function look(
   await context.database.transaction((tx) =>
     recordAttempt(tx, { documentId, version, attempt, key, now: ISO(context) }),
   );
-  // Each run uses only one new key. If the processor fails again, the link is left for later.
+  // Each run uses only one new key. A second failure leaves the link for later.
   if (failure !== undefined) throw new Unavailable(failure.message, { cause: failure });
 }
 

@@ -25,7 +25,7 @@ export function writeCii(invoice: EInvoice): Buffer {
     content: [
       ...invoice.lines.map((line) => lineOf(line)),
       agreementOf(invoice),
-      // The schema requires this element, even if the element is empty.
+      // The schema requires this element, even if it is empty.
       { name: 'ram:ApplicableHeaderTradeDelivery', attributes: {}, content: [] },
       settlementOf(invoice),
     ].filter((each) => each !== undefined),

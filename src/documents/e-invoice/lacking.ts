@@ -1,6 +1,4 @@
-/**
- * Lists the data that a profile of EN 16931 requires but that is missing, each with its field and its term (BT, BG).
- */
+/** Lists the missing data that a profile of EN 16931 requires, each with its field and its term (BT, BG). */
 import { COUNTRIES, type EInvoiceFormat, isRefusedByPeppol } from '../../config/e-invoice.ts';
 import type { VatCategory } from '../../config/tax.ts';
 import { minorDigits } from '../../money.ts';
@@ -16,9 +14,9 @@ interface Demand {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
   readonly currency: string;
-  /** The categories of the document's taxes; none if the reason for charging no tax is missing. */
+  /** None if the reason for charging no tax is missing. */
   readonly categories: readonly VatCategory[];
-  /** Whether the document names an account to pay into; also true if nothing is due. */
+  /** Whether the document names an account to pay into, or nothing is due. */
   readonly hasAccount: boolean;
 }
 
@@ -115,7 +113,7 @@ function buyerLacks(parties: Parties, format: EInvoiceFormat, categories: readon
   return lacks;
 }
 
-/** The data that Peppol does not accept, so that a different format or scheme is needed. */
+/** The data that Peppol does not accept, so that another format or scheme is needed. */
 function peppolLacks({ seller, buyer }: Parties, currency: string): Lack[] {
   const another = 'of another scheme (Peppol does not accept AN, AQ, AS, AU and EM: PEPPOL-EN16931-CL008)';
   const other = (why: string) => lack('partners.json', `e_invoice other than ubl: ${why}`, 'BT-40');

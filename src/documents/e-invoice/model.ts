@@ -12,7 +12,7 @@ import { lastDay, type Month, monthName } from '../../month.ts';
 import type { TaxTotal as DocumentTaxTotal, TaxRate } from '../document-tax.ts';
 import type { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
 
-/** A seller or buyer. An empty text means that the value is unknown. */
+/** An empty text means that the value is unknown. */
 export interface Party {
   readonly name: string;
   readonly line1: string;
@@ -35,7 +35,7 @@ export interface Buyer extends Party {
   readonly purchase_order: string;
 }
 
-/** The data recorded with an e-invoice, which together with the frozen document is the e-invoice's whole content. */
+/** The data recorded with an e-invoice. With the frozen document, it is the e-invoice's whole content. */
 export interface Parties {
   readonly seller: Seller;
   readonly buyer: Buyer;
@@ -55,12 +55,9 @@ export interface EInvoiceLine {
   readonly id: string;
   readonly name: string;
   readonly description: string;
-  /** Our id of the policy (BT-155); empty if there is none. */
+  /** Our id of the policy (BT-155); may be empty. */
   readonly item_id: string;
-  /**
-   * The quantity, and the quantity to which the price applies. The ratio of both quantities is 1 or -1, so nothing is
-   * rounded.
-   */
+  /** The quantity, and the quantity to which the price applies. Their ratio is 1 or -1, so nothing is rounded. */
   readonly quantity: string;
   readonly base_quantity: string;
   readonly price: string;
@@ -74,7 +71,7 @@ interface TaxTotal extends Tax {
   readonly amount: string;
 }
 
-/** The first and the last day of the period, `YYYY-MM-DD`. */
+/** The first and the last day. */
 export interface Period {
   readonly from: string;
   readonly to: string;
@@ -84,7 +81,7 @@ interface Payment {
   /** UNTDID 4461: 58 SEPA credit transfer, 30 credit transfer, 97 clearing between partners. */
   readonly code: '30' | '58' | '97';
   readonly reference: string;
-  /** The account to pay into; null if nothing is due. */
+  /** Null if nothing is due. */
   readonly account: {
     readonly id: string;
     readonly isIban: boolean;
@@ -118,11 +115,11 @@ export interface EInvoice {
   };
 }
 
-/** The data that an e-invoice needs in addition to the snapshot. */
+/** What an e-invoice needs in addition to the snapshot. */
 export interface EInvoiceFacts {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
-  /** The day of issue of the document that this document corrects; null if it corrects none. */
+  /** Null if the document corrects none. */
   readonly corrects_issued_on: string | null;
 }
 
@@ -132,10 +129,7 @@ const KINDS: Readonly<Record<RowKind, string>> = {
   reversal: 'Reversals',
 };
 
-/**
- * The e-invoice of an invoice or credit note; statements have none. The function throws if the tax category is unknown,
- * so the caller checks the category first.
- */
+/** The e-invoice of an invoice or credit note; statements have none. Throws if the tax category is unknown. */
 export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EInvoice {
   const { currency, document } = snapshot;
   if (document === 'statement') throw new TypeError(`${snapshot.number} is a statement`);
@@ -173,16 +167,14 @@ export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EI
   };
 }
 
-/** The document's tax totals. A document without tax has a single total that states the reason. */
+/** A document without tax has a single total that states the reason. */
 function taxesOf({ number, currency, invoiceAmount, taxTotals }: DocumentSnapshot, noTax: NoTax | null): TaxTotal[] {
   if (taxTotals !== undefined) return oncePerRate(taxTotals, currency);
   if (noTax === null) throw new TypeError(`${number} does not state why it charges no tax`);
   return [{ ...noTax, rate: '0', taxable: invoiceAmount, amount: Amount.zero(currency).toString() }];
 }
 
-/**
- * Adds up totals of several countries and of reduced rates, because EN 16931 has one total for each category and rate.
- */
+/** Adds up countries and reduced rates, because EN 16931 has one total for each category and rate. */
 function oncePerRate(totals: readonly DocumentTaxTotal[], currency: string): TaxTotal[] {
   const found = new Map<string, TaxTotal>();
   const sum = (one: string, other: string) => Amount.of(one, currency).plus(Amount.of(other, currency)).toString();
@@ -210,10 +202,7 @@ const vatOf = ({ category, rate, reason, reason_code }: TaxRate): Tax => ({
   ...{ category: VAT_CATEGORIES[category], rate, reason, reason_code },
 });
 
-/**
- * The lines of an e-invoice. A credit against an invoice has no lines of its own, so the e-invoice gets one line for
- * each of its tax totals.
- */
+/** The lines of an e-invoice. A credit against an invoice has none, so it gets one for each of its tax totals. */
 function linesOf(snapshot: DocumentSnapshot, taxes: readonly TaxTotal[]): EInvoiceLine[] {
   const { currency, month } = snapshot;
   if (snapshot.lines.length > 0) {
@@ -249,8 +238,8 @@ function lineOf(
 }
 
 /**
- * The quantity carries the sign of the amount, because a price is never below zero (BR-27). The price is for the whole
- * quantity, because only the sum is known.
+ * The quantity carries the sign, because a price is never below zero (BR-27). The price is for the whole quantity,
+ * because only the sum is known.
  */
 function priced(amount: string, count: number, currency: string) {
   const total = Amount.of(amount, currency);
@@ -266,8 +255,8 @@ function priced(amount: string, count: number, currency: string) {
 const monthPeriod = (month: Month): Period => ({ from: `${month}-01`, to: lastDay(month) });
 
 /**
- * The document's month. The period is extended back to the first month of a late line, because a line's period must lie
- * within the document's period (Peppol R110).
+ * The document's month, extended back to the first month of a late line, because a line's period must lie within the
+ * document's (Peppol R110).
  */
 function periodOf(month: Month, lines: readonly EInvoiceLine[]): Period {
   const own = monthPeriod(month);
@@ -305,13 +294,10 @@ function transferOf(instructions: Instructions | null, currency: string): Pick<P
 
 /** A country code followed by digits and letters. */
 const VAT_ID = /^([A-Z]{2})[A-Z0-9+*]{2,13}$/;
-/** The prefixes of VAT identifiers of Greece and Northern Ireland are not country codes (BR-CO-09). */
+/** Greece and Northern Ireland have prefixes that are not country codes (BR-CO-09). */
 const OTHER_PREFIXES = ['EL', 'XI'];
 
-/**
- * The VAT identifier in a printed tax id (BT-31, BT-48), without blanks and dots; empty if the tax id is not a VAT
- * identifier.
- */
+/** The VAT identifier in a printed tax id (BT-31, BT-48), without blanks and dots; empty if it is none. */
 export function vatIdOf(taxId: string): string {
   const id = taxId.toUpperCase().replace(/[\s.]/g, '');
   const [, country = ''] = VAT_ID.exec(id) ?? [];
@@ -324,7 +310,7 @@ export const isGerman = (format: EInvoiceFormat, { seller, buyer }: Pick<Parties
 
 const countryOf = ({ tax_id: taxId, country }: Party): string => vatIdOf(taxId).slice(0, 2) || country;
 
-/** The scheme and the id in a text such as `0208:0843766574`. The scheme is empty if there is none. */
+/** The scheme and the id in a text such as `0208:0843766574`; the scheme may be empty. */
 export function schemed(text: string): { readonly scheme: string; readonly id: string } {
   const [, scheme = '', id = text] = /^([^:]+):(.*)$/.exec(text) ?? [];
   return { scheme, id };

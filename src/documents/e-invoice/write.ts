@@ -5,8 +5,8 @@ import { type EInvoice, type EInvoiceFacts, eInvoiceOf } from './model.ts';
 import { writeUbl } from './ubl.ts';
 
 /**
- * The version of the writers, which is recorded with each e-invoice. A change that affects any e-invoice's bytes needs
- * a new version, and a branch on the version.
+ * The version of the writers, recorded with each e-invoice. A change of any e-invoice's bytes needs a new version, and
+ * a branch on the version.
  */
 export const E_INVOICE_WRITER_VERSION = 1;
 

@@ -1,7 +1,4 @@
-/**
- * Writes XML: escaped elements with attributes, in the given order. The writer reads no clock and writes no empty
- * elements.
- */
+/** Writes XML: escaped elements with attributes, in the given order, without empty elements. */
 
 export interface XmlElement {
   readonly name: string;
@@ -35,7 +32,7 @@ function written({ name, attributes, content }: XmlElement, indent: string): str
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;' };
 
-/** Characters that XML 1.0 cannot contain, even escaped. A replacement character is written for each. */
+/** Characters that XML 1.0 cannot contain, even escaped. Each becomes a replacement character. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern looks for them.
 const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
 

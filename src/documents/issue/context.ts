@@ -1,5 +1,5 @@
 /**
- * The issuer, the settings, and the data that documents issued together have in common. Refusals: settings_incomplete,
+ * The issuer, the settings, and what documents issued together have in common. Refusals: settings_incomplete,
  * clock_behind.
  */
 import { missingSettings } from '../../config/missing-settings.ts';
@@ -14,13 +14,12 @@ import { recordIssuerVersion } from './issuer-version.sql.ts';
 
 export interface IssueContext extends ActorContext {
   /**
-   * Confirms two things: this machine's clock is right, and the latest action was dated by a clock that ran ahead. The
-   * new action then gets the date of the latest action, to keep the order.
+   * Confirms that this machine's clock is right, and that the clock that dated the latest action ran ahead. The new
+   * action then gets that date, to keep the order.
    */
   readonly onLatestDate?: boolean | undefined;
   /**
-   * The schema comparison of a caller that prevents later changes of the schema. If absent, a close compares the schema
-   * itself.
+   * The schema comparison of a caller that prevents later changes of it. If absent, a close compares the schema itself.
    */
   readonly schema?: SchemaComparison | undefined;
 }
@@ -32,8 +31,8 @@ export function refuseIncompleteSettings({ environment, settings }: Installation
 }
 
 /**
- * The date of an action on documents: today. A date before the latest action is refused. Dates follow the order of
- * document numbers, and actions on a document come after its issue.
+ * The date of an action on documents: today. A date before the latest action is refused, because dates follow the order
+ * of document numbers.
  */
 export async function dateOfAction(tx: Transaction, context: IssueContext): Promise<string> {
   const today = todayOf(context);
@@ -43,10 +42,7 @@ export async function dateOfAction(tx: Transaction, context: IssueContext): Prom
   throw refuse('clock_behind', { today, latest: latest.dated, number: latest.number, action: latest.action });
 }
 
-/**
- * Checks that documents may be issued today. `record` records the event that issues the documents, and returns the id
- * of the event.
- */
+/** Checks that documents may be issued today. `record` records the event that issues them, and returns its id. */
 export async function beginIssue(
   tx: Transaction,
   context: IssueContext,

@@ -1,7 +1,6 @@
 /**
- * Drafts: documents to issue, in temporary tables that `issueDocuments` turns into documents. `drafts` has a row for
- * each document, keyed by partner, currency and arrangement, with the printed amounts. `draft_lines` has the lines,
- * with the ledger's signs.
+ * Drafts: documents to issue, in temporary tables. `drafts` has a row for each document, keyed by partner, currency and
+ * arrangement, with the printed amounts. `draft_lines` has the lines, with the ledger's signs.
  */
 import { execute, query, type Transaction } from '../../database/transaction.ts';
 import { LINES_OF_MONTH, type RowsOfMonth } from '../../ledger/running-lines.sql.ts';
@@ -82,9 +81,9 @@ export async function totalRows(tx: Transaction, rows: RowsOfMonth): Promise<voi
 }
 
 /**
- * Creates `taxed_lines`: rows by policy, kind, month, and the month whose tax applies. A reversal is taxed as the
- * reversed row's month was taxed. If an earlier month billed the reversed row, `billed_month` and `billed_kind` name
- * its line; otherwise both are empty.
+ * Creates `taxed_lines`: rows by policy, kind, month, and the month whose tax applies. A reversal is taxed as the month
+ * of the reversed row was. If an earlier month billed that row, `billed_month` and `billed_kind` name its line;
+ * otherwise both are empty.
  */
 export async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): Promise<void> {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.taxed_lines`);
@@ -138,7 +137,7 @@ export async function keepReplacements(
   );
 }
 
-/** Drafts a credit note against an invoice. The credit note has no lines, because it bills no ledger rows. */
+/** Drafts a credit note against an invoice. It has no lines, because it bills no ledger rows. */
 export async function draftAdjustment(
   tx: Transaction,
   adjustment: {
@@ -149,7 +148,7 @@ export async function draftAdjustment(
     loweredBy: string;
     left: string;
     tax: string;
-    /** The share of each tax total of the invoice; none on an invoice without tax. */
+    /** The share of each tax total of the invoice; none without tax. */
     shares: readonly CreditShare[];
   },
 ): Promise<void> {

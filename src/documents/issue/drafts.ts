@@ -9,8 +9,8 @@ import { type DraftedSale, insertRules, readUntaxedSales, takeBilledTaxes, total
 
 /**
  * Drafts a document for each partner, currency and arrangement with rows in a month, of one partner or of all. A closed
- * month has the rows that posted after the previous closed month and up to this one. The first month therefore includes
- * all earlier rows. If tax is configured for the month, the drafts include tax.
+ * month has the rows that posted after the previous closed month and up to this one, so the first one includes all
+ * earlier rows.
  */
 export async function draftMonth(
   tx: Transaction,
@@ -27,9 +27,8 @@ export async function draftMonth(
 }
 
 /**
- * Taxes the drafted lines of a month. `taxed_lines` divides the lines by tax month and by the line that billed a
- * reversed sale. The taxed lines become `draft_lines`, with the position of their tax total. A refusal names all sales
- * without a rule.
+ * Taxes the drafted lines of a month. `taxed_lines` divides them by tax month and by the line that billed a reversed
+ * sale; they become `draft_lines`, with the position of their tax total. A refusal names all sales without a rule.
  */
 async function taxDraftedLines(tx: Transaction, month: Month, tax: Tax): Promise<void> {
   await takeBilledTaxes(tx, tax);

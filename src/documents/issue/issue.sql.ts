@@ -7,7 +7,6 @@ import type { Month } from '../../month.ts';
 interface LatestAction {
   readonly number: string;
   readonly action: 'issued' | 'voided' | 'written off';
-  /** The date, `YYYY-MM-DD`, in the issuer's zone. */
   readonly dated: string;
 }
 
@@ -31,9 +30,8 @@ export async function readLatestAction(tx: Transaction): Promise<LatestAction | 
 }
 
 /**
- * How much of an open credit note an invoice may take at issue. If the setting `credit_at_close` allows, the invoice
- * may take all of the open credit. If the setting does not allow this, the invoice may take only the credit released by
- * the void of the invoice that it replaces.
+ * How much of an open credit note an invoice may take at issue: all, if `credit_at_close` allows; otherwise only the
+ * credit released by the void of the invoice that it replaces.
  */
 const usableCredit = (note: string, replaces: string): string => `
          SELECT CASE WHEN :creditAtClose = 'all' OR (:creditAtClose = 'months' AND ${note}.purpose = 'month')
@@ -44,9 +42,8 @@ const usableCredit = (note: string, replaces: string): string => `
                   WHERE r.document_id = ${replaces} AND a.credit_note_id = ${note}.document_id)) END AS amount`;
 
 /**
- * Issues a document for each draft. The numbers of each series continue after the last assigned or skipped number, in
- * the order of partner, currency and arrangement. An invoice takes as much of the partner's open credit in its currency
- * as it may.
+ * Issues a document for each draft. Numbers continue after the last assigned or skipped one, in the order of partner,
+ * currency and arrangement. An invoice takes as much of the partner's open credit as it may.
  */
 export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promise<void> {
   await execute(tx, 'ANALYZE pg_temp.drafts');
@@ -113,10 +110,7 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
   await execute(tx, 'ANALYZE pg_temp.issued_documents');
 }
 
-/**
- * Inserts the lines: the document's own month first, then earlier months; within a month by policy, then in the order
- * of kinds.
- */
+/** Inserts the lines: the document's own month first, then earlier months; within a month by policy and kind. */
 export async function insertDocumentLines(tx: Transaction, month: string): Promise<void> {
   await execute(
     tx,
@@ -137,8 +131,8 @@ export async function insertDocumentLines(tx: Transaction, month: string): Promi
 }
 
 /**
- * Applies open credit to the invoices in the amounts with which they were issued. The credit released by the void of a
- * replaced invoice comes first, then the oldest credit.
+ * Applies open credit to the invoices in the amounts with which they were issued: first that released by the void of a
+ * replaced invoice, then the oldest.
  */
 export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promise<void> {
   await execute(
@@ -165,8 +159,8 @@ export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promi
 }
 
 /**
- * Checks before the commit that every drafted row is on a line. Also checks that each document equals the sums of its
- * lines, of its taxes and of its applied credit. An adjustment has no lines.
+ * Checks before the commit that every drafted row is on a line, and that each document equals the sums of its lines, of
+ * its taxes and of its applied credit. An adjustment has no lines.
  */
 export function readConservation(tx: Transaction): Promise<{ drafted: number; lines: number; differences: number }> {
   return queryOne(
@@ -198,12 +192,11 @@ export function readIssued(tx: Transaction): Promise<{ document_id: number; numb
   );
 }
 
-/** The data that documents issued by one action have in common. */
+/** What documents issued by one action have in common. */
 export interface IssueBatch {
   readonly month: Month;
   readonly purpose: 'month' | 'adjustment' | 'missing_shares';
   readonly askedFor: 'close' | 'rerun' | 'credit' | 'missing_shares';
-  /** The date, `YYYY-MM-DD`, in the issuer's zone. */
   readonly issuedOn: string;
   /** The terms for partners that have no terms of their own. */
   readonly termsDays: number;

@@ -1,7 +1,6 @@
 /**
- * Issues the documents that the drafts (`drafts.sql.ts`) describe: for a month's rows, as an adjustment, or for missing
- * shares. The caller holds the ledger's lock exclusively until the commit, so `insertDocuments` can safely read and
- * assign the next number of a series.
+ * Issues the documents that the drafts (`drafts.sql.ts`) describe. The caller holds the ledger's lock exclusively until
+ * the commit, so `insertDocuments` can safely assign the next number of a series.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { queueIssuedDocuments } from '../emails.sql.ts';
@@ -20,7 +19,7 @@ export interface IssuedDocument {
   readonly number: string;
 }
 
-/** Issues every draft with its lines and its credit, queues the e-mails, and returns the documents in number order. */
+/** Issues every draft with its lines and its credit, queues the e-mails, and returns them in number order. */
 export async function issueDocuments(tx: Transaction, batch: IssueBatch): Promise<IssuedDocument[]> {
   await insertDocuments(tx, batch);
   await insertDocumentTaxes(tx);

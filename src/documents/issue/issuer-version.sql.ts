@@ -1,14 +1,14 @@
-/** Stores the issuer as printed on documents. Each version is stored once, and documents refer to its id. */
+/** Stores the issuer as printed on documents, each version once. Documents refer to its id. */
 
 import type { Logo } from '../../config/logo.ts';
 import type { Issuer } from '../../config/settings.ts';
 import { execute, queryOne, type Transaction } from '../../database/transaction.ts';
 
-/** Records the issuer in the current settings and returns its version. The logo is stored separately, by its hash. */
+/** Records the issuer in the current settings and returns its version. The logo is stored by its hash. */
 export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: string): Promise<number> {
   const { logo } = issuer;
   if (logo !== null) await recordLogo(tx, logo, now);
-  // If an issuer has no logo, the content and version are the same as before logos existed.
+  // Without a logo, the version is the same as before logos existed.
   const bindings = { content: JSON.stringify({ ...issuer, logo: logo === null ? '' : { sha256: logo.sha256 } }), now };
   await execute(
     tx,

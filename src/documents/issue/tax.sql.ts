@@ -1,6 +1,6 @@
 /**
- * Computes the tax of drafts. A reversal of a billed sale gets the tax that the sale had. Any other sale is taxed by
- * its rule. The lines are then totaled by category and rate, and divided by total.
+ * Computes the tax of drafts: a reversal of a billed sale gets the tax that the sale had, any other sale that of its
+ * rule. The lines are then totaled by category and rate, and divided by total.
  */
 import type { Tax } from '../../config/tax.ts';
 import { execute, query, type Transaction } from '../../database/transaction.ts';
@@ -50,10 +50,10 @@ export const readUntaxedSales = (tx: Transaction): Promise<DraftedSale[]> =>
   );
 
 /**
- * Creates `sale_taxes` with the reversals of earlier months' sales. A reversal is taxed as on the live document that
- * billed the sale, whatever the current rules and the partner's country are. The current settings decide only our tax
- * number and the name of the tax. All rows from before the first closed month were billed in that month. A policy's
- * sales of a month are on one line, so they have one tax.
+ * Creates `sale_taxes` with the reversals of earlier months' sales, taxed as on the live document that billed the sale,
+ * whatever the current rules and the partner's country are. The current settings decide only our tax number and the
+ * name of the tax. All rows from before the first closed month were billed in that month. A policy's sales of a month
+ * are on one line, so they have one tax.
  */
 export async function takeBilledTaxes(tx: Transaction, { countries }: Tax): Promise<void> {
   await execute(tx, `DROP TABLE IF EXISTS pg_temp.sale_taxes`);
@@ -91,9 +91,9 @@ export async function insertRules(tx: Transaction, rules: readonly object[]): Pr
 }
 
 /**
- * Totals by country, category and rate; reduced rates have their own totals. Tax is computed once on each total. Totals
- * of the partner's current country come first, because the document states our tax number in that country. If a total
- * has several reasons, each is listed once. A reason code is kept only if all lines have the same code.
+ * Totals by country, category and rate; reduced rates have their own. Tax is computed once on each total. Totals of the
+ * partner's current country come first, because the document states our tax number there. If a total has several
+ * reasons, each is listed once; a code is kept only if all lines have it.
  */
 export async function totalTaxes(tx: Transaction): Promise<void> {
   await execute(
@@ -170,8 +170,8 @@ export async function insertDocumentTaxes(tx: Transaction): Promise<void> {
 }
 
 /**
- * The part of each tax total of an invoice that is credited. Credit notes against the invoice count, and so do credit
- * notes against the void invoices that it replaces.
+ * The part of each tax total of an invoice that credit notes have credited, also those against the void invoices that
+ * it replaces.
  */
 export function readCreditedTaxes(tx: Transaction, documentId: number): Promise<CreditedTax[]> {
   return query(

@@ -1,7 +1,7 @@
 /**
- * Fonts that an installation adds in RECKONER_HOME/templates/fonts, for scripts that the program's own fonts lack, such
- * as Japanese. A document records the hashes of its fonts, and is rendered again with exactly these fonts.
- * Right-to-left scripts are not supported: their words would be in the wrong order.
+ * Fonts that an installation adds in RECKONER_HOME/templates/fonts, for scripts that the program's own lack, such as
+ * Japanese. A document records their hashes, and is rendered again with exactly these. Right-to-left scripts are not
+ * supported: their words would be in the wrong order.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { create, type Font } from 'fontkit';
 import { hasGlyph, STAND_INS, type Weight } from './fonts.ts';
 
-/** An added font, which must be serializable, because it is passed to the threads that render. */
+/** Serializable, because it is passed to the threads that render. */
 export interface AddedFont {
   readonly path: string;
   readonly sha256: string;
@@ -42,9 +42,7 @@ export function addedFontsIn(folder: string): readonly AddedFont[] {
 
 interface ParsedFont {
   readonly open: () => Font;
-  /**
-   * A font object that is used only for queries. When rendering, each document has its own font object (see fonts.ts).
-   */
+  /** Used only for queries. When rendering, each document has its own font object (see fonts.ts). */
   readonly font: Font;
   readonly weight: Weight;
 }
@@ -96,7 +94,7 @@ let inUse: readonly AddedFont[] = [];
 /** Renders or queries with these fonts in addition to the program's own. `work` must be synchronous. */
 export function withAddedFonts<Result>(fonts: readonly AddedFont[], work: () => Result): Result {
   const before = inUse;
-  // The fonts are sorted by hash, because a document records the hashes and not the names.
+  // Sorted by hash, because a document records the hashes and not the names.
   inUse = [...fonts].sort((one, other) => (one.sha256 < other.sha256 ? -1 : 1));
   try {
     return work();
@@ -134,7 +132,7 @@ export function fontsNeeded(texts: readonly string[], fonts: readonly AddedFont[
   return fonts.filter((font) => needed.has(font));
 }
 
-/** A part of a text printed in one font. If `font` is undefined, the program's own font is used. */
+/** A part of a text in one font. If `font` is undefined, it is the program's own. */
 interface Stretch {
   readonly text: string;
   readonly font: AddedFont | undefined;

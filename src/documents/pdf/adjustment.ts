@@ -1,6 +1,4 @@
-/**
- * Draws the body of an adjustment: one amount against one invoice, and the reason. An adjustment bills no ledger rows.
- */
+/** Draws the body of an adjustment, which bills no ledger rows: one amount against one invoice, and the reason. */
 import type { Element } from './canvas.ts';
 import type { Adjustment } from './content.ts';
 import type { PageLayout } from './page.ts';

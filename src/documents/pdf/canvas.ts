@@ -53,7 +53,7 @@ export interface Placing {
 }
 
 export interface Picture {
-  /** The text for screen readers. */
+  /** For screen readers. */
   readonly says: string;
   readonly draw: () => void;
 }
@@ -75,12 +75,9 @@ export interface Canvas {
   text(run: Run, x: number, baseline: number): void;
   rule(x: number, y: number, width: number, color: Color, thickness: number): void;
   fill(box: Box, color: Color, radius: number): void;
-  /**
-   * Fills many boxes as one shape, so that no seam shows between adjacent boxes. `at` gives the corner and the unit of
-   * the boxes.
-   */
+  /** Fills many boxes as one shape, so that no seam shows between adjacent ones. `at` gives their corner and unit. */
   fillAll(boxes: readonly Box[], at: Placing, color: Color): void;
-  /** `bytes` are the bytes of a PNG or JPEG file. */
+  /** A PNG or JPEG file. */
   image(bytes: Buffer, box: Box): void;
   frame(box: Box, color: Color, thickness: number, radius: number): void;
   /** Draws something rotated counterclockwise around a point. */
@@ -90,7 +87,7 @@ export interface Canvas {
   figure(parent: Element, box: Box, picture: Picture): void;
 }
 
-/** Accepts the calls of a canvas but draws nothing, to find out how many pages a layout needs. */
+/** Draws nothing, to find out how many pages a layout needs. */
 export class MeasuringCanvas implements Canvas {
   readonly root = undefined;
   private readonly measuredBy: Canvas;
@@ -137,7 +134,6 @@ interface PdfOptions {
   readonly size: readonly [width: number, height: number];
   readonly title: string;
   readonly author: string;
-  /** The date, `YYYY-MM-DD`. */
   readonly issuedOn: string;
   readonly colors: Theme['colors'];
   readonly eInvoice?: Uint8Array | undefined;
@@ -179,7 +175,7 @@ export class PdfCanvas implements Canvas {
     const name = own === 'own' ? font : own.sha256;
     if (!this.opened.has(name)) {
       const opened = own === 'own' ? ownFont(font) : openAddedFont(own);
-      // pdfkit has accepted parsed fonts since version 0.20, but its types do not declare this.
+      // pdfkit accepts parsed fonts since 0.20, but its types do not declare this.
       this.document.registerFont(name, opened as unknown as Uint8Array);
       this.opened.add(name);
     }
@@ -231,7 +227,7 @@ export class PdfCanvas implements Canvas {
     if (shown === undefined) return false;
     this.shared[font] ??= this.document.ref({});
     this.document.page.fonts[font] ??= this.shared[font];
-    // The page is measured from its top, so text is flipped once more.
+    // The page is measured from its top, so text is flipped.
     const matrix = `1 0 0 -1 ${number(x)} ${number(baseline)}`;
     this.document.addContent(`${this.colors[color]} rg BT /${font} ${number(size)} Tf ${matrix} Tm ${shown} ET`);
     return true;
@@ -273,7 +269,7 @@ export class PdfCanvas implements Canvas {
     this.content(element, draw);
     const options = { structParent: element, Contents: pdfString(says) };
     this.document.link(x, y, width, height, url, options);
-    // The element must end while its page is current, because the reference to the annotation names the page.
+    // The reference to the annotation names the current page.
     element.end();
   }
 
@@ -350,7 +346,7 @@ function newDocument({ size, title, author, issuedOn, eInvoice }: PdfOptions): P
 /** pdfkit copies the title into the XML metadata unchanged. */
 const xmlSafe = (text: string): string => text.replace(/[<>&]/g, ' ');
 
-/** The issuer is only in the XML metadata, because pdfkit would copy an "&" unescaped from the document information. */
+/** Only in the XML metadata, because pdfkit would copy an "&" unescaped from the document information. */
 function creatorXml(author: string): string {
   const escaped = author.replace(/[<>&]/g, (character) => `&#${character.charCodeAt(0)};`);
   return `<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/">

@@ -1,6 +1,5 @@
 /**
- * The complete content of a document's PDF, as finished text. The drawing code needs neither the snapshot nor the
- * formats of amounts and dates.
+ * The complete content of a document's PDF, as finished text. The drawing code needs neither the snapshot nor formats.
  */
 import type { Logo } from '../../config/logo.ts';
 import type { Issuer } from '../../config/settings.ts';
@@ -20,16 +19,16 @@ export interface Running {
   readonly continued: string;
   readonly about: string;
   readonly foot: string;
-  /** The mark of a void or sandbox document; null for other documents. */
+  /** Null for a document that is neither void nor of a sandbox. */
   readonly mark: Mark | null;
 }
 
-/** The mark of a void or sandbox document: a banner at the top of each page, and large words across the page. */
+/** A banner at the top of each page, and large words across the page. */
 export interface Mark {
   readonly banner: string;
   readonly across: string;
   readonly style: 'watermark' | 'void_mark';
-  /** The pages on which screen readers read the banner: the first page, or every page. */
+  /** The pages on which screen readers read the banner. */
   readonly spoken: 'first' | 'every';
 }
 
@@ -38,27 +37,25 @@ export interface Names {
   readonly number: string;
   readonly issuer: string;
   readonly logo: Logo | null;
-  /** The issuer's address and contact, and its tax number in the partner's country. */
+  /** Address, contact, and the tax number in the partner's country. */
   readonly details: readonly string[];
 }
 
 export interface Headline {
   readonly label: string;
-  /** The value of `{amount}`, the only part that is emphasized. */
+  /** The value of `{amount}`, the only emphasized part. */
   readonly amount: string;
   readonly values: Readonly<Record<string, string>>;
-  /** The purpose of the amount; may be empty. */
   readonly sentence: string;
 }
 
 export interface Addressee {
-  /** The heading, `Bill to`. */
   readonly heading: string;
   readonly name: string;
-  /** The name of the contact, and the address. */
+  /** The contact's name, and the address. */
   readonly lines: readonly string[];
   readonly taxId: string;
-  /** The facts that are printed beside the addressee. Facts without a value are omitted. */
+  /** Printed beside the addressee. Facts without a value are omitted. */
   readonly facts: readonly Fact[];
 }
 
@@ -72,7 +69,6 @@ export interface Step {
   readonly amount: string;
 }
 
-/** A label, and an amount for each column of amounts. */
 export interface Sums {
   readonly label: string;
   readonly amounts: readonly string[];
@@ -88,7 +84,7 @@ export interface TableLine {
 export interface Section {
   /** The month's name; empty for the document's own month. */
   readonly heading: string;
-  /** The heading if the section continues at the top of a page. */
+  /** The heading at the top of a further page. */
   readonly continued: string;
   readonly lines: readonly TableLine[];
   readonly subtotal: Sums;
@@ -122,20 +118,17 @@ export interface Content {
   readonly notice: Notice | null;
   readonly headline: Headline;
   readonly addressee: Addressee;
-  /** The credit of an adjustment, or the lines of any other kind of document. */
+  /** The credit of an adjustment, or the lines of any other kind. */
   readonly body: { readonly adjustment: Adjustment } | { readonly table: Table };
-  /** Small print before the payment instructions; a note may be empty. */
+  /** Small print before the payment instructions; may be empty. */
   readonly notes: readonly string[];
-  /** The payment instructions; null if nothing is due. */
+  /** Null if nothing is due. */
   readonly payment: Payment | null;
   /** The last checkpoint that closed a month before the document was issued; may be empty. */
   readonly checkpoint: string;
 }
 
-/**
- * The content of a document. If `voided` is given, the content is for the void copy, which is marked as void and does
- * not ask for payment.
- */
+/** The content of a document or, with `voided`, of its void copy, which does not ask for payment. */
 export function contentOf(snapshot: DocumentSnapshot, voided?: VoidMark): Content {
   const template = readTemplate();
   const { labels, theme } = template;
@@ -198,10 +191,7 @@ function checkpointOf({ checkpoint }: DocumentSnapshot, labels: Labels): string 
   return fill(labels.checkpoint, { month: monthName(month), facts: plural(size, 'fact'), root: printable(root) });
 }
 
-/**
- * Letter or A4, whichever is usual in the partner's country. If the partner's country is unknown, the issuer's country
- * decides.
- */
+/** Letter or A4, whichever is usual in the partner's country or, if that is unknown, in the issuer's. */
 export function paperSize(
   { paper, letter_countries: letterCountries }: Template['theme'],
   {
@@ -232,9 +222,7 @@ function markOf({ document, sandbox }: DocumentSnapshot, labels: Labels, voidedO
 /** The last lines of an address. */
 const TOWN_AND_COUNTRY = 2;
 
-/**
- * `registration` is the issuer's tax number in the partner's country, which replaces the general number; may be empty.
- */
+/** `registration` is the issuer's tax number in the partner's country, which replaces the general one; may be empty. */
 export function issuerNames(
   issuer: Pick<Issuer, 'legal_name' | 'address' | 'email' | 'phone' | 'tax_id' | 'logo'>,
   template: Template,
@@ -244,13 +232,13 @@ export function issuerNames(
   const contact = [issuer.email, issuer.phone].map(printable).filter(Boolean);
   if (registration === '' && taxId !== '') contact.push(`${template.labels.facts.tax_id} ${taxId}`);
   const address = addressLines(issuer.address, template, printable);
-  // Street and town get one line each, because payers rarely need the issuer's address.
+  // One line each, because payers rarely need the issuer's address.
   const street = address.slice(0, -TOWN_AND_COUNTRY).join(', ');
   const town = address.slice(-TOWN_AND_COUNTRY).join(', ');
   return {
     issuer: printable(issuer.legal_name),
     logo: issuer.logo,
-    // The tax number has its own line, because the name of a tax can be long.
+    // On its own line, because the name of a tax can be long.
     details: [street, town, contact.join('  ·  '), ...(registration === '' ? [] : [registration])],
   };
 }
@@ -301,7 +289,7 @@ function sentenceOf(
 ): string {
   const missing = situation === 'due' && purpose === 'missing_shares';
   const sentences = [
-    // The other sentences explain a credit or a payment, and neither applies to a void document.
+    // The others explain a credit or a payment; neither applies to a void document.
     ...(isVoid && situation !== 'due' ? [] : [labels.sentence[missing ? 'missing_shares' : situation]]),
     ...(replaces === null ? [] : [labels.replaces]),
   ];
@@ -372,7 +360,7 @@ function tableOf(
   };
 }
 
-/** The policies' names. Policies with the same name are shown with their ids. */
+/** Policies with the same name are shown with their ids. */
 function policyNames(lines: readonly SnapshotLine[]): ReadonlyMap<string, string> {
   const names = new Map(
     lines.map((line) => [line.policy_id, printable(line.policy_name) || printable(line.policy_id)]),

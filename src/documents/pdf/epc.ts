@@ -17,7 +17,7 @@ export function epcTextOf(snapshot: DocumentSnapshot): string | undefined {
   const amount = Amount.of(due, currency);
   if (!amount.isPositive() || amount.minus(Amount.of(LARGEST_AMOUNT, currency)).isPositive()) return undefined;
   const name = [...wire.account_holder.trim()].slice(0, LONGEST_NAME).join('');
-  // '1' is UTF-8, and SCT a credit transfer. The purpose is empty. Nothing may follow the last field that is filled in.
+  // '1' is UTF-8, and SCT a credit transfer. Nothing may follow the last field that is filled in.
   const fields = ['BCD', '002', '1', 'SCT', wire.bic ?? '', name, iban, `EUR${amount.toString()}`, '', reference];
   const text = fields.join('\n');
   return Buffer.byteLength(text) > MOST_BYTES ? undefined : text;

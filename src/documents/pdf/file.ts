@@ -1,12 +1,11 @@
 /**
- * Extends pdfkit's document to collect its output in memory. In pdfkit itself, each line of a page and of the file
- * passes through a stream as a byte array. This took a quarter of the time for a document.
+ * Extends pdfkit's document to collect its output in memory. In pdfkit, each line passes through a stream as a byte
+ * array, which took a quarter of the time for a document.
  */
 import PDFDocument from 'pdfkit';
 
 export class PdfFile extends PDFDocument {
-  // The fields have no initial values, because pdfkit's constructor writes before field initializers of this class
-  // would run.
+  // Without initial values, because pdfkit's constructor writes before field initializers would run.
   declare private parts: Buffer[] | undefined;
   declare private lines: string | undefined;
   declare private contents: Map<PDFKit.PDFPage, string> | undefined;
@@ -34,8 +33,7 @@ export class PdfFile extends PDFDocument {
   }
 
   /**
-   * Returns the bytes of the file, after which nothing can be drawn. Waits for images, which pdfkit decodes in the
-   * background.
+   * The bytes of the file, after which nothing can be drawn. Waits for images, which pdfkit decodes in the background.
    */
   finish(): Promise<Buffer> {
     for (const [page, content] of this.contents ?? []) page.write(Buffer.from(content, 'latin1'));

@@ -1,7 +1,4 @@
-/**
- * The program's own two fonts, parsed once per process. Every document gets fresh state. added-fonts.ts has the fonts
- * for other scripts.
- */
+/** The program's own two fonts, parsed once per process. added-fonts.ts has the fonts for other scripts. */
 import { create, type Font } from 'fontkit';
 import { readTemplateFile } from './template.ts';
 
@@ -27,10 +24,10 @@ function parsedFont(weight: Weight): ParsedFont {
 }
 
 /**
- * A font object for one document, with shared decoded tables. Decoding the tables takes 30 ms a font; sharing takes 0.2
- * ms. (fontkit itself shares `_tables` between the variations of a font.) The font object must not be shared. A font
- * object records the characters that first used each glyph and writes them to the file, so a document's bytes would
- * depend on earlier documents. shared-font.ts has the part that may be shared.
+ * A font object for one document, with shared decoded tables: decoding takes 30 ms a font, sharing 0.2 ms. (fontkit
+ * itself shares `_tables` between variations.) The object itself records the characters that first used each glyph and
+ * writes them to the file, so a shared one would make a document's bytes depend on earlier documents. shared-font.ts
+ * has the part that may be shared.
  */
 export function ownFont(weight: Weight): Font {
   const { data, font } = parsedFont(weight);

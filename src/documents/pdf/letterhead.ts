@@ -7,7 +7,7 @@ import { filledWith } from './template.ts';
 import { type Run, scaled, shrunk, widthOf } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';
 
-/** The left edge of the document's name and facts, as a fraction of the width. */
+/** The left edge of the name and facts, as a fraction of the width. */
 const RIGHT_COLUMN = 0.58;
 const COLUMN_GAP = 24;
 const FACT_LABEL_WIDTH = 82;
@@ -43,7 +43,7 @@ function halves(layout: PageLayout): Halves {
   };
 }
 
-/** The document's name comes first in the reading order, although it is to the right of the issuer's name. */
+/** The name comes first in the reading order, although it is to the right of the issuer's. */
 export function drawNames(layout: PageLayout, { title, number, issuer, logo, details }: Names): void {
   const { left, right, rightX } = halves(layout);
   right.text(title, shrunk(layout.style('title'), [{ text: title, width: right.width }], layout.measure), {

@@ -1,6 +1,6 @@
 /**
- * Computes the columns of the line table. Numbers get the width that they need. Policies get the remaining width, but
- * at least a minimum.
+ * Computes the columns of the line table. Numbers get the width that they need, and policies the rest, but at least a
+ * minimum.
  */
 import type { Table } from './content.ts';
 import type { PageLayout } from './page.ts';
@@ -10,16 +10,15 @@ export const COLUMN_GAP = 12;
 /** The columns policy, type and count. */
 const COLUMNS_BEFORE_AMOUNTS = 3;
 const LEAST_POLICY_WIDTH = 96;
-/** The extra width that amounts get if no policy name needs it. */
+/** Extra width for amounts, if no policy name needs it. */
 const MOST_BREATH = 26;
 /** A longer heading of a number column breaks into lines. */
 const MOST_HEADING_WIDTH = 66;
 const SHRINK_STEP = 0.25;
-/** The smallest font size, at which any sum of a month fits. The search for a font size ends at this value. */
+/** The smallest font size, at which any sum of a month fits. */
 const LEAST_SIZE = 2;
 
 export interface Place {
-  /** The left edge of the column. */
   readonly x: number;
   readonly width: number;
 }

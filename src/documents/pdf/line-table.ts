@@ -14,7 +14,7 @@ const STEP_SPACE = 4;
 const TOTALS_RULE = 0.9;
 /** The gap between the label of a step and its amount. */
 const TOTAL_GAP = 18;
-/** The fraction of the width for the steps to the amount due, below the amounts. */
+/** The width of the steps to the amount due, below the amounts, as a fraction. */
 const STEPS_WIDTH = 0.5;
 
 interface Cell {
@@ -45,7 +45,7 @@ export function drawLines(layout: PageLayout, table: Table): void {
     const isLast = section === sections.at(-1);
     if (section.heading !== '') drawSectionHeading(drawing, body, section.heading);
     for (const line of section.lines) {
-      // The last line moves to a new page together with the totals, so that the totals are never alone on a page.
+      // The last line stays with the totals, so that they are never alone on a page.
       const company = isLast && line === section.lines.at(-1) ? closing : 0;
       drawRow(drawing, body, lineCells(drawing, line), section, company);
     }
@@ -56,7 +56,6 @@ export function drawLines(layout: PageLayout, table: Table): void {
 
 // --- Headings --------------------------------------------------------------------------------------------------------
 
-/** The document's month, and the currency of all amounts. */
 function drawHeading({ layout, headings }: Drawing, { heading: text, note }: Table): void {
   const heading = { style: layout.style('heading'), text };
   const noteWidth = layout.width - layout.measure(heading) - COLUMN_GAP;
@@ -92,10 +91,7 @@ function headingCells(layout: PageLayout, columns: Columns): Cell[] {
 const headerHeight = (layout: PageLayout, headings: readonly Cell[]): number =>
   Math.max(...headings.map((cell) => linesHeight(cell.lines))) + 2 * layout.space(HEADER_SPACE);
 
-/**
- * Draws column headings in the given row. If no row is given, the headings are decoration, repeated at the top of a
- * page.
- */
+/** Draws column headings in the given row; without one, they are decoration, repeated at the top of a page. */
 function drawColumnHeadings({ layout, headings }: Drawing, row?: Element): void {
   const height = headerHeight(layout, headings);
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', TOTALS_RULE);
@@ -161,7 +157,7 @@ function lineCells(drawing: Drawing, { policy, what, count, amounts }: TableLine
   ];
 }
 
-/** Draws a row, kept on one page unless it is higher than a page. */
+/** Kept on one page unless it is higher than a page. */
 function drawRow(drawing: Drawing, body: Element, cells: readonly Cell[], section: Section, company: number): void {
   const { layout } = drawing;
   const row = layout.open(body, 'TR');
@@ -197,7 +193,7 @@ function drawCell(layout: PageLayout, cell: Cell, lines: readonly Line[], top: n
   }
 }
 
-/** Starts a new page with the column headings if this height does not fit on the current page. */
+/** Starts a new page with the column headings if this height does not fit. */
 function breakBefore(drawing: Drawing, height: number, section?: Section): void {
   const { layout, headings } = drawing;
   const fitsElsewhere = height + headerHeight(layout, headings) <= layout.fullRoom;

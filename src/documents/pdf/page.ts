@@ -11,10 +11,7 @@ import { type Line, type Run, scaled, shortened, wrap } from './text.ts';
 interface PageLayoutOptions {
   readonly canvas: Canvas;
   readonly size: readonly [width: number, height: number];
-  /**
-   * The fraction of the usual distances to use, from 0 to 1. A document that is slightly too long for one page gets
-   * smaller distances.
-   */
+  /** The fraction of the usual distances, from 0 to 1. A document slightly too long for one page gets smaller ones. */
   readonly spacing: number;
   readonly running: Running;
   readonly template: Template;
@@ -32,16 +29,10 @@ const CONTINUATION_HEIGHT = 28;
 const CONTINUATION_RULE = 14;
 const CONTINUATION_GAP = 16;
 const RULE_WIDTH = 0.6;
-/**
- * The height of capitals in the two fonts, as a fraction of the size. The height of its capitals is used to center a
- * text in its line.
- */
+/** The height of capitals in both fonts, as a fraction of the size, by which a text is centered in its line. */
 const CAPITALS = 0.714;
 const WATERMARK_ANGLE = 40;
-/**
- * The center of the watermark, as a fraction of the height. The watermark is below the headline, whose panel would hide
- * part of it.
- */
+/** The center of the watermark, as a fraction of the height: below the headline, whose panel would hide part of it. */
 const WATERMARK_CENTER = 0.6;
 const WATERMARK_SIDE = 34;
 const WATERMARK_MOST_SIZE = 170;
@@ -106,7 +97,7 @@ export class PageLayout {
     return this.bottom - this.top - CONTINUATION_HEIGHT;
   }
 
-  /** Starts a new page unless this height fits on the current page or exceeds a whole page. */
+  /** Starts a new page unless this height fits or exceeds a whole page. */
   keepTogether(height: number): void {
     if (height > this.room && height <= this.fullRoom) this.newPage();
   }
@@ -190,7 +181,7 @@ export class PageLayout {
 
   // --- Parts of every page -------------------------------------------------------------------------------------------
 
-  /** Draws the foot of a page. The foot is drawn last, when the number of pages is known. */
+  /** Draws the foot of a page, last, when the number of pages is known. */
   drawFoot(page: number): void {
     const style = this.style('running');
     const y = this.paperHeight - FOOT_ABOVE_EDGE;
@@ -213,7 +204,7 @@ export class PageLayout {
     this.y += CONTINUATION_HEIGHT;
   }
 
-  /** The banner is content for screen readers on the first page, and decoration on the other pages. */
+  /** Content for screen readers on the first page, and decoration on the others. */
   private drawMark(mark: Mark): void {
     this.drawWatermark(mark);
     const style = this.style('banner');

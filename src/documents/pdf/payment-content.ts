@@ -15,30 +15,30 @@ export interface Card {
 
 interface CardFact extends Fact {
   readonly kind: PaymentFact['kind'];
-  /** The address of a party; empty if it has none. */
+  /** Empty if the party has none. */
   readonly address: string;
 }
 
 export interface PaymentLink {
   /** The link as printed. */
   readonly text: string;
-  /** The link that a PDF viewer may open. */
+  /** What a PDF viewer may open. */
   readonly url: string | undefined;
   readonly code: Code | undefined;
-  /** The texts of the link and the QR code for screen readers. */
+  /** For screen readers. */
   readonly says: string;
   readonly scan: string;
 }
 
 export interface Payment {
   readonly heading: string;
-  /** Whether the payer was given different bank details before. */
+  /** Whether the payer was given other bank details before. */
   readonly changed: boolean;
   readonly online: PaymentLink | null;
   readonly cards: readonly Card[];
   /** The contact if there is no way to pay; otherwise empty. */
   readonly none: string;
-  /** The reference that the payer should quote. */
+  /** What the payer should quote. */
   readonly reference: string;
   /** The same reference with check digits, for the payer's bank; empty if there is none. */
   readonly creditorReference: string;
@@ -48,11 +48,11 @@ export interface Payment {
 
 export interface TransferCode {
   readonly code: Code;
-  /** The text for screen readers. */
+  /** For screen readers. */
   readonly says: string;
 }
 
-/** The payment instructions; null if there is no way to pay and no contact. */
+/** Null if there is no way to pay and no contact. */
 export function paymentOf(
   snapshot: DocumentSnapshot,
   { number, reach, ach, wire, creditorReference }: Presentation,

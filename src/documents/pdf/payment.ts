@@ -28,7 +28,7 @@ const BUTTON_RADIUS = 4;
 const PARTY_SPACE = 4;
 const FACT_SPACE = 3;
 const REFERENCE_SPACE = 8;
-/** The address of the payment page shrinks to this fraction of its size before it breaks into lines. */
+/** The address shrinks to this fraction of its size before it breaks into lines. */
 const LEAST_LINK = 0.85;
 
 /** What is drawn with the cards. */
@@ -36,7 +36,6 @@ type Quoted = Pick<Payment, 'reference'> & Partial<Pick<Payment, 'creditorRefere
 
 /** Bank details without other ways to pay, under their own heading. */
 interface BankDetails extends Pick<Payment, 'heading' | 'cards' | 'reference' | 'changed'> {
-  /** The note under the heading. */
   readonly note: string;
 }
 
@@ -51,7 +50,7 @@ export function drawBankDetails(
     ...(cards.length === 0 ? [] : [cardsPart(layout, cards, { reference })]),
   ];
   if (parts.length === 0) return;
-  // The parts are kept on one page, if they fit.
+  // Kept on one page, if they fit.
   const draw = () => {
     for (const part of parts) part.draw();
   };
@@ -69,10 +68,7 @@ export function drawPayment(layout: PageLayout, payment: Payment): void {
   ]);
 }
 
-/**
- * The warning that is shown before changed bank details, and how to verify the details. Changed bank details are the
- * classic invoice fraud.
- */
+/** The warning before changed bank details, the classic invoice fraud, and how to verify them. */
 function changedPart(layout: PageLayout): Part {
   const { changed_title: title, changed: text } = layout.labels.payment;
   return noticePart(layout, { title, text }, 'H3', AFTER_PART);
@@ -81,8 +77,7 @@ function changedPart(layout: PageLayout): Part {
 function drawWays(layout: PageLayout, title: string, ways: readonly Part[]): void {
   layout.y += layout.space(BEFORE_PAYMENT);
   const heading = headingPart(layout, title);
-  // The parts that fit below the table are drawn there, and the others move to a new page. The heading is never alone
-  // at the end of a page.
+  // What fits below the table is drawn there, and the rest on a new page. The heading is never alone at the end.
   layout.keepTogether(heading.height + (ways[0] as Part).height);
   heading.draw();
   for (const way of ways) way.draw();

@@ -10,23 +10,23 @@ const SQUARE = 1.3;
 const MOST_SIDE = 110;
 /**
  * The capacity of version 20, which has 105 squares with the quiet zone. A square is then 0.37 mm; phones need 0.33 mm
- * on worn paper. zbar reads no larger code at any resolution.
+ * on worn paper. zbar reads no larger code.
  */
 const MOST_BYTES = 666;
 
 export interface Code {
-  /** The code's side with the quiet zone, in points. */
+  /** With the quiet zone, in points. */
   readonly side: number;
   /** The side of a square. */
   readonly unit: number;
-  /** The dark squares, joined along their rows, counted from the code's corner. */
+  /** The dark squares, joined along their rows, from the code's corner. */
   readonly boxes: readonly Box[];
 }
 
-/** The code of a text; undefined if the text is too long for a code that phones can read. */
+/** Undefined if the text is too long for a code that phones can read. */
 export function codeOf(text: string): Code | undefined {
   if (Buffer.byteLength(text) > MOST_BYTES) return undefined;
-  // The code is still readable if a seventh of it is missing, as on a creased or stained page.
+  // Still readable if a seventh is missing, as on a creased or stained page.
   const rows = encodeQR(text, 'raw', { ecc: 'medium', border: QUIET_ZONE });
   const square = Math.min(SQUARE, MOST_SIDE / rows.length);
   return {

@@ -1,6 +1,6 @@
 /**
- * Renders an invoice, credit note or statement as a tagged PDF. With the same renderer version, equal snapshots give
- * equal bytes: the renderer reads no clock, environment, language or time zone.
+ * Renders a document as a tagged PDF. With the same renderer version, equal snapshots give equal bytes: the renderer
+ * reads no clock, environment, language or time zone.
  */
 import type { DocumentSnapshot, VoidMark } from '../snapshot.ts';
 import { type AddedFont, withAddedFonts } from './added-fonts.ts';
@@ -21,18 +21,18 @@ export { RENDERER_VERSION, RENDERER_VERSIONS } from './version.ts';
 
 const BEFORE_NOTE = 12;
 const AFTER_NOTICE = 14;
-/** A table with more lines than this never fits one page, and reads well with the closest spacing. */
+/** A longer table never fits one page, and reads well with the closest spacing. */
 const LONG_TABLE = 24;
 /** Fractions of the usual distances, tried in this order until the document fits one page. */
 const SPACINGS = [1, 0.75, 0.6, 0.45] as const;
 
 export interface RenderOptions {
-  /** The version that the document was issued with; for a new document, the current version. */
+  /** That of the document; for a new one, the current version. */
   readonly version?: number | undefined;
   readonly fonts?: readonly AddedFont[] | undefined;
-  /** Renders the copy of a void document, marked as void on each page and without a way to pay. */
+  /** Renders the void copy, marked as void on each page and without a way to pay. */
   readonly void?: VoidMark | undefined;
-  /** The Factur-X file to embed. The PDF is then a PDF/A-3a. */
+  /** The Factur-X file to embed, which makes the PDF a PDF/A-3a. */
   readonly eInvoice?: Uint8Array | undefined;
 }
 
@@ -56,10 +56,7 @@ function drawContent(content: Content, eInvoice: Uint8Array | undefined): PdfCan
   return pdf;
 }
 
-/**
- * The widest spacing with which the document fits one page; otherwise the widest with which its table fits; otherwise
- * the widest of all.
- */
+/** The widest spacing with which the document fits one page, or else its table, or else the widest of all. */
 function spacingFor(content: Content, canvas: MeasuringCanvas): number {
   const { body } = content;
   const lines = 'table' in body ? body.table.sections.reduce((sum, section) => sum + section.lines.length, 0) : 0;

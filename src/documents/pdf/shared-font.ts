@@ -29,10 +29,7 @@ for (const [place, character] of SHARED_CHARACTERS.entries()) places[character.c
 const SPACE = places[0x20] as number;
 const F = 0x66;
 
-/**
- * Calls `take` for each glyph of a text, with the position of the glyph in SYMBOLS. Returns false if a character is not
- * shared.
- */
+/** Calls `take` for each glyph of a text, with its place in SYMBOLS. Returns false if a character is not shared. */
 function eachGlyph(text: string, take: (place: number) => void): boolean {
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
@@ -45,7 +42,7 @@ function eachGlyph(text: string, take: (place: number) => void): boolean {
   return true;
 }
 
-/** The embedded font file for the shared characters, which is the same in every document. */
+/** The same in every document. */
 interface EmbeddedFont {
   readonly file: Buffer;
   readonly toUnicode: Buffer;
@@ -61,7 +58,7 @@ export class SharedFont {
   /** The glyphs' codes in a PDF's text, in hexadecimal. */
   private readonly codes: readonly string[];
   private readonly embedded: EmbeddedFont;
-  /** Kerning values, indexed by the places of both glyphs. A value is read from the font when the pair first occurs. */
+  /** By the places of both glyphs. A value is read from the font when the pair first occurs. */
   private readonly kerns = new Float64Array(SYMBOLS.length ** 2).fill(Number.NaN);
 
   constructor(weight: Weight) {
@@ -111,9 +108,7 @@ export class SharedFont {
     return all ? `${shown}>]TJ` : undefined;
   }
 
-  /**
-   * How much closer a glyph is to the previous one, in thousandths of the size. A space ends a word and is not kerned.
-   */
+  /** How much closer a glyph is to the previous one, in thousandths of the size. A space is not kerned. */
   private kern(before: number, place: number): number {
     if (before === SPACE) return 0;
     const pair = before * SYMBOLS.length + place;
@@ -164,7 +159,7 @@ export class SharedFont {
   }
 }
 
-/** pdfkit writes a String object as a PDF string and a primitive string as a PDF name. */
+/** pdfkit writes a String object as a PDF string, and a primitive one as a PDF name. */
 export const pdfString = (text: string): string => Object(text) as string;
 
 function onlyGlyph(font: Font, symbol: string) {

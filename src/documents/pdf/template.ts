@@ -1,6 +1,6 @@
 /**
- * The labels and the theme of documents, from `templates/document.json`. The compiler checks the file, because it ships
- * with the program: code that names a missing label does not compile.
+ * The labels and the theme of documents, from `templates/document.json`. Code that names a missing label does not
+ * compile.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ export type Color = keyof ShippedTemplate['theme']['colors'];
 
 export interface Style {
   readonly font: 'regular' | 'bold';
-  /** The size in points. */
+  /** In points. */
   readonly size: number;
   readonly leading: number;
   readonly color: Color;
@@ -28,8 +28,7 @@ export interface Template {
   readonly labels: Labels;
   readonly theme: Theme;
   /**
-   * English names by ISO 3166 code. The JavaScript engine's own table is not used, because it changes with the engine's
-   * version and would change the bytes of documents.
+   * English names by ISO 3166 code. The JavaScript engine's table would change the bytes of documents with its version.
    */
   readonly countries: Readonly<Record<string, string>>;
 }
@@ -47,7 +46,7 @@ const PLACEHOLDER = /\{(\w+)\}/;
 
 /** A label with its placeholders replaced. `words` converts the text between placeholders. */
 export function filledWith<T>(label: string, values: Readonly<Record<string, T>>, words: (text: string) => T): T[] {
-  // Splitting by a pattern with a group gives words and placeholders in turn, beginning with words.
+  // Splitting by a pattern with a group gives words and placeholders in turn.
   return label.split(PLACEHOLDER).map((part, index) => {
     if (index % 2 === 0) return words(part);
     const value = values[part];

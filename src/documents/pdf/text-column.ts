@@ -93,9 +93,7 @@ export class Column {
     return this.items.reduce((total, item, index) => total + (index === 0 ? 0 : item.before) + itemHeight(item), 0);
   }
 
-  /**
-   * Draws from the cursor and moves the cursor below the column. Continues on a new page when the current one is full.
-   */
+  /** Draws from the cursor and moves it below the column. Continues on a new page when the current one is full. */
   draw(parent: Element, x: number): void {
     let list: Element | undefined;
     for (const [index, item] of this.items.entries()) {
@@ -154,7 +152,7 @@ export class Column {
   }
 
   /**
-   * Draws lines aligned with the rows that they share. A label has a smaller font than its value, but the same
+   * Draws lines aligned with the rows that they share. A label's font is smaller than its value's, on the same
    * baseline.
    */
   private drawLevel(lines: readonly Line[], heights: readonly number[], x: number): void {

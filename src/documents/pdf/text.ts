@@ -16,8 +16,8 @@ export interface Line {
 type Measure = (run: Run) => number;
 
 /**
- * Converts a text to one line in the Unicode form NFC. Spaces and line breaks of every kind become single spaces.
- * Control characters, bidi controls and other invisible characters are dropped.
+ * One line in the Unicode form NFC. Spaces and line breaks of every kind become single spaces; control characters, bidi
+ * controls and other invisible ones are dropped.
  */
 function normalized(text: string): string {
   return text
@@ -28,7 +28,7 @@ function normalized(text: string): string {
     .trim();
 }
 
-/** The characters of a text that the fonts cannot print, each once, in order of appearance. */
+/** The characters that the fonts cannot print, each once, in order of appearance. */
 export function unprintable(text: string): string[] {
   return [...new Set(normalized(text))].filter((character) => !isPrintable(codePointOf(character)));
 }
@@ -37,8 +37,8 @@ export function unprintable(text: string): string[] {
 const PLAIN = /^(?:[!-~]+(?: [!-~]+)*)?$/;
 
 /**
- * The text in the form in which it is printed. Characters without glyphs are shown by their code points, `[U+682A
- * U+5F0F]`, never as empty boxes. The combining marks of such a character are replaced together with it.
+ * The text as it is printed. Characters without glyphs become their code points, `[U+682A U+5F0F]`, together with their
+ * combining marks, and never empty boxes.
  */
 export function printable(text: string): string {
   if (PLAIN.test(text)) return text;
@@ -68,7 +68,7 @@ const codePointOf = (character: string): number => character.codePointAt(0) ?? 0
 
 interface Word {
   readonly runs: readonly Run[];
-  /** Whether a space separates the word from the previous one. The parts of a broken word have no space. */
+  /** Whether a space separates it from the previous word. The parts of a broken word have none. */
   readonly spaced: boolean;
 }
 
@@ -100,7 +100,7 @@ export function wrap(runs: readonly Run[], width: number, measure: Measure): Lin
 
 const SPACES_TO_DROP = /^ | $| {2}/;
 
-/** This path is fast, because most texts fit. */
+/** Fast, because most texts fit. */
 function inOneLine(runs: readonly Run[], width: number, measure: Measure): Line | undefined {
   const [run] = runs;
   if (run === undefined || runs.length > 1 || run.text === '' || SPACES_TO_DROP.test(run.text)) return undefined;
@@ -147,10 +147,7 @@ const BREAK_AFTER = /[-/.,:;@_&=?+)\]]$/;
 /** How full a line must be to be broken after such a character. */
 const FULL_ENOUGH = 0.7;
 
-/**
- * The parts of a word that is too wide for a line. Nothing is added at a break, because a hyphen would falsify an
- * account number.
- */
+/** The parts of a word that is too wide for a line. No hyphen is added, because it would falsify an account number. */
 function broken(run: Run, width: number, measure: Measure): Run[][] {
   const parts: Run[][] = [];
   let rest = clustersOf(run.text);
@@ -165,7 +162,7 @@ function broken(run: Run, width: number, measure: Measure): Run[][] {
 /** Characters with their combining marks. */
 const clustersOf = (text: string): string[] => [...(text.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [])];
 
-/** How many clusters of a word fit on the line, or how many fit up to a good place to break; at least one. */
+/** How many clusters of a word fit on the line, or up to a good place to break; at least one. */
 function partLength(clusters: readonly string[], style: Style, width: number, measure: Measure): number {
   const fits = (count: number) => measure({ text: clusters.slice(0, count).join(''), style }) <= width;
   let low = 1;
@@ -200,7 +197,7 @@ export function shrunk(style: Style, texts: readonly { text: string; width: numb
   return scale === 1 ? style : scaled(style, scale);
 }
 
-/** The style at a fraction of its size, rounded down to a hundredth, so that fitting text still fits. */
+/** Rounded down to a hundredth, so that fitting text still fits. */
 export function scaled(style: Style, scale: number): Style {
   return { ...style, size: Math.floor(style.size * scale * 100) / 100 };
 }

@@ -1,8 +1,8 @@
 /**
- * The version of the renderer. A document records the version that rendered it, and can be rendered again byte for
- * byte. The output of a released version therefore never changes. A change that affects any document's bytes needs a
- * new version, and a branch on the version: test/golden/pdfs.test.ts compares each version's output. Versions 1 and 2
- * were never released, so their PDFs are verified only by hash.
+ * The version of the renderer. A document records its version, and can be rendered again byte for byte, so the output
+ * of a released version never changes. A change of any document's bytes needs a new version, and a branch on the
+ * version: test/golden/pdfs.test.ts compares each version's output. Versions 1 and 2 were never released, so their PDFs
+ * are verified only by hash.
  */
 export const RENDERER_VERSION = 4;
 

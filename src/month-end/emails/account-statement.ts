@@ -1,8 +1,7 @@
 /**
- * The account statement by e-mail. After the books of a month close, the statement goes to each partner with
- * `account_statement` in partners.json. Finance can also request a statement. Before the books close, a statement is
- * preliminary, and the final one follows after the close. Refusals: partner_unknown, month_not_closed, usage (no month
- * is named and no books are closed).
+ * The account statement by e-mail. After the books of a month close, it goes to each partner with `account_statement`
+ * in partners.json, and to others if finance asks. Before that, it is preliminary, and the final one follows. Refusals:
+ * partner_unknown, month_not_closed, usage (no month is named and no books are closed).
  */
 
 import { createHash } from 'node:crypto';
@@ -35,10 +34,7 @@ import { pdfOfStatement } from '../../reports/account-statement-file.ts';
 import { BUCKETS } from '../../reports/aging.ts';
 import { readDueStatements, readQueued, type Statements } from './due.sql.ts';
 
-/**
- * Statements of older months are not mailed automatically, because a partner's setting may have been turned on only
- * now.
- */
+/** Older ones are not mailed automatically, because a partner's setting may be new. */
 const NEWS_FOR_DAYS = 7;
 
 export const accountStatementEmail: EmailComposer = {
@@ -151,9 +147,9 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
 }
 
 /**
- * Queues the statements of a closed month for one partner, or for all partners that want statements. The default is the
- * latest month whose books are closed. Returns the new e-mails, and the e-mails that an earlier run queued but did not
- * send. A partner that already has a statement of the month does not get another statement.
+ * Queues the statements of a closed month, by default the latest with closed books, for one partner, or for all that
+ * want statements. Returns the new e-mails, and those that an earlier run did not send. No partner gets a second
+ * statement of the month.
  */
 export async function sendStatements(
   tx: Transaction,

@@ -1,6 +1,6 @@
 /**
- * The e-mails about approvals. The request goes to the users who may decide, and the decision goes to the requester.
- * Programs do not read e-mail, so the status lists the requests of programs.
+ * The e-mails about approvals: the request goes to the users who may decide, the decision to the requester. The status
+ * lists the requests of programs, which read no e-mail.
  */
 
 import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';

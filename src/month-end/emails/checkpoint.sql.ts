@@ -9,8 +9,8 @@ import type { Month } from '../../month.ts';
 const OF_LETTERS = `(:every::boolean OR closes LIKE 'month %')`;
 
 /**
- * The sizes of checkpoints without a letter: those taken after an instant, and the latest checkpoint. A checkpoint
- * without a signature waits until `unsignedBefore`, or does not wait if it is null.
+ * Checkpoints without a letter: those taken after an instant, and the latest. One without a signature waits until
+ * `unsignedBefore`, if that is given.
  */
 export const readLettersDue = (
   tx: Transaction,
@@ -35,10 +35,7 @@ const HEAD = 'c.origin, c.size, c.root, c.taken_at, c.closes';
 export const readLetterHead = (tx: Transaction, size: number | null): Promise<LetterHead> =>
   queryOne(tx, `SELECT ${HEAD} FROM log_checkpoints c WHERE size = :size::bigint`, { size });
 
-/**
- * The checkpoint of the previous letter. With `signed`, the checkpoint of the last previous letter that the log's key
- * signed.
- */
+/** The checkpoint of the previous letter, or of the last one that the log's key signed. */
 export async function readLetterBefore(
   tx: Transaction,
   given: { readonly size: number; readonly signed: boolean },

@@ -1,6 +1,6 @@
 /**
- * The letters to the auditor about checkpoints. By default, there is one letter a month, for the checkpoint that closes
- * the month. If the settings ask for it, every checkpoint gets a letter.
+ * The letters to the auditor about checkpoints: one a month, for the checkpoint that closes it, or one for every
+ * checkpoint.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -34,9 +34,7 @@ import {
 
 const VERIFIERS = join(packageRoot, 'templates', 'export');
 
-/**
- * The verifiers of this release, with their hashes. Before auditors run a copy of a verifier, they compare its hash.
- */
+/** Auditors compare these hashes before they run a copy of a verifier. */
 const verifiers = (): readonly { readonly file: string; readonly sha256: string }[] =>
   readdirSync(VERIFIERS)
     .filter((file) => /^(?:verify\.\w+|checks\.sql)$/.test(file))
@@ -77,7 +75,7 @@ export const checkpointEmail: EmailComposer = {
         note: note.trimEnd(),
       }),
       attachments: [
-        // The note is attached as a file, because mail programs do not wrap the lines of a file.
+        // Mail programs do not wrap the lines of a file.
         {
           filename: `checkpoint-${head.size}.note.txt`,
           contentType: 'text/plain; charset=utf-8',
@@ -96,10 +94,7 @@ const viewOf = (head: Pick<LetterHead, 'size' | 'root'>) => ({
   root: head.root.toString('base64'),
 });
 
-/**
- * The counts and totals of the month that the checkpoint closes, as a list with one entry. Empty if the checkpoint
- * closes no month.
- */
+/** As a list with one entry; empty if the checkpoint closes no month. */
 async function monthView(tx: Transaction, { closes }: LetterHead) {
   const [what, month] = (closes?.split(' ') ?? []) as [string?, Month?];
   if (what !== 'month' || month === undefined) return [];
@@ -118,7 +113,7 @@ async function monthView(tx: Transaction, { closes }: LetterHead) {
   ];
 }
 
-/** The key that signed a checkpoint. The last signed letter tells whether the key is new to the auditor. */
+/** The last signed letter tells whether the key is new to the auditor. */
 async function keyView(tx: Transaction, head: LetterHead, lines: readonly string[]) {
   const keys = await readKeys(tx);
   const signer = (of: LetterHead, signatures: readonly string[]) =>
@@ -139,7 +134,7 @@ async function keyView(tx: Transaction, head: LetterHead, lines: readonly string
   };
 }
 
-/** The next letters, and the day by which each letter should arrive, in the issuer's time zone. */
+/** And the day by which each should arrive, in the issuer's time zone. */
 async function readDueLetters(
   tx: Transaction,
   { settings }: Pick<ActorContext, 'settings'>,
@@ -162,12 +157,12 @@ async function readDueLetters(
 }
 
 /**
- * Only checkpoints that are at most this old get a letter. If several checkpoints were taken before an address was set,
- * only the latest of them gets a letter, because it covers the earlier checkpoints.
+ * If several checkpoints were taken before an address was set, only the latest gets a letter, because it covers the
+ * others.
  */
 const NEWS_FOR_DAYS = 7;
 
-/** A checkpoint waits this long for its signature, which is normally made within seconds. */
+/** A checkpoint is normally signed within seconds. */
 const SIGNED_WITHIN_HOURS = 1;
 
 async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {

@@ -18,7 +18,7 @@ import { plural } from '../../text.ts';
 import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
 import { readMonthsWithoutReport } from './due.sql.ts';
 
-/** Older closes are not reported, so that turning reports on does not send old months. */
+/** So that turning reports on does not send old months. */
 const NEWS_FOR_DAYS = 7;
 
 export const closeReportEmail: EmailComposer = {
@@ -43,7 +43,7 @@ async function queueDue(tx: Transaction, { environment, settings, actor }: Actor
   if (settings.finance_email === '') return;
   const now = environment.now();
   const since = now.minus({ days: NEWS_FOR_DAYS }).toISO();
-  // Without this lock, two concurrent closes would both find the report missing.
+  // Otherwise two concurrent closes would both find the report missing.
   await takeLock(tx, LOCKS.closeReports);
   const months = await readMonthsWithoutReport(tx, since);
   if (months.length === 0) return;

@@ -1,4 +1,4 @@
-/** Every kind of e-mail without a document. A new kind needs a composer file, its templates and a line in this list. */
+/** Every kind of e-mail without a document. A new kind needs a composer, its templates and a line here. */
 import type { EmailComposer } from '../../mail/email.ts';
 import { reminderEmail } from '../../payments/reminder-email.ts';
 import { accountStatementEmail } from './account-statement.ts';

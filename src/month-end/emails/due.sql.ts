@@ -1,4 +1,4 @@
-/** SQL of e-mails triggered by events: which of them to queue, and their subjects. */
+/** E-mails triggered by events: which to queue, and their subjects. */
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { EmailSubject } from '../../mail/email.ts';
 import { lastDay, type Month } from '../../month.ts';
@@ -21,10 +21,7 @@ export const readDueApprovalRequests = (tx: Transaction, now: string): Promise<D
     { now },
   );
 
-/**
- * Requests by people that were recently decided or have recently expired, and that have no e-mail about the decision
- * yet.
- */
+/** Requests by people that were decided or expired recently, without an e-mail about it. */
 export const readDueApprovalDecisions = (
   tx: Transaction,
   given: { now: string; since: string },
@@ -58,7 +55,7 @@ export const readAlarmedEvents = (tx: Transaction): Promise<{ event_id: number |
 interface Receipt {
   readonly partner_id: string | null;
   readonly currency: string;
-  /** The amount received, without the parts that were recorded by mistake or twice. */
+  /** Without what was recorded by mistake or twice. */
   readonly amount: string;
   readonly received_on: string;
   readonly method: Method;
@@ -115,8 +112,8 @@ export async function readReceipt(tx: Transaction, paymentId: number): Promise<R
 }
 
 /**
- * Recently applied payments whose current payer has no receipt. Shares of connected accounts get no receipt, so only
- * payments of monthly or carried-over invoices are read.
+ * Recently applied payments whose current payer has no receipt, of monthly or carried-over invoices only: shares of
+ * connected accounts get none.
  */
 export const readDueReceipts = (
   tx: Transaction,
@@ -174,8 +171,8 @@ export const readDueRefundNotices = (
   );
 
 /**
- * The statements due for the month whose books closed last, if that was recent. A statement is due for a partner that
- * wants statements, and for a partner that received a preliminary statement of the month.
+ * The statements due for the month whose books closed last, if that was recent: of partners that want statements, or
+ * received a preliminary one.
  */
 export const readDueStatements = (tx: Transaction, since: string): Promise<{ month: Month; partner_id: string }[]> =>
   query(
@@ -202,7 +199,7 @@ export interface Statements {
   readonly preliminary: boolean;
 }
 
-/** The statements of a month that are already queued, and whether each is unsent. */
+/** The queued statements of a month, and whether each is unsent. */
 export function readQueued(
   tx: Transaction,
   { month, preliminary }: Statements,
@@ -228,7 +225,7 @@ export interface UserEvent {
   readonly detail: string;
 }
 
-/** The events to report to users: those since an instant that have no e-mail, or the event of an e-mail. */
+/** The events to report: those since an instant that have no e-mail, or the event of an e-mail. */
 export const readUserEvents = (
   tx: Transaction,
   given: { since?: string; eventId?: number | null },

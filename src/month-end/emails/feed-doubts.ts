@@ -1,7 +1,6 @@
 /**
- * The e-mail to finance about the rows of the next month to close (`src/close/feeds.ts`). It is sent when two working
- * days of the month are left, if something is missing then. It is sent again when the month has ended and stops, and
- * when another doubt stops the month.
+ * The e-mail to finance about the rows of the next month to close (`src/close/feeds.ts`): when two working days of the
+ * month are left and something is missing, when the month has ended and stops, and when another doubt stops it.
  */
 import { readNextFeeds } from '../../close/close.ts';
 import { readUsuallyEarly } from '../../close/feeds.sql.ts';
@@ -21,7 +20,7 @@ import type { ActorContext, Installation } from '../../people/audit-events.ts';
 import { actionAddress } from '../../remedy.ts';
 import { readUntold, recordAttention } from '../../reports/jobs.sql.ts';
 
-/** The number of doubts that an e-mail lists. The console lists all. */
+/** The console lists all. */
 const LISTED = 50;
 
 export const feedDoubtsEmail: EmailComposer = {
@@ -67,7 +66,7 @@ const recipientOf = ({ finance_email: finance, operations_email: operations }: S
 
 interface ToTell {
   readonly month: Month;
-  /** Whether the month has ended everywhere, so that the doubts stop it. */
+  /** Whether the month has ended everywhere. */
   readonly due: boolean;
   readonly empty: boolean;
   readonly doubts: readonly Doubt[];
@@ -101,7 +100,7 @@ async function readRows(tx: Transaction, { environment }: Installation): Promise
   return [...(await readHeld(tx, question)), ...(await readDoubled(tx, question))];
 }
 
-/** Before the month ends, only the feeds are missing that had come by that day in the month before. */
+/** Before the month ends, only the feeds that had come by that day in the month before. */
 async function withoutLateFeeds(tx: Transaction, { month }: Feeds, doubts: readonly Doubt[]): Promise<Doubt[]> {
   const missing = doubts.filter(({ kind }) => kind === 'missing').map(({ partner_id }) => partner_id);
   const early = new Set(
@@ -116,7 +115,7 @@ export const whenTwoWorkingDaysAreLeft = (month: Month): string => workingDaysFr
 async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const { environment, settings } = context;
   if (recipientOf(settings) === undefined) return;
-  // Until the transaction ends, no checkpoint is taken, so the rows are counted once.
+  // No checkpoint is taken meanwhile, so the rows are counted once.
   await lockLedgerShared(tx);
   const told = await readToTell(tx, context);
   const now = environment.now();
@@ -135,7 +134,7 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const untold = await readUntold(tx, found);
   await recordAttention(tx, found);
   if (told === undefined || (told.due && untold.length === 0)) return;
-  // The e-mail must stay valid after the month is closed, so the e-mail names the month by its first day.
+  // By its first day, so that the e-mail stays valid after the month is closed.
   const occasion = told.due ? now.toUTC().toFormat("yyyyMMdd'T'HHmmss") : 'before-its-end';
   const email = {
     kind: 'feed_doubts',

@@ -1,7 +1,7 @@
 /**
- * The alert to finance and operations that the bank details on invoices have changed. Changed bank details are the
- * classic invoice fraud. The alert therefore goes out as soon as the file has changed, even if a second person must
- * still adopt the change. The alert also goes to addresses that the same change replaced.
+ * The alert to finance and operations that the bank details on invoices have changed, the classic invoice fraud. It
+ * goes out as soon as the file has changed, even if a second person must still adopt the change, also to addresses that
+ * the same change replaced.
  */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -50,7 +50,7 @@ const shown = (value: FieldChange['new']): string =>
 
 const dayOf = ({ occurred_at }: ChangeEvent): string => occurred_at.slice(0, 10);
 
-/** The changes of bank details. The first record of the settings is not a change. */
+/** The first record of the settings is not a change. */
 const readAlarming = async (tx: Transaction): Promise<ChangeEvent[]> =>
   (await readSettingsChanges(tx)).slice(1).filter(({ changes }) => changes.some(isOfInstructions));
 

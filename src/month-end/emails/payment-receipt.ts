@@ -1,7 +1,6 @@
 /**
- * The receipt for a payment. A receipt is sent to the payer once, when the payment is first applied to a month's
- * invoice. The receipt states the amount received and the invoices paid. If a payment was reversed before its receipt
- * was sent, it gets no receipt. If the payer is corrected, the new payer gets a receipt too.
+ * The receipt for a payment, sent to the payer once, when it is first applied to a month's invoice: the amount received
+ * and the invoices paid. None for a payment that was reversed before. A corrected payer gets one too.
  */
 import type { Transaction } from '../../database/transaction.ts';
 import { localeOf } from '../../documents/locale.ts';
@@ -16,7 +15,7 @@ import { METHOD_WORDS } from '../../payments/enums.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { readDueReceipts, readReceipt } from './due.sql.ts';
 
-/** Payments applied longer ago get no receipt, even if the setting is turned on later. */
+/** Even if the setting is turned on later. */
 const NEWS_FOR_DAYS = 7;
 
 export const paymentReceiptEmail: EmailComposer = {

@@ -1,7 +1,4 @@
-/**
- * The notice of a refund of credit, sent once to its partner. If a refund was returned before its notice was sent, it
- * gets no notice.
- */
+/** The notice of a refund of credit, sent once, unless the refund was returned before. */
 import type { Transaction } from '../../database/transaction.ts';
 import { localeOf } from '../../documents/locale.ts';
 import type { EmailComposer } from '../../mail/email.ts';
@@ -14,7 +11,7 @@ import { METHOD_WORDS } from '../../payments/enums.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { readDueRefundNotices, readRefund } from './due.sql.ts';
 
-/** Older refunds get no notice, even if the setting is turned on later. */
+/** Even if the setting is turned on later. */
 const NEWS_FOR_DAYS = 7;
 
 export const refundNoticeEmail: EmailComposer = {

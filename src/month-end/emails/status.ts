@@ -31,7 +31,7 @@ export const statusEmail: EmailComposer = {
   },
 };
 
-/** Shows remedies as addresses of console pages, or as commands if they work only on the server. */
+/** As addresses of console pages, or as commands that work only on the server. */
 const withLinks = ({ urgent, remedies }: Finding, address: string): string =>
   [
     urgent,
@@ -43,10 +43,7 @@ const withLinks = ({ urgent, remedies }: Finding, address: string): string =>
     }),
   ].join(' ');
 
-/**
- * Queues the status for operations, unless an earlier status e-mail is waiting. The content is read when the e-mail is
- * sent.
- */
+/** Unless an earlier status e-mail is waiting. The content is read when it is sent. */
 export async function queueStatusEmail(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   const name = `status.${environment.now().toUTC().toFormat("yyyyMMdd'T'HHmmssSSS")}`;
   await queueEmails(tx, [{ kind: 'status', name }], { environment, settings });

@@ -93,13 +93,13 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
 }
 
 /**
- * The amounts, other than payments, that settled an invoice. The row's `credited` includes write-offs, bank charges and
- * credit taken back.
+ * What settled an invoice besides payments. The row's `credited` includes write-offs, bank charges and credit taken
+ * back.
  */
 function settledWithoutCash({ currency, status, ...row }: DocumentRow): [string, string][] {
   const [credited, writtenOff, charges, takenBack] = [
     ...[row.credited, row.written_off, row.bank_charges],
-    // The credit of a void invoice is open again, so nothing was taken back.
+    // The credit of a void invoice is open again.
     status === 'void' ? '0' : row.credit_taken_back,
   ].map((each) => Amount.of(each, currency)) as [Amount, Amount, Amount, Amount];
   return [

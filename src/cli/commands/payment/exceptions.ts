@@ -16,7 +16,7 @@ export const define: Definition = (payment, action) => {
     .action(action(readingNow(paymentExceptions)));
 };
 
-/** Lists items that need manual review. Exit 4: there is at least one item. */
+/** Exit 4: there is at least one item. */
 async function paymentExceptions(
   { database, output, settings }: CommandContext,
   options: PresentOptions,
@@ -84,7 +84,7 @@ const sheetOf = (exceptions: readonly ExceptionWithCommands[]): Sheet => ({
   })),
 });
 
-/** The reasons for the suggestions, or the reason for the exception if there are no suggestions. */
+/** For the suggestions or, without any, for the exception. */
 function reasonsOf({ sets, suggestions, reason }: ExceptionWithCommands): readonly string[] {
   const why = [...sets.map((each) => each.why), ...suggestions.map(suggested)];
   return why.length === 0 ? [reason] : why;

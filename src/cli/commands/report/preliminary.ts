@@ -1,4 +1,4 @@
-/** Prints a note to stderr if a report is preliminary, because tables and spreadsheets have no place for the note. */
+/** A note on stderr, because tables and spreadsheets have no place for it. */
 import { type BooksOfDay, preliminaryNote } from '../../../reports/preliminary.ts';
 import type { Output } from '../../output.ts';
 import type { PresentOptions } from '../../present.ts';
