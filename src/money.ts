@@ -147,6 +147,10 @@ export class Amount {
     return new Amount(rounded(exact, currency), currency);
   }
 
+  static sum<Item>(currency: string, items: readonly Item[], amountOf: (item: Item) => Amount): Amount {
+    return items.reduce((sum, each) => sum.plus(amountOf(each)), Amount.zero(currency));
+  }
+
   isLessThan(other: Amount): boolean {
     return this.value.lessThan(this.same(other).value);
   }
@@ -196,6 +200,13 @@ export class Amount {
     if (other.currency !== this.currency) throw new TypeError(`${this.currency} and ${other.currency} do not add up`);
     return other;
   }
+}
+
+/** Returns one sum for each currency, in the order in which the currencies first occur. */
+export function sumsOf(amounts: readonly Amount[]): Amount[] {
+  const sums = new Map<string, Amount>();
+  for (const amount of amounts) sums.set(amount.currency, sums.get(amount.currency)?.plus(amount) ?? amount);
+  return [...sums.values()];
 }
 
 const rounded = (value: InstanceType<typeof Decimal>, currency: string): InstanceType<typeof Decimal> =>

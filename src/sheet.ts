@@ -18,6 +18,24 @@ export interface Sheet {
   readonly rows: readonly object[];
 }
 
+type TypedColumn = `${string}:${Exclude<ColumnType, 'text'>}`;
+
+/** The columns that are named in order, such as `due_on:date`. A column without a type is a text. */
+type Columns<Text extends string> = Text extends `${infer First} ${infer Rest}`
+  ? `${Columns<First>} ${Columns<Rest>}`
+  : Text extends `${string}:${string}`
+    ? TypedColumn
+    : Text;
+
+/** Returns columns in order: `number due_on:date balance:amount`. A column without a type is a text. */
+export const columnsOf = <Text extends string>(columns: Text & Columns<Text>): Sheet['columns'] =>
+  Object.fromEntries(
+    columns.split(' ').map((column) => {
+      const [name = '', type = 'text'] = column.split(':');
+      return [name, type as ColumnType];
+    }),
+  );
+
 /** Without this mark, Excel reads a CSV file as Windows-1252 and garbles names. */
 const BYTE_ORDER_MARK = '\uFEFF';
 

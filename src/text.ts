@@ -37,3 +37,15 @@ export function cellOf(value: unknown): string {
   const text = value === null || value === undefined ? '' : String(value);
   return text.startsWith("'") || couldRun(text) ? `'${text}` : text;
 }
+
+/** Compares texts by UTF-16 units, for `sort`. */
+export const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
+
+/** The names in texts such as `number status balance`. */
+export type NamesIn<Text extends string, Found = never> = Text extends `${infer First} ${infer Rest}`
+  ? NamesIn<Rest, Found | First>
+  : Found | Text;
+
+/** Returns the names in texts such as `number status balance`, with their types. */
+export const names = <const Texts extends readonly string[]>(...texts: Texts): NamesIn<Texts[number]>[] =>
+  texts.join(' ').split(' ') as NamesIn<Texts[number]>[];

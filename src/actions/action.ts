@@ -78,29 +78,29 @@ export interface FactsChange {
 }
 
 /** The result of an action, which the command prints and the console shows. */
-export interface Report<Json = unknown> {
-  readonly json: Json;
-  readonly text: string;
+export type Report<Json = unknown> = Readonly<{
+  json: Json;
+  text: string;
   /** Possible next steps. The command line prints commands, and the console shows buttons. */
-  readonly remedies?: readonly Remedy[];
+  remedies?: readonly Remedy[];
   /** Further remarks, such as which e-mails were sent. */
-  readonly notes?: readonly string[];
+  notes?: readonly string[];
   /** Whether finance must do something more, so that the command exits with 4. */
-  readonly attention?: boolean;
-}
+  attention?: boolean;
+}>;
 
-export interface ActionOutcome<Input, Result, Followed> {
-  readonly input: Input;
-  readonly result: Result;
+export type ActionOutcome<Input, Result, Followed> = Readonly<{
+  input: Input;
+  result: Result;
   /**
    * Whether the run sent the action's e-mails. If the run sent e-mails, any e-mail that is still unsent needs
    * attention.
    */
-  readonly delivered: boolean;
+  delivered: boolean;
   /** The result of `after`. The result is undefined if e-mails were left to the job `deliver`. */
-  readonly followed: Followed | undefined;
-  readonly preview: boolean;
-}
+  followed: Followed | undefined;
+  preview: boolean;
+}>;
 
 /** Returns whether an action may record the result that it foresees. */
 export type Agree<Result> = (foreseen: Result) => Promise<boolean>;
@@ -189,6 +189,12 @@ export interface Action<Input = unknown, Result = unknown, Followed = unknown, J
 type InputOf<Shape extends z.core.$ZodShape> = keyof Shape extends never
   ? Record<never, never>
   : z.output<z.ZodObject<Shape, z.core.$strict>>;
+
+/** The parts of an action on the partner `partnerId`. */
+export const OF_PARTNER = {
+  subject: ({ partnerId }: { readonly partnerId: string }) => partnerId,
+  partners: async (_tx: Transaction, { partnerId }: { readonly partnerId: string }) => [partnerId],
+};
 
 interface Definition<Shape extends z.core.$ZodShape, Result, Followed, Json>
   extends Parts<InputOf<Shape>, Result, Followed, Json> {

@@ -7,7 +7,22 @@ import { choice, reason, text, whole } from './fields.ts';
 
 export const BANK_LINE = (help = 'The line, as listed by bank list.') => whole('Bank line', help);
 
+/** The parts of an action on the bank line `bankLineId`. */
+const OF_LINE = {
+  role: 'finance',
+  subject: ({ bankLineId }: { bankLineId: number }) => String(bankLineId),
+  partners: async () => 'all' as const,
+  async facts(tx: Transaction, { bankLineId }: { bankLineId: number }): Promise<Facts> {
+    const line = await readBookableLine(tx, bankLineId);
+    if (line === undefined) return {};
+    const { account, amount, currency, booked_to } = line;
+    return { [lineName(bankLineId)]: { account, amount: Amount.of(amount, currency), 'booked to': booked_to } };
+  },
+  amounts: (_seen: unknown, _input: unknown, line: BookableLine) => [Amount.of(line.amount, line.currency)],
+} as const;
+
 export const bankBook = defineAction({
+  ...OF_LINE,
   name: 'bank.book',
   title: "Book a bank line that is not a customer's money",
   command: {
@@ -18,41 +33,25 @@ export const bankBook = defineAction({
 income:interest or expenses:interest, and a transfer between our own accounts to
 assets:transfers. If the line is booked already, the booking is replaced.`,
   },
-  role: 'finance',
   input: {
     bankLineId: BANK_LINE(),
     kind: choice('As', 'What the money is. Other needs an account.', BOOKING_KINDS),
     account: text('Account', 'The general-ledger account, such as expenses:payroll.').optional(),
     reason: reason(),
   },
-  subject: ({ bankLineId }) => String(bankLineId),
-  partners: async () => 'all',
-  perform: (tx, context, input) => bookBankLine(tx, context, input),
-  facts: (tx, { bankLineId }) => bookingFacts(tx, bankLineId),
-  amounts: (_seen, _input, line) => [Amount.of(line.amount, line.currency)],
+  perform: bookBankLine,
   report: async (_tx, _context, { result }) => reportBooked(result, `is booked to ${result.booked_to}`),
 });
 
 export const bankUnbook = defineAction({
+  ...OF_LINE,
   name: 'bank.unbook',
   title: 'Take back the booking of a bank line',
   command: { arguments: { bankLineId: '<line>' } },
-  role: 'finance',
   input: { bankLineId: BANK_LINE(), reason: reason() },
-  subject: ({ bankLineId }) => String(bankLineId),
-  partners: async () => 'all',
-  perform: (tx, context, input) => unbookBankLine(tx, context, input),
-  facts: (tx, { bankLineId }) => bookingFacts(tx, bankLineId),
-  amounts: (_seen, _input, line) => [Amount.of(line.amount, line.currency)],
+  perform: unbookBankLine,
   report: async (_tx, _context, { result }) => reportBooked(result, 'is no longer booked'),
 });
-
-async function bookingFacts(tx: Transaction, bankLineId: number): Promise<Facts> {
-  const line = await readBookableLine(tx, bankLineId);
-  if (line === undefined) return {};
-  const { account, amount, currency, booked_to } = line;
-  return { [lineName(bankLineId)]: { account, amount: Amount.of(amount, currency), 'booked to': booked_to } };
-}
 
 const reportBooked = ({ booking: _, ...line }: BookableLine, what: string): Report => ({
   json: line,

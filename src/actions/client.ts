@@ -8,7 +8,7 @@ import {
   rotateSecret,
 } from '../partners/clients.ts';
 import { plural } from '../text.ts';
-import { type ActionContext, defineAction, type Facts } from './action.ts';
+import { type ActionContext, defineAction, type Facts, OF_PARTNER } from './action.ts';
 import { text, whole } from './fields.ts';
 
 const actionOf = ({ actor, environment }: ActionContext): ClientAction => ({
@@ -36,8 +36,7 @@ export const clientCreate = defineAction({
   role: 'administrator',
   needsProof: true,
   input: { partnerId: text('Partner', 'The partner.'), validDays: VALID_DAYS() },
-  subject: ({ partnerId }) => partnerId,
-  partners: async (_tx, { partnerId }) => [partnerId],
+  ...OF_PARTNER,
   perform: (tx, context, { partnerId, validDays }) => createClient(tx, partnerId, { validDays }, actionOf(context)),
   facts: async (_tx, { partnerId }, made): Promise<Facts> =>
     made === undefined ? {} : { 'a new client': { partner: partnerId } },
@@ -50,6 +49,24 @@ export const clientCreate = defineAction({
         `  client_id      ${made.client_id}\n  client_secret  ${made.client_secret}\n${ONCE}`,
   }),
 });
+
+const clientsNamed = (tx: Transaction, clientId: string, { environment }: ActionContext): Promise<ClientRow[]> =>
+  readClients(tx, { clientId, now: environment.now().toISO() });
+
+async function clientFacts(tx: Transaction, clientId: string, context: ActionContext): Promise<Facts> {
+  const [client] = await clientsNamed(tx, clientId, context);
+  if (client === undefined) return {};
+  const secrets = plural(client.live_secrets.length, 'valid secret');
+  return { [`client ${clientId}`]: { partner: client.partner_id, status: client.revoked_at ? 'revoked' : secrets } };
+}
+
+/** The parts of an action on the client `clientId`. */
+const OF_CLIENT = {
+  subject: ({ clientId }: { clientId: string }) => clientId,
+  partners: async (tx: Transaction, { clientId }: { clientId: string }, context: ActionContext) =>
+    (await clientsNamed(tx, clientId, context)).map(({ partner_id }) => partner_id),
+  amounts: () => [],
+};
 
 export const clientRotate = defineAction({
   name: 'client.rotate',
@@ -67,13 +84,10 @@ export const clientRotate = defineAction({
     ).optional(),
     validDays: VALID_DAYS(),
   },
-  subject: ({ clientId }) => clientId,
-  partners: async (tx, { clientId }, context) =>
-    (await clientsNamed(tx, clientId, context)).map(({ partner_id }) => partner_id),
+  ...OF_CLIENT,
   perform: (tx, context, { clientId, overlapDays = OVERLAP_DAYS, validDays }) =>
     rotateSecret(tx, clientId, { overlapDays, validDays }, actionOf(context)),
   facts: (tx, { clientId }, _made, context) => clientFacts(tx, clientId, context),
-  amounts: () => [],
   report: async (_tx, _context, { result: made, preview }) => ({
     json: preview ? { ...made, client_secret: null } : made,
     text:
@@ -90,24 +104,11 @@ export const clientRevoke = defineAction({
   command: { summary: 'Revoke a client with its secrets and tokens, permanently', arguments: { clientId: '<client>' } },
   role: 'administrator',
   input: { clientId: CLIENT() },
-  subject: ({ clientId }) => clientId,
-  partners: async (tx, { clientId }, context) =>
-    (await clientsNamed(tx, clientId, context)).map(({ partner_id }) => partner_id),
+  ...OF_CLIENT,
   perform: (tx, context, { clientId }) => revokeClient(tx, clientId, actionOf(context)),
   facts: (tx, { clientId }, _made, context) => clientFacts(tx, clientId, context),
-  amounts: () => [],
   report: async (_tx, _context, { result: revoked }) => ({
     json: revoked,
     text: `Client ${revoked.client_id} of ${revoked.partner_id} has been revoked: its secrets and tokens are no longer valid.`,
   }),
 });
-
-const clientsNamed = (tx: Transaction, clientId: string, { environment }: ActionContext): Promise<ClientRow[]> =>
-  readClients(tx, { clientId, now: environment.now().toISO() });
-
-async function clientFacts(tx: Transaction, clientId: string, context: ActionContext): Promise<Facts> {
-  const [client] = await clientsNamed(tx, clientId, context);
-  if (client === undefined) return {};
-  const secrets = plural(client.live_secrets.length, 'valid secret');
-  return { [`client ${clientId}`]: { partner: client.partner_id, status: client.revoked_at ? 'revoked' : secrets } };
-}

@@ -25,32 +25,33 @@ import { countNeedingAttention } from '../mail/outbox.sql.ts';
 import { Amount, groupThousands, moneyText as money } from '../money.ts';
 import type { Month } from '../month.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
+import { totalsJson } from '../reports/close.ts';
 import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import { type ActionContext, defineAction, type Facts, type Report } from './action.ts';
 import { amountsIn } from './documents.ts';
 import { flag, month, several, text } from './fields.ts';
 
-interface CloseInput {
-  readonly month?: Month | undefined;
-  readonly firstMonth?: Month | undefined;
-  readonly without?: readonly string[] | undefined;
-  readonly acceptFeed?: readonly string[] | undefined;
-  readonly allowEmpty?: boolean | undefined;
-}
+type CloseInput = Readonly<{
+  month?: Month | undefined;
+  firstMonth?: Month | undefined;
+  without?: readonly string[] | undefined;
+  acceptFeed?: readonly string[] | undefined;
+  allowEmpty?: boolean | undefined;
+}>;
 
-interface CloseOutcome {
-  readonly months: readonly Month[];
+type CloseOutcome = Readonly<{
+  months: readonly Month[];
   /** What was in doubt about the months of a preview. */
-  readonly feeds?: readonly Feeds[];
+  feeds?: readonly Feeds[];
   /**
    * The reason why the run stopped. Months that were closed before the failure are delivered before the failure is
    * thrown.
    */
-  readonly failure?: unknown;
+  failure?: unknown;
   /** This is set if all months were closed in one transaction. */
-  readonly together?: true;
-}
+  together?: true;
+}>;
 
 export const monthClose = defineAction({
   name: 'month.close',
@@ -289,15 +290,7 @@ export function monthJson(
     entries: counts.entries,
     late_entries: counts.late_entries,
     partners_without_activity: counts.partners_without_activity,
-    totals: Object.fromEntries(
-      totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => {
-        const text = (amount: string) => Amount.of(amount, currency).toString();
-        return [
-          currency,
-          { spotPrice: text(spot_price), partnerCut: text(partner_cut), invoiceAmount: text(invoice_amount) },
-        ];
-      }),
-    ),
+    totals: totalsJson(totals),
     deliveries,
     // A preview has no checkpoint.
     ...(checkpoint !== undefined && { checkpoint }),

@@ -104,7 +104,6 @@ async function figuresOf<Input, Result>(
   };
 }
 
-/** Adds up adjustments by partner and currency, in the order of partners. */
 function summed(adjustments: readonly Adjustment[]): Adjustment[] {
   const sums = new Map<string, Adjustment>();
   for (const { partner, amount } of adjustments) {
@@ -149,7 +148,6 @@ export const digestOf = ({ changes, amounts, adjustments }: Figures): string =>
     )
     .digest('hex');
 
-/** The maximum number of partners whose adjustments a request lists. */
 const ADJUSTMENTS_SHOWN = 20;
 
 /** Returns the preview that a request for approval stores: the input in words, and the action's effect. */

@@ -7,11 +7,25 @@ import { REFUND_METHODS } from '../payments/enums.ts';
 import { type Refund, refundCredit, returnRefund } from '../payments/refund.ts';
 import { defineAction, type Report } from './action.ts';
 import { BANK_LINE } from './bank.ts';
-import { documentFacts, documentNumbered, followBalance, partnersOfDocuments } from './documents.ts';
+import { documentFacts, documentNumbered, followBalance, OF_DOCUMENT, partnersOfDocuments } from './documents.ts';
 import { amount, choice, date, flag, line, onLatestDate, text } from './fields.ts';
 
 const CREDIT_NOTE = () => text('Credit note', 'The credit note with the open credit.');
 const INVOICE = () => text('Invoice', 'The invoice.');
+
+interface Placement {
+  readonly creditNote: string;
+  readonly number: string;
+}
+
+/** The parts of an action on the credit of `creditNote` that is applied to the invoice `number`. */
+const OF_CREDIT = {
+  role: 'finance',
+  subject: ({ creditNote }: Placement) => creditNote,
+  partners: (tx: Transaction, { creditNote, number }: Placement) => partnersOfDocuments(tx, [creditNote, number]),
+  facts: (tx: Transaction, { creditNote, number }: Placement) => documentFacts(tx, [creditNote, number]),
+  amounts: (_seen: unknown, _input: unknown, placed: PlacedCredit) => [Amount.of(placed.amount, placed.currency)],
+} as const;
 
 export const creditApply = defineAction({
   name: 'credit.apply',
@@ -21,22 +35,18 @@ export const creditApply = defineAction({
     arguments: { creditNote: '<credit-note>' },
     options: { number: '--invoice <number>' },
   },
-  role: 'finance',
+  ...OF_CREDIT,
   input: {
     creditNote: CREDIT_NOTE(),
     number: INVOICE(),
     amount: amount('Amount', 'The amount. Default: as much as possible.').optional(),
     onLatestDate: onLatestDate(),
   },
-  subject: ({ creditNote }) => creditNote,
-  partners: (tx, { creditNote, number }) => partnersOfDocuments(tx, [creditNote, number]),
   perform: (tx, context, { onLatestDate, ...request }) => applyCredit(tx, { ...context, onLatestDate }, request),
   async committed(context, { result }) {
     failpoint('placement.committed');
     await followBalance(context, result.number);
   },
-  facts: (tx, { creditNote, number }) => documentFacts(tx, [creditNote, number]),
-  amounts: (_seen, _input, placed) => [Amount.of(placed.amount, placed.currency)],
   report: (tx, _context, { input: { creditNote, number }, result }) =>
     reportPlaced(tx, result, `from ${creditNote} is applied to ${number}`),
 });
@@ -48,17 +58,13 @@ export const creditUnapply = defineAction({
     arguments: { creditNote: '<credit-note>' },
     options: { number: '--invoice <number>' },
   },
-  role: 'finance',
+  ...OF_CREDIT,
   input: { creditNote: CREDIT_NOTE(), number: INVOICE(), onLatestDate: onLatestDate() },
-  subject: ({ creditNote }) => creditNote,
-  partners: (tx, { creditNote, number }) => partnersOfDocuments(tx, [creditNote, number]),
   perform: (tx, context, { onLatestDate, ...request }) => unapplyCredit(tx, { ...context, onLatestDate }, request),
   async committed(context, { result }) {
     failpoint('release.committed');
     await followBalance(context, result.number);
   },
-  facts: (tx, { creditNote, number }) => documentFacts(tx, [creditNote, number]),
-  amounts: (_seen, _input, taken) => [Amount.of(taken.amount, taken.currency)],
   report: (tx, _context, { input: { creditNote, number }, result }) =>
     reportPlaced(tx, result, `from ${creditNote} is taken back from ${number}`),
 });
@@ -92,11 +98,9 @@ export const creditRefund = defineAction({
       'Record the refund even if the same amount was already refunded with that reference.',
     ).optional(),
   },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  ...OF_DOCUMENT,
   perform: (tx, context, { method = 'other', reference = '', ...request }) =>
     refundCredit(tx, context, { ...request, method, reference }),
-  facts: (tx, { number }) => documentFacts(tx, [number]),
   amounts: (_seen, _input, refund) => [Amount.of(refund.amount, refund.currency)],
   report: (tx, _context, { result }) => reportRefund(tx, result, false),
 });
@@ -117,10 +121,8 @@ export const creditRefundReturned = defineAction({
     bankLineId: BANK_LINE('The credit that returned the refund.').optional(),
     on: date('On', 'The date of the return. Default: today.').optional(),
   },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
-  perform: (tx, context, request) => returnRefund(tx, context, request),
-  facts: (tx, { number }) => documentFacts(tx, [number]),
+  ...OF_DOCUMENT,
+  perform: returnRefund,
   amounts: (_seen, _input, refund) => [Amount.of(refund.amount, refund.currency)],
   report: (tx, _context, { result }) => reportRefund(tx, result, true),
 });

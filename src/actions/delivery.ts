@@ -14,7 +14,7 @@ export const deliveryRetry = defineAction({
   },
   subject: ({ status }) => status,
   partners: async () => 'all',
-  perform: (tx, context, request) => retryEmails(tx, context, request),
+  perform: retryEmails,
   facts: async (_tx, { status }, retried): Promise<Facts> =>
     retried === undefined
       ? {}

@@ -6,7 +6,7 @@ import { Amount, moneyText } from '../money.ts';
 import { toDo } from '../remedy.ts';
 import { printable } from '../text-table.ts';
 import { defineAction, type Facts } from './action.ts';
-import { amountsIn, partnersOfDocuments } from './documents.ts';
+import { amountsIn, OF_DOCUMENT } from './documents.ts';
 import { amount, date, line, reason, text } from './fields.ts';
 
 const INVOICE = () => text('Invoice', 'The invoice.');
@@ -26,8 +26,7 @@ export const disputeOpen = defineAction({
     owner: line('Owner', 'Who works on the dispute.', { value: 'name' }).optional(),
     promisedOn: date('Promised on', 'The date by which an answer is promised.').optional(),
   },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  ...OF_DOCUMENT,
   async perform(tx, context, request) {
     await openDispute(tx, context, request);
     const [opened] = await readOpenDisputes(tx, { number: request.number });
@@ -52,9 +51,8 @@ export const disputeClose = defineAction({
   },
   role: 'finance',
   input: { number: INVOICE(), reason: line('Reason', 'The outcome of the dispute. It is recorded.') },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
-  perform: (tx, context, request) => closeDispute(tx, context, request),
+  ...OF_DOCUMENT,
+  perform: closeDispute,
   committed: () => failpoint('dispute_closing.committed'),
   facts: (tx, { number }) => disputeFacts(tx, number),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'disputed'),

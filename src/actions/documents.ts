@@ -4,9 +4,9 @@ import { readIdsOf } from '../delivery/documents.sql.ts';
 import { type DocumentJson, documentJson } from '../documents/document.ts';
 import { type DocumentFilter, type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 import { documentUnknown } from '../documents/unknown.ts';
-import { Amount } from '../money.ts';
+import { Amount, sumsOf } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';
-import type { ActionContext, AfterContext, Facts } from './action.ts';
+import type { ActionContext, AfterContext, Facts, Report } from './action.ts';
 
 export async function documentNumbered(
   tx: Transaction,
@@ -33,6 +33,13 @@ export async function documentFacts(tx: Transaction, numbers: readonly string[])
   return Object.fromEntries((await documentsNumbered(tx, numbers)).map((row) => [row.number, factsOf(row)]));
 }
 
+/** The parts of an action on the document `number`. */
+export const OF_DOCUMENT = {
+  subject: ({ number }: { readonly number: string }) => number,
+  partners: (tx: Transaction, { number }: { readonly number: string }) => partnersOfDocuments(tx, [number]),
+  facts: (tx: Transaction, { number }: { readonly number: string }) => documentFacts(tx, [number]),
+};
+
 /** Leaves out the replacement's number and the e-mail's reason, which differ in each preview. */
 export function factsOf(row: DocumentRow): Facts[string] {
   const of = (text: string) => Amount.of(text, row.currency);
@@ -53,7 +60,7 @@ export function factsOf(row: DocumentRow): Facts[string] {
 
 /** Returns the sums of fields over several things, one sum for each currency. */
 export const amountsIn = (facts: Facts, things: readonly string[], ...fields: readonly string[]): Amount[] =>
-  sumsOf(
+  sizesOf(
     things
       .flatMap((thing) => fields.map((field) => facts[thing]?.[field]))
       .filter((value): value is Amount => value instanceof Amount),
@@ -63,14 +70,8 @@ export const amountsIn = (facts: Facts, things: readonly string[], ...fields: re
  * Returns one sum for each currency. Absolute values are added, so that outgoing money cannot keep the sum under an
  * approval threshold.
  */
-export function sumsOf(amounts: readonly Amount[]): Amount[] {
-  const sums = new Map<string, Amount>();
-  for (const amount of amounts) {
-    const size = amount.isNegative() ? amount.negated() : amount;
-    sums.set(size.currency, sums.get(size.currency)?.plus(size) ?? size);
-  }
-  return [...sums.values()];
-}
+export const sizesOf = (amounts: readonly Amount[]): Amount[] =>
+  sumsOf(amounts.map((amount) => (amount.isNegative() ? amount.negated() : amount)));
 
 /** Returns amounts that are adjusted for the partner of a document. */
 export async function adjustmentsOf(
@@ -97,6 +98,16 @@ export async function followBalance({ environment, settings, database }: ActionC
   const { syncPaymentLinks } = await import('../delivery/printed-link.ts');
   const ids = await database.reading((tx) => readIdsOf(tx, [number]));
   await syncPaymentLinks({ environment, database, links: linkProvider(settings, environment) }, ids);
+}
+
+/** Reports the document as it now is, with what `describe` says of it. */
+export async function reportDocument(
+  tx: Transaction,
+  number: string,
+  describe: (document: DocumentRow) => Omit<Report, 'json'>,
+): Promise<Report<DocumentJson>> {
+  const document = await documentNumbered(tx, number);
+  return { json: documentJson(document), ...describe(document) };
 }
 
 export function isUnsent(document: DocumentRow): boolean {

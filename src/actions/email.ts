@@ -12,6 +12,16 @@ import { commandOf } from './remedies.ts';
 
 const EMAIL = () => whole('E-mail', "The e-mail's number in the list of e-mails.");
 
+/** The parts of an action on the e-mail `emailId`. */
+const OF_EMAIL = {
+  subject: ({ emailId }: { emailId: number }) => String(emailId),
+  /** E-mails to finance or the auditor are for users who see every partner. */
+  async partners(tx: Transaction, { emailId }: { emailId: number }): Promise<Partners> {
+    const { partner_id } = await readEmail(tx, emailId);
+    return partner_id === null ? 'all' : [partner_id];
+  },
+};
+
 export const emailResend = defineAction({
   name: 'email.resend',
   title: 'Send an e-mail again',
@@ -25,8 +35,7 @@ export const emailResend = defineAction({
     emailId: EMAIL(),
     to: text('To', 'Send to this address instead of the usual one.', { value: 'address' }).optional(),
   },
-  subject: ({ emailId }) => String(emailId),
-  partners: (tx, { emailId }) => partnersOfEmail(tx, emailId),
+  ...OF_EMAIL,
   async perform(tx, context, { emailId, to }) {
     const { document: number } = await readEmail(tx, emailId);
     if (number === null) return readEmail(tx, (await resendEmail(tx, context, { emailId, to })).email_id);
@@ -61,9 +70,8 @@ export const emailDismiss = defineAction({
   },
   role: 'finance',
   input: { emailId: EMAIL(), reason: reason() },
-  subject: ({ emailId }) => String(emailId),
-  partners: (tx, { emailId }) => partnersOfEmail(tx, emailId),
-  perform: (tx, context, request) => dismissEmail(tx, context, request),
+  ...OF_EMAIL,
+  perform: dismissEmail,
   async facts(tx, { emailId }) {
     const email = await readEmail(tx, emailId);
     return { [`e-mail ${emailId}`]: { status: email.status, dismissed: email.dismissal_reason } };
@@ -74,12 +82,6 @@ export const emailDismiss = defineAction({
     return { json: await emailJson(email), text: `E-mail ${emailId}, ${nameOf(email)}, is dismissed: ${reason}` };
   },
 });
-
-/** E-mails to finance or the auditor are for users who see every partner. */
-async function partnersOfEmail(tx: Transaction, emailId: number): Promise<Partners> {
-  const { partner_id } = await readEmail(tx, emailId);
-  return partner_id === null ? 'all' : [partner_id];
-}
 
 export const emailJson = async ({ email_id: number, ...email }: ListedEmail): Promise<Record<string, unknown>> => ({
   number,

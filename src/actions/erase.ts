@@ -2,22 +2,20 @@
 import type { Transaction } from '../database/transaction.ts';
 import { erasePerson, type Person, subjectOf, textsOf } from '../erasures/erase.ts';
 import { keepErasures } from '../erasures/file.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
 import { countPlaces } from '../log/personal.sql.ts';
 import { plural } from '../text.ts';
 import { defineAction, type Facts } from './action.ts';
 import { reason, text, whole } from './fields.ts';
 
-interface Given {
-  readonly user?: string | undefined;
-  readonly payerAccount?: string | undefined;
-  readonly payment?: number | undefined;
-  readonly partnerContact?: string | undefined;
-}
+type Given = Readonly<{
+  user?: string | undefined;
+  payerAccount?: string | undefined;
+  payment?: number | undefined;
+  partnerContact?: string | undefined;
+}>;
 
-/** The person that the input names, if it names exactly one. */
 function personOf({ user, payerAccount, payment, partnerContact }: Given): Person {
   const persons: Person[] = [
     ...(user === undefined ? [] : [{ of: 'user', login: user } as const]),
@@ -28,7 +26,7 @@ function personOf({ user, payerAccount, payment, partnerContact }: Given): Perso
   const [person, ...others] = persons;
   if (person !== undefined && others.length === 0) return person;
   const reason = 'is needed, or one of the other three: a user, an account, a payment or a partner';
-  throw refuse('argument_invalid', { argument: fieldName('user'), value: user ?? '', reason });
+  throw refuseField('user', user ?? '', reason);
 }
 
 export const personErase = defineAction({
@@ -74,7 +72,6 @@ It cannot be undone. Try --dry-run first.`,
   }),
 });
 
-/** The number of places that name the person, by table. */
 async function factsOf(tx: Transaction, person: Person, isDone: boolean): Promise<Facts> {
   if (isDone) return {};
   const places = await countPlaces(tx, await textsOf(tx, person));

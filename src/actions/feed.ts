@@ -11,7 +11,7 @@ import { Amount, groupThousands } from '../money.ts';
 import { toDo, toRun } from '../remedy.ts';
 import { counted } from '../text.ts';
 import { printable, table } from '../text-table.ts';
-import { defineAction, type Facts } from './action.ts';
+import { defineAction, type Facts, OF_PARTNER } from './action.ts';
 import { flag, month, reason, several, text, whole } from './fields.ts';
 
 export const feedState = defineAction({
@@ -38,8 +38,7 @@ A month whose rows contradict a complete statement waits for a decision.`,
     if (count === 0 || control !== undefined) return;
     throw refuse('usage', { reason: `give ${fieldName('control', 'USD=8311.20')} for each currency of the rows` });
   },
-  subject: ({ partnerId }) => partnerId,
-  partners: async (_tx, { partnerId }) => [partnerId],
+  ...OF_PARTNER,
   perform: (tx, context, { partnerId, month, count, control = [], incomplete = false }) =>
     stateFeed(tx, context, {
       ...{ partnerId, month, complete: !incomplete, stated: { entries: count, totals: readTotals(control) } },
@@ -108,8 +107,7 @@ export const feedAccept = defineAction({
     month: month('Month', 'The open month.'),
     reason: reason(),
   },
-  subject: ({ partnerId }) => partnerId,
-  partners: async (_tx, { partnerId }) => [partnerId],
+  ...OF_PARTNER,
   perform: (tx, context, { partnerId, month: of, reason: why }) =>
     acceptDoubts(tx, context, { month: of, partnerId, reason: why }),
   committed: () => failpoint('feed_decision.committed'),

@@ -24,15 +24,15 @@ export type FieldKind =
   | 'flag'
   | 'file';
 
-interface Words {
-  readonly label: string;
+type Words = Readonly<{
+  label: string;
   /** What to enter, in a sentence or two, for forms and `--help`. */
-  readonly help: string;
+  help: string;
   /** More help, which only forms show. */
-  readonly more?: string | undefined;
+  more?: string | undefined;
   /** The placeholder for the value in a command: `--partner <id>`. The default is the field's kind or name. */
-  readonly value?: string | undefined;
-}
+  value?: string | undefined;
+}>;
 
 type Rare = Pick<Words, 'more' | 'value'>;
 
@@ -42,7 +42,6 @@ interface Description extends Words {
 }
 
 export interface Field extends Description {
-  /** The name of the field in the input. */
   readonly name: string;
   readonly required: boolean;
   readonly several: boolean;

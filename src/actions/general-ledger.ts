@@ -28,7 +28,7 @@ export const glExport = defineAction({
   },
   subject: ({ month }) => month,
   partners: async () => 'all',
-  perform: (tx, context, input) => exportGl(tx, context, input),
+  perform: exportGl,
   committed: () => failpoint('gl.committed'),
   async facts(tx, { month, format }) {
     const last = (await readParts(tx, { month, format })).at(-1);

@@ -18,8 +18,8 @@ import {
 import { Amount } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';
 import { plural } from '../text.ts';
-import { defineAction, type Facts } from './action.ts';
-import { amountsIn, sumsOf } from './documents.ts';
+import { defineAction, type Facts, type FactsChange } from './action.ts';
+import { amountsIn, sizesOf } from './documents.ts';
 import { amount, line, reason, several, text, whole } from './fields.ts';
 
 const heldRowIds = () =>
@@ -75,77 +75,76 @@ const resultOf = async (tx: Transaction, { rows, late }: Decided, done: string) 
       : ''),
 });
 
+/** The parts of an action on the held rows `rows`. */
+const OF_ROWS = {
+  role: 'finance',
+  subject: ({ rows }: { rows: readonly number[] }) => rows.join(' '),
+  partners: (tx: Transaction, { rows }: { rows: readonly number[] }) => partnersOf(tx, rows),
+  locksImporters: true,
+  facts: (tx: Transaction, { rows }: { rows: readonly number[] }) => factsOf(tx, rows),
+  amounts: ({ before }: FactsChange) => amountsIn(before, Object.keys(before), 'amount'),
+} as const;
+
 export const rowsRelease = defineAction({
+  ...OF_ROWS,
   name: 'rows.release',
   title: 'Record held rows as sales of their own',
   command: { called: 'ledger release', arguments: arguments_ },
-  role: 'finance',
   input: { rows: heldRowIds(), reason: reason() },
-  subject: ({ rows }) => rows.join(' '),
-  partners: (tx, { rows }) => partnersOf(tx, rows),
-  locksImporters: true,
   perform: (tx, context, { rows, reason }) => releaseRows(tx, context, { ids: rows, reason }),
-  facts: (tx, { rows }) => factsOf(tx, rows),
-  amounts: ({ before }) => amountsIn(before, Object.keys(before), 'amount'),
   report: (tx, _context, { result }) => resultOf(tx, result, 'recorded'),
 });
 
 export const rowsDiscard = defineAction({
+  ...OF_ROWS,
   name: 'rows.discard',
   title: 'Discard held rows that repeat a sale',
   command: { called: 'ledger discard', arguments: arguments_ },
-  role: 'finance',
   input: { rows: heldRowIds(), reason: reason() },
-  subject: ({ rows }) => rows.join(' '),
-  partners: (tx, { rows }) => partnersOf(tx, rows),
-  locksImporters: true,
   perform: (tx, context, { rows, reason }) => discardRows(tx, context, { ids: rows, reason }),
-  facts: (tx, { rows }) => factsOf(tx, rows),
-  amounts: ({ before }) => amountsIn(before, Object.keys(before), 'amount'),
   report: (tx, _context, { result }) => resultOf(tx, result, 'discarded'),
 });
 
 const HELD_REVERSAL = () => whole('Held row', 'The number of the held reversal.');
 
-export const reversalGrant = defineAction({
-  name: 'reversal.grant',
-  title: 'Grant a reversal that the terms do not cover',
+/** The parts of an action on the held reversal `row`. */
+const OF_REVERSAL = {
   command: { arguments: { row: '<row>' } },
   role: 'finance',
+  subject: ({ row }: { row: number }) => String(row),
+  partners: (tx: Transaction, { row }: { row: number }) => partnersOf(tx, [row]),
+  locksImporters: true,
+  committed: () => failpoint('reversal.committed'),
+  amounts: (_seen: unknown, _input: unknown, { rows }: Decided) => sizesOf(sharesOf(rows).map(({ amount }) => amount)),
+} as const;
+
+export const reversalGrant = defineAction({
+  ...OF_REVERSAL,
+  name: 'reversal.grant',
+  title: 'Grant a reversal that the terms do not cover',
   input: {
     row: HELD_REVERSAL(),
     invoiceAmount: amount('Our share', 'Our share that goes back, if not as requested. Needs the cut, too.').optional(),
     partnerCut: amount("Partner's cut", 'The cut that goes back with it.').optional(),
     reason: reason(),
   },
-  subject: ({ row }) => String(row),
-  partners: (tx, { row }) => partnersOf(tx, [row]),
-  locksImporters: true,
   async perform(tx, context, { row, invoiceAmount, partnerCut, reason }) {
     const [held] = await readHeldRows(tx, { ids: [row] });
     const amounts = held && grantedAmounts(held.currency, { invoiceAmount, partnerCut });
     return grantReversal(tx, context, { id: row, amounts, reason });
   },
-  committed: () => failpoint('reversal.committed'),
   facts: (tx, { row }, granted) => factsOf(tx, [row], { granted: granted?.rows ?? [] }),
-  amounts: (_seen, _input, { rows }) => sumsOf(sharesOf(rows).map(({ amount }) => amount)),
   adjusts: async (_tx, _seen, _input, { rows }) => sharesOf(rows),
   report: (tx, _context, { result }) => resultOf(tx, result, 'recorded'),
 });
 
 export const reversalRefuse = defineAction({
+  ...OF_REVERSAL,
   name: 'reversal.refuse',
   title: 'Refuse a reversal that the terms do not cover',
-  command: { arguments: { row: '<row>' } },
-  role: 'finance',
   input: { row: HELD_REVERSAL(), reason: line('Reason', 'The reason. It is recorded, and the partner receives it.') },
-  subject: ({ row }) => String(row),
-  partners: (tx, { row }) => partnersOf(tx, [row]),
-  locksImporters: true,
   perform: (tx, context, { row, reason }) => refuseReversal(tx, context, { id: row, reason }),
-  committed: () => failpoint('reversal.committed'),
   facts: (tx, { row }) => factsOf(tx, [row], { alone: true }),
-  amounts: (_seen, _input, { rows }) => sumsOf(sharesOf(rows).map(({ amount }) => amount)),
   report: (tx, _context, { result }) => resultOf(tx, result, 'refused'),
 });
 
@@ -193,7 +192,7 @@ export const rowsSeparate = defineAction({
   input: { partner: text('Partner', 'The partner whose API rows are sales of their own.'), reason: reason() },
   subject: ({ partner }) => partner,
   partners: async (_tx, { partner }) => [partner],
-  perform: (tx, context, input) => separateRows(tx, context, input),
+  perform: separateRows,
   facts: async (tx, { partner }) =>
     Object.fromEntries(
       (await readDoubledRows(tx, { partner })).map((row) => [

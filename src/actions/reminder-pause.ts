@@ -4,15 +4,14 @@ import { failpoint } from '../failpoint.ts';
 import { readReminderPause } from '../payments/reminder-pauses.sql.ts';
 import { pauseReminders } from '../payments/reminder-pauses.ts';
 import { toDo } from '../remedy.ts';
-import { type ActionContext, defineAction, type Facts } from './action.ts';
+import { type ActionContext, defineAction, type Facts, OF_PARTNER } from './action.ts';
 import { date, reason, text } from './fields.ts';
 
 const partnerId = text('Partner', 'The id of the partner.');
 
 const PAUSE = {
+  ...OF_PARTNER,
   role: 'finance',
-  subject: ({ partnerId }: { partnerId: string }) => partnerId,
-  partners: async (_tx: Transaction, { partnerId }: { partnerId: string }) => [partnerId],
   committed: () => failpoint('reminder_pause.committed'),
   async facts(tx: Transaction, input: { partnerId: string }, _done: unknown, context: ActionContext): Promise<Facts> {
     const pause = await readReminderPause(tx, input.partnerId, todayOf(context));

@@ -19,7 +19,7 @@ import { SEE } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import { type ActionContext, type Agree, defineAction, type Facts, type Report } from './action.ts';
-import { sumsOf } from './documents.ts';
+import { sizesOf } from './documents.ts';
 import { choice, file, flag, several, text, whole } from './fields.ts';
 
 export const ROW_FORMATS = ['csv', 'ndjson'] as const;
@@ -63,7 +63,7 @@ export const ledgerImport = defineAction({
   facts: async (_tx, { files }, report) => (report === undefined ? {} : factsOf(files, report)),
   // Sales move nothing against us.
   amounts: (_seen, _input, { totals, reversals }) =>
-    sumsOf([
+    sizesOf([
       ...Object.keys(totals).map((currency) => Amount.zero(currency)),
       ...reversals.map(({ invoice_amount, currency }) => Amount.of(invoice_amount, currency)),
     ]),

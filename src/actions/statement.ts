@@ -21,7 +21,7 @@ export const statementSend = defineAction({
   subject: ({ month = 'the last month', partnerId }) =>
     [month, ...(partnerId === undefined ? [] : [partnerId])].join(' '),
   partners: async (_tx, { partnerId }) => (partnerId === undefined ? 'all' : [partnerId]),
-  perform: (tx, context, request) => sendStatements(tx, context, request),
+  perform: sendStatements,
   committed: () => failpoint('statement.committed'),
   after: (context, { result: { emails } }) =>
     sendThese(

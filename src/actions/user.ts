@@ -6,7 +6,7 @@
 import { publicAddress } from '../config/settings.ts';
 import { emailAddress } from '../config/validation.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Refusal, refuse } from '../errors/refusals.ts';
+import { Refusal, refuse, refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { mailSignInLink, type SentLink } from '../mail/sign-in-link.ts';
 import { partnerExists } from '../partners/clients.sql.ts';
@@ -44,8 +44,14 @@ With --partner a role is limited to one partner.
 Once there is a user, commands that change data require --by EMAIL or
 RECKONER_USER.`;
 
-/** An action on users concerns the whole ledger, not single partners. */
-const ofAll = async () => 'all' as const;
+/** The parts of an action on the user `login`. It concerns the whole ledger, not single partners. */
+const OF_USER = {
+  role: 'administrator',
+  subject: ({ login }: { login: string }) => loginOf(login),
+  partners: async () => 'all' as const,
+  withoutRole: isShellWithoutAdministrator,
+  amounts: () => [],
+} as const;
 
 export const userInvite = defineAction({
   name: 'user.invite',
@@ -56,7 +62,7 @@ export const userInvite = defineAction({
     options: { roles: '--role <role>' },
     help: HELP,
   },
-  role: 'administrator',
+  ...OF_USER,
   needsProof: true,
   input: {
     login: LOGIN(),
@@ -67,16 +73,8 @@ export const userInvite = defineAction({
   },
   check({ login, roles, partnerId }) {
     checkNotNarrowed(roles, partnerId);
-    if (!emailAddress.safeParse(login).success)
-      throw refuse('argument_invalid', {
-        argument: fieldName('login'),
-        value: login,
-        reason: 'is not a single e-mail address',
-      });
+    if (!emailAddress.safeParse(login).success) throw refuseField('login', login, 'is not a single e-mail address');
   },
-  subject: ({ login }) => loginOf(login),
-  partners: ofAll,
-  withoutRole: isShellWithoutAdministrator,
   async perform(tx, context, { login, name, roles = [], partnerId }) {
     await checkPartner(tx, partnerId);
     return inviteUser(tx, context, { login, name, roles, partnerId });
@@ -85,7 +83,6 @@ export const userInvite = defineAction({
     const user = await readActiveUser(tx, login);
     return user === undefined ? {} : { [user.login]: { name: user.name, roles: rolesInWords(user.roles) } };
   },
-  amounts: () => [],
   after: mailLink,
   report: async (_tx, context, done) =>
     linkReport(context, done, `${done.result.user.login} is a user now: ${rolesInWords(done.result.user.roles)}.`),
@@ -95,18 +92,14 @@ export const userLink = defineAction({
   name: 'user.link',
   title: 'Make a new sign-in link',
   command: { summary: 'Create a new one-time sign-in link; earlier ones expire', arguments: { login: '<email>' } },
-  role: 'administrator',
+  ...OF_USER,
   needsProof: true,
   input: { login: LOGIN(), noMail: NO_MAIL() },
-  subject: ({ login }) => loginOf(login),
-  partners: ofAll,
-  withoutRole: isShellWithoutAdministrator,
   perform: (tx, context, { login }) => linkUser(tx, context, { login }),
   async facts(tx, { login }, made) {
     const user = await readActiveUser(tx, login);
     return user === undefined ? {} : { [user.login]: { 'sign-in link': made === undefined ? null : 'a new one' } };
   },
-  amounts: () => [],
   after: mailLink,
   report: async (_tx, context, done) =>
     linkReport(context, done, `${done.result.user.login} gets a new link, and earlier ones expire.`),
@@ -173,7 +166,7 @@ export const userRole = defineAction({
     options: { grant: '--grant <role>', revoke: '--revoke <role>' },
     help: HELP,
   },
-  role: 'administrator',
+  ...OF_USER,
   needsProof: true,
   input: {
     login: LOGIN(),
@@ -183,16 +176,9 @@ export const userRole = defineAction({
   },
   check({ grant = [], revoke = [], partnerId }) {
     checkNotNarrowed(grant, partnerId);
-    const missing = {
-      argument: fieldName('grant'),
-      value: '',
-      reason: `names no role, and neither does ${fieldName('revoke')}`,
-    };
-    if (grant.length + revoke.length === 0) throw refuse('argument_invalid', missing);
+    if (grant.length + revoke.length === 0)
+      throw refuseField('grant', '', `names no role, and neither does ${fieldName('revoke')}`);
   },
-  subject: ({ login }) => loginOf(login),
-  partners: ofAll,
-  withoutRole: isShellWithoutAdministrator,
   async perform(tx, context, { login, grant = [], revoke = [], partnerId }) {
     await checkPartner(tx, partnerId);
     const of = (named: readonly Role[]): PresentRole[] =>
@@ -203,7 +189,6 @@ export const userRole = defineAction({
     const user = await readActiveUser(tx, login);
     return user === undefined ? {} : { [user.login]: { roles: rolesInWords(user.roles) || 'no role' } };
   },
-  amounts: () => [],
   report: async (_tx, _context, { result: user }) => ({
     json: user,
     text: `${user.login} now has: ${rolesInWords(user.roles) || 'no role'}. The user is signed out.`,
@@ -217,7 +202,7 @@ export const userRole = defineAction({
 function checkNotNarrowed(roles: readonly Role[] = [], partnerId: string | undefined): void {
   if (partnerId === undefined || !roles.includes('administrator')) return;
   const reason = 'cannot limit the role administrator, which is for all partners';
-  throw refuse('argument_invalid', { argument: fieldName('partnerId'), value: partnerId, reason });
+  throw refuseField('partnerId', partnerId, reason);
 }
 
 async function checkPartner(tx: Transaction, partnerId: string | undefined): Promise<void> {
@@ -232,18 +217,14 @@ export const userDeactivate = defineAction({
     summary: 'Deactivate a user permanently: no roles, no sessions, no sign-in',
     arguments: { login: '<email>' },
   },
-  role: 'administrator',
+  ...OF_USER,
   input: { login: LOGIN(), reason: reason().optional() },
-  subject: ({ login }) => loginOf(login),
-  partners: ofAll,
-  withoutRole: isShellWithoutAdministrator,
   perform: (tx, context, { login, reason: why }) => deactivateUser(tx, context, { login, reason: why ?? null }),
   async facts(tx, { login }, ended): Promise<Facts> {
     if (ended !== undefined) return { [ended.login]: { status: 'deactivated', roles: null } };
     const user = await readActiveUser(tx, login);
     return user === undefined ? {} : { [user.login]: { status: 'active', roles: rolesInWords(user.roles) || null } };
   },
-  amounts: () => [],
   report: async (_tx, _context, { result: user }) => ({
     json: user,
     text: `${user.login} has been deactivated: no roles, no sessions and no sign-in.`,
@@ -254,16 +235,14 @@ export const userSignOut = defineAction({
   name: 'user.sign_out',
   title: 'End all sessions of a user',
   command: { summary: 'End all sessions of a user, and passkeys if wanted', arguments: { login: '<email>' } },
-  role: 'administrator',
+  ...OF_USER,
   input: {
     login: LOGIN(),
     passkeys: flag('End passkeys too', 'Otherwise the passkeys of the user still sign in.').optional(),
   },
-  subject: ({ login }) => loginOf(login),
-  partners: ofAll,
   withoutRole: async (tx, context, { login }) =>
     context.actor.user?.login === loginOf(login) || isShellWithoutAdministrator(tx, context),
-  perform: (tx, context, input) => signOutUser(tx, context, input),
+  perform: signOutUser,
   async facts(tx, { login }, _ended, { environment }): Promise<Facts> {
     const [user] = await readUsers(tx, { login: loginOf(login), now: environment.now().toISO() });
     if (user === undefined) return {};
@@ -272,7 +251,6 @@ export const userSignOut = defineAction({
       [user.login]: { 'signed in': sessions > 0 ? 'yes' : null, passkeys: passkeys > 0 ? `${passkeys}` : null },
     };
   },
-  amounts: () => [],
   report: async (_tx, _context, { input: { login }, result: ended }) => ({
     json: { login, ...ended },
     text: [

@@ -12,12 +12,25 @@ import {
 import { readWebhooks } from '../partner-events/webhooks.sql.ts';
 import { DELIVER } from '../remedy.ts';
 import { plural } from '../text.ts';
-import { type ActionContext, defineAction, type Facts } from './action.ts';
+import { type ActionContext, defineAction, type Facts, OF_PARTNER } from './action.ts';
 import { text, whole } from './fields.ts';
 
 const PARTNER = () => text('Partner', 'The partner.');
 const after = (help: string) =>
   whole('After position', help, { least: 0, most: Number.MAX_SAFE_INTEGER, value: 'position' }).optional();
+
+/** The parts of an action on the webhook of the partner `partnerId`. */
+const OF_WEBHOOK = {
+  ...OF_PARTNER,
+  role: 'administrator',
+  async facts(tx: Transaction, { partnerId }: { partnerId: string }): Promise<Facts> {
+    const found = (await readWebhooks(tx)).map(webhookOf).find((each) => each.partner_id === partnerId);
+    if (found === undefined) return {};
+    const { url, state, acknowledged } = found;
+    return { [`the webhook of ${partnerId}`]: { url, state, 'sent up to': `position ${acknowledged}` } };
+  },
+  amounts: () => [],
+} as const;
 
 export const webhookSet = defineAction({
   name: 'webhook.set',
@@ -26,21 +39,17 @@ export const webhookSet = defineAction({
     summary: 'Send a partner its events, and show the signing secret once',
     arguments: { partnerId: '<partner>' },
   },
-  role: 'administrator',
+  ...OF_WEBHOOK,
   input: {
     partnerId: PARTNER(),
     url: text('URL', "The partner's address for events; https in production."),
     after: after('Send the events after this position. Default: from now on; 0: all.'),
   },
-  subject: ({ partnerId }) => partnerId,
-  partners: async (_tx, { partnerId }) => [partnerId],
-  perform: (tx, context, request) => setWebhook(tx, context, request),
+  perform: setWebhook,
   async begin({ database }) {
     // Publishes the events recorded so far, because the default `from now on` must leave them out.
     await new Publisher(database).publish(5000);
   },
-  facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),
-  amounts: () => [],
   report: async (_tx, context, { result: made, preview }) => ({
     json: preview ? { ...made, secret: null } : made,
     text: `${webhookText(made, context)}${preview ? '' : `\n${secretOf(made)}`}`,
@@ -54,13 +63,9 @@ export const webhookRotate = defineAction({
     summary: 'Create a new secret; the previous one stays valid for 24 hours',
     arguments: { partnerId: '<partner>' },
   },
-  role: 'administrator',
+  ...OF_WEBHOOK,
   input: { partnerId: PARTNER() },
-  subject: ({ partnerId }) => partnerId,
-  partners: async (_tx, { partnerId }) => [partnerId],
   perform: (tx, context, { partnerId }) => rotateWebhook(tx, context, partnerId),
-  facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),
-  amounts: () => [],
   async report(_tx, _context, { result: made, preview }) {
     const previous =
       made.previous_secret_until === null
@@ -82,13 +87,9 @@ export const webhookResume = defineAction({
   name: 'webhook.resume',
   title: 'Resume a webhook',
   command: { summary: 'Resume sending at once, after a pause or failures', arguments: { partnerId: '<partner>' } },
-  role: 'administrator',
+  ...OF_WEBHOOK,
   input: { partnerId: PARTNER(), after: after('Send the events after this position, repeating or skipping some.') },
-  subject: ({ partnerId }) => partnerId,
-  partners: async (_tx, { partnerId }) => [partnerId],
-  perform: (tx, context, request) => resumeWebhook(tx, context, request),
-  facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),
-  amounts: () => [],
+  perform: resumeWebhook,
   report: async (_tx, context, { result: resumed }) => ({
     json: resumed,
     text: webhookText(resumed, context),
@@ -100,25 +101,14 @@ export const webhookRemove = defineAction({
   name: 'webhook.remove',
   title: "Remove a partner's webhook",
   command: { arguments: { partnerId: '<partner>' } },
-  role: 'administrator',
+  ...OF_WEBHOOK,
   input: { partnerId: PARTNER() },
-  subject: ({ partnerId }) => partnerId,
-  partners: async (_tx, { partnerId }) => [partnerId],
   perform: (tx, context, { partnerId }) => removeWebhook(tx, context, partnerId),
-  facts: (tx, { partnerId }) => webhookFacts(tx, partnerId),
-  amounts: () => [],
   report: async (_tx, _context, { input: { partnerId }, result: removed }) => ({
     json: removed,
     text: `The webhook of ${partnerId} is removed. The partner can still read its events through the API.`,
   }),
 });
-
-async function webhookFacts(tx: Transaction, partnerId: string): Promise<Facts> {
-  const found = (await readWebhooks(tx)).map(webhookOf).find((each) => each.partner_id === partnerId);
-  if (found === undefined) return {};
-  const { url, state, acknowledged } = found;
-  return { [`the webhook of ${partnerId}`]: { url, state, 'sent up to': `position ${acknowledged}` } };
-}
 
 export function webhookText(webhook: Webhook, { environment }: Pick<ActionContext, 'environment'>): string {
   const { partner_id, url, state, acknowledged, waiting, last_failure: failure } = webhook;

@@ -43,7 +43,7 @@ export async function creditInvoice(
   const amount = positiveAmount(text, currency);
   const shares =
     invoice.taxes.length === 0 ? [] : shareCredit(amount, invoice.taxes, await readCreditedTaxes(tx, documentId));
-  const tax = shares.reduce((sum, each) => sum.plus(each.tax), Amount.zero(currency));
+  const tax = Amount.sum(currency, shares, (each) => each.tax);
   const gross = amount.plus(tax);
   await checkCredit(tx, invoice, { amount, gross }, { reason, again });
   const details = { amount: amount.toString(), currency, reason };

@@ -8,9 +8,8 @@
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuse, refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { documentToCorrect, invoiceToCorrect } from './correctable.ts';
@@ -46,11 +45,7 @@ export async function openDispute(
   }
   const today = todayOf(context);
   if (promisedOn !== undefined && promisedOn < today) {
-    throw refuse('argument_invalid', {
-      argument: fieldName('promisedOn'),
-      value: promisedOn,
-      reason: `is before today, ${today}`,
-    });
+    throw refuseField('promisedOn', promisedOn, `is before today, ${today}`);
   }
   const now = context.environment.now().toISO();
   const facts = { amount: amount.toString(), reason, owner, promisedOn: promisedOn ?? null };

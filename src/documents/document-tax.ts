@@ -103,7 +103,7 @@ export function documentTax({
   const [first] = taxes;
   if (first === undefined) return undefined;
   const net = Amount.of(invoice_amount, currency);
-  const tax = taxes.reduce((sum, each) => sum.plus(Amount.of(each.tax, currency)), Amount.zero(currency));
+  const tax = Amount.sum(currency, taxes, (each) => Amount.of(each.tax, currency));
   return {
     registration: first.registration,
     taxTotals: taxes.map(({ position: _, registration: __, ...total }) => ({

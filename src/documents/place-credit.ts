@@ -72,7 +72,7 @@ export async function unapplyCredit(
   if (applied.length === 0) throw refuse('credit_not_applied', { credit_note: creditNote, number });
   const { currency, partner_id, document_id: invoiceId } = invoice;
   if (isZero(invoice.amount_due)) throw refuse('credit_covers_invoice', { credit_note: creditNote, number });
-  const amount = applied.reduce((sum, each) => sum.plus(Amount.of(each.amount, currency)), Amount.zero(currency));
+  const amount = Amount.sum(currency, applied, (each) => Amount.of(each.amount, currency));
   const action = await beginAction(tx, context, 'credit.unapply', { creditNote, number, amount });
   await insertCreditReleases(tx, { ...action, ids: applied.map((each) => each.credit_application_id), invoiceId });
   failpoint('release.recorded');

@@ -3,7 +3,7 @@
  * HTTP status. A bug is an ordinary exception instead.
  */
 
-import { asOption, inNames, type NameOf } from '../field-names.ts';
+import { asOption, fieldName, inNames, type NameOf } from '../field-names.ts';
 import type { Remedy } from '../remedy.ts';
 import { CLOSE } from './close.ts';
 import { type Definition, EXIT, type ExitStatus, type Said } from './definition.ts';
@@ -106,7 +106,19 @@ export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code
   return new Refusal(code, others, says, { cause, remedies });
 }
 
-/** Undefined if the refusal has another code. */
+/** Creates the refusal of an input field's value, which the reason continues: `must not be empty`. */
+export const refuseField = (
+  field: string,
+  value: string | number,
+  reason: string,
+  remedies?: readonly Remedy[],
+): Refusal =>
+  refuse('argument_invalid', {
+    ...{ argument: fieldName(field), value: String(value), reason },
+    ...(remedies && { remedies }),
+  });
+
+/** Returns the facts of a refusal if it has this code, and otherwise undefined. */
 export const factsOf = <Code extends RefusalCode>(refusal: Refusal, code: Code): FactsOf<Code> | undefined =>
   refusal.code === code ? (refusal.facts as unknown as FactsOf<Code>) : undefined;
 

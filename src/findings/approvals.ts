@@ -2,25 +2,16 @@
 
 import { readRequests } from '../approvals/requests.sql.ts';
 import { statusOf } from '../approvals/requests.ts';
-import { query, type Transaction } from '../database/transaction.ts';
 import { moneyText } from '../money.ts';
+import { readPartnerNames } from '../partners/partners.sql.ts';
 import { toRun } from '../remedy.ts';
 import { minuteOf } from '../text.ts';
 import type { Finding, ReadFindings } from './finding.ts';
 
-async function readNamesOf(tx: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
-  const rows = await query<{ partner_id: string; name: string }>(
-    tx,
-    `SELECT partner_id, name FROM partners WHERE partner_id = ANY (:ids::text[])`,
-    { ids },
-  );
-  return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
-}
-
 export const readApprovals: ReadFindings = async (tx, { scope, now, limit }) => {
   const open = await readRequests(tx, { undecided: true, scope, ...(limit !== null && { limit }) });
   const requests = open.filter((request) => statusOf(request, now) === 'waiting').reverse();
-  const names = await readNamesOf(
+  const names = await readPartnerNames(
     tx,
     requests.flatMap(({ partner_ids }) => partner_ids ?? []),
   );

@@ -4,15 +4,16 @@ import { isPaid, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { toDo } from '../remedy.ts';
 import type { Finding, ReadFindings } from './finding.ts';
 
-interface FoundDocument {
-  readonly number: string;
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly currency: string;
-  readonly amount: string;
-}
+export type FoundDocument = Readonly<{
+  number: string;
+  partner_id: string;
+  partner_name: string;
+  currency: string;
+  amount: string;
+}>;
 
-const about = ({ number, partner_id, partner_name, currency, amount }: FoundDocument) => ({
+/** Returns what every finding about a document says of it. */
+export const about = ({ number, partner_id, partner_name, currency, amount }: FoundDocument) => ({
   title: number,
   partners: [{ id: partner_id, name: partner_name }],
   money: { amount, currency },

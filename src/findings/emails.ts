@@ -8,25 +8,21 @@ import { type RefusedInARow, readRefusedInARow } from '../mail/outbox.sql.ts';
 import type { Scope } from '../people/scope.ts';
 import { DELIVER, toDo } from '../remedy.ts';
 import { minuteOf, plural } from '../text.ts';
+import { about, type FoundDocument } from './documents.ts';
 import { type Finding, type FindingQuestion, type ReadFindings, troubleOf } from './finding.ts';
 
-interface WaitingDocument {
-  readonly email_id: number;
-  readonly what: Exclude<EmailStatus, 'sent' | 'withdrawn'>;
-  readonly number: string;
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly queued_at: string;
-  readonly since: string;
-  readonly reason: string | null;
-}
+type WaitingDocument = FoundDocument &
+  Readonly<{
+    email_id: number;
+    what: Exclude<EmailStatus, 'sent' | 'withdrawn'>;
+    queued_at: string;
+    since: string;
+    reason: string | null;
+  }>;
 
 const HOUR_MS = 3_600_000;
 /** Deliveries run every ten minutes. If an e-mail is queued for longer than this, no mail server accepts it. */
 const QUEUED_TOO_LONG_MS = HOUR_MS;
-/** An e-mail that has waited this long is urgent. */
 const OVERDUE_HOURS = 24;
 
 const before = (now: number, milliseconds: number): string => new Date(now - milliseconds).toISOString();
@@ -71,7 +67,7 @@ export const readDeliveries: ReadFindings = async (tx, question) => {
     const waits = what === 'queued' || what === 'sending';
     const isUrgent = waits ? isOverdue(queued_at, question.now) : refused?.documents.includes(email_id) !== true;
     return {
-      ...aboutDocument(document),
+      ...about(document),
       ...{ item: `delivery:${number}`, kind: 'e-mails', tone: TONES[what], since },
       state: what === 'queued' ? 'no server accepts it' : what,
       reason: reason ?? (waits ? 'not tried yet' : ''),
@@ -80,14 +76,6 @@ export const readDeliveries: ReadFindings = async (tx, question) => {
     };
   });
 };
-
-const aboutDocument = (
-  document: Pick<WaitingDocument, 'number' | 'partner_id' | 'partner_name' | 'amount' | 'currency'>,
-) => ({
-  title: document.number,
-  partners: [{ id: document.partner_id, name: document.partner_name }],
-  money: { amount: document.amount, currency: document.currency },
-});
 
 function urgentOf({ what, number, reason }: WaitingDocument): string {
   const because = reason === null || reason === '' ? '' : ` (${reason.replace(/\.$/, '')})`;
@@ -147,7 +135,7 @@ const OTHER_STATES: Readonly<Record<Exclude<EmailStatus, 'sent' | 'withdrawn'>, 
 };
 
 function readLinkedDocuments(tx: Transaction, asked: { numbers: readonly string[]; scope: Scope }) {
-  return query<Omit<WaitingDocument, 'email_id' | 'what' | 'queued_at' | 'reason'>>(
+  return query<FoundDocument & { since: string }>(
     tx,
     `SELECT d.number, d.partner_id, d.partner_name, d.currency, b.balance::text AS amount,
             coalesce(w.since::date, d.issued_on) AS since
@@ -157,7 +145,6 @@ function readLinkedDocuments(tx: Transaction, asked: { numbers: readonly string[
   );
 }
 
-/** An outage of the processor that is shorter than this needs no attention. */
 const LINK_LATE_SECONDS = 3600;
 
 export const readLinks: ReadFindings = async (tx, { scope }) => {
@@ -170,7 +157,7 @@ export const readLinks: ReadFindings = async (tx, { scope }) => {
     if (document === undefined) return [];
     return [
       {
-        ...aboutDocument(document),
+        ...about(document),
         ...{ item: `link:${number}`, kind: 'links', since: document.since, reason: reason ?? kind ?? '' },
         ...{ state: active ? 'link still active' : 'link missing', tone: active ? 'bad' : 'warn' },
         ...{ urgent: urgentOfLink(trouble), remedies: !active && kind === 'refused' ? [] : [DELIVER] },
@@ -217,7 +204,6 @@ export function refusedInARow(refused: RefusedInARow | null): Finding[] {
   ];
 }
 
-/** A failure of the mail server that is shorter than this needs no attention. */
 const MAIL_LATE_HOURS = 1;
 
 export const mailFailure = (failing: { since: string; reason: string } | null, now: number): Finding[] =>

@@ -8,10 +8,9 @@
 import type { Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import type { Remedy } from '../remedy.ts';
+import { names } from '../text.ts';
 
-export const FINDING_KINDS = [
-  ...(['approvals', 'rows', 'receipts', 'e-mails', 'holds', 'documents', 'disputes', 'links', 'findings'] as const),
-] as const;
+export const FINDING_KINDS = names('approvals rows receipts e-mails holds documents disputes links findings');
 export type QueueKind = (typeof FINDING_KINDS)[number];
 /**
  * Kinds that are not in the work queue appear only in the status. Operations or the close resolves findings of these
@@ -19,26 +18,26 @@ export type QueueKind = (typeof FINDING_KINDS)[number];
  */
 export type FindingKind = QueueKind | 'months' | 'machine' | 'accounts' | 'webhooks';
 
-export interface Finding {
+export type Finding = Readonly<{
   /** A name such as `dispute:INV-2026-000003`, valid while the finding exists. */
-  readonly item: string;
-  readonly kind: FindingKind;
+  item: string;
+  kind: FindingKind;
   /** A few words such as `on hold` or `unknown payer`. */
-  readonly state: string;
-  readonly tone: 'good' | 'warn' | 'bad';
+  state: string;
+  tone: 'good' | 'warn' | 'bad';
   /** The subject, such as a document's number. */
-  readonly title: string;
+  title: string;
   /** The partners affected. An empty list stands for the whole ledger. */
-  readonly partners: readonly { readonly id: string; readonly name: string }[];
-  readonly money: { readonly amount: string; readonly currency: string } | null;
-  readonly since: string;
-  readonly reason: string;
+  partners: readonly { readonly id: string; readonly name: string }[];
+  money: { readonly amount: string; readonly currency: string } | null;
+  since: string;
+  reason: string;
   /** One sentence on why the finding is urgent, without the remedy. Null if the finding is not urgent. */
-  readonly urgent: string | null;
-  readonly remedies: readonly Remedy[];
+  urgent: string | null;
+  remedies: readonly Remedy[];
   /** The number of things that the finding stands for; 1 by default. An increase of this number is reported again. */
-  readonly count?: number;
-}
+  count?: number;
+}>;
 
 /** Returns an urgent finding about the whole ledger or the machine. */
 export const troubleOf = (
@@ -51,23 +50,22 @@ export const troubleOf = (
   ...(count !== undefined && { count }),
 });
 
-interface FindingDetails {
-  readonly urgent: string;
+type FindingDetails = Readonly<{
+  urgent: string;
   /** Either a date or a time. */
-  readonly since: string;
-  readonly remedies?: readonly Remedy[];
-  readonly count?: number;
-}
+  since: string;
+  remedies?: readonly Remedy[];
+  count?: number;
+}>;
 
 export const isUrgent = (finding: Finding): finding is Finding & { readonly urgent: string } => finding.urgent !== null;
 
-export interface FindingQuestion {
+export type FindingQuestion = Readonly<{
   /** The partners whose findings are read. Null reads all partners and the findings without a partner. */
-  readonly scope: Scope;
-  readonly today: string;
-  readonly now: number;
-  /** The maximum number of findings of each kind. Null means no limit. */
-  readonly limit: number | null;
-}
+  scope: Scope;
+  today: string;
+  now: number;
+  limit: number | null;
+}>;
 
 export type ReadFindings = (tx: Transaction, question: FindingQuestion) => Promise<Finding[]>;

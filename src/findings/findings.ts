@@ -40,7 +40,6 @@ export async function readFindings(
 /** How many findings of each kind a list of all kinds shows. */
 const NAMED = 20;
 
-/** Returns the command or page that lists all findings of a kind. */
 const listOf = (kind: FindingKind): ToRun =>
   kind === 'receipts'
     ? SEE.exceptions

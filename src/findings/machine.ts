@@ -43,13 +43,13 @@ const LATE_HOURS: Readonly<Record<string, number>> = {
 /** A job that has not run for this long is treated as retired, but a drill is not. */
 const JOB_GIVEN_UP_DAYS = 30;
 
-export interface LastRun {
-  readonly job: string;
-  readonly started_at: string;
-  readonly finished_at: string;
-  readonly exit_status: number;
-  readonly subject: string | null;
-}
+export type LastRun = Readonly<{
+  job: string;
+  started_at: string;
+  finished_at: string;
+  exit_status: number;
+  subject: string | null;
+}>;
 
 export const failedJobs = (jobs: readonly LastRun[], now: number): Finding[] =>
   jobs.flatMap(({ job, finished_at: since, exit_status, subject }) => {

@@ -7,8 +7,7 @@ import { doubtSentences } from '../errors/close.ts';
 import { keyIdOf } from '../log/note.ts';
 import { checkpointTitle } from '../log/text.ts';
 import type { Month } from '../month.ts';
-import type { Remedy } from '../remedy.ts';
-import { DELIVER, toDo } from '../remedy.ts';
+import { DELIVER, type Remedy, toDo } from '../remedy.ts';
 import { minuteOf, plural } from '../text.ts';
 import { type Finding, troubleOf } from './finding.ts';
 
@@ -21,16 +20,17 @@ export const openMonths = (overdue: readonly { readonly month: Month; readonly e
     }),
   );
 
+/** A month that is past the closing day in the settings, with the obstacles to closing its books. */
+export type DueBooks = Readonly<{
+  month: Month;
+  due_on: string;
+  obstacles: readonly string[];
+  codes: readonly string[];
+  remedies: readonly (readonly Remedy[])[];
+}>;
+
 /** Reports books that the job could not close when due. The next run closes books that have no obstacle left. */
-export const openBooks = (
-  due: readonly {
-    readonly month: Month;
-    readonly due_on: string;
-    readonly obstacles: readonly string[];
-    readonly codes: readonly string[];
-    readonly remedies: readonly (readonly Remedy[])[];
-  }[],
-): Finding[] =>
+export const openBooks = (due: readonly DueBooks[]): Finding[] =>
   due.flatMap(({ month, obstacles, codes, due_on, remedies }) =>
     obstacles.map((message, at) =>
       troubleOf('months', `books:${month} ${codes[at]}`, {
@@ -64,12 +64,12 @@ export const missingHandOffs = (
   );
 
 /** The keys that sign checkpoints: the key at hand, and the key on record. */
-interface SigningKeys {
-  readonly key: string | null;
-  readonly latest: string | null;
-  readonly latest_at_hand: boolean;
-  readonly lost: { readonly recorded_at: string; readonly reason: string } | null;
-}
+type SigningKeys = Readonly<{
+  key: string | null;
+  latest: string | null;
+  latest_at_hand: boolean;
+  lost: { readonly recorded_at: string; readonly reason: string } | null;
+}>;
 
 /**
  * The key is missing, or a new key replaced it without the old key's signature. No action is refused because of this.

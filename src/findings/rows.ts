@@ -13,16 +13,16 @@ import { type Remedy, toDo, toRun } from '../remedy.ts';
 import { plural } from '../text.ts';
 import type { Finding, FindingQuestion, ReadFindings } from './finding.ts';
 
-interface RowsOfPartner {
-  readonly partner_id: string;
-  readonly name: string;
-  readonly rows: number;
-  readonly since: string;
+type RowsOfPartner = Readonly<{
+  partner_id: string;
+  name: string;
+  rows: number;
+  since: string;
   /** The sums of our share by currency. */
-  readonly sums: readonly { readonly amount: string; readonly currency: string }[];
+  sums: readonly { readonly amount: string; readonly currency: string }[];
   /** Whether all rows may repeat a sale. */
-  readonly doubtful: boolean;
-}
+  doubtful: boolean;
+}>;
 
 const ofPartners = (tx: Transaction, rows: string, { scope, limit }: FindingQuestion): Promise<RowsOfPartner[]> =>
   query(
@@ -40,7 +40,6 @@ const ofPartners = (tx: Transaction, rows: string, { scope, limit }: FindingQues
     { scope, limit },
   );
 
-/** The findings about rows of a partner, with their states. */
 const STATES = {
   held: 'held',
   doubled: 'doubled',

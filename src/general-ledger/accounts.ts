@@ -46,7 +46,6 @@ const accountsSchema = z
     accounts: z.array(ruleSchema).min(1, 'must name at least one account'),
     /** Partners' names in the general ledger, by partner_id. A partner without an entry keeps its own name. */
     names: z.record(z.string(), name()).default({}),
-    /** The name for an unknown payer on lines by partner. */
     unknown_payer: name().default('Unknown payer'),
     generic: z.strictObject({ date_format: dateFormat.default('yyyy-MM-dd') }).prefault({}),
     quickbooks: z.strictObject({ date_format: dateFormat.default('MM/dd/yyyy') }).prefault({}),
@@ -88,14 +87,14 @@ export function readAccounts(environment: Pick<Environment, 'home'>): Accounts {
 export const storedAccounts = (stored: unknown): Accounts => accountsSchema.parse(stored);
 
 /** The part of a posting that rules match. */
-export interface PostingKey {
-  readonly control: string;
+export type PostingKey = Readonly<{
+  control: string;
   /** The control account with its subaccount, such as `income:sales:skis`. */
-  readonly account: string;
-  readonly partner_id: string | null;
-  readonly policy_id: string | null;
-  readonly currency: string;
-}
+  account: string;
+  partner_id: string | null;
+  policy_id: string | null;
+  currency: string;
+}>;
 
 /**
  * The most specific rule for a posting; undefined if no rule matches. A rule that names the subaccount is the most

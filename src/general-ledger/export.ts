@@ -13,6 +13,7 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { Amount, minorDigits } from '../money.ts';
 import { lastDay, type Month, monthBefore } from '../month.ts';
+import { readPartnerNames } from '../partners/partners.sql.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readBalances } from '../reports/balances.sql.ts';
 import { type Accounts, type GlFormat, readAccounts } from './accounts.ts';
@@ -23,7 +24,6 @@ import {
   insertLines,
   readFiles,
   readLines,
-  readPartnerNames,
   readParts,
   readPostings,
   readRoots,
@@ -43,24 +43,24 @@ import {
   summarise,
 } from './journal.ts';
 
-export interface GlRequest {
-  readonly month: Month;
-  readonly format: GlFormat;
+export type GlRequest = Readonly<{
+  month: Month;
+  format: GlFormat;
   /** Whether to export a month even if the month's books are open. */
-  readonly preliminary?: boolean | undefined;
+  preliminary?: boolean | undefined;
   /** Whether to move exported amounts to the accounts that the map names now. */
-  readonly reclassify?: boolean | undefined;
-}
+  reclassify?: boolean | undefined;
+}>;
 
-export interface GlExportResult {
+export type GlExportResult = Readonly<{
   /** The part that this call recorded; if it recorded none, the last part; undefined if the month has no postings. */
-  readonly part: GlExport | undefined;
-  readonly recorded: boolean;
-  readonly files: readonly GlFile[];
-  readonly lines: readonly GlLine[];
+  part: GlExport | undefined;
+  recorded: boolean;
+  files: readonly GlFile[];
+  lines: readonly GlLine[];
   /** Exported lines that the map now assigns to a different account, and that this call did not move. */
-  readonly movable: readonly GlLine[];
-}
+  movable: readonly GlLine[];
+}>;
 
 /** Records the journal of a month, or its changes. If nothing has changed, returns the last part. */
 export async function exportGl(tx: Transaction, context: ActorContext, request: GlRequest): Promise<GlExportResult> {
@@ -157,12 +157,12 @@ async function checkTies(
   if (accounts.length > 0) throw refuse('gl_not_tied', { month, accounts });
 }
 
-interface ExportInput {
-  readonly accounts: Accounts;
-  readonly postings: readonly Posting[];
-  readonly exported: readonly GlLine[];
-  readonly request: GlRequest;
-}
+type ExportInput = Readonly<{
+  accounts: Accounts;
+  postings: readonly Posting[];
+  exported: readonly GlLine[];
+  request: GlRequest;
+}>;
 
 /**
  * The lines that are not exported yet, with their targets. Refuses postings without an account, and names that no file

@@ -1,7 +1,7 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { GlFormat } from './accounts.ts';
-import type { GlFile, GlKind } from './files.ts';
+import type { GlFile, Journal } from './files.ts';
 import type { GlLine, Posting } from './journal.ts';
 
 /** The postings of a month by account, partner, policy and currency. The first month includes everything earlier. */
@@ -17,15 +17,6 @@ export function readPostings(
      ORDER BY account COLLATE "C", currency, partner_id COLLATE "C" NULLS FIRST, policy_id COLLATE "C" NULLS FIRST`,
     { after, month },
   );
-}
-
-export async function readPartnerNames(tx: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
-  const rows = await query<{ partner_id: string; name: string }>(
-    tx,
-    `SELECT partner_id, name FROM partners WHERE partner_id = ANY (:ids::text[])`,
-    { ids },
-  );
-  return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
 }
 
 export function readUnknownIds(
@@ -54,18 +45,7 @@ export function readRoots(tx: Transaction, month: Month): Promise<{ root: string
   );
 }
 
-export interface GlExport {
-  readonly gl_export_id: number;
-  readonly month: Month;
-  readonly format: GlFormat;
-  readonly part: number;
-  readonly kind: GlKind;
-  /** The root of the checkpoint that closes the month's books, or the month while they are open. In hexadecimal. */
-  readonly checkpoint: string;
-  /** Whether the books of the month were closed when the month was exported. */
-  readonly books_closed: boolean;
-  readonly recorded_at: string;
-}
+export type GlExport = Omit<Journal, 'accounts' | 'lines'> & Readonly<{ gl_export_id: number; recorded_at: string }>;
 
 export function readParts(tx: Transaction, { month, format }: { month: Month; format: GlFormat }): Promise<GlExport[]> {
   return query(

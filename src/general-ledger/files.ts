@@ -17,17 +17,17 @@ export const WRITER = 2;
 
 export type GlKind = 'journal' | 'difference' | 'reclassification';
 
-export interface Journal {
-  readonly month: Month;
-  readonly format: GlFormat;
-  readonly part: number;
-  readonly kind: GlKind;
+export type Journal = Readonly<{
+  month: Month;
+  format: GlFormat;
+  part: number;
+  kind: GlKind;
   /** The root of the checkpoint that closes the month's books, or the month while they are open. In hexadecimal. */
-  readonly checkpoint: string;
-  readonly books_closed: boolean;
-  readonly accounts: Accounts;
-  readonly lines: readonly GlLine[];
-}
+  checkpoint: string;
+  books_closed: boolean;
+  accounts: Accounts;
+  lines: readonly GlLine[];
+}>;
 
 export interface GlFile {
   readonly name: string;
@@ -78,7 +78,6 @@ const dateOf = ({ month, accounts, format }: Journal): string =>
 const titleOf = ({ month, kind, books_closed }: Journal): string =>
   `Reckoner ${monthName(month)}${kind === 'journal' ? '' : ` ${kind}`}${books_closed ? '' : ' (books open)'}`;
 
-/** The debit and the credit of a line; one of the two is empty. */
 const sidesOf = ({ amount }: JournalLine): [debit: string, credit: string] =>
   amount.isNegative() ? ['', amount.negated().toString()] : [amount.toString(), ''];
 

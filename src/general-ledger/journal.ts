@@ -3,7 +3,7 @@
  * summarizes them. All functions are pure.
  */
 import { Amount } from '../money.ts';
-import { couldRun } from '../text.ts';
+import { compare, couldRun } from '../text.ts';
 import { type Accounts, type PostingKey, ruleOf } from './accounts.ts';
 
 /** The sum of a month's postings to one of our accounts, by partner, policy and currency. */
@@ -13,14 +13,14 @@ export interface Posting extends PostingKey {
 }
 
 /** The destination of a posting in the general ledger. A field without a value is ''. */
-interface Target {
-  readonly to_account: string;
-  readonly class: string;
-  readonly location: string;
-  readonly name: string;
+type Target = Readonly<{
+  to_account: string;
+  class: string;
+  location: string;
+  name: string;
   /** Our account, which the line in the file names. */
-  readonly memo: string;
-}
+  memo: string;
+}>;
 
 export interface GlLine extends Posting, Target {}
 
@@ -30,7 +30,6 @@ const keyOf = ({ account, partner_id, policy_id, currency }: PostingKey): string
 const targetKey = (line: Target): string =>
   JSON.stringify([line.to_account, line.class, line.location, line.name !== '', line.memo]);
 
-/** The destination of a posting; undefined if no rule matches. */
 function targetOf(accounts: Accounts, posted: PostingKey, partnerName: string | undefined): Target | undefined {
   const rule = ruleOf(accounts.accounts, posted);
   if (rule === undefined) return undefined;
@@ -149,7 +148,6 @@ function summed<Line extends Posting>(lines: readonly Line[], key: (line: Line) 
 
 /** A line of a file: the amount for one account, class, location and name. */
 export interface JournalLine extends Target {
-  /** The amount, above zero for a debit. */
   readonly amount: Amount;
 }
 
@@ -173,7 +171,7 @@ export function summarise(lines: readonly GlLine[]): CurrencyJournal[] {
         ...{ to_account, class: kind, location, name, memo },
         amount: Amount.of(amount, currency),
       }))
-      .sort((one, other) => order(sortKey(one), sortKey(other)));
+      .sort((one, other) => compare(sortKey(one), sortKey(other)));
     const zero = Amount.zero(currency);
     const [debits, credits] = [
       journal.reduce((sum, { amount }) => (amount.isPositive() ? sum.plus(amount) : sum), zero),
@@ -186,8 +184,6 @@ export function summarise(lines: readonly GlLine[]): CurrencyJournal[] {
 
 const sortKey = ({ to_account, memo, name, class: kind, location }: Target): string =>
   [to_account, memo, name, kind, location].join('\u0000');
-const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
-
 /**
  * Divides a journal into balanced parts with at most `most` lines each. Debits are matched with credits in turn, and a
  * line that does not fit is divided between two parts. A short journal stays one part. `most` is at least 2.

@@ -5,8 +5,7 @@
 import { z } from 'zod';
 import { fieldProblems } from '../config/validation.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { reasonOf, refuse } from '../errors/refusals.ts';
-import { fieldName } from '../field-names.ts';
+import { reasonOf, refuse, refuseField } from '../errors/refusals.ts';
 import { parseExactJsonOfOthers, repeatedName } from '../json.ts';
 import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { counted } from '../text.ts';
@@ -47,7 +46,7 @@ export const totalsSchema = (amount: z.ZodType<string>) =>
 export function readTotals(controls: readonly string[]): Totals {
   const totals: Record<string, string> = {};
   for (const value of controls) {
-    const invalid = (reason: string) => refuse('argument_invalid', { argument: fieldName('control'), value, reason });
+    const invalid = (reason: string) => refuseField('control', value, reason);
     const [, currency = '', amount = ''] = /^([A-Z]{3})=(-?[\d.]+)$/.exec(value) ?? [];
     if (!isCurrency(currency)) throw invalid('must be a currency and its total, such as EUR=1234.56');
     const problem = amountProblem(amount, minorDigits(currency) as number);

@@ -1,10 +1,12 @@
 /** Requests for approval: `reckoner approval list` and the console's Approvals. */
+
 import { z } from 'zod';
 import { flag } from '../actions/fields.ts';
 import { type RequestRow, readRequests } from '../approvals/requests.sql.ts';
 import { type RequestStatus, statusOf } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
+import { names } from '../text.ts';
 import { defineList, type ListQuery, type Mark } from './list.ts';
 
 export interface ListedRequest extends RequestRow {
@@ -56,36 +58,30 @@ export const approvals = defineList({
   ],
   sorts: ['-request_id', '-request_id'],
   columns: {
-    request_id: { heading: 'Request', type: 'count', to: ({ request_id }) => ['approvals', String(request_id)] },
-    status: { heading: 'Status', type: 'text' },
+    request_id: { type: 'count', to: ({ request_id }) => ['approvals', String(request_id)] },
+    status: {},
     standing: { heading: 'Status', type: 'marks', value: ({ status }) => [requestMark(status)] },
-    action: { heading: 'Action', type: 'text' },
-    title: { heading: 'Action', type: 'text', value: ({ preview }) => preview.title },
-    subject: { heading: 'Subject', type: 'text', cut: true },
+    action: {},
+    title: { heading: 'Action', value: ({ preview }) => preview.title },
+    subject: { cut: true },
     amounts: {
-      ...{ heading: 'Amounts', type: 'text', cut: true },
+      cut: true,
       value: ({ preview }) => preview.amounts.map(({ amount, currency }) => Amount.of(amount, currency)),
     },
-    requested_by: {
-      heading: 'Requested by',
-      type: 'text',
-      cut: true,
-      look: 'soft',
-      value: ({ requester }) => requester,
-    },
+    requested_by: { cut: true, look: 'soft', value: ({ requester }) => requester },
     requested_at: { heading: 'Asked', type: 'instant' },
-    reason: { heading: 'Reason', type: 'text' },
+    reason: {},
     expires_at: { heading: 'Expires', type: 'instant' },
-    decided_by: { heading: 'Decided by', type: 'text' },
+    decided_by: {},
     decided_at: { heading: 'Decided', type: 'instant' },
-    decision_reason: { heading: 'Decision reason', type: 'text' },
+    decision_reason: {},
   },
-  sheet: [
-    ...(['request_id', 'status', 'action', 'subject', 'amounts', 'requested_by', 'requested_at', 'reason'] as const),
-    ...(['expires_at', 'decided_by', 'decided_at', 'decision_reason'] as const),
-  ],
-  terminal: ['request_id', 'status', 'action', 'subject', 'amounts', 'requested_by', 'requested_at'],
-  page: ['request_id', 'standing', 'title', 'subject', 'requested_by', 'requested_at', 'amounts'],
+  sheet: names(
+    'request_id status action subject amounts requested_by requested_at reason expires_at decided_by',
+    'decided_at decision_reason',
+  ),
+  terminal: names('request_id status action subject amounts requested_by requested_at'),
+  page: names('request_id standing title subject requested_by requested_at amounts'),
   key: ({ request_id }) => String(request_id),
   read: readRows,
   json: async (_tx, rows) => rows.map(requestJson),

@@ -1,29 +1,30 @@
 /** The lines of bank statements, whatever they are: `reckoner bank list` and the console's Bank lines. */
+
 import { z } from 'zod';
 import { choice, date, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
 import { fileOf } from '../payments/bank-import/bank-lines.sql.ts';
 import { BANK_LINE_STATES, type BankLineState } from '../payments/enums.ts';
+import { names } from '../text.ts';
 import { defineList, given, type ListQuery, type Mark } from './list.ts';
 
-interface BankLineRow {
-  readonly bank_line_id: number;
-  readonly booked_on: string;
-  readonly account: string;
-  readonly currency: string;
+type BankLineRow = Readonly<{
+  bank_line_id: number;
+  booked_on: string;
+  account: string;
+  currency: string;
   /** The amount of a debit is negative. */
-  readonly amount: string;
-  readonly bank_reference: string | null;
-  readonly payer: string | null;
-  readonly text: string | null;
-  readonly type: string;
-  readonly state: BankLineState;
-  readonly payment_id: number | null;
-  readonly booked_to: string | null;
-  readonly reason: string | null;
-  readonly file: string;
-}
+  amount: string;
+  bank_reference: string | null;
+  payer: string | null;
+  text: string | null;
+  type: string;
+  state: BankLineState;
+  payment_id: number | null;
+  booked_to: string | null;
+  reason: string | null;
+  file: string;
+}>;
 
 const filters = z.strictObject({
   state: choice('Status', `${BANK_LINE_STATES.join(', ')}.`, BANK_LINE_STATES).optional(),
@@ -88,48 +89,38 @@ export const bankLines = defineList({
       to: ({ payment_id }) => (payment_id === null ? null : ['payments', String(payment_id)]),
     },
     booked_on: { heading: 'Booked', type: 'date' },
-    account: { heading: 'Our account', type: 'text', unlessSame: true },
-    currency: { heading: '', type: 'text' },
-    amount: { heading: 'Amount', type: 'amount', value: (row) => Amount.of(row.amount, row.currency) },
-    bank_reference: { heading: 'Reference', type: 'text' },
-    payer: { heading: 'Counterparty', type: 'text' },
-    text: { heading: 'Text', type: 'text' },
-    type: { heading: 'Code', type: 'text' },
+    account: { heading: 'Our account', unlessSame: true },
+    currency: { heading: '' },
+    amount: { type: 'amount' },
+    bank_reference: { heading: 'Reference' },
+    payer: { heading: 'Counterparty' },
+    text: {},
+    type: { heading: 'Code' },
     said: {
-      ...{ heading: 'Text', type: 'text', look: 'wrap', cut: true },
+      ...{ heading: 'Text', look: 'wrap', cut: true },
       value: ({ text, bank_reference, payer }) => text || payer || bank_reference,
     },
     stated: {
-      ...{ heading: 'Text and account', type: 'text', look: 'wrap' },
+      ...{ heading: 'Text and account', look: 'wrap' },
       value: ({ text, bank_reference, payer, account }) => `${text || payer || bank_reference} · ${account}`,
     },
-    state: { heading: 'Status', type: 'text' },
+    state: { heading: 'Status' },
     standing: { heading: 'Status', type: 'marks', value: standingOf },
-    payment_id: { heading: 'Payment', type: 'count' },
-    booked_to: { heading: 'Booked to', type: 'text' },
-    reason: { heading: 'Reason', type: 'text' },
+    payment_id: { type: 'count' },
+    booked_to: {},
+    reason: {},
     why: {
-      ...{ heading: 'Booked to or reason', type: 'text', look: 'wrap', cut: true },
+      ...{ heading: 'Booked to or reason', look: 'wrap', cut: true },
       value: ({ booked_to, reason }) => booked_to ?? reason,
     },
-    file: { heading: 'File', type: 'text' },
+    file: {},
   },
-  sheet: [
-    ...([
-      'bank_line_id',
-      'booked_on',
-      'account',
-      'currency',
-      'amount',
-      'bank_reference',
-      'payer',
-      'text',
-      'type',
-    ] as const),
-    ...(['state', 'payment_id', 'booked_to', 'reason', 'file'] as const),
-  ],
-  terminal: ['bank_line_id', 'booked_on', 'account', 'amount', 'currency', 'state', 'said', 'why'],
-  page: ['bank_line_id', 'booked_on', 'standing', 'stated', 'amount', 'why'],
+  sheet: names(
+    'bank_line_id booked_on account currency amount bank_reference payer text type state payment_id booked_to',
+    'reason file',
+  ),
+  terminal: names('bank_line_id booked_on account amount currency state said why'),
+  page: names('bank_line_id booked_on standing stated amount why'),
   remedies: ({ bank_line_id, state }) => {
     const input = { bankLineId: String(bank_line_id) };
     const book = { label: state === 'booked' ? 'Change' : 'Book it', action: 'bank.book', input, partner: null };

@@ -2,25 +2,26 @@
  * How well the credits of bank files are applied: `reckoner report cash-application`, and the console's report. Shares
  * are in percent, rounded down, so that only a faultless month has 100.0.
  */
+
 import { z } from 'zod';
 import { query, type Transaction } from '../database/transaction.ts';
 import { lastDay, type Month } from '../month.ts';
+import { names } from '../text.ts';
 import { defineList, type ListQuery, pageOf } from './list.ts';
 
-interface Row {
+type Row = Readonly<{
   /** The month of receipt; `total` for all months. */
-  readonly month: Month | 'total';
-  readonly credits: number;
-  /** The credits that the program applied. */
-  readonly applied: number;
+  month: Month | 'total';
+  credits: number;
+  applied: number;
   /** Of these, the credits that a person took back, and their payments. */
-  readonly undone: number;
-  readonly undone_payments: readonly number[];
-  readonly precision: string | null;
+  undone: number;
+  undone_payments: readonly number[];
+  precision: string | null;
   /** The credits that were applied in full without a person. */
-  readonly touchless: number;
-  readonly touchless_share: string;
-}
+  touchless: number;
+  touchless_share: string;
+}>;
 
 /**
  * A person took an application back unless the payment pays the same invoice or one of its replacements again, the bank
@@ -72,10 +73,7 @@ const STATEMENT = `
             trunc(100.0 * touchless / credits, 1)::text AS touchless_share
      FROM counted ORDER BY month DESC`;
 
-const SHOWN = [
-  ...(['month', 'credits', 'applied', 'undone', 'precision'] as const),
-  ...(['touchless', 'touchless_share', 'undone_payments'] as const),
-];
+const SHOWN = names('month credits applied undone precision touchless touchless_share undone_payments');
 
 export const cashApplication = defineList({
   command: 'report cash-application',
@@ -88,20 +86,19 @@ export const cashApplication = defineList({
   sorts: ['-month', '-month'],
   columns: {
     month: {
-      ...{ heading: 'Month', type: 'text' },
       value: ({ month }) => (month === 'total' ? 'All months' : month),
       to: ({ month }) => (month === 'total' ? null : ['payments/all', { from: `${month}-01`, to: lastDay(month) }]),
     },
-    credits: { heading: 'Credits', type: 'amount' },
+    credits: { type: 'amount' },
     applied: { heading: 'Applied automatically', type: 'amount' },
     undone: { heading: 'Undone later', type: 'amount', look: 'quiet' },
     undone_payments: {
-      ...{ heading: 'Undone payments', type: 'text', look: 'wrap' },
+      look: 'wrap',
       value: (row) => row.undone_payments.join(', '),
       to: ({ undone_payments: [last] }) => (last === undefined ? null : ['payments', `payment-${last}`]),
     },
     precision: { heading: 'Precision, %', type: 'amount' },
-    touchless: { heading: 'Touchless', type: 'amount' },
+    touchless: { type: 'amount' },
     touchless_share: { heading: 'Touchless, %', type: 'amount' },
   },
   sheet: SHOWN,

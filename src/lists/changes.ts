@@ -1,4 +1,5 @@
 /** Changes of settings and of a partner's fields: `reckoner settings history` and `reckoner partner history`. */
+
 import { z } from 'zod';
 import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -8,6 +9,7 @@ import { readPartners } from '../partners/partners.sql.ts';
 import type { ChangeEvent } from '../people/audit-events.sql.ts';
 import { changeCells } from '../people/field-changes.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
+import { names } from '../text.ts';
 import { type Column, defineList, type ListQuery } from './list.ts';
 
 interface Change extends ChangeEvent {
@@ -15,7 +17,6 @@ interface Change extends ChangeEvent {
   readonly old: string;
   readonly new: string;
   readonly event: ChangeEvent;
-  /** Only the first field of an event is shown with the time. */
   readonly is_first: boolean;
 }
 
@@ -28,18 +29,18 @@ const changesOf = (events: readonly ChangeEvent[]): Change[] =>
   );
 
 const columns = {
-  event_id: { heading: 'Event', type: 'count' },
+  event_id: { type: 'count' },
   occurred_at: { heading: 'When', type: 'instant' },
-  when: { heading: 'When', type: 'instant', value: (row) => (row.is_first ? row.occurred_at : '') },
-  action: { heading: 'Action', type: 'text' },
-  field: { heading: 'Field', type: 'text' },
-  old: { heading: 'Old', type: 'text', cut: true },
-  new: { heading: 'New', type: 'text', cut: true },
-  by: { heading: 'By', type: 'text', value: (row) => (row.is_first ? (row.claimed_by ?? row.os_user) : '') },
-  claimed_by: { heading: 'By', type: 'text' },
-  os_user: { heading: 'System user', type: 'text' },
-  host: { heading: 'Host', type: 'text' },
-  via: { heading: 'Via', type: 'text' },
+  when: { type: 'instant', value: (row) => (row.is_first ? row.occurred_at : '') },
+  action: {},
+  field: {},
+  old: { cut: true },
+  new: { cut: true },
+  by: { value: (row) => (row.is_first ? (row.claimed_by ?? row.os_user) : '') },
+  claimed_by: { heading: 'By' },
+  os_user: { heading: 'System user' },
+  host: {},
+  via: {},
 } satisfies Record<string, Column<Change>>;
 
 const FACES = {
@@ -48,8 +49,8 @@ const FACES = {
   ofLedger: true,
   columns,
   sorts: ['event_id', 'event_id'],
-  terminal: ['when', 'field', 'old', 'new', 'by'],
-  sheet: ['event_id', 'occurred_at', 'action', 'field', 'old', 'new', 'claimed_by', 'os_user', 'host', 'via'],
+  terminal: names('when field old new by'),
+  sheet: names('event_id occurred_at action field old new claimed_by os_user host via'),
   /** Returns each event once. */
   json: async (_tx: Transaction, rows: readonly Change[]) => [...new Set(rows.map(({ event }) => event))],
 } as const;

@@ -1,11 +1,13 @@
 /**
  * Every checkpoint of the log with its letter to the auditor: `reckoner checkpoint list`, the console's Checkpoints.
  */
+
 import { z } from 'zod';
 import { choice } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { closedBy } from '../log/text.ts';
 import { type CheckpointLetter, readCheckpointLetters } from '../reports/checkpoint-letters.sql.ts';
+import { names } from '../text.ts';
 import { emailMark } from './emails.ts';
 import { defineList, type ListQuery, pageOf } from './list.ts';
 
@@ -46,24 +48,24 @@ export const checkpoints = defineList({
   sorts: ['-size', 'size'],
   columns: {
     size: { heading: 'Facts', type: 'count', to: ({ size }) => ['audit/checkpoints', String(size)] },
-    closes: { heading: 'Closes', type: 'text' },
-    closes_text: { heading: 'Closes', type: 'text', value: ({ closes }) => closedBy(closes) },
-    root: { heading: 'Root', type: 'text', look: 'hash' },
-    root_start: { heading: 'Root', type: 'text', value: ({ root }) => root.slice(0, 16) },
+    closes: {},
+    closes_text: { heading: 'Closes', value: ({ closes }) => closedBy(closes) },
+    root: { look: 'hash' },
+    root_start: { heading: 'Root', value: ({ root }) => root.slice(0, 16) },
     taken_at: { heading: 'Taken', type: 'instant' },
     taken_on: { heading: 'Taken (UTC)', type: 'date', value: ({ taken_at }) => taken_at },
-    signed: { heading: 'Sig.', type: 'text', value: ({ signed }) => (signed ? 'yes' : 'no') },
+    signed: { heading: 'Sig.' },
     signed_mark: {
       ...{ heading: 'Signed', type: 'marks' },
       value: ({ signed }) => [signed ? { text: 'signed', tone: 'good' } : { text: 'not signed', tone: 'warn' }],
     },
-    cosigned_by: { heading: 'Cosigned by', type: 'text', value: ({ cosigned_by }) => cosigned_by.join(' ') || null },
+    cosigned_by: { value: ({ cosigned_by }) => cosigned_by.join(' ') || null },
     stamped_at: { heading: 'Time stamp', type: 'instant' },
-    stamped: { heading: 'Stamp', type: 'text', value: ({ stamped_at }) => (stamped_at === null ? 'no' : 'yes') },
-    stamped_by: { heading: 'Stamped by', type: 'text' },
-    letter: { heading: 'Letter', type: 'text' },
+    stamped: { heading: 'Stamp', value: ({ stamped_at }) => (stamped_at === null ? 'no' : 'yes') },
+    stamped_by: {},
+    letter: {},
     letter_text: {
-      ...{ heading: 'Letter', type: 'text' },
+      heading: 'Letter',
       value: ({ sent_at, letter }) => (sent_at === null ? (letter ?? 'none') : day(sent_at)),
     },
     letter_mark: {
@@ -71,16 +73,13 @@ export const checkpoints = defineList({
       value: ({ letter }) => (letter === null ? null : [emailMark(letter)]),
     },
     sent_at: { heading: 'Sent', type: 'instant' },
-    to: { heading: 'To', type: 'text', value: ({ to }) => to?.join(' ') ?? null },
-    recipients: { heading: 'To', type: 'text', cut: true, value: ({ to }) => to?.join(', ') ?? null },
-    message_id: { heading: 'Message-ID', type: 'text' },
+    to: { value: ({ to }) => to?.join(' ') ?? null },
+    recipients: { heading: 'To', cut: true, value: ({ to }) => to?.join(', ') ?? null },
+    message_id: { heading: 'Message-ID' },
   },
-  sheet: [
-    ...(['size', 'closes', 'root', 'taken_at', 'signed', 'cosigned_by', 'stamped_at', 'stamped_by'] as const),
-    ...(['letter', 'sent_at', 'to', 'message_id'] as const),
-  ],
-  terminal: ['size', 'closes_text', 'root_start', 'taken_on', 'letter_text', 'recipients', 'signed', 'stamped'],
-  page: ['size', 'closes_text', 'root', 'taken_at', 'signed_mark', 'cosigned_by', 'stamped_at', 'letter_mark'],
+  sheet: names('size closes root taken_at signed cosigned_by stamped_at stamped_by letter sent_at to message_id'),
+  terminal: names('size closes_text root_start taken_on letter_text recipients signed stamped'),
+  page: names('size closes_text root taken_at signed_mark cosigned_by stamped_at letter_mark'),
   key: keyOf,
   read: readRows,
 });

@@ -1,18 +1,20 @@
 /** Partners' API clients: `reckoner client list` and the console's API clients. Secrets are not included. */
+
 import { z } from 'zod';
 import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readClients } from '../partners/clients.sql.ts';
+import { names } from '../text.ts';
 import { defineList, type ListQuery, pageOf } from './list.ts';
 
-interface ClientLine {
-  readonly client_id: string;
-  readonly partner_id: string;
-  readonly created_at: string;
-  readonly revoked_at: string | null;
-  readonly last_used_at: string | null;
-  readonly secrets: readonly { readonly sequence: number; readonly ends_at: string | null }[];
-}
+type ClientLine = Readonly<{
+  client_id: string;
+  partner_id: string;
+  created_at: string;
+  revoked_at: string | null;
+  last_used_at: string | null;
+  secrets: readonly { readonly sequence: number; readonly ends_at: string | null }[];
+}>;
 
 const filters = z.strictObject({
   partner: text('Partner', 'Only the clients of this partner.').optional(),
@@ -46,17 +48,14 @@ export const clients = defineList({
   words: { arguments: { partner: '[partner]' } },
   sorts: ['partner_id', 'partner_id'],
   columns: {
-    client_id: { heading: 'Client', type: 'text', to: ({ client_id }) => ['audit', { subject: client_id }] },
-    partner_id: {
-      ...{ heading: 'Partner', type: 'text' },
-      to: ({ partner_id }) => [`partners/${encodeURIComponent(partner_id)}`, 'terms'],
-    },
+    client_id: { to: ({ client_id }) => ['audit', { subject: client_id }] },
+    partner_id: { to: ({ partner_id }) => [`partners/${encodeURIComponent(partner_id)}`, 'terms'] },
     created_at: { heading: 'Created', type: 'date', look: 'soft' },
     revoked_at: { heading: 'Revoked', type: 'date' },
     last_used_at: { heading: 'Last used', type: 'date' },
     used: { heading: 'Last used', type: 'date', look: 'soft', value: ({ last_used_at }) => last_used_at ?? 'never' },
     valid_secrets: { heading: 'Secrets', type: 'count', value: ({ secrets }) => secrets.length },
-    secrets_text: { heading: 'Secrets', type: 'text', value: secretsOf },
+    secrets_text: { heading: 'Secrets', value: secretsOf },
     secrets_mark: {
       ...{ heading: 'Secrets', type: 'marks' },
       value: (row) => [
@@ -64,9 +63,9 @@ export const clients = defineList({
       ],
     },
   },
-  sheet: ['client_id', 'partner_id', 'created_at', 'revoked_at', 'last_used_at', 'valid_secrets'],
-  terminal: ['client_id', 'partner_id', 'created_at', 'used', 'secrets_text'],
-  page: ['client_id', 'partner_id', 'created_at', 'used', 'secrets_mark'],
+  sheet: names('client_id partner_id created_at revoked_at last_used_at valid_secrets'),
+  terminal: names('client_id partner_id created_at used secrets_text'),
+  page: names('client_id partner_id created_at used secrets_mark'),
   remedies: ({ client_id, partner_id, revoked_at }) =>
     revoked_at === null
       ? [{ label: 'Revoke', action: 'client.revoke', input: { clientId: client_id }, partner: partner_id }]

@@ -1,9 +1,11 @@
 /** Open disputes: `reckoner dispute list`. */
+
 import { z } from 'zod';
 import { disputeJson } from '../actions/dispute.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
-import { Amount } from '../money.ts';
+import { Amount, sumsOf } from '../money.ts';
+import { compare, names } from '../text.ts';
 import { defineList, type ListQuery, pageOf, type Total } from './list.ts';
 
 const of = (amount: string, { currency }: OpenDispute): Amount => Amount.of(amount, currency);
@@ -14,11 +16,10 @@ const readRows = async (tx: Transaction, asked: ListQuery<unknown>): Promise<Ope
   pageOf(await readOpenDisputes(tx, { scope: asked.scope }), asked, keyOf);
 
 async function readTotals(tx: Transaction, { scope }: ListQuery<unknown>): Promise<Total[]> {
-  const sums = new Map<string, Amount>();
-  for (const row of await readOpenDisputes(tx, { scope })) {
-    sums.set(row.currency, of(row.amount, row).plus(sums.get(row.currency) ?? Amount.zero(row.currency)));
-  }
-  return [...sums].sort().map(([, disputed]) => ({ Disputed: disputed }));
+  const open = await readOpenDisputes(tx, { scope });
+  return sumsOf(open.map((row) => of(row.amount, row)))
+    .sort((one, other) => compare(one.currency, other.currency))
+    .map((disputed) => ({ Disputed: disputed }));
 }
 
 const lateOf = ({ promised_on }: OpenDispute, today: string): string =>
@@ -33,32 +34,28 @@ export const disputes = defineList({
   filters: z.strictObject({}),
   sorts: ['promised_on', 'promised_on'],
   columns: {
-    number: { heading: 'Invoice', type: 'text', to: ({ number }) => ['invoices', number] },
-    partner_id: { heading: 'Partner', type: 'text' },
-    partner_name: { heading: 'Partner', type: 'text', cut: true },
-    amount: { heading: 'Disputed', type: 'amount', value: (row) => of(row.amount, row) },
-    balance: { heading: 'Balance', type: 'amount', value: (row) => of(row.balance, row) },
-    currency: { heading: '', type: 'text' },
+    number: { heading: 'Invoice', to: ({ number }) => ['invoices', number] },
+    partner_id: {},
+    partner_name: { cut: true },
+    amount: { heading: 'Disputed', type: 'amount' },
+    balance: { type: 'amount' },
+    currency: { heading: '' },
     due_on: { heading: 'Due', type: 'date' },
     disputed_on: { heading: 'Since', type: 'date' },
     promised_on: { heading: 'Promised', type: 'date' },
-    late: { heading: 'Late', type: 'text', value: lateOf },
+    late: { value: lateOf },
     promise: {
-      ...{ heading: 'Promised', type: 'text' },
+      heading: 'Promised',
       value: (row, today) => [row.promised_on, lateOf(row, today)].filter((each) => each).join(', '),
     },
-    owner: { heading: 'Owner', type: 'text' },
-    reason: { heading: 'Reason', type: 'text', cut: true },
+    owner: {},
+    reason: { cut: true },
   },
-  sheet: [
-    ...(['number', 'partner_id', 'partner_name', 'currency', 'amount', 'balance', 'due_on', 'disputed_on'] as const),
-    ...(['promised_on', 'late', 'owner', 'reason'] as const),
-  ],
-  terminal: [
-    ...(['number', 'partner_name', 'amount', 'balance', 'currency', 'disputed_on', 'promise'] as const),
-    ...(['owner', 'reason'] as const),
-  ],
-  page: ['number', 'partner_name', 'amount', 'balance', 'disputed_on', 'promise', 'owner', 'reason'],
+  sheet: names(
+    'number partner_id partner_name currency amount balance due_on disputed_on promised_on late owner reason',
+  ),
+  terminal: names('number partner_name amount balance currency disputed_on promise owner reason'),
+  page: names('number partner_name amount balance disputed_on promise owner reason'),
   key: keyOf,
   keyed: 'text',
   read: readRows,

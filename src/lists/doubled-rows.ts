@@ -1,4 +1,5 @@
 /** Rows of the API in open months that may repeat another one: `reckoner ledger doubled`. */
+
 import { z } from 'zod';
 import { text } from '../actions/fields.ts';
 import { doubledRowJson } from '../actions/held.ts';
@@ -6,6 +7,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { type DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
 import { Amount } from '../money.ts';
 import { toDo } from '../remedy.ts';
+import { names } from '../text.ts';
 import { defineList, given, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({
@@ -29,25 +31,19 @@ export const doubledRows = defineList({
   sorts: ['entry_id', 'entry_id'],
   columns: {
     entry_id: { heading: 'Row', type: 'count' },
-    partner_id: { heading: 'Partner', type: 'text' },
-    partner_name: {
-      ...{ heading: 'Partner', type: 'text', cut: true },
-      to: ({ partner_id }) => ['partners', partner_id],
-    },
-    kind: { heading: 'Kind', type: 'text', value: ({ kind }) => kind.replace('_', ' '), unlessSame: true },
-    own_id: { heading: 'Id', type: 'text', look: 'id' },
-    repeats: { heading: 'Repeats', type: 'text', look: 'id' },
-    order_reference: { heading: 'Order', type: 'text', cut: true },
+    partner_id: {},
+    partner_name: { cut: true, to: ({ partner_id }) => ['partners', partner_id] },
+    kind: { value: ({ kind }) => kind.replace('_', ' '), unlessSame: true },
+    own_id: { heading: 'Id', look: 'id' },
+    repeats: { look: 'id' },
+    order_reference: { heading: 'Order', cut: true },
     accepted_at: { heading: 'Accepted', type: 'instant' },
-    currency: { heading: '', type: 'text' },
-    amount: { heading: 'Amount', type: 'amount', value: (row) => of(row) },
+    currency: { heading: '' },
+    amount: { type: 'amount', value: (row) => of(row) },
   },
-  sheet: [
-    ...(['entry_id', 'partner_id', 'kind', 'own_id', 'repeats', 'order_reference', 'accepted_at', 'currency'] as const),
-    'amount',
-  ],
-  terminal: ['partner_id', 'kind', 'own_id', 'repeats', 'order_reference', 'accepted_at', 'amount', 'currency'],
-  page: ['partner_name', 'kind', 'own_id', 'repeats', 'order_reference', 'accepted_at', 'amount'],
+  sheet: names('entry_id partner_id kind own_id repeats order_reference accepted_at currency amount'),
+  terminal: names('partner_id kind own_id repeats order_reference accepted_at amount currency'),
+  page: names('partner_name kind own_id repeats order_reference accepted_at amount'),
   remedies: ({ partner_id }) => [
     { ...toDo('Keep all of the partner', 'rows.separate', { partner: partner_id }), partner: partner_id },
   ],

@@ -1,4 +1,5 @@
 /** E-mails: `reckoner email list`, and a partner's e-mails in the console. */
+
 import { z } from 'zod';
 import { emailJson } from '../actions/email.ts';
 import { flag } from '../actions/fields.ts';
@@ -6,6 +7,7 @@ import type { Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import { type ListedEmail, readEmails } from '../mail/log.sql.ts';
 import { nameOf } from '../mail/log.ts';
+import { names } from '../text.ts';
 import { defineList, type ListQuery, type Mark } from './list.ts';
 
 const filters = z.strictObject({
@@ -39,19 +41,13 @@ export const emails = defineList({
   sorts: ['-number', '-number'],
   columns: {
     number: { heading: 'E-mail', type: 'count', value: ({ email_id }) => email_id },
-    kind: { heading: 'Kind', type: 'text' },
-    about: {
-      ...{ heading: 'About', type: 'text', value: nameOf },
-      to: ({ document }) => (document === null ? null : ['invoices', document]),
-    },
-    partner_id: { heading: 'Partner', type: 'text' },
-    to: { heading: 'To', type: 'text', value: ({ to }) => to?.join(' ') ?? null },
-    recipients: { heading: 'To', type: 'text', look: 'wrap', cut: true, value: ({ to }) => to?.join(', ') ?? null },
-    status: { heading: 'Status', type: 'text' },
-    state: {
-      ...{ heading: 'State', type: 'text' },
-      value: ({ status, dismissal_reason }) => (dismissal_reason === null ? status : `${status}, dismissed`),
-    },
+    kind: {},
+    about: { value: nameOf, to: ({ document }) => (document === null ? null : ['invoices', document]) },
+    partner_id: {},
+    to: { value: ({ to }) => to?.join(' ') ?? null },
+    recipients: { heading: 'To', look: 'wrap', cut: true, value: ({ to }) => to?.join(', ') ?? null },
+    status: {},
+    state: { value: ({ status, dismissal_reason }) => (dismissal_reason === null ? status : `${status}, dismissed`) },
     standing: {
       ...{ heading: 'Status', type: 'marks' },
       value: ({ status, dismissal_reason: dismissed }) => [
@@ -59,29 +55,26 @@ export const emails = defineList({
         ...(dismissed === null ? [] : [{ text: 'dismissed', tone: 'plain' } as const]),
       ],
     },
-    attempts: { heading: 'Attempts', type: 'count' },
-    since: { heading: 'Since', type: 'instant', look: 'soft', value: sinceOf },
+    attempts: { type: 'count' },
+    since: { type: 'instant', look: 'soft', value: sinceOf },
     queued_at: { heading: 'Queued', type: 'instant' },
     attempted_at: { heading: 'Attempted', type: 'instant' },
     sent_at: { heading: 'Sent', type: 'instant' },
-    reason: { heading: 'Reason', type: 'text' },
-    why: {
-      ...{ heading: 'Reason', type: 'text', cut: true },
-      value: ({ dismissal_reason, reason }) => dismissal_reason ?? reason,
-    },
+    reason: {},
+    why: { heading: 'Reason', cut: true, value: ({ dismissal_reason, reason }) => dismissal_reason ?? reason },
     why_not: {
-      ...{ heading: 'Reason', type: 'text', look: 'wrap' },
+      ...{ heading: 'Reason', look: 'wrap' },
       value: ({ status, dismissal_reason, reason }) => dismissal_reason ?? (status === 'sent' ? null : reason),
     },
-    dismissal_reason: { heading: 'Dismissed', type: 'text' },
-    message_id: { heading: 'Message-ID', type: 'text' },
+    dismissal_reason: { heading: 'Dismissed' },
+    message_id: { heading: 'Message-ID' },
   },
-  sheet: [
-    ...(['number', 'kind', 'about', 'partner_id', 'to', 'status', 'attempts', 'queued_at', 'attempted_at'] as const),
-    ...(['sent_at', 'reason', 'dismissal_reason', 'message_id'] as const),
-  ],
-  terminal: ['number', 'about', 'recipients', 'state', 'since', 'why'],
-  page: ['about', 'standing', 'recipients', 'since', 'why_not'],
+  sheet: names(
+    'number kind about partner_id to status attempts queued_at attempted_at sent_at reason dismissal_reason',
+    'message_id',
+  ),
+  terminal: names('number about recipients state since why'),
+  page: names('about standing recipients since why_not'),
   key: ({ email_id }) => String(email_id),
   read: readRows,
   json: (_tx, rows) => Promise.all(rows.map(emailJson)),

@@ -1,4 +1,5 @@
 /** Stated totals: `reckoner feed list`, and the console's Feeds. */
+
 import { z } from 'zod';
 import { feedLine } from '../actions/feed.ts';
 import { flag, month, text } from '../actions/fields.ts';
@@ -6,6 +7,7 @@ import { readStatements, type StatedTotals } from '../close/stated.sql.ts';
 import { differencesOf } from '../close/stated.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
+import { names } from '../text.ts';
 import { defineList, type ListQuery, textOf } from './list.ts';
 
 const filters = z.strictObject({
@@ -41,19 +43,19 @@ export const feeds = defineList({
   ],
   sorts: ['-month', '-month'],
   columns: {
-    month: { heading: 'Month', type: 'month' },
-    partner_id: { heading: 'Partner', type: 'text' },
-    name: { heading: 'Partner', type: 'text', cut: true, to: ({ partner_id }) => ['partners', partner_id] },
-    complete: { heading: 'Complete', type: 'text', value: ({ complete }) => (complete ? 'yes' : 'no') },
-    stated_rows: { heading: 'Stated rows', type: 'count', value: ({ stated }) => stated.entries },
-    stated: { heading: 'Stated', type: 'amount', value: ({ stated }) => amountsOf(stated) },
-    recorded_rows: { heading: 'Recorded rows', type: 'count', value: ({ here }) => here.entries },
-    recorded: { heading: 'Recorded', type: 'amount', value: ({ here }) => amountsOf(here) },
-    stated_totals: { heading: 'Stated', type: 'text', value: ({ stated }) => textOf(amountsOf(stated)) },
-    recorded_totals: { heading: 'Recorded', type: 'text', value: ({ here }) => textOf(amountsOf(here)) },
-    difference_totals: { heading: 'Difference', type: 'text', value: (row) => textOf(amountsOf(differencesOf(row))) },
-    difference: { heading: 'Difference', type: 'amount', value: (row) => amountsOf(differencesOf(row)) },
-    agrees: { heading: 'Agrees', type: 'text', value: ({ agrees }) => (agrees ? 'yes' : 'no') },
+    month: { type: 'month' },
+    partner_id: {},
+    name: { heading: 'Partner', cut: true, to: ({ partner_id }) => ['partners', partner_id] },
+    complete: {},
+    stated_rows: { type: 'count', value: ({ stated }) => stated.entries },
+    stated: { type: 'amount', value: ({ stated }) => amountsOf(stated) },
+    recorded_rows: { type: 'count', value: ({ here }) => here.entries },
+    recorded: { type: 'amount', value: ({ here }) => amountsOf(here) },
+    stated_totals: { heading: 'Stated', value: ({ stated }) => textOf(amountsOf(stated)) },
+    recorded_totals: { heading: 'Recorded', value: ({ here }) => textOf(amountsOf(here)) },
+    difference_totals: { heading: 'Difference', value: (row) => textOf(amountsOf(differencesOf(row))) },
+    difference: { type: 'amount', value: (row) => amountsOf(differencesOf(row)) },
+    agrees: {},
     agreement: {
       ...{ heading: '', type: 'marks' },
       value: ({ agrees, complete }) => [
@@ -62,19 +64,14 @@ export const feeds = defineList({
       ],
     },
     recorded_at: { heading: 'Stated at', type: 'instant', look: 'soft' },
-    via: { heading: 'By', type: 'text', value: ({ via }) => (via === 'http' ? 'partner' : 'finance') },
+    via: { heading: 'By', value: ({ via }) => (via === 'http' ? 'partner' : 'finance') },
   },
-  sheet: [
-    ...(['month', 'partner_id', 'name', 'complete', 'stated_rows', 'stated_totals', 'recorded_rows'] as const),
-    ...(['recorded_totals', 'difference_totals', 'agrees', 'recorded_at', 'via'] as const),
-  ],
-  terminal: [
-    ...(['month', 'name', 'stated_rows', 'stated', 'recorded_rows', 'recorded', 'difference', 'agreement'] as const),
-  ],
-  page: [
-    ...(['month', 'name', 'stated_rows', 'stated', 'recorded_rows', 'recorded', 'difference', 'agreement'] as const),
-    ...(['recorded_at', 'via'] as const),
-  ],
+  sheet: names(
+    'month partner_id name complete stated_rows stated_totals recorded_rows recorded_totals difference_totals',
+    'agrees recorded_at via',
+  ),
+  terminal: names('month name stated_rows stated recorded_rows recorded difference agreement'),
+  page: names('month name stated_rows stated recorded_rows recorded difference agreement recorded_at via'),
   remedies: ({ partner_id, month }) => [
     { label: 'State other totals', action: 'feed.state', input: { partnerId: partner_id, month }, partner: partner_id },
   ],

@@ -1,4 +1,5 @@
 /** Rows that are not recorded until a person decides, requested reversals among them: `reckoner ledger held`. */
+
 import { z } from 'zod';
 import { flag, text } from '../actions/fields.ts';
 import { heldRowJson } from '../actions/held.ts';
@@ -8,6 +9,7 @@ import { isRequest } from '../ledger/held.ts';
 import { reasonToHold } from '../ledger/import.ts';
 import { Amount } from '../money.ts';
 import { type ToDo, toDo } from '../remedy.ts';
+import { names } from '../text.ts';
 import { defineList, given, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({
@@ -52,34 +54,22 @@ or refuse a reversal:
   sorts: ['held_row_id', 'held_row_id'],
   columns: {
     held_row_id: { heading: 'Row', type: 'count' },
-    partner_id: { heading: 'Partner', type: 'text' },
-    partner_name: {
-      ...{ heading: 'Partner', type: 'text', cut: true },
-      to: ({ partner_id }) => ['partners', partner_id],
-    },
-    kind: { heading: 'Kind', type: 'text', value: ({ kind }) => kind.replace('_', ' '), unlessSame: true },
-    own_id: { heading: 'Id', type: 'text', look: 'id' },
+    partner_id: {},
+    partner_name: { cut: true, to: ({ partner_id }) => ['partners', partner_id] },
+    kind: { value: ({ kind }) => kind.replace('_', ' '), unlessSame: true },
+    own_id: { heading: 'Id', look: 'id' },
     accepted_at: { heading: 'Accepted', type: 'instant' },
     accepted_on: { heading: 'Accepted', type: 'date', value: ({ accepted_at }) => accepted_at },
-    currency: { heading: '', type: 'text' },
-    amount: { heading: 'Amount', type: 'amount', value: (row) => of(row.invoice_amount, row) },
-    why: {
-      ...{ heading: 'Why', type: 'text', cut: true, look: 'wrap' },
-      value: ({ sign, repeats }) => reasonToHold(sign, repeats),
-    },
-    source: { heading: 'From', type: 'text', cut: true, width: 120 },
+    currency: { heading: '' },
+    amount: { type: 'amount', value: (row) => of(row.invoice_amount, row) },
+    why: { cut: true, look: 'wrap', value: ({ sign, repeats }) => reasonToHold(sign, repeats) },
+    source: { heading: 'From', cut: true, width: 120 },
     recorded_at: { heading: 'Since', type: 'instant' },
-    status: { heading: 'Status', type: 'text', value: ({ decision }) => decision ?? 'held', unlessSame: true },
+    status: { value: ({ decision }) => decision ?? 'held', unlessSame: true },
   },
-  sheet: [
-    ...(['held_row_id', 'partner_id', 'kind', 'own_id', 'accepted_at', 'currency', 'amount', 'why'] as const),
-    ...(['source', 'recorded_at', 'status'] as const),
-  ],
-  terminal: [
-    ...(['held_row_id', 'partner_id', 'kind', 'own_id', 'accepted_at', 'amount', 'currency', 'why'] as const),
-    ...(['source', 'status'] as const),
-  ],
-  page: ['held_row_id', 'partner_name', 'kind', 'own_id', 'accepted_on', 'amount', 'why', 'source'],
+  sheet: names('held_row_id partner_id kind own_id accepted_at currency amount why source recorded_at status'),
+  terminal: names('held_row_id partner_id kind own_id accepted_at amount currency why source status'),
+  page: names('held_row_id partner_name kind own_id accepted_on amount why source'),
   ticks: {
     ...{ field: 'rows', actions: ['rows.release', 'rows.discard'] },
     of: (row) => (isOpen(row) && !isRequest(row) ? String(row.held_row_id) : null),

@@ -9,26 +9,26 @@ import { documentTitle } from '../documents/present.ts';
 import type { DocumentKind } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
-import { plural } from '../text.ts';
+import { names, plural } from '../text.ts';
 import { defineList, given, type ListQuery, type Mark, type Total } from './list.ts';
 
-interface InvoiceRow {
-  readonly document_id: number;
-  readonly number: string;
-  readonly document: DocumentKind;
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly month: Month;
-  readonly currency: string;
-  readonly issued_on: string;
-  readonly due_on: string | null;
-  readonly amount_due: string;
-  readonly balance: string;
-  readonly status: 'open' | 'paid' | 'void';
-  readonly email_status: EmailStatus | null;
-  readonly held_at: string | null;
-  readonly disputed: boolean;
-}
+type InvoiceRow = Readonly<{
+  document_id: number;
+  number: string;
+  document: DocumentKind;
+  partner_id: string;
+  partner_name: string;
+  month: Month;
+  currency: string;
+  issued_on: string;
+  due_on: string | null;
+  amount_due: string;
+  balance: string;
+  status: 'open' | 'paid' | 'void';
+  email_status: EmailStatus | null;
+  held_at: string | null;
+  disputed: boolean;
+}>;
 
 type Stands = Pick<InvoiceRow, 'document' | 'status' | 'due_on' | 'held_at' | 'disputed' | 'email_status'>;
 
@@ -179,41 +179,35 @@ export const invoices = defineList({
   ],
   sorts: ['-issued', 'number', 'due_on', '-due_on', 'partner_name', '-partner_name', 'balance', '-balance'],
   columns: {
-    number: { heading: 'Number', type: 'text', to: ({ number }) => ['invoices', number] },
-    document: { heading: 'Document', type: 'text' },
-    kind: { heading: 'Document', type: 'text', value: ({ document }) => documentTitle(document) },
+    number: { to: ({ number }) => ['invoices', number] },
+    document: {},
+    kind: { heading: 'Document', value: ({ document }) => documentTitle(document) },
     standing: { heading: 'Status', type: 'marks', value: standingOf },
     partners_standing: { heading: 'Status', type: 'marks', value: partnersStanding },
-    partner_id: { heading: 'Partner', type: 'text' },
-    partner_name: { heading: 'Partner', type: 'text', cut: true },
-    month: { heading: 'Month', type: 'month', look: 'soft', unlessSame: true },
+    partner_id: {},
+    partner_name: { cut: true },
+    month: { type: 'month', look: 'soft', unlessSame: true },
     issued_on: { heading: 'Issued', type: 'date', look: 'soft' },
     due_on: { heading: 'Due', type: 'date', look: 'soft' },
     days_overdue: { heading: 'Overdue', type: 'count', value: (row, today) => daysOverdue(row, today) || null },
-    amount_due: {
-      ...{ heading: 'Amount due', type: 'amount', look: 'soft', width: 110 },
-      value: (row) => signed(row, row.amount_due),
-    },
-    balance: { heading: 'Balance', type: 'amount', value: (row) => signed(row, row.balance) },
-    currency: { heading: '', type: 'text' },
-    status: { heading: 'Status', type: 'text' },
+    amount_due: { type: 'amount', look: 'soft', width: 110, value: (row) => signed(row, row.amount_due) },
+    balance: { type: 'amount', value: (row) => signed(row, row.balance) },
+    currency: { heading: '' },
+    status: {},
     status_held: {
-      ...{ heading: 'Status', type: 'text' },
+      heading: 'Status',
       value: ({ status, held_at }) => (held_at === null ? status : `${status}, on hold`),
     },
-    on_hold_since: { heading: 'On hold since', type: 'text', value: ({ held_at }) => held_at },
-    email_status: { heading: 'E-mail', type: 'text' },
+    on_hold_since: { value: ({ held_at }) => held_at },
+    email_status: { heading: 'E-mail' },
   },
-  sheet: [
-    ...(['number', 'document', 'partner_id', 'partner_name', 'month', 'issued_on', 'due_on', 'days_overdue'] as const),
-    ...(['currency', 'amount_due', 'balance', 'status', 'on_hold_since', 'email_status'] as const),
-  ],
-  terminal: [
-    ...(['number', 'partner_name', 'month', 'due_on', 'days_overdue', 'amount_due', 'balance', 'currency'] as const),
-    ...(['status_held', 'email_status'] as const),
-  ],
-  page: ['number', 'standing', 'partner_name', 'month', 'due_on', 'amount_due', 'balance'],
-  place: ['number', 'partners_standing', 'kind', 'month', 'issued_on', 'due_on', 'balance'],
+  sheet: names(
+    'number document partner_id partner_name month issued_on due_on days_overdue currency amount_due balance',
+    'status on_hold_since email_status',
+  ),
+  terminal: names('number partner_name month due_on days_overdue amount_due balance currency status_held email_status'),
+  page: names('number standing partner_name month due_on amount_due balance'),
+  place: names('number partners_standing kind month issued_on due_on balance'),
   ticks: {
     ...{ field: 'numbers', actions: ['payment.apply'] },
     of: ({ number, document, status }) => (document === 'invoice' && status === 'open' ? number : null),

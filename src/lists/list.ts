@@ -24,10 +24,17 @@ export interface Mark {
 export type Value = string | number | Amount | readonly Amount[] | readonly Mark[] | null;
 
 export interface Column<Row> {
-  /** The heading on pages. Terminals show the heading in lower case. Sheets show the column's name instead. */
-  readonly heading: string;
-  readonly type: ColumnType | 'marks' | 'instant' | 'month';
-  /** By default, the row's property with the column's name. */
+  /**
+   * The heading on pages. By default, the column's name: `Booked to` for `booked_to`, `Partner` for `partner_id`.
+   * Terminals show the heading in lower case. Sheets show the column's name instead.
+   */
+  readonly heading?: string;
+  /** By default, `text`. */
+  readonly type?: ColumnType | 'marks' | 'instant' | 'month';
+  /**
+   * By default, the row's property with the column's name. An amount is in the row's currency, and a boolean becomes
+   * `yes` or `no`.
+   */
   value?(row: Row, today: string): Value;
   /** The target of a link in the console: a section, and an id or a filter. */
   to?(row: Row): Link | null;
@@ -48,18 +55,18 @@ export interface Column<Row> {
 
 export type Link = readonly [place: string, at: string | Readonly<Record<string, string>>];
 
-export interface ListQuery<Filter, Sort extends string = string> {
-  readonly filter: Filter;
+export type ListQuery<Filter, Sort extends string = string> = Readonly<{
+  filter: Filter;
   /** The partners whose rows the user may see. Null means all partners. */
-  readonly scope: Scope;
-  readonly today: string;
-  readonly sort: Sort;
+  scope: Scope;
+  today: string;
+  sort: Sort;
   /** The key of the last row of the previous page. */
-  readonly after: string | null;
+  after: string | null;
   /** Null means that the page begins with the first row. */
-  readonly limit: number | null;
-  readonly context: Installation;
-}
+  limit: number | null;
+  context: Installation;
+}>;
 
 export type Total = Readonly<Record<string, Amount>>;
 
@@ -69,7 +76,6 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
   readonly summary: string;
   /** The filters that are positional arguments of the command. */
   readonly words?: CommandWords;
-  /** The text below the command's options. */
   readonly help?: string;
   /** The number of rows that the command prints without --limit. By default, the command prints all rows. */
   readonly most?: number;
@@ -97,7 +103,6 @@ export interface List<Row = unknown, Filter = unknown, Sort extends string = str
    */
   readonly sorts: readonly [page: Sort, all: Sort, ...more: Sort[]];
   readonly columns: Readonly<Record<Name, Column<NoInfer<Row>>>>;
-  /** The names of the columns to show, in order. */
   readonly sheet: readonly NoInfer<Name>[];
   readonly terminal: readonly NoInfer<Name>[];
   /** Without this view, the list has no page, and its rows need no key. */
@@ -150,12 +155,22 @@ export function pageOf<Row>(
   return rows.slice(last + 1, limit === null ? undefined : last + 1 + limit);
 }
 
-export const columnOf = <Row>({ columns }: List<Row>, name: string): Column<Row> => columns[name] as Column<Row>;
+type CompleteColumn<Row> = Column<Row> & Required<Pick<Column<Row>, 'heading' | 'type'>>;
 
-export const cellOf = <Row>(list: List<Row>, name: string, row: Row, today: string): Value => {
+export const columnOf = <Row>({ columns }: List<Row>, name: string): CompleteColumn<Row> => ({
+  heading: (name.charAt(0).toUpperCase() + name.slice(1)).replace(/_(id|name)$/, '').replaceAll('_', ' '),
+  type: 'text',
+  ...columns[name],
+});
+
+export function cellOf<Row>(list: List<Row>, name: string, row: Row, today: string): Value {
   const column = columnOf(list, name);
-  return column.value === undefined ? ((row as Record<string, Value>)[name] ?? null) : column.value(row, today);
-};
+  if (column.value !== undefined) return column.value(row, today);
+  const { [name]: value = null, currency } = row as Readonly<Record<string, Value | boolean>>;
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  const isAmount = column.type === 'amount' && typeof value === 'string' && typeof currency === 'string';
+  return isAmount ? Amount.of(value, currency) : value;
+}
 
 /** Returns a value as text, for terminals and labels of checkboxes. */
 export const textOf = (value: Value): string => {

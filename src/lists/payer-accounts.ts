@@ -3,6 +3,7 @@
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { readPayerAccounts } from '../payments/payer-accounts.ts';
+import { names } from '../text.ts';
 import { defineList } from './list.ts';
 
 export const payerAccounts = defineList({
@@ -16,17 +17,14 @@ export const payerAccounts = defineList({
   filters: z.strictObject({}),
   sorts: ['payer_account', 'payer_account'],
   columns: {
-    payer_account: { heading: 'Account', type: 'text' },
-    partner_ids: { heading: 'Partner', type: 'text', value: ({ partners }) => partners.join(' ') },
-    names: { heading: 'Partner', type: 'text', cut: true, value: ({ names }) => names.join(', ') },
-    payments: { heading: 'Payments', type: 'count' },
+    payer_account: { heading: 'Account' },
+    partner_ids: { heading: 'Partner', value: ({ partners }) => partners.join(' ') },
+    names: { heading: 'Partner', cut: true, value: ({ names }) => names.join(', ') },
+    payments: { type: 'count' },
     last_received_on: { heading: 'Last', type: 'date' },
-    used: {
-      ...{ heading: '', type: 'text' },
-      value: ({ partners }) => (partners.length > 1 ? 'several partners: not used' : ''),
-    },
+    used: { heading: '', value: ({ partners }) => (partners.length > 1 ? 'several partners: not used' : '') },
   },
-  sheet: ['payer_account', 'partner_ids', 'names', 'payments', 'last_received_on'],
-  terminal: ['payer_account', 'names', 'payments', 'last_received_on', 'used'],
+  sheet: names('payer_account partner_ids names payments last_received_on'),
+  terminal: names('payer_account names payments last_received_on used'),
   read: (tx: Transaction) => readPayerAccounts(tx),
 });

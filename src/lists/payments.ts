@@ -1,4 +1,5 @@
 /** Payments: `reckoner payment list` and the console's All payments. */
+
 import { z } from 'zod';
 import { choice, date, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
@@ -6,6 +7,7 @@ import { Amount } from '../money.ts';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../payments/enums.ts';
 import { type PaymentJson, paymentJson } from '../payments/payment.ts';
 import { readPayments } from '../payments/payments.sql.ts';
+import { names } from '../text.ts';
 import { defineList, given, type ListQuery, type Mark } from './list.ts';
 
 type PaymentRow = PaymentJson & { readonly partner_name: string | null };
@@ -116,39 +118,35 @@ export const payments = defineList({
   filters,
   sorts: ['-payment_id', 'payment_id', 'received_on', '-received_on', 'amount', '-amount'],
   columns: {
-    payment_id: { heading: 'Payment', type: 'count', to: ({ payment_id }) => ['payments', String(payment_id)] },
+    payment_id: { type: 'count', to: ({ payment_id }) => ['payments', String(payment_id)] },
     received_on: { heading: 'Received', type: 'date' },
     standing: { heading: 'Status', type: 'marks', value: standingOf },
-    partner_id: { heading: 'Partner', type: 'text' },
+    partner_id: {},
     payer: {
-      ...{ heading: 'Payer', type: 'text', cut: true },
+      cut: true,
       value: ({ partner_name, payer }) => partner_name ?? payer.name ?? '(unknown)',
       to: ({ partner_id }) => (partner_id === null ? null : ['partners', partner_id]),
     },
-    payer_account: { heading: 'Account of the payer', type: 'text', value: ({ payer }) => payer.account },
-    reference: { heading: 'Reference', type: 'text' },
-    reported: {
-      ...{ heading: 'Reference', type: 'text', look: 'wrap' },
-      value: ({ method, reference }) => `${method} · ${reference}`,
-    },
-    method: { heading: 'Method', type: 'text' },
-    account: { heading: 'Our account', type: 'text' },
-    currency: { heading: '', type: 'text' },
-    amount: { heading: 'Amount', type: 'amount', value: (row) => of(row.amount, row) },
-    applied: { heading: 'Applied', type: 'amount', value: (row) => of(row.applied, row) },
-    unapplied: { heading: 'Unapplied', type: 'amount', look: 'quiet', value: (row) => of(row.unapplied, row) },
-    reversed: { heading: 'Reversed', type: 'amount', value: (row) => of(row.reversed, row) },
-    bank_charges: { heading: 'Bank charges', type: 'amount', look: 'quiet', value: bankCharges },
-    status: { heading: 'Status', type: 'text' },
-    documents: { heading: 'For', type: 'text', cut: true, value: documentsOf },
+    payer_account: { heading: 'Account of the payer', value: ({ payer }) => payer.account },
+    reference: {},
+    reported: { heading: 'Reference', look: 'wrap', value: ({ method, reference }) => `${method} · ${reference}` },
+    method: {},
+    account: { heading: 'Our account' },
+    currency: { heading: '' },
+    amount: { type: 'amount' },
+    applied: { type: 'amount' },
+    unapplied: { type: 'amount', look: 'quiet' },
+    reversed: { type: 'amount' },
+    bank_charges: { type: 'amount', look: 'quiet', value: bankCharges },
+    status: {},
+    documents: { heading: 'For', cut: true, value: documentsOf },
   },
-  sheet: [
-    ...(['payment_id', 'received_on', 'partner_id', 'payer', 'payer_account', 'reference', 'method'] as const),
-    ...(['account', 'currency', 'amount', 'applied', 'unapplied', 'reversed', 'bank_charges'] as const),
-    ...(['status', 'documents'] as const),
-  ],
-  terminal: ['payment_id', 'received_on', 'payer', 'amount', 'currency', 'status', 'bank_charges', 'documents'],
-  page: ['payment_id', 'received_on', 'standing', 'payer', 'reported', 'amount', 'unapplied'],
+  sheet: names(
+    'payment_id received_on partner_id payer payer_account reference method account currency amount applied',
+    'unapplied reversed bank_charges status documents',
+  ),
+  terminal: names('payment_id received_on payer amount currency status bank_charges documents'),
+  page: names('payment_id received_on standing payer reported amount unapplied'),
   ticks: {
     ...{ field: 'paymentIds', actions: ['payment.settle'], ofLedger: true },
     of: ({ payment_id, method }) => (method === 'link' ? String(payment_id) : null),

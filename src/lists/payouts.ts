@@ -5,6 +5,7 @@ import { payoutJson } from '../actions/payment/payout.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { type PayoutRow, readPayouts } from '../payments/payouts.sql.ts';
+import { names } from '../text.ts';
 import { defineList } from './list.ts';
 
 const of = (amount: string | null, { currency }: PayoutRow): Amount | null =>
@@ -22,21 +23,21 @@ export const payouts = defineList({
   columns: {
     payout_id: { heading: 'Id', type: 'count' },
     received_on: { heading: 'Received', type: 'date' },
-    account: { heading: 'Our account', type: 'text' },
-    currency: { heading: '', type: 'text' },
-    amount: { heading: 'Amount', type: 'amount', value: (row) => of(row.amount, row) },
-    gross: { heading: 'Gross', type: 'amount', value: (row) => of(row.gross, row) },
-    fees: { heading: 'Fees', type: 'amount', value: (row) => of(row.fees, row) },
+    account: { heading: 'Our account' },
+    currency: { heading: '' },
+    amount: { type: 'amount' },
+    gross: { type: 'amount' },
+    fees: { type: 'amount' },
     fees_known: { heading: 'Fees', type: 'amount', value: (row) => of(row.fees, row) ?? '?' },
-    of_account: { heading: 'Connected account', type: 'text' },
-    payments: { heading: 'Payments', type: 'text', value: ({ payments }) => payments.join(' ') },
+    of_account: { heading: 'Connected account' },
+    payments: { value: ({ payments }) => payments.join(' ') },
     brought: {
-      ...{ heading: 'Payments or account', type: 'text', cut: true },
+      ...{ heading: 'Payments or account', cut: true },
       value: ({ gross, of_account, payments }) => (gross === null ? 'unknown' : (of_account ?? payments.join(' '))),
     },
   },
-  sheet: ['payout_id', 'received_on', 'account', 'currency', 'amount', 'gross', 'fees', 'of_account', 'payments'],
-  terminal: ['payout_id', 'received_on', 'amount', 'currency', 'fees_known', 'brought'],
+  sheet: names('payout_id received_on account currency amount gross fees of_account payments'),
+  terminal: names('payout_id received_on amount currency fees_known brought'),
   read: (tx: Transaction) => readPayouts(tx),
   json: async (_tx, rows) => rows.map(payoutJson),
   attention: (rows) => rows.some(({ gross }) => gross === null),

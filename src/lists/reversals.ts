@@ -1,4 +1,5 @@
 /** Recorded reversals with what allowed them, and requests for others: `reckoner reversal list`. */
+
 import { z } from 'zod';
 import { choice, month, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
@@ -6,37 +7,36 @@ import { GROUNDS, type Ground } from '../ledger/cancellation.ts';
 import { SIGNS, type Sign } from '../ledger/doubles.sql.ts';
 import { dueOn } from '../ledger/held.ts';
 import { Amount } from '../money.ts';
+import { names } from '../text.ts';
 import { grantOrRefuse } from './held-rows.ts';
 import { defineList, given, type ListQuery, type Mark } from './list.ts';
 
-interface ReversalRow {
-  readonly log_no: number;
-  readonly status: 'requested' | 'recorded' | 'rejected';
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly reversal_id: string;
-  readonly quote_id: string;
-  readonly requote_id: string | null;
-  readonly policy_id: string;
-  readonly currency: string;
-  readonly accepted_at: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  /** Our share as it was requested. */
-  readonly requested_amount: string | null;
-  readonly month: string | null;
-  readonly posted_month: string | null;
-  readonly document: string | null;
-  readonly ground: Ground | null;
-  /** The number of the held row, if the reversal was requested. */
-  readonly request_id: number | null;
-  readonly sign: Sign | null;
-  readonly repeats: string | null;
-  readonly decided_by: string | null;
-  readonly decision_reason: string | null;
-  readonly recorded_at: string;
-}
+type ReversalRow = Readonly<{
+  log_no: number;
+  status: 'requested' | 'recorded' | 'rejected';
+  partner_id: string;
+  partner_name: string;
+  reversal_id: string;
+  quote_id: string;
+  requote_id: string | null;
+  policy_id: string;
+  currency: string;
+  accepted_at: string;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
+  requested_amount: string | null;
+  month: string | null;
+  posted_month: string | null;
+  document: string | null;
+  ground: Ground | null;
+  request_id: number | null;
+  sign: Sign | null;
+  repeats: string | null;
+  decided_by: string | null;
+  decision_reason: string | null;
+  recorded_at: string;
+}>;
 
 const STATUSES = ['requested', 'recorded', 'rejected'] as const;
 
@@ -115,7 +115,6 @@ const of = (amount: string, { currency }: ReversalRow): Amount => Amount.of(amou
 
 const TONES = { requested: 'warn', recorded: 'good', rejected: 'plain' } as const;
 
-/** The status as the partner sees it. */
 const partnersStandingOf = ({ status, month, posted_month }: ReversalRow): Mark[] => [
   { text: status, tone: TONES[status] },
   ...(month === posted_month ? [] : [{ text: 'late', tone: 'plain' } as const]),
@@ -128,7 +127,6 @@ const standingOf = (row: ReversalRow, today: string): Mark[] => [
 
 const allowedBy = ({ ground }: ReversalRow): string | null => (ground === null ? null : GROUNDS[ground]);
 
-/** Why the reversal was requested. */
 const askedFor = ({ sign, repeats }: ReversalRow): string | null =>
   sign === null ? null : repeats === null ? SIGNS[sign] : `may repeat ${repeats}: ${SIGNS[sign]}`;
 
@@ -187,62 +185,52 @@ export const reversals = defineList({
   ],
   sorts: ['-recorded_at', '-recorded_at', 'recorded_at'],
   columns: {
-    request_id: { heading: 'Request', type: 'count' },
-    status: { heading: 'Status', type: 'text' },
+    request_id: { type: 'count' },
+    status: {},
     standing: { heading: 'Status', type: 'marks', value: standingOf },
     partners_standing: { heading: 'Status', type: 'marks', value: partnersStandingOf },
-    partner_id: { heading: 'Partner', type: 'text', cut: true },
-    partner_name: { heading: 'Partner', type: 'text', to: ({ partner_id }) => ['partners', partner_id] },
-    reversal_id: { heading: 'Reversal', type: 'text', look: 'id' },
-    quote_id: { heading: 'Quote', type: 'text', look: 'id' },
-    requote_id: { heading: 'Requote', type: 'text' },
-    policy_id: { heading: 'Policy', type: 'text' },
+    partner_id: { cut: true },
+    partner_name: { to: ({ partner_id }) => ['partners', partner_id] },
+    reversal_id: { look: 'id' },
+    quote_id: { look: 'id' },
+    requote_id: {},
+    policy_id: {},
     accepted_at: { heading: 'Reversed', type: 'instant' },
-    currency: { heading: '', type: 'text' },
-    spot_price: { heading: 'Price', type: 'amount', value: (row) => of(row.spot_price, row) },
-    partner_cut: { heading: 'Cut', type: 'amount', value: (row) => of(row.partner_cut, row) },
+    currency: { heading: '' },
+    spot_price: { heading: 'Price', type: 'amount' },
+    partner_cut: { heading: 'Cut', type: 'amount' },
     amount: { heading: 'Our share', type: 'amount', value: (row) => of(row.invoice_amount, row) },
-    invoice_amount: { heading: 'Invoice amount', type: 'amount', value: (row) => of(row.invoice_amount, row) },
+    invoice_amount: { type: 'amount' },
     requested_amount: {
       ...{ heading: 'Requested', type: 'amount' },
       value: (row) => (row.requested_amount === null ? null : of(row.requested_amount, row)),
     },
-    month: { heading: 'Month', type: 'month' },
-    posted_month: { heading: 'Posted month', type: 'month' },
-    late: { heading: 'Late', type: 'text', value: ({ month, posted_month }) => (month === posted_month ? '' : 'yes') },
-    document: { heading: 'Document', type: 'text' },
+    month: { type: 'month' },
+    posted_month: { type: 'month' },
+    late: { value: ({ month, posted_month }) => (month === posted_month ? '' : 'yes') },
+    document: {},
     billed: {
-      ...{ heading: 'Billed', type: 'text', look: 'line' },
+      look: 'line',
       value: ({ document, posted_month }) => document ?? posted_month,
       to: ({ document }) => (document === null ? null : ['invoices', document]),
     },
-    allowed_by: { heading: 'Allowed by', type: 'text', value: allowedBy },
-    requested_because: { heading: 'Requested because', type: 'text', value: askedFor },
-    why: { heading: 'Why', type: 'text', cut: true, look: 'wrap', value: why },
-    partners_why: { heading: 'Why', type: 'text', look: 'wrap', value: partnersWhy },
-    decided_by: { heading: 'Decided by', type: 'text' },
-    decision_reason: { heading: 'Reason', type: 'text' },
+    allowed_by: { value: allowedBy },
+    requested_because: { value: askedFor },
+    why: { cut: true, look: 'wrap', value: why },
+    partners_why: { heading: 'Why', look: 'wrap', value: partnersWhy },
+    decided_by: {},
+    decision_reason: { heading: 'Reason' },
     recorded_at: { heading: 'Since', type: 'instant' },
     recorded_on: { heading: 'Since', type: 'date', value: ({ recorded_at }) => recorded_at },
   },
-  sheet: [
-    ...(['status', 'request_id', 'partner_id', 'reversal_id', 'quote_id', 'requote_id', 'policy_id'] as const),
-    ...(['accepted_at', 'currency', 'spot_price', 'partner_cut', 'invoice_amount', 'requested_amount'] as const),
-    ...(['month', 'posted_month', 'late', 'document', 'allowed_by', 'requested_because', 'decided_by'] as const),
-    ...(['decision_reason', 'recorded_at'] as const),
-  ],
-  terminal: ['request_id', 'status', 'partner_id', 'reversal_id', 'amount', 'currency', 'document', 'why'],
-  page: ['reversal_id', 'standing', 'partner_name', 'quote_id', 'amount', 'why', 'billed', 'recorded_on'],
-  place: [
-    'reversal_id',
-    'partners_standing',
-    'quote_id',
-    'spot_price',
-    'invoice_amount',
-    'partners_why',
-    'billed',
-    'recorded_on',
-  ],
+  sheet: names(
+    'status request_id partner_id reversal_id quote_id requote_id policy_id accepted_at currency spot_price',
+    'partner_cut invoice_amount requested_amount month posted_month late document allowed_by requested_because',
+    'decided_by decision_reason recorded_at',
+  ),
+  terminal: names('request_id status partner_id reversal_id amount currency document why'),
+  page: names('reversal_id standing partner_name quote_id amount why billed recorded_on'),
+  place: names('reversal_id partners_standing quote_id spot_price invoice_amount partners_why billed recorded_on'),
   remedies: ({ status, request_id, partner_id }) =>
     status === 'requested' ? grantOrRefuse(String(request_id)).map((each) => ({ ...each, partner: partner_id })) : [],
   key: ({ log_no }) => String(log_no),

@@ -1,8 +1,10 @@
 /** Refused callers and changes of access: `reckoner security list`. */
+
 import { z } from 'zod';
 import { date } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readSecurityEvents, type SecurityEvent } from '../reports/security.sql.ts';
+import { names } from '../text.ts';
 import { defineList, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({ since: date('Since', 'From this day on (UTC).').optional() });
@@ -27,20 +29,20 @@ settings and keys, and backups and restores, are audit events.`,
   filters,
   sorts: ['at', 'at'],
   columns: {
-    at: { heading: 'At', type: 'instant' },
-    event: { heading: 'Event', type: 'text' },
-    subject: { heading: 'Subject', type: 'text' },
-    network: { heading: 'Network', type: 'text' },
-    client_id: { heading: 'Client', type: 'text' },
+    at: { type: 'instant' },
+    event: {},
+    subject: {},
+    network: {},
+    client_id: {},
     of: {
-      ...{ heading: 'Of', type: 'text', cut: true },
+      cut: true,
       value: ({ subject, network, client_id }) => subject ?? [network, client_id].filter(Boolean).join(' '),
     },
-    tries: { heading: 'Tries', type: 'count' },
-    by: { heading: 'By', type: 'text', cut: true },
-    host: { heading: 'Host', type: 'text' },
+    tries: { type: 'count' },
+    by: { cut: true },
+    host: {},
   },
-  sheet: ['at', 'event', 'subject', 'network', 'client_id', 'tries', 'by', 'host'],
-  terminal: ['at', 'event', 'of', 'tries', 'by'],
+  sheet: names('at event subject network client_id tries by host'),
+  terminal: names('at event of tries by'),
   read: readRows,
 });

@@ -1,10 +1,12 @@
 /** Sessions in the console: `reckoner user sessions`. */
+
 import { z } from 'zod';
 import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { liveAt } from '../people/sessions.ts';
 import { type ListedSession, readSessions } from '../people/sign-in.sql.ts';
 import { userNamed } from '../people/users.ts';
+import { names } from '../text.ts';
 import { defineList, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({ email: text('User', 'Only the sessions of this user.').optional() });
@@ -29,17 +31,17 @@ export const sessions = defineList({
   words: { arguments: { email: '[email]' } },
   sorts: ['-last_seen_at', '-last_seen_at'],
   columns: {
-    login: { heading: 'User', type: 'text', cut: true },
-    method: { heading: 'By', type: 'text' },
-    network: { heading: 'Network', type: 'text', cut: true },
-    browser: { heading: 'Browser', type: 'text' },
+    login: { heading: 'User', cut: true },
+    method: { heading: 'By' },
+    network: { cut: true },
+    browser: {},
     created_at: { heading: 'Since', type: 'instant' },
     last_seen_at: { heading: 'Last seen', type: 'instant' },
-    seen: { heading: 'Last seen', type: 'text', value: ({ last_seen_at }) => last_seen_at.slice(11, 16) },
+    seen: { heading: 'Last seen', value: ({ last_seen_at }) => last_seen_at.slice(11, 16) },
     ends_at: { heading: 'Ends', type: 'instant' },
-    ends: { heading: 'Ends', type: 'text', value: ({ ends_at }) => ends_at.slice(11, 16) },
+    ends: { value: ({ ends_at }) => ends_at.slice(11, 16) },
   },
-  sheet: ['login', 'method', 'network', 'browser', 'created_at', 'last_seen_at', 'ends_at'],
-  terminal: ['login', 'method', 'network', 'created_at', 'seen', 'ends'],
+  sheet: names('login method network browser created_at last_seen_at ends_at'),
+  terminal: names('login method network created_at seen ends'),
   read: readRows,
 });

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { rolesInWords } from '../people/roles.ts';
 import { type ListedUser, readUsers } from '../people/users.sql.ts';
-import { plural } from '../text.ts';
+import { names, plural } from '../text.ts';
 import { defineList, type ListQuery, pageOf } from './list.ts';
 
 const keyOf = ({ user_id }: ListedUser): string => String(user_id);
@@ -46,44 +46,32 @@ export const users = defineList({
   filters: z.strictObject({}),
   sorts: ['login', 'login'],
   columns: {
-    login: { heading: 'User', type: 'text', cut: true, to: ({ login }) => ['audit', { by: login }] },
-    name: { heading: 'Name', type: 'text' },
-    own_name: {
-      ...{ heading: 'Name', type: 'text', cut: true },
-      value: ({ login, name }) => (name === login ? '' : name),
-    },
-    kind: { heading: 'Kind', type: 'text' },
-    roles: { heading: 'Roles', type: 'text', value: ({ roles }) => rolesInWords(roles) },
+    login: { heading: 'User', cut: true, to: ({ login }) => ['audit', { by: login }] },
+    name: {},
+    own_name: { heading: 'Name', cut: true, value: ({ login, name }) => (name === login ? '' : name) },
+    kind: {},
+    roles: { value: ({ roles }) => rolesInWords(roles) },
     roles_now: {
-      ...{ heading: 'Roles', type: 'text', cut: true },
+      ...{ heading: 'Roles', cut: true },
       value: ({ roles, ended_at }) =>
         ended_at === null ? rolesInWords(roles) : `deactivated ${ended_at.slice(0, 10)}`,
     },
-    standing: {
-      ...{ heading: 'Roles', type: 'text' },
-      value: (row) => (row.ended_at === null ? rolesOf(row) : 'deactivated'),
-    },
-    created_at: { heading: 'Since', type: 'text', value: ({ recorded_at }) => recorded_at },
-    since: { heading: 'Since', type: 'date', look: 'soft', value: ({ recorded_at }) => recorded_at },
-    deactivated_at: { heading: 'Deactivated', type: 'text', value: ({ ended_at }) => ended_at },
+    standing: { heading: 'Roles', value: (row) => (row.ended_at === null ? rolesOf(row) : 'deactivated') },
+    created_at: { heading: 'Since', value: ({ recorded_at }) => recorded_at },
+    since: { type: 'date', look: 'soft', value: ({ recorded_at }) => recorded_at },
+    deactivated_at: { heading: 'Deactivated', value: ({ ended_at }) => ended_at },
     last_seen_at: { heading: 'Last seen', type: 'instant', look: 'soft' },
-    sessions: { heading: 'Sessions', type: 'count' },
+    sessions: { type: 'count' },
     signed_in: {
-      ...{ heading: 'Signed in', type: 'marks' },
+      type: 'marks',
       value: ({ sessions }) => (sessions > 0 ? [{ text: plural(sessions, 'session'), tone: 'good' }] : []),
     },
-    passkeys: { heading: 'Passkeys', type: 'count' },
-    changes: {
-      ...{ heading: 'History', type: 'text', value: () => 'Changes' },
-      to: ({ login }) => ['audit', { subject: login }],
-    },
+    passkeys: { type: 'count' },
+    changes: { heading: 'History', value: () => 'Changes', to: ({ login }) => ['audit', { subject: login }] },
   },
-  sheet: [
-    ...(['login', 'name', 'kind', 'roles', 'created_at', 'deactivated_at', 'last_seen_at'] as const),
-    ...(['sessions', 'passkeys'] as const),
-  ],
-  terminal: ['login', 'own_name', 'roles_now', 'last_seen_at'],
-  page: ['login', 'own_name', 'standing', 'since', 'last_seen_at', 'signed_in', 'passkeys', 'changes'],
+  sheet: names('login name kind roles created_at deactivated_at last_seen_at sessions passkeys'),
+  terminal: names('login own_name roles_now last_seen_at'),
+  page: names('login own_name standing since last_seen_at signed_in passkeys changes'),
   remedies: remediesOf,
   key: keyOf,
   read: readRows,

@@ -1,8 +1,10 @@
 /** Partners' webhooks: `reckoner webhook list`. */
+
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { type Webhook, webhookOf } from '../partner-events/webhook.ts';
 import { readWebhooks } from '../partner-events/webhooks.sql.ts';
+import { names } from '../text.ts';
 import { defineList } from './list.ts';
 
 const readRows = async (tx: Transaction): Promise<Webhook[]> => (await readWebhooks(tx)).map(webhookOf);
@@ -19,20 +21,17 @@ export const webhooks = defineList({
   filters: z.strictObject({}),
   sorts: ['partner_id', 'partner_id'],
   columns: {
-    partner_id: { heading: 'Partner', type: 'text', cut: true },
-    url: { heading: 'Url', type: 'text', cut: true },
-    state: { heading: 'State', type: 'text' },
+    partner_id: { cut: true },
+    url: { cut: true },
+    state: {},
     acknowledged: { heading: 'Sent to', type: 'count' },
-    waiting: { heading: 'Waiting', type: 'count' },
-    failing_since: { heading: 'Failing since', type: 'instant' },
-    last_failure: { heading: 'Last failure', type: 'text' },
+    waiting: { type: 'count' },
+    failing_since: { type: 'instant' },
+    last_failure: {},
     next_attempt_at: { heading: 'Next attempt', type: 'instant' },
     paused_at: { heading: 'Paused', type: 'instant' },
   },
-  sheet: [
-    ...(['partner_id', 'url', 'state', 'acknowledged', 'waiting', 'failing_since', 'last_failure'] as const),
-    ...(['next_attempt_at', 'paused_at'] as const),
-  ],
-  terminal: ['partner_id', 'url', 'state', 'acknowledged', 'waiting', 'last_failure'],
+  sheet: names('partner_id url state acknowledged waiting failing_since last_failure next_attempt_at paused_at'),
+  terminal: names('partner_id url state acknowledged waiting last_failure'),
   read: readRows,
 });

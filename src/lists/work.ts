@@ -1,4 +1,5 @@
 /** Items of the work queue and their assignees: `reckoner work list`. The console has a separate page for the queue. */
+
 import { z } from 'zod';
 import { choice, flag, text } from '../actions/fields.ts';
 import { remediesJson } from '../actions/remedies.ts';
@@ -6,6 +7,7 @@ import { readWork, type WorkItem } from '../actions/work/items.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { FINDING_KINDS } from '../findings/finding.ts';
 import { Amount } from '../money.ts';
+import { names } from '../text.ts';
 import { defineList, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({
@@ -51,22 +53,18 @@ export const work = defineList({
   filters,
   sorts: ['since', 'since'],
   columns: {
-    item: { heading: 'Item', type: 'text' },
-    kind: { heading: 'Kind', type: 'text' },
-    state: { heading: 'State', type: 'text' },
-    partner_ids: {
-      heading: 'Partners',
-      type: 'text',
-      value: ({ partners }) => partners.map(({ id }) => id).join(', '),
-    },
-    currency: { heading: '', type: 'text', value: ({ money }) => money?.currency ?? null },
-    amount: { heading: 'Amount', type: 'amount', value: amountOf },
-    since: { heading: 'Since', type: 'date' },
-    assigned_to: { heading: 'Assigned to', type: 'text', cut: true, value: ({ assignee }) => assignee?.login ?? null },
-    reason: { heading: 'Reason', type: 'text', cut: true },
+    item: {},
+    kind: {},
+    state: {},
+    partner_ids: { heading: 'Partners', value: ({ partners }) => partners.map(({ id }) => id).join(', ') },
+    currency: { heading: '', value: ({ money }) => money?.currency ?? null },
+    amount: { type: 'amount', value: amountOf },
+    since: { type: 'date' },
+    assigned_to: { cut: true, value: ({ assignee }) => assignee?.login ?? null },
+    reason: { cut: true },
   },
-  sheet: ['item', 'kind', 'state', 'partner_ids', 'currency', 'amount', 'since', 'assigned_to', 'reason'],
-  terminal: ['item', 'state', 'since', 'amount', 'currency', 'assigned_to', 'reason'],
+  sheet: names('item kind state partner_ids currency amount since assigned_to reason'),
+  terminal: names('item state since amount currency assigned_to reason'),
   read: readRows,
   json: (_tx, rows) =>
     Promise.all(rows.map(async (row) => ({ ...workJson(row), remedies: await remediesJson(row.remedies) }))),

@@ -1,7 +1,6 @@
 /** Allows sandbox mail only to `sandbox_recipients`. Nothing else guards it. */
 
-import { refuse } from '../errors/refusals.ts';
-import { fieldName } from '../field-names.ts';
+import { refuse, refuseField } from '../errors/refusals.ts';
 import type { Installation } from '../people/audit-events.ts';
 import { isOneAddress } from './message.ts';
 
@@ -22,11 +21,7 @@ export function whyRefusedInSandbox(
  */
 export function refuseRecipient(context: Installation, to: string): void {
   if (!isOneAddress(to)) {
-    throw refuse('argument_invalid', {
-      argument: fieldName('to'),
-      value: to,
-      reason: 'is not a single e-mail address',
-    });
+    throw refuseField('to', to, 'is not a single e-mail address');
   }
   if (whyRefusedInSandbox(context, [to]) !== undefined) throw refuse('recipient_refused', { address: to });
 }

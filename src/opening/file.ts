@@ -17,27 +17,25 @@ const OPENING_KINDS = ['invoice', 'credit', 'cash'] as const;
 type OpeningKind = (typeof OPENING_KINDS)[number];
 
 /** An item of the previous system that was open at the end of the cut-over day. */
-export interface OpeningItem {
-  readonly line: number;
-  readonly kind: OpeningKind;
+export type OpeningItem = Readonly<{
+  line: number;
+  kind: OpeningKind;
   /** The number in the previous system, which the document or payment keeps. */
-  readonly number: string;
+  number: string;
   /** The partner; null if the payer of cash is unknown. */
-  readonly partner_id: string | null;
-  readonly date: string;
+  partner_id: string | null;
+  date: string;
   /** The due date of an invoice. Null for credits and cash. */
-  readonly due_on: string | null;
-  readonly currency: string;
-  readonly amount: string;
-  readonly original_amount: string;
+  due_on: string | null;
+  currency: string;
+  amount: string;
+  original_amount: string;
   /** The payer's remittance text, for cash. */
-  readonly reference: string;
-}
+  reference: string;
+}>;
 
-const OPENING_COLUMNS = [
-  ...['kind', 'number', 'partner_id', 'date', 'due_on', 'currency', 'amount', 'original_amount', 'reference'],
-] as const;
 const NEEDED = ['kind', 'number', 'partner_id', 'date', 'due_on', 'currency', 'amount'];
+const OPENING_COLUMNS = [...NEEDED, 'original_amount', 'reference'];
 const MOST_ITEMS = 50_000;
 
 type Cells = Readonly<Record<string, string>>;
@@ -119,7 +117,7 @@ function rowsOfCsv(name: string, text: string): Row[] {
   const problems = [
     ...NEEDED.filter((each) => !names.includes(each)).map((each) => whole(`has no column '${each}'`, 1)),
     ...names
-      .filter((each) => !(OPENING_COLUMNS as readonly string[]).includes(each))
+      .filter((each) => !OPENING_COLUMNS.includes(each))
       .map((each) => whole(`has the column '${each}', which is not one of ${OPENING_COLUMNS.join(', ')}`, 1)),
     ...names
       .filter((each, index) => names.indexOf(each) !== index)
@@ -256,7 +254,6 @@ function readMoney(
   };
 }
 
-/** Finds numbers that identify more than one document, or more than one payment. */
 function repeatedNumbers(items: readonly OpeningItem[]): LineProblem[] {
   const first = new Map<string, OpeningItem>();
   return items.flatMap((item) => {

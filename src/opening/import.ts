@@ -34,26 +34,26 @@ import {
   readOpenings,
 } from './openings.sql.ts';
 
-interface OpeningRequest {
-  readonly file: { readonly name: string; readonly bytes: Uint8Array };
-  readonly cutOverOn: string;
+type OpeningRequest = Readonly<{
+  file: { readonly name: string; readonly bytes: Uint8Array };
+  cutOverOn: string;
   /** Control totals, one for each currency, such as `EUR=1234.56`: receivables less credit and unapplied cash. */
-  readonly control: readonly string[];
-  readonly count: number;
-}
+  control: readonly string[];
+  count: number;
+}>;
 
-export interface OpeningImport {
-  readonly file: string;
-  readonly cut_over_on: string;
+export type OpeningImport = Readonly<{
+  file: string;
+  cut_over_on: string;
   /**
    * The time when the same file was imported before. Null if this is the first import. A repeated import records
    * nothing.
    */
-  readonly already_imported: string | null;
-  readonly opening_id: number;
-  readonly totals: readonly OpeningTotal[];
-  readonly items: readonly OpeningItem[];
-}
+  already_imported: string | null;
+  opening_id: number;
+  totals: readonly OpeningTotal[];
+  items: readonly OpeningItem[];
+}>;
 
 export async function importOpening(
   tx: Transaction,

@@ -2,13 +2,13 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { OpeningItem } from './file.ts';
 
-interface NewOpening {
-  readonly cutOverOn: string;
-  readonly sha256: string;
-  readonly name: string;
-  readonly now: string;
-  readonly eventId: number;
-}
+type NewOpening = Readonly<{
+  cutOverOn: string;
+  sha256: string;
+  name: string;
+  now: string;
+  eventId: number;
+}>;
 
 export async function insertOpening(tx: Transaction, opening: NewOpening): Promise<number> {
   const { opening_id } = await queryOne<{ opening_id: number }>(
@@ -20,15 +20,15 @@ export async function insertOpening(tx: Transaction, opening: NewOpening): Promi
   return opening_id;
 }
 
-export interface OpeningTotal {
-  readonly currency: string;
-  readonly items: number;
-  readonly invoices: string;
-  readonly credits: string;
-  readonly cash: string;
+export type OpeningTotal = Readonly<{
+  currency: string;
+  items: number;
+  invoices: string;
+  credits: string;
+  cash: string;
   /** Invoices less credits and cash. */
-  readonly control: string;
-}
+  control: string;
+}>;
 
 export async function insertTotals(tx: Transaction, openingId: number, totals: readonly OpeningTotal[]): Promise<void> {
   await execute(
@@ -40,14 +40,14 @@ export async function insertTotals(tx: Transaction, openingId: number, totals: r
   );
 }
 
-export interface Carrying {
-  readonly openingId: number;
-  readonly cutOverOn: string;
-  readonly issuerVersionId: number;
-  readonly sandbox: boolean;
-  readonly now: string;
-  readonly eventId: number;
-}
+export type Carrying = Readonly<{
+  openingId: number;
+  cutOverOn: string;
+  issuerVersionId: number;
+  sandbox: boolean;
+  now: string;
+  eventId: number;
+}>;
 
 /**
  * Stores invoices and credits as documents, in file order, with the partner's current name and address. An item whose
@@ -143,22 +143,22 @@ export function readClashes(
   );
 }
 
-export interface CarriedItem {
-  readonly kind: 'invoice' | 'credit' | 'cash';
-  readonly number: string;
-  readonly document_id: number | null;
-  readonly payment_id: number | null;
-  readonly partner_id: string | null;
-  readonly date: string;
-  readonly due_on: string | null;
-  readonly currency: string;
-  readonly amount: string;
-  readonly original_amount: string;
-  readonly balance: string;
-  readonly reversed: boolean;
+export type CarriedItem = Readonly<{
+  kind: 'invoice' | 'credit' | 'cash';
+  number: string;
+  document_id: number | null;
+  payment_id: number | null;
+  partner_id: string | null;
+  date: string;
+  due_on: string | null;
+  currency: string;
+  amount: string;
+  original_amount: string;
+  balance: string;
+  reversed: boolean;
   /** The reason why the item cannot be reversed. Null if the item can be reversed. */
-  readonly used: 'paid' | 'credited' | 'written_off' | 'applied' | null;
-}
+  used: 'paid' | 'credited' | 'written_off' | 'applied' | null;
+}>;
 
 /**
  * The items of one opening or of all openings, in file order. `numbers` selects the items with these numbers that are
@@ -195,16 +195,16 @@ export function readItems(
   );
 }
 
-export interface OpeningRow {
-  readonly opening_id: number;
-  readonly cut_over_on: string;
-  readonly name: string;
-  readonly sha256: string;
-  readonly recorded_at: string;
-  readonly totals: readonly OpeningTotal[];
-  readonly items: number;
-  readonly reversed: number;
-}
+export type OpeningRow = Readonly<{
+  opening_id: number;
+  cut_over_on: string;
+  name: string;
+  sha256: string;
+  recorded_at: string;
+  totals: readonly OpeningTotal[];
+  items: number;
+  reversed: number;
+}>;
 
 /** The openings in order: all of them, one of them, or those of one file. */
 export function readOpenings(

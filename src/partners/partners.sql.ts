@@ -327,8 +327,15 @@ export type PartnerView = Omit<PartnerRecord, 'policies' | 'payment_terms_days'>
   policies: (Omit<PolicyRecord, 'price'> & { price: PolicyRecord['price'] | null })[];
 };
 
-export async function readPartnerNames(tx: Transaction): Promise<Map<string, string>> {
-  const rows = await query<{ partner_id: string; name: string }>(tx, `SELECT partner_id, name FROM partners`);
+export async function readPartnerNames(
+  tx: Transaction,
+  ids: readonly string[] | null = null,
+): Promise<Map<string, string>> {
+  const rows = await query<{ partner_id: string; name: string }>(
+    tx,
+    `SELECT partner_id, name FROM partners WHERE :ids::text[] IS NULL OR partner_id = ANY (:ids::text[])`,
+    { ids },
+  );
   return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
 }
 

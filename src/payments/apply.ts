@@ -10,7 +10,7 @@ import { howSettled, refuseHeld } from '../documents/correctable.ts';
 import { whyNotPlaceable } from '../documents/place-credit.ts';
 import { insertCreditApplications } from '../documents/placed-credit.sql.ts';
 import { positiveAmount } from '../errors/amounts.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuse, refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { Amount, isZero } from '../money.ts';
 import { type Remedy, toDo } from '../remedy.ts';
@@ -24,20 +24,20 @@ import { OpenItems } from './open-items.ts';
 import { type PaymentState, readLiveApplications, readPayments, readState } from './payments.sql.ts';
 import { isSmallDifference } from './small-difference.ts';
 
-interface ApplyRequest {
-  readonly paymentId: number;
+type ApplyRequest = Readonly<{
+  paymentId: number;
   /** The invoices, in the order of payment. Invoices may belong to different partners. */
-  readonly numbers: readonly string[];
+  numbers: readonly string[];
   /** If the amount is omitted, as much as possible is applied. An amount is allowed only with a single invoice. */
-  readonly amount?: string | undefined;
+  amount?: string | undefined;
   /** The open credit of these credit notes pays the part of the invoice that the payment leaves open. */
-  readonly creditNotes?: readonly string[] | undefined;
+  creditNotes?: readonly string[] | undefined;
   /**
    * The fee that the bank deducted, which is posted to bank charges. The payment and the fee must equal the amount that
    * the invoices owe, except for a small difference.
    */
-  readonly fee?: string | undefined;
-}
+  fee?: string | undefined;
+}>;
 
 /** Returns the id of the event. */
 export async function applyPayment(tx: Transaction, caller: Caller, request: ApplyRequest): Promise<number> {
@@ -126,16 +126,14 @@ interface Part {
 async function partsToApply(tx: Transaction, state: PaymentState, request: ApplyRequest): Promise<Part[]> {
   const { numbers, amount: given, creditNotes: [credit] = [] } = request;
   const fee = request.fee === undefined ? undefined : positiveAmount(request.fee, state.currency);
-  const invalid = (field: string, value: string, reason: string) =>
-    refuse('argument_invalid', { argument: fieldName(field), value, reason });
   const twice = numbers.find((number, index) => numbers.indexOf(number) !== index);
-  if (twice !== undefined) throw invalid('numbers', twice, 'is named twice');
+  if (twice !== undefined) throw refuseField('numbers', twice, 'is named twice');
   if (numbers.length > 1) {
-    if (given !== undefined) throw invalid('amount', given, `goes with one ${fieldName('numbers')} only`);
-    if (credit !== undefined) throw invalid('creditNotes', credit, `goes with one ${fieldName('numbers')} only`);
+    if (given !== undefined) throw refuseField('amount', given, `goes with one ${fieldName('numbers')} only`);
+    if (credit !== undefined) throw refuseField('creditNotes', credit, `goes with one ${fieldName('numbers')} only`);
   }
   if (fee !== undefined && given !== undefined)
-    throw invalid('fee', fee.toString(), `goes without ${fieldName('amount')}`);
+    throw refuseField('fee', fee.toString(), `goes without ${fieldName('amount')}`);
   const documents: PayableRow[] = [];
   for (const number of numbers) documents.push(await payableFor(tx, state, number));
   const bearer = fee === undefined ? undefined : whoBearsFee(state, documents, fee);
@@ -166,20 +164,20 @@ async function suggestionsOf(tx: Transaction, paymentId: number): Promise<(numbe
   };
 }
 
-interface Application {
-  readonly amount: Amount;
+type Application = Readonly<{
+  amount: Amount;
   /**
    * Whether as much of the payment as possible is applied. A small difference may be posted to bank charges only if as
    * much as possible is applied.
    */
-  readonly whole: boolean;
+  whole: boolean;
   /** The total due on all documents that the payment pays. Default: the balance of this document. */
-  readonly owed?: Amount;
-  readonly fee?: Amount | undefined;
-  readonly evidence: Evidence;
-  readonly appliedOn: string;
-  readonly confidence?: string;
-}
+  owed?: Amount;
+  fee?: Amount | undefined;
+  evidence: Evidence;
+  appliedOn: string;
+  confidence?: string;
+}>;
 
 /**
  * Sets an unknown payer: the partner that the receipt names, or the nearest partner that pays for all of the documents.

@@ -2,18 +2,18 @@ import { query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import type { BankLineState } from './enums.ts';
 
-export interface BookableLine {
-  readonly bank_line_id: number;
-  readonly account: string;
-  readonly currency: string;
+export type BookableLine = Readonly<{
+  bank_line_id: number;
+  account: string;
+  currency: string;
   /** The amount of a debit is negative. */
-  readonly amount: string;
-  readonly booked_on: string;
-  readonly state: BankLineState;
-  readonly payment_id: number | null;
-  readonly booked_to: string | null;
-  readonly booking: number | null;
-}
+  amount: string;
+  booked_on: string;
+  state: BankLineState;
+  payment_id: number | null;
+  booked_to: string | null;
+  booking: number | null;
+}>;
 
 export async function readBookableLine(tx: Transaction, bankLineId: number): Promise<BookableLine | undefined> {
   const [line] = await query<BookableLine>(
@@ -27,14 +27,14 @@ export async function readBookableLine(tx: Transaction, bankLineId: number): Pro
   return line;
 }
 
-export interface NewBooking {
-  readonly bank_line_id: number;
-  readonly previous: number | null;
-  readonly booked_to: string | null;
-  readonly reason: string;
+export type NewBooking = Readonly<{
+  bank_line_id: number;
+  previous: number | null;
+  booked_to: string | null;
+  reason: string;
   /** A first booking is dated like its line. A later booking is dated on the day on which it is made. */
-  readonly later: boolean;
-}
+  later: boolean;
+}>;
 
 export async function insertBookings(
   tx: Transaction,

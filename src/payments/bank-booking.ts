@@ -3,22 +3,22 @@
  * be replaced and taken back. Refusals: argument_invalid.
  */
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { Amount } from '../money.ts';
-import { type Remedy, toDo, toRun } from '../remedy.ts';
+import { toDo, toRun } from '../remedy.ts';
 import { type BookableLine, insertBookings, readBookableLine } from './bank-booking.sql.ts';
 import { type Caller, lockPayments, openPaymentContext } from './context.ts';
 
 export const BOOKING_KINDS = ['charges', 'interest', 'transfer', 'other'] as const;
 
-export interface BookRequest {
-  readonly bankLineId: number;
-  readonly kind: (typeof BOOKING_KINDS)[number];
+export type BookRequest = Readonly<{
+  bankLineId: number;
+  kind: (typeof BOOKING_KINDS)[number];
   /** The general-ledger account. The kind `other` has no default account. */
-  readonly account?: string | undefined;
-  readonly reason: string;
-}
+  account?: string | undefined;
+  reason: string;
+}>;
 
 /** Between the two lines of a transfer, the money is in this account. */
 const TRANSFERS = 'assets:transfers';
@@ -32,14 +32,15 @@ const MOVED_BY_OTHERS =
   /^(assets:(receivable|bank|processor)|liabilities:(partner-credit|unapplied|tax)|equity:opening-balances|income:(sales|adjustments)|expenses:(partner-cut|bad-debts|processor-fees))(:|$)/;
 
 export function refuseUnbookable(account = ''): asserts account {
-  const invalid = (reason: string) =>
-    refuse('argument_invalid', { argument: fieldName('account'), value: account, reason });
   if (!LEDGER_ACCOUNT.test(account)) {
-    throw invalid(
+    throw refuseField(
+      'account',
+      account,
       `must be an account of the general ledger such as income:interest, and goes with ${fieldName('kind', 'other')}`,
     );
   }
-  if (MOVED_BY_OTHERS.test(account)) throw invalid('is moved by invoices and payments: name another account');
+  if (MOVED_BY_OTHERS.test(account))
+    throw refuseField('account', account, 'is moved by invoices and payments: name another account');
 }
 
 export async function bookBankLine(
@@ -54,7 +55,7 @@ export async function bookBankLine(
   const usual = { charges: BANK_CHARGES, interest, transfer: TRANSFERS, other: undefined }[kind];
   const bookedTo = account ?? usual;
   refuseUnbookable(bookedTo);
-  if (bookedTo === line.booked_to) throw refused('account', bookedTo, `is where ${lineName(bankLineId)} is booked`);
+  if (bookedTo === line.booked_to) throw refuseField('account', bookedTo, `is where ${lineName(bankLineId)} is booked`);
   return record(tx, caller, { line, action: 'bank.book', bookedTo, reason });
 }
 
@@ -65,7 +66,7 @@ export async function unbookBankLine(
 ): Promise<BookableLine> {
   await lockPayments(tx);
   const line = await lineOf(tx, bankLineId);
-  if (line.state !== 'booked') throw refused('bankLineId', bankLineId, 'is not booked', [SEE_LINES]);
+  if (line.state !== 'booked') throw refuseField('bankLineId', bankLineId, 'is not booked', [SEE_LINES]);
   return record(tx, caller, { line, action: 'bank.unbook', reason });
 }
 
@@ -87,12 +88,9 @@ async function record(
 
 const SEE_LINES = toRun('See all bank lines', 'bank list', '/console/payments/lines');
 
-const refused = (field: string, value: unknown, reason: string, remedies: readonly Remedy[] = []) =>
-  refuse('argument_invalid', { argument: fieldName(field), value: String(value), reason, remedies });
-
 async function lineOf(tx: Transaction, bankLineId: number): Promise<BookableLine> {
   const line = await readBookableLine(tx, bankLineId);
-  if (line === undefined) throw refused('bankLineId', bankLineId, 'is not a bank line', [SEE_LINES]);
+  if (line === undefined) throw refuseField('bankLineId', bankLineId, 'is not a bank line', [SEE_LINES]);
   return line;
 }
 
@@ -112,14 +110,14 @@ export async function openLine(
   if (line.state !== 'unbooked') throw notBookable(line);
   const signed = Amount.of(line.amount, line.currency);
   if (signed.isNegative() !== (direction === 'debit') || line.currency !== currency) {
-    throw refused('bankLineId', bankLineId, `is not a ${direction} in ${currency}`, [SEE_LINES]);
+    throw refuseField('bankLineId', bankLineId, `is not a ${direction} in ${currency}`, [SEE_LINES]);
   }
   return { amount: direction === 'debit' ? signed.negated() : signed, booked_on: line.booked_on };
 }
 
 function notBookable({ bank_line_id, state, payment_id }: BookableLine) {
   const paymentId = String(payment_id);
-  return refused(
+  return refuseField(
     'bankLineId',
     bank_line_id,
     payment_id === null

@@ -17,14 +17,14 @@ import { readEarliestPostableDate } from './payments.sql.ts';
 
 export type Caller = ActorContext;
 
-export interface PaymentContext {
-  readonly now: string;
+export type PaymentContext = Readonly<{
+  now: string;
   /** `YYYY-MM-DD` in the issuer's zone. */
-  readonly today: string;
-  readonly eventId: number;
+  today: string;
+  eventId: number;
   /** The first day of the first month with open books. Null while no books are closed. */
-  readonly earliest: string | null;
-}
+  earliest: string | null;
+}>;
 
 export async function lockPayments(tx: Transaction): Promise<void> {
   await lockLedgerShared(tx);

@@ -4,16 +4,16 @@ import type { Match, NamedDocument, Payable, Receipt } from './evidence.ts';
 import type { OpenItems } from './open-items.ts';
 import type { FoundReference, PartialReference, ShortReference } from './reference.ts';
 
-export interface FoundNumbers {
+export type FoundNumbers = Readonly<{
   /** All named documents, in any currency, including guesses. */
-  readonly named: readonly NamedDocument[];
+  named: readonly NamedDocument[];
   /** The named documents in the payment's currency, without guesses. */
-  readonly certain: readonly NamedDocument[];
+  certain: readonly NamedDocument[];
   /** The numbers without guesses that no document has. */
-  readonly unknown: readonly FoundReference[];
-  readonly partial: readonly PartialReference[];
-  readonly short: readonly ShortReference[];
-}
+  unknown: readonly FoundReference[];
+  partial: readonly PartialReference[];
+  short: readonly ShortReference[];
+}>;
 
 interface Contradiction {
   readonly why: string;

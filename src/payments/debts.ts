@@ -18,13 +18,13 @@ export interface Debt extends OwedRow {
   readonly waits_for: readonly { readonly account: string; readonly reported_to: string }[];
 }
 
-interface DebtsQuestion {
-  readonly settings: Settings;
-  readonly day: string;
+type DebtsQuestion = Readonly<{
+  settings: Settings;
+  day: string;
   /** The payer of the family whose debts are read. The default is all debts. */
-  readonly partnerId?: string;
-  readonly without?: Without | undefined;
-}
+  partnerId?: string;
+  without?: Without | undefined;
+}>;
 
 /** The accounts whose files are waited for. Runs up to the day `known_to` do not wait. */
 export async function readKnownAccounts(tx: Transaction, settings: Settings, without?: Without) {

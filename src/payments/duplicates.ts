@@ -10,47 +10,47 @@ import type { Method, Source } from './enums.ts';
 import { leftOn, type TakenBack } from './payout-contents.ts';
 import { findReferences } from './reference.ts';
 
-export interface ReportedPayment {
-  readonly source: Source;
-  readonly amount: Amount;
+export type ReportedPayment = Readonly<{
+  source: Source;
+  amount: Amount;
   /** `YYYY-MM-DD`: the day of receipt, or the bank's booking day. */
-  readonly on: string;
-  readonly references: readonly string[];
+  on: string;
+  references: readonly string[];
   /** The numbers of the documents that the report names without a guess. */
-  readonly documents: readonly string[];
+  documents: readonly string[];
   /** The partners that certainly sent the payment, by document or account. */
-  readonly partners: readonly string[];
+  partners: readonly string[];
   /** The partners that the report mentions by name. Used if no partner is certain. */
-  readonly partnersByName: readonly string[];
+  partnersByName: readonly string[];
   /**
    * Payments of bank lines that have the account, day and amount of the reported line, but that occur only in other
    * files. The text of each payment is a clause about its line.
    */
-  readonly inOtherFiles?: ReadonlyMap<number, string>;
-}
+  inOtherFiles?: ReadonlyMap<number, string>;
+}>;
 
-export interface Candidate {
-  readonly payment_id: number;
-  readonly method: Method;
-  readonly currency: string;
-  readonly amount: string;
-  readonly reversed: string;
+export type Candidate = Readonly<{
+  payment_id: number;
+  method: Method;
+  currency: string;
+  amount: string;
+  reversed: string;
   /**
    * Whether the money stays in the bank: the payment is not completely reversed, or it was booked as money that is not
    * a customer's.
    */
-  readonly stays: boolean;
-  readonly taken_back: readonly TakenBack[];
-  readonly partner_id: string | null;
-  readonly received_on: string;
-  readonly references: readonly string[];
-  readonly documents: readonly string[];
+  stays: boolean;
+  taken_back: readonly TakenBack[];
+  partner_id: string | null;
+  received_on: string;
+  references: readonly string[];
+  documents: readonly string[];
   /** Whether a bank line reported the payment, or reported another payment that was reversed as its duplicate. */
-  readonly reported_by_bank: boolean;
-  readonly reported_by_processor: boolean;
-  readonly reported_by_hand: boolean;
-  readonly paid_out: boolean;
-}
+  reported_by_bank: boolean;
+  reported_by_processor: boolean;
+  reported_by_hand: boolean;
+  paid_out: boolean;
+}>;
 
 export type RuleName =
   | 'link_payment_paid_out'
@@ -64,13 +64,13 @@ export type RuleName =
   | 'same_amount_in_bank_line'
   | 'same_amount_by_hand';
 
-interface Rule {
-  readonly name: RuleName;
-  readonly verdict: 'same' | 'possible_duplicate';
-  readonly reportedBy: readonly Source[];
-  readonly applies: (comparison: Comparison) => boolean;
-  readonly evidence: (comparison: Comparison) => string;
-}
+type Rule = Readonly<{
+  name: RuleName;
+  verdict: 'same' | 'possible_duplicate';
+  reportedBy: readonly Source[];
+  applies: (comparison: Comparison) => boolean;
+  evidence: (comparison: Comparison) => string;
+}>;
 
 /** Banks and payers reuse references after about a month. Older matches are different payments. */
 const REFERENCE_DAYS = 30;

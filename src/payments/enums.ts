@@ -2,10 +2,8 @@
 
 export const METHODS = ['ach', 'wire', 'check', 'link', 'other'] as const;
 export type Method = (typeof METHODS)[number];
-/** How we pay a refund. */
 export const REFUND_METHODS = ['ach', 'wire', 'check', 'other'] as const;
 export type RefundMethod = (typeof REFUND_METHODS)[number];
-/** The methods in e-mails. */
 export const METHOD_WORDS: Readonly<Record<Method, string>> = {
   ach: 'by ACH',
   wire: 'by bank transfer',

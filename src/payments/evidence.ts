@@ -5,24 +5,24 @@ import type { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
 import type { FoundReference } from './reference.ts';
 
-export interface Receipt {
-  readonly amount: Amount;
-  readonly references: readonly ReferenceField[];
-  readonly payer_name: string | undefined;
-  readonly payer_account: string | undefined;
-  readonly text: string;
+export type Receipt = Readonly<{
+  amount: Amount;
+  references: readonly ReferenceField[];
+  payer_name: string | undefined;
+  payer_account: string | undefined;
+  text: string;
   /** The parties for whom the payer pays, such as the ultimate debtor. */
-  readonly behind?: readonly string[] | undefined;
+  behind?: readonly string[] | undefined;
   /** What banks deducted on the way, by the amount that the payer instructed. */
-  readonly deducted?: Amount | undefined;
+  deducted?: Amount | undefined;
   /** The payer that finance named. A named payer is as certain as a payer known by account. */
-  readonly payer?: string | undefined;
-}
+  payer?: string | undefined;
+}>;
 
 export const accountOf = ({ payer_account, payer_name }: Receipt): string => payer_account ?? payer_name ?? '';
 
-export interface Evidence {
-  readonly rule:
+export type Evidence = Readonly<{
+  rule:
     | 'reference_and_payer'
     /** A reference with check digits, whose amount is exact. */
     | 'checked_reference'
@@ -32,34 +32,34 @@ export interface Evidence {
     | 'processor'
     | 'suggestion'
     | 'reapplied';
-  readonly reference?: {
+  reference?: {
     readonly number: string;
     readonly field: string;
     readonly found: string;
     readonly guess?: string;
   };
-  readonly payer?: {
+  payer?: {
     readonly partner_id: string;
     readonly by: 'account' | 'name' | 'reference';
     readonly found: string;
   };
-  readonly amount?: 'exact' | 'under' | 'over' | 'one of several';
-  readonly less?: readonly string[];
+  amount?: 'exact' | 'under' | 'over' | 'one of several';
+  less?: readonly string[];
   /** The documents suggested together. One command accepts the whole set. */
-  readonly set?: readonly string[];
+  set?: readonly string[];
   /** The fee that the bank may have kept: the balances of the documents, less the amount received. */
-  readonly fee?: string;
+  fee?: string;
   /** Whether the amount equals the balance with two neighboring digits swapped. */
-  readonly digits_swapped?: true;
-  readonly why: string;
-}
+  digits_swapped?: true;
+  why: string;
+}>;
 
-export interface Suggestion {
-  readonly document: Payable;
-  readonly amount: Amount;
-  readonly confidence: string;
-  readonly evidence: Evidence;
-}
+export type Suggestion = Readonly<{
+  document: Payable;
+  amount: Amount;
+  confidence: string;
+  evidence: Evidence;
+}>;
 
 export interface Application extends Suggestion {
   /** The unpaid part of the document, if it is small enough for bank charges. */
@@ -106,29 +106,29 @@ export function comparison(amount: Amount, balance: Amount, documents: number): 
 }
 
 /** An invoice that a payment may pay: open, or named by the payment. */
-export interface Payable {
-  readonly document_id: number;
-  readonly number: string;
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly status: 'open' | 'paid' | 'void';
-  readonly balance: Amount;
-  readonly written_off?: string;
-  readonly due_on: string;
+export type Payable = Readonly<{
+  document_id: number;
+  number: string;
+  partner_id: string;
+  currency: string;
+  status: 'open' | 'paid' | 'void';
+  balance: Amount;
+  written_off?: string;
+  due_on: string;
   /** Null for an invoice that an opening carried over. */
-  readonly month: string | null;
-  readonly replaced_by: string | null;
-}
+  month: string | null;
+  replaced_by: string | null;
+}>;
 
-export interface OpenCredit {
-  readonly document_id: number;
-  readonly number: string;
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly balance: Amount;
+export type OpenCredit = Readonly<{
+  document_id: number;
+  number: string;
+  partner_id: string;
+  currency: string;
+  balance: Amount;
   /** When the credit note was put on hold; null if it is not on hold. Held credit is only suggested. */
-  readonly held_at: string | null;
-}
+  held_at: string | null;
+}>;
 
 export interface PlacedCredit {
   readonly credit: OpenCredit;
@@ -136,12 +136,12 @@ export interface PlacedCredit {
   readonly amount: Amount;
 }
 
-export interface Match {
-  readonly partner_id: string | undefined;
-  readonly applied: readonly Application[];
-  readonly credit?: readonly PlacedCredit[];
-  readonly suggested: readonly Suggestion[];
-  readonly why: string;
+export type Match = Readonly<{
+  partner_id: string | undefined;
+  applied: readonly Application[];
+  credit?: readonly PlacedCredit[];
+  suggested: readonly Suggestion[];
+  why: string;
   /** Whether finance should read the reason although the payment is applied. */
-  readonly remark?: boolean;
-}
+  remark?: boolean;
+}>;

@@ -17,18 +17,17 @@ export type ExceptionKind =
   | 'event'
   | 'waiting_event';
 
-export interface PaymentException {
-  readonly kind: ExceptionKind;
+export type PaymentException = Readonly<{
+  kind: ExceptionKind;
   /** The id in commands: `payment-12`, `payout-3`, `line-7`, or the id of the event. */
-  readonly exception: string;
-  readonly partner_id: string | null;
-  readonly currency: string | null;
+  exception: string;
+  partner_id: string | null;
+  currency: string | null;
   /** The amount of a bank debit is negative. */
-  readonly amount: string | null;
-  /** `YYYY-MM-DD` */
-  readonly since: string;
-  readonly reason: string;
-}
+  amount: string | null;
+  since: string;
+  reason: string;
+}>;
 
 /** Reads the exceptions of the partners in a scope. Exceptions without a partner are in no scope. */
 export function readExceptions(tx: Transaction, scope: Scope = null): Promise<PaymentException[]> {
@@ -41,43 +40,43 @@ export function readExceptions(tx: Transaction, scope: Scope = null): Promise<Pa
   );
 }
 
-export interface ExceptionSuggestion {
+export type ExceptionSuggestion = Readonly<{
   /** The invoice that the payment may pay. The number is null if the payment may be a duplicate of `same_as`. */
-  readonly number: string | null;
-  readonly same_as: number | null;
-  readonly partner_id: string | null;
-  readonly amount: string;
-  readonly balance: string | null;
-  readonly confidence: string;
-  readonly evidence: {
+  number: string | null;
+  same_as: number | null;
+  partner_id: string | null;
+  amount: string;
+  balance: string | null;
+  confidence: string;
+  evidence: {
     readonly why: string;
     readonly set?: readonly string[];
     readonly fee?: string;
     /** The bank states `same_as` again, with the amount of this payment. */
     readonly corrects?: true;
   };
-  readonly less: readonly { readonly number: string; readonly balance: string }[];
+  less: readonly { readonly number: string; readonly balance: string }[];
   /** For a possible duplicate: whether the payment can be reversed as a duplicate. */
-  readonly reversible: boolean;
-}
+  reversible: boolean;
+}>;
 
-export interface ExceptionalPayment {
-  readonly payment_id: number;
-  readonly partner_id: string | null;
-  readonly method: string;
-  readonly currency: string;
-  readonly unapplied: string;
-  readonly reference: string;
-  readonly payer_name: string | null;
-  readonly payer_account: string | null;
-  readonly partner_name: string | null;
-  readonly text: string | null;
+export type ExceptionalPayment = Readonly<{
+  payment_id: number;
+  partner_id: string | null;
+  method: string;
+  currency: string;
+  unapplied: string;
+  reference: string;
+  payer_name: string | null;
+  payer_account: string | null;
+  partner_name: string | null;
+  text: string | null;
   /** The texts that may name documents. A manual entry has only its reference. */
-  readonly references: readonly ReferenceField[];
-  readonly suggestions: readonly ExceptionSuggestion[];
+  references: readonly ReferenceField[];
+  suggestions: readonly ExceptionSuggestion[];
   /** The invoice for which the payment was recorded, if any. */
-  readonly subject: string;
-}
+  subject: string;
+}>;
 
 /**
  * Reads the payments with unapplied cash among the given ones, with the possible duplicates that can be accepted now.

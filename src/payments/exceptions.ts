@@ -95,15 +95,15 @@ function endsOfLine(bankLineId: string, amount: string | null, reason = ''): Rem
 }
 
 /** A suggestion. `accepts` is null if no single command accepts the suggestion unchanged. */
-interface Acceptable {
-  readonly number: string | null;
-  readonly same_as: number | null;
-  readonly partner_id: string | null;
-  readonly amount: string;
-  readonly confidence: string;
-  readonly why: string;
-  readonly accepts: ToDo | null;
-}
+type Acceptable = Readonly<{
+  number: string | null;
+  same_as: number | null;
+  partner_id: string | null;
+  amount: string;
+  confidence: string;
+  why: string;
+  accepts: ToDo | null;
+}>;
 
 export interface ListedException extends PaymentException {
   readonly payment_id: number | null;

@@ -15,14 +15,14 @@ export const shareIdentity = (account: string, allocation: number): string =>
   processorIdentity(account, `share ${allocation}`);
 export const isShareIdentity = (identity: string): boolean => /^processor\|[^|]+\|share \d+$/.test(identity);
 
-interface HandEntry {
-  readonly partnerId: string;
-  readonly number: string | undefined;
-  readonly currency: string;
-  readonly amount: string;
-  readonly reference: string;
-  readonly receivedOn: string;
-}
+type HandEntry = Readonly<{
+  partnerId: string;
+  number: string | undefined;
+  currency: string;
+  amount: string;
+  reference: string;
+  receivedOn: string;
+}>;
 
 /** The day distinguishes manual entries only if they name no document. */
 export const handIdentity = ({ partnerId, number, currency, amount, reference, receivedOn }: HandEntry): string =>

@@ -19,19 +19,19 @@ const entryOn = (...dates: readonly string[]) => `greatest(${dates.join(', ')}, 
 
 const RECORDED = `:now::timestamptz, :eventId::bigint`;
 
-export interface NewPayment {
-  readonly identity: string;
-  readonly source: Source;
-  readonly partner_id: string | null;
-  readonly currency: string;
-  readonly amount: string;
-  readonly method: Method;
-  readonly account: string;
-  readonly received_on: string;
-  readonly reference: string;
-  readonly payer_name?: string | null | undefined;
-  readonly payer_account?: string | null | undefined;
-}
+export type NewPayment = Readonly<{
+  identity: string;
+  source: Source;
+  partner_id: string | null;
+  currency: string;
+  amount: string;
+  method: Method;
+  account: string;
+  received_on: string;
+  reference: string;
+  payer_name?: string | null | undefined;
+  payer_account?: string | null | undefined;
+}>;
 
 /** Returns the ids of the payments, by identity. */
 export async function insertPayments(
@@ -53,13 +53,13 @@ export async function insertPayments(
   return new Map(inserted.map((row) => [row.identity, row.payment_id]));
 }
 
-export interface NewPaymentSource {
-  readonly identity: string;
-  readonly payment_id: number;
-  readonly source: Source;
-  readonly reference: string;
-  readonly bank_line_id?: number | null | undefined;
-}
+export type NewPaymentSource = Readonly<{
+  identity: string;
+  payment_id: number;
+  source: Source;
+  reference: string;
+  bank_line_id?: number | null | undefined;
+}>;
 
 /**
  * A source record that is already stored is left unchanged. It must not even be tried: its texts would be kept, and no
@@ -79,15 +79,15 @@ export const insertPaymentSources = inserting<NewPaymentSource>(
  */
 type AssignmentKind = 'named' | 'assumed' | 'part';
 
-interface NewAssignment {
-  readonly payment_id: number;
-  readonly from_partner_id: string | null;
-  readonly partner_id: string;
-  readonly kind: Exclude<AssignmentKind, 'part'>;
-  readonly amount: string;
+type NewAssignment = Readonly<{
+  payment_id: number;
+  from_partner_id: string | null;
+  partner_id: string;
+  kind: Exclude<AssignmentKind, 'part'>;
+  amount: string;
   /** The day of the receipt is used if no day is given or if the given day is earlier. */
-  readonly assigned_on?: string | undefined;
-}
+  assigned_on?: string | undefined;
+}>;
 
 export const insertAssignments = inserting<NewAssignment>(
   `INSERT INTO payment_assignments (
@@ -98,16 +98,16 @@ export const insertAssignments = inserting<NewAssignment>(
    FROM json_populate_recordset(NULL::payment_assignments, :rows::json) AS r JOIN payments p USING (payment_id)`,
 );
 
-export interface NewApplication {
-  readonly payment_id: number;
-  readonly document_id: number;
-  readonly amount: string;
+export type NewApplication = Readonly<{
+  payment_id: number;
+  document_id: number;
+  amount: string;
   /** If the issue date of the document or the receipt date of the payment is later, that date is used. */
-  readonly applied_on: string;
-  readonly confidence: string;
-  readonly evidence: Evidence;
-  readonly small_difference?: string | undefined;
-}
+  applied_on: string;
+  confidence: string;
+  evidence: Evidence;
+  small_difference?: string | undefined;
+}>;
 
 const insertApplicationRows = inserting<NewApplication>(
   `WITH applied AS (
@@ -148,14 +148,14 @@ export async function insertApplications(
   await insertSmallDifferences(tx, context, rows);
 }
 
-export interface NewSuggestion {
-  readonly payment_id: number;
-  readonly document_id?: number | null | undefined;
-  readonly same_as?: number | null | undefined;
-  readonly amount: string;
-  readonly confidence: string;
-  readonly evidence: { readonly why: string };
-}
+export type NewSuggestion = Readonly<{
+  payment_id: number;
+  document_id?: number | null | undefined;
+  same_as?: number | null | undefined;
+  amount: string;
+  confidence: string;
+  evidence: { readonly why: string };
+}>;
 
 export const insertSuggestions = inserting<NewSuggestion>(
   `INSERT INTO payment_suggestions (
@@ -168,18 +168,18 @@ export const insertSuggestions = inserting<NewSuggestion>(
    ON CONFLICT ON CONSTRAINT payment_suggestion_once DO NOTHING`,
 );
 
-export interface NewReversal {
-  readonly identity: string;
-  readonly payment_id: number;
-  readonly amount: string;
-  readonly kind: ReversalKind;
-  readonly code?: string | null | undefined;
-  readonly reason: string;
-  readonly bank_line_id?: number | null | undefined;
-  readonly duplicate_of?: number | null | undefined;
-  readonly booked_to?: string | null | undefined;
-  readonly reversed_on: string;
-}
+export type NewReversal = Readonly<{
+  identity: string;
+  payment_id: number;
+  amount: string;
+  kind: ReversalKind;
+  code?: string | null | undefined;
+  reason: string;
+  bank_line_id?: number | null | undefined;
+  duplicate_of?: number | null | undefined;
+  booked_to?: string | null | undefined;
+  reversed_on: string;
+}>;
 
 /** Returns the ids by identity. If a reversal takes money from applications, the caller undoes these applications. */
 export async function insertReversals(

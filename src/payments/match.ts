@@ -276,7 +276,6 @@ function applyLessOpenCredit(
   return only === undefined || more.length > 0 ? undefined : lessExactly(open, only, payer);
 }
 
-/** The documents paid by the payment and by this credit. */
 function lessExactly(open: readonly NamedDocument[], credits: readonly OpenCredit[], payer: Payer): Match {
   const documents = open.map(({ document }) => document);
   const less = credits.map(({ number }) => number);
@@ -368,12 +367,12 @@ function distribute(amount: Amount, documents: readonly NamedDocument[]): { name
   });
 }
 
-interface UndecidedMatch {
-  readonly named: readonly NamedDocument[];
-  readonly certain: readonly NamedDocument[];
-  readonly partners: ReadonlySet<string>;
-  readonly known: string | undefined;
-}
+type UndecidedMatch = Readonly<{
+  named: readonly NamedDocument[];
+  certain: readonly NamedDocument[];
+  partners: ReadonlySet<string>;
+  known: string | undefined;
+}>;
 
 function whyNotApplied(receipt: Receipt, undecided: UndecidedMatch, items: OpenItems): string {
   const { amount, payer_name } = receipt;

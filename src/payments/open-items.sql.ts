@@ -1,22 +1,22 @@
 import { query, type Transaction } from '../database/transaction.ts';
 import type { KnownPayer } from './open-items.ts';
 
-export interface PayableRow {
-  readonly document_id: number;
-  readonly number: string;
-  readonly document: 'invoice' | 'credit_note' | 'statement';
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly status: 'open' | 'paid' | 'void';
-  readonly balance: string;
-  readonly written_off: string;
-  readonly issued_on: string;
-  readonly due_on: string | null;
-  readonly month: string | null;
-  readonly replaced_by: string | null;
-  readonly held_at: string | null;
-  readonly hold_reason: string | null;
-}
+export type PayableRow = Readonly<{
+  document_id: number;
+  number: string;
+  document: 'invoice' | 'credit_note' | 'statement';
+  partner_id: string;
+  currency: string;
+  status: 'open' | 'paid' | 'void';
+  balance: string;
+  written_off: string;
+  issued_on: string;
+  due_on: string | null;
+  month: string | null;
+  replaced_by: string | null;
+  held_at: string | null;
+  hold_reason: string | null;
+}>;
 
 const PAYABLE = `SELECT d.document_id, d.number, d.document, d.partner_id, d.currency, b.status, b.balance,
             (SELECT coalesce(sum(w.amount), 0) FROM live_write_offs w

@@ -1,52 +1,51 @@
 import { query, type Transaction } from '../database/transaction.ts';
 import { inserting } from './insert.sql.ts';
 
-export interface OutgoingLine {
-  readonly bank_line_id: number;
-  readonly account: string;
-  readonly booked_on: string;
-  readonly currency: string;
-  readonly amount: string;
-  /** The bank's reference, the remittance texts and the complete text of a line. */
-  readonly texts: readonly string[];
-  readonly payee: string | null;
+export type OutgoingLine = Readonly<{
+  bank_line_id: number;
+  account: string;
+  booked_on: string;
+  currency: string;
+  amount: string;
+  texts: readonly string[];
+  payee: string | null;
   /** Whether the line paid a refund that was undone later. */
-  readonly freed: boolean;
-}
+  freed: boolean;
+}>;
 
 /** A line and an earlier line that may be the same (SQL function equal_bank_lines). */
-export interface EqualDebit {
-  readonly bank_line_id: number;
-  readonly equal_line_id: number;
-  readonly account: string;
-  readonly bank_reference: string | null;
-  readonly texts: readonly string[];
-  readonly file: string;
+export type EqualDebit = Readonly<{
+  bank_line_id: number;
+  equal_line_id: number;
+  account: string;
+  bank_reference: string | null;
+  texts: readonly string[];
+  file: string;
   /**
    * The refund that the equal line pays: the number of a credit note, or a payment. Null if the line pays no refund.
    */
-  readonly pays: string | null;
-}
+  pays: string | null;
+}>;
 
 /** A refund that finance recorded, of a credit note or of a payment other than a link payment. */
-export interface RecordedRefund {
-  readonly credit_refund_id: number | null;
-  readonly payment_reversal_id: number | null;
-  readonly document: string | null;
-  readonly payment_id: number | null;
-  readonly partner_id: string | null;
-  readonly payee: string | null;
-  readonly currency: string;
-  readonly amount: string;
-  readonly refunded_on: string;
+export type RecordedRefund = Readonly<{
+  credit_refund_id: number | null;
+  payment_reversal_id: number | null;
+  document: string | null;
+  payment_id: number | null;
+  partner_id: string | null;
+  payee: string | null;
+  currency: string;
+  amount: string;
+  refunded_on: string;
   /** The account that received the payment; null for a credit note. */
-  readonly received_by: string | null;
+  received_by: string | null;
   /**
    * The refund's reference, or the reason for the reversal. If the payer is unknown, the payment's reference is
    * included.
    */
-  readonly texts: readonly string[];
-}
+  texts: readonly string[];
+}>;
 
 /** Reads refunds, the oldest first. `open` selects refunds that no bank line has paid yet. */
 export function readRefunds(
@@ -120,12 +119,12 @@ export function readEqualDebits(tx: Transaction, lineIds: readonly number[]): Pr
   );
 }
 
-export interface NewRefundMatch {
-  readonly bank_line_id: number;
-  readonly credit_refund_id: number | null;
-  readonly payment_reversal_id: number | null;
-  readonly evidence: { readonly why: string; readonly apart_from?: readonly number[] };
-}
+export type NewRefundMatch = Readonly<{
+  bank_line_id: number;
+  credit_refund_id: number | null;
+  payment_reversal_id: number | null;
+  evidence: { readonly why: string; readonly apart_from?: readonly number[] };
+}>;
 
 export const insertRefundMatches = inserting<NewRefundMatch>(
   `INSERT INTO refund_matches (

@@ -1,16 +1,16 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 
-interface AccountUse {
-  readonly payer_account: string;
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly payer_name: string | null;
+type AccountUse = Readonly<{
+  payer_account: string;
+  partner_id: string;
+  partner_name: string;
+  payer_name: string | null;
   /** Whether finance named the payer of a payment from the account. */
-  readonly by_finance: boolean;
-  readonly payments: number;
-  readonly last_received_on: string;
-}
+  by_finance: boolean;
+  payments: number;
+  last_received_on: string;
+}>;
 
 export function readAccountUses(tx: Transaction, accounts: readonly string[] | null): Promise<AccountUse[]> {
   return query(

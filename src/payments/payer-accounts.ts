@@ -11,14 +11,14 @@ import type { KnownPayer } from './open-items.ts';
 import { insertForgottenAccount, readAccountUses } from './payer-accounts.sql.ts';
 import { PayerNames } from './payer-names.ts';
 
-export interface PayerAccount {
-  readonly payer_account: string;
+export type PayerAccount = Readonly<{
+  payer_account: string;
   /** An account that several partners use identifies none of them. */
-  readonly partners: readonly string[];
-  readonly names: readonly string[];
-  readonly payments: number;
-  readonly last_received_on: string;
-}
+  partners: readonly string[];
+  names: readonly string[];
+  payments: number;
+  last_received_on: string;
+}>;
 
 /**
  * Reads the known accounts among the given ones, by default all. An account under a name other than its partner's

@@ -12,7 +12,6 @@ const FILLERS = wordSet('CO COMPANY SE SA SAS AB AS SPA LP THE AND OF FOR DE LA 
 const TRADE = wordSet(
   'TICKET TICKETS TICKETING EVENT EVENTS TRAVEL TOUR TOURS BOOKING BOOKINGS PROTECTION INSURANCE REFUND SERVICE SERVICES',
 );
-/** Words that banks and payers write beside a name. */
 const BESIDE = wordSet(
   'WIRE ACH FED FEDWIRE SWIFT SEPA TRANSFER CREDIT DEPOSIT DEBIT IN FROM BY TO INV INVOICE INVOICES NO NR PAYMENT PAYMENTS PAY REF REFERENCE ORG ORIG NAME ID THANKS',
 );
@@ -162,19 +161,19 @@ class Words {
   }
 }
 
-export interface NamePlace {
+export type NamePlace = Readonly<{
   /** The partners whose names match best. If several partners match, no partner is identified. */
-  readonly ids: ReadonlySet<string>;
+  ids: ReadonlySet<string>;
   /**
    * `longer`: a further word of a name is next to the match. `incomplete`: words of the partners' names are missing
    * from the text.
    */
-  readonly fit: 'whole' | 'longer' | 'incomplete';
+  fit: 'whole' | 'longer' | 'incomplete';
   /** Whether all words of the names are in the text. In a field for the name, nothing else is there. */
-  readonly complete: boolean;
-  readonly from: number;
-  readonly words: number;
-}
+  complete: boolean;
+  from: number;
+  words: number;
+}>;
 
 interface NamedPartner {
   readonly partner_id: string;

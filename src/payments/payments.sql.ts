@@ -18,28 +18,28 @@ export async function countIdentity(tx: Transaction, identity: string): Promise<
   return used;
 }
 
-export interface PaymentState {
-  readonly payment_id: number;
-  readonly identity: string;
-  readonly payer_at_receipt: string | null;
-  readonly payer_named: boolean;
-  readonly partner_id: string | null;
-  readonly currency: string;
-  readonly amount: string;
-  readonly applied: string;
-  readonly reversed: string;
-  readonly unapplied: string;
-  readonly status: PaymentStatus;
+export type PaymentState = Readonly<{
+  payment_id: number;
+  identity: string;
+  payer_at_receipt: string | null;
+  payer_named: boolean;
+  partner_id: string | null;
+  currency: string;
+  amount: string;
+  applied: string;
+  reversed: string;
+  unapplied: string;
+  status: PaymentStatus;
   /**
    * Whether the money is still in the bank: the payment is not completely reversed, or it was booked as money that is
    * not a customer's.
    */
-  readonly stays: boolean;
+  stays: boolean;
   /** Whether a bank line reports the payment, or a payment that was reversed as its duplicate. */
-  readonly in_bank_line: boolean;
-  readonly received_on: string;
-  readonly method: Method;
-}
+  in_bank_line: boolean;
+  received_on: string;
+  method: Method;
+}>;
 
 export function readStates(tx: Transaction, paymentIds: readonly number[]): Promise<PaymentState[]> {
   return query(
@@ -61,14 +61,14 @@ export function readStates(tx: Transaction, paymentIds: readonly number[]): Prom
 export const readState = async (tx: Transaction, paymentId: number): Promise<PaymentState | undefined> =>
   (await readStates(tx, [paymentId]))[0];
 
-export interface LiveApplication {
-  readonly payment_application_id: number;
-  readonly payment_id: number;
-  readonly document_id: number;
-  readonly number: string;
-  readonly amount: string;
-  readonly bank_charges: string | null;
-}
+export type LiveApplication = Readonly<{
+  payment_application_id: number;
+  payment_id: number;
+  document_id: number;
+  number: string;
+  amount: string;
+  bank_charges: string | null;
+}>;
 
 /** Reads the applications of payments, the latest application first. */
 export function readLiveApplications(tx: Transaction, paymentIds: readonly number[]): Promise<LiveApplication[]> {
@@ -123,26 +123,26 @@ export function readUndoneBy(
   );
 }
 
-export interface PaymentRow {
-  readonly payment_id: number;
-  readonly partner_id: string | null;
-  readonly currency: string;
-  readonly amount: string;
-  readonly method: Method;
-  readonly account: string;
-  readonly received_on: string;
-  readonly entry_on: string;
-  readonly reference: string;
-  readonly payer_name: string | null;
-  readonly payer_account: string | null;
-  readonly source: Source;
-  readonly status: PaymentStatus;
-  readonly applied: string;
-  readonly reversed: string;
-  readonly unapplied: string;
-  readonly recorded_at: string;
-  readonly recorded_by: string;
-  readonly applications: readonly {
+export type PaymentRow = Readonly<{
+  payment_id: number;
+  partner_id: string | null;
+  currency: string;
+  amount: string;
+  method: Method;
+  account: string;
+  received_on: string;
+  entry_on: string;
+  reference: string;
+  payer_name: string | null;
+  payer_account: string | null;
+  source: Source;
+  status: PaymentStatus;
+  applied: string;
+  reversed: string;
+  unapplied: string;
+  recorded_at: string;
+  recorded_by: string;
+  applications: readonly {
     readonly number: string;
     readonly partner_id: string;
     readonly amount: string;
@@ -153,7 +153,7 @@ export interface PaymentRow {
     readonly evidence: Evidence;
     readonly confirmed_by: string;
   }[];
-  readonly reversals: readonly {
+  reversals: readonly {
     readonly amount: string;
     readonly kind: ReversalKind;
     readonly code: string | null;
@@ -164,22 +164,22 @@ export interface PaymentRow {
     readonly duplicate_of: number | null;
     readonly booked_to: string | null;
   }[];
-  readonly sources: readonly { readonly source: Source; readonly reference: string; readonly recorded_at: string }[];
-  readonly suggestions: readonly {
+  sources: readonly { readonly source: Source; readonly reference: string; readonly recorded_at: string }[];
+  suggestions: readonly {
     readonly number: string | null;
     readonly same_as: number | null;
     readonly amount: string;
     readonly confidence: string;
     readonly evidence: { readonly why: string };
   }[];
-  readonly disputes: readonly {
+  disputes: readonly {
     readonly dispute: string;
     readonly amount: string;
     readonly reason: string;
     readonly opened_on: string;
     readonly outcome: 'won' | 'lost' | 'closed' | null;
   }[];
-}
+}>;
 
 interface PaymentFilter {
   readonly ids?: readonly number[] | undefined;

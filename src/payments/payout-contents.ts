@@ -5,12 +5,12 @@
 import { Amount, minorDigits } from '../money.ts';
 import type { ReversalKind } from './enums.ts';
 
-export interface TakenBack {
-  readonly amount: string;
-  readonly kind: ReversalKind;
-  readonly reversed_on: string;
-  readonly reinstated_on: string | null;
-}
+export type TakenBack = Readonly<{
+  amount: string;
+  kind: ReversalKind;
+  reversed_on: string;
+  reinstated_on: string | null;
+}>;
 
 /**
  * Returns the part of a link payment that a payout on this day can contain: the amount received by then and not

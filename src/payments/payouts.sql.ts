@@ -23,13 +23,13 @@ export async function insertPayouts(
   return new Map(rows.map((row) => [row.bank_line_id, row.payout_id]));
 }
 
-export interface NewSettlement {
-  readonly payout_id: number;
-  readonly gross: string;
-  readonly fees: string;
-  readonly why: string;
-  readonly payments: readonly { readonly payment_id: number; readonly amount: string }[];
-}
+export type NewSettlement = Readonly<{
+  payout_id: number;
+  gross: string;
+  fees: string;
+  why: string;
+  payments: readonly { readonly payment_id: number; readonly amount: string }[];
+}>;
 
 export async function insertSettlements(
   tx: Transaction,
@@ -62,21 +62,21 @@ export async function insertSettlements(
   );
 }
 
-export interface AccountPayout {
-  readonly payout_id: number;
-  readonly balance_transaction_id: number;
-  readonly account: string;
-  readonly payout: string | null;
-  readonly currency: string;
-  readonly amount: string;
+export type AccountPayout = Readonly<{
+  payout_id: number;
+  balance_transaction_id: number;
+  account: string;
+  payout: string | null;
+  currency: string;
+  amount: string;
   /** The processor's fees for the contents of the payout; zero if unknown. */
-  readonly fees: string;
+  fees: string;
   /**
    * Whether the match is certain: no other payout matches the line, no other line matches the payout, and all contents
    * of the payout are known.
    */
-  readonly certain: boolean;
-}
+  certain: boolean;
+}>;
 
 /** A payout reaches the bank within a few days, or later if there are holidays. */
 const BANK_LINE_WITHIN_DAYS = 10;
@@ -133,21 +133,20 @@ export async function isConnectedAccount(tx: Transaction, account: string): Prom
   return found.length > 0;
 }
 
-export interface PayoutRow {
-  readonly payout_id: number;
-  readonly account: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly received_on: string;
-  readonly text: string;
-  readonly gross: string | null;
-  readonly fees: string | null;
-  readonly why: string | null;
-  readonly payments: readonly number[];
-  /** The connected account is null if the payout contains link payments. */
-  readonly of_account: string | null;
-  readonly of_payout: string | null;
-}
+export type PayoutRow = Readonly<{
+  payout_id: number;
+  account: string;
+  currency: string;
+  amount: string;
+  received_on: string;
+  text: string;
+  gross: string | null;
+  fees: string | null;
+  why: string | null;
+  payments: readonly number[];
+  of_account: string | null;
+  of_payout: string | null;
+}>;
 
 export function readPayouts(tx: Transaction, payoutId?: number): Promise<PayoutRow[]> {
   return query(

@@ -8,7 +8,7 @@ import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { howSettled } from '../documents/correctable.ts';
 import { positiveAmount } from '../errors/amounts.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuse, refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import type { Amount } from '../money.ts';
 import { readPartners } from '../partners/partners.sql.ts';
@@ -23,37 +23,36 @@ import { insertAssignments, insertPaymentSources, insertPayments, insertSuggesti
 import { type PayableRow, readPayable } from './open-items.sql.ts';
 import { countIdentity, readCandidates, readState } from './payments.sql.ts';
 
-export interface RecordRequest {
-  readonly amount: string;
-  readonly currency: string;
-  readonly method: Method;
-  /** `YYYY-MM-DD` */
-  readonly receivedOn: string;
-  readonly reference: string;
+export type RecordRequest = Readonly<{
+  amount: string;
+  currency: string;
+  method: Method;
+  receivedOn: string;
+  reference: string;
   /** Our bank account that received the payment, as named in bank files. */
-  readonly account?: string | undefined;
+  account?: string | undefined;
   /** Either the document that the payment is for, or the partner that sent it. */
-  readonly number?: string | undefined;
-  readonly partnerId?: string | undefined;
-}
+  number?: string | undefined;
+  partnerId?: string | undefined;
+}>;
 
-export interface RecordedPayment {
-  readonly paymentId: number;
-  readonly eventId: number;
-  readonly duplicate: boolean;
-  readonly possibleDuplicates: readonly number[];
-  readonly kept?: string;
-}
+export type RecordedPayment = Readonly<{
+  paymentId: number;
+  eventId: number;
+  duplicate: boolean;
+  possibleDuplicates: readonly number[];
+  kept?: string;
+}>;
 
-interface HandEntry {
-  readonly amount: Amount;
-  readonly method: Method;
-  readonly reference: string;
-  readonly account: string;
-  readonly receivedOn: string;
-  readonly partnerId: string;
-  readonly document: PayableRow | undefined;
-}
+type HandEntry = Readonly<{
+  amount: Amount;
+  method: Method;
+  reference: string;
+  account: string;
+  receivedOn: string;
+  partnerId: string;
+  document: PayableRow | undefined;
+}>;
 
 export async function recordPayment(tx: Transaction, caller: Caller, request: RecordRequest): Promise<RecordedPayment> {
   const amount = positiveAmount(request.amount, request.currency);
@@ -128,7 +127,7 @@ function checkedReference(given: string): string {
   const reference = given.trim();
   if (normalizeReference(reference) === '' || reference.length > 140) {
     const reason = 'must be 1 to 140 characters long and contain a letter or digit';
-    throw refuse('argument_invalid', { argument: fieldName('reference'), value: reference, reason });
+    throw refuseField('reference', reference, reason);
   }
   return reference;
 }
@@ -137,8 +136,7 @@ function checkedReference(given: string): string {
 function checkedAccount({ account: given, method }: RecordRequest): string {
   if (given === undefined) return '';
   const account = given.replace(/\s/g, '');
-  const invalid = (reason: string) =>
-    refuse('argument_invalid', { argument: fieldName('account'), value: given, reason });
+  const invalid = (reason: string) => refuseField('account', given, reason);
   if (method === 'link') throw invalid('cannot receive a link payment: it arrives in a payout of the processor');
   if (!/^[A-Za-z0-9][A-Za-z0-9./-]{0,39}$/.test(account)) {
     throw invalid('must be our bank account as named in bank files: 1 to 40 letters and digits');
@@ -151,7 +149,7 @@ async function invoiceFor(tx: Transaction, number: string, amount: Amount): Prom
   if (document === undefined) throw refuse('document_unknown', { number });
   if (document.currency !== amount.currency) {
     const reason = `is not the currency of ${number}, which is in ${document.currency}`;
-    throw refuse('argument_invalid', { argument: fieldName('currency'), value: amount.currency, reason });
+    throw refuseField('currency', amount.currency, reason);
   }
   return document;
 }
@@ -159,11 +157,11 @@ async function invoiceFor(tx: Transaction, number: string, amount: Amount): Prom
 function refuseUnpayable(document: PayableRow): void {
   const reason = whyTakesNoPayment(document);
   if (reason === undefined || (document.document === 'invoice' && document.status === 'paid')) return;
-  throw refuse('argument_invalid', {
-    argument: fieldName('number'),
-    value: document.number,
-    reason: `cannot be paid: ${reason}. Record it with ${fieldName('partnerId', document.partner_id)} instead, as unapplied cash`,
-  });
+  throw refuseField(
+    'number',
+    document.number,
+    `cannot be paid: ${reason}. Record it with ${fieldName('partnerId', document.partner_id)} instead, as unapplied cash`,
+  );
 }
 
 async function recordNew(tx: Transaction, context: PaymentContext, caller: Caller, entry: HandEntry): Promise<number> {

@@ -7,15 +7,15 @@
 import { creditorReferenceOf } from '../documents/creditor-reference.ts';
 import type { ReferenceField } from './bank/statement.ts';
 
-export interface FoundReference {
-  readonly number: string;
-  readonly field: string;
-  readonly found: string;
+export type FoundReference = Readonly<{
+  number: string;
+  field: string;
+  found: string;
   /** A clause about the guessed part. Undefined if the number is certain. */
-  readonly guess: string | undefined;
+  guess: string | undefined;
   /** Whether the number was written with check digits (ISO 11649), so that it cannot be mistyped. */
-  readonly checked?: true;
-}
+  checked?: true;
+}>;
 
 /** The beginning of a number that the end of a field cuts off. */
 export interface PartialReference {
@@ -40,7 +40,6 @@ export interface ShortReference {
 /** What the payer says that it pays of a document. */
 export interface Allocation {
   readonly field: ReferenceField;
-  /** A decimal in the payment's currency. */
   readonly amount: string;
 }
 
@@ -65,7 +64,6 @@ const LISTED = /^\s*(?:[,;/+&]|(?:AND|UND|ET|EN|E|Y)\b)\s*(\d{1,6})(?![.,:/-]?\d
 /** The remittance of an EDI payment: `RMR*IV*number**amount`. */
 const REMITTANCE = /\bRMR\*IV\*([^*]+)\*[^*]*\*(\d+(?:\.\d+)?)/gi;
 
-/** The guess of a sequence alone. */
 export const WITHOUT_YEAR = 'series and year are missing';
 export const MISSPELLED = 'letters were read as digits';
 const SEQUENCE_DIGITS = 6;
@@ -130,7 +128,6 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
   return { references: [...references.values()], partial, short: [...short.values()] };
 }
 
-/** The sequences that continue a list after a complete number. */
 function* listed(text: string): Generator<string> {
   let rest = text;
   for (let next = LISTED.exec(rest); next !== null; next = LISTED.exec(rest)) {

@@ -16,27 +16,26 @@ import { type PayableRow, readPayable } from './open-items.sql.ts';
 import { matchRecordedRefunds } from './outgoing-refunds.ts';
 import { insertRefund, insertRefundReturn, readRefunds } from './refund.sql.ts';
 
-interface RefundRequest {
-  readonly number: string;
+type RefundRequest = Readonly<{
+  number: string;
   /** The amount in the credit note's currency. Default: all open credit. */
-  readonly amount?: string | undefined;
+  amount?: string | undefined;
   /** Allows a second refund with the amount and reference of an earlier refund. */
-  readonly again?: boolean | undefined;
-  readonly method: RefundMethod;
-  readonly reference: string;
-  readonly on?: string | undefined;
-}
+  again?: boolean | undefined;
+  method: RefundMethod;
+  reference: string;
+  on?: string | undefined;
+}>;
 
-export interface Refund {
-  readonly number: string;
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly refunded_on: string;
-  readonly returned_on?: string;
-  /** The date of the journal entry for the refund or for its return. */
-  readonly entry_on: string;
-}
+export type Refund = Readonly<{
+  number: string;
+  partner_id: string;
+  currency: string;
+  amount: string;
+  refunded_on: string;
+  returned_on?: string;
+  entry_on: string;
+}>;
 
 /**
  * Refunds open credit of a credit note. If the amount and reference equal those of an earlier refund, the refund is

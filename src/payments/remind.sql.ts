@@ -21,46 +21,45 @@ export type SkipReason =
   /** The letter's sum is below `reminder_minimum`. */
   | 'below_minimum';
 
-export interface OwedRow {
-  readonly document_id: number;
-  readonly number: string;
-  readonly partner_id: string;
-  readonly partner_name: string;
+export type OwedRow = Readonly<{
+  document_id: number;
+  number: string;
+  partner_id: string;
+  partner_name: string;
   /** The partner that gets the reminder: the payer of the whole family, or the partner if it has no parent. */
-  readonly payer_id: string;
-  readonly month: string;
-  readonly currency: string;
+  payer_id: string;
+  month: string;
+  currency: string;
   /**
    * The issue date of an invoice that an opening carried over, and that therefore has no month. Null for other
    * invoices.
    */
-  readonly carried_issued_on: string | null;
-  readonly due_on: string;
-  readonly gross: string;
-  readonly balance: string;
-  readonly amount_paid: string;
-  readonly disputed: string;
+  carried_issued_on: string | null;
+  due_on: string;
+  gross: string;
+  balance: string;
+  amount_paid: string;
+  disputed: string;
   /** What the open credit and unapplied cash of the partner and its payers leave to pay. Null if it is not counted. */
-  readonly left_to_pay: string | null;
-  readonly payment_link: string | null;
+  left_to_pay: string | null;
+  payment_link: string | null;
   /**
    * The latest dunning level reached, in days after `counted_from`; null if the partner was already reminded of this
    * level.
    */
-  readonly dunning_level: number | null;
-  readonly reminded_level: number | null;
+  dunning_level: number | null;
+  reminded_level: number | null;
   /** The day of the first level that waits for the report of a bank account. */
-  readonly waits_since: string | null;
+  waits_since: string | null;
   /** The day through which the reminders of the partner or one of its payers are paused. */
-  readonly paused_until: string | null;
+  paused_until: string | null;
   /** The due date, or the later day when the debt was reopened or carried over. */
-  readonly counted_from: string;
+  counted_from: string;
   /** If the bank returned the last payment: the days on which the payment was received and returned. */
-  readonly returned_payment_on: string | null;
-  readonly returned_on: string | null;
-  /** The reason is null if the invoice is dunned. */
-  readonly skip_reason: SkipReason | null;
-}
+  returned_payment_on: string | null;
+  returned_on: string | null;
+  skip_reason: SkipReason | null;
+}>;
 
 /** The partners that this partner pays for, and the partner. */
 const FAMILY = `(SELECT partner_id FROM partner_payers WHERE payer_id = :partnerId UNION SELECT :partnerId)`;

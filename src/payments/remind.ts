@@ -26,7 +26,6 @@ import { type Debt, isWorthALetter, readDebts } from './debts.ts';
 import { insertReminders, type OwedRow, readRemindedOn, type SkipReason } from './remind.sql.ts';
 
 interface DueReminder {
-  /** The partner that gets the reminder. */
   readonly partner_id: string;
   readonly dunning_level: number;
   readonly documents: readonly Pick<
@@ -35,15 +34,15 @@ interface DueReminder {
   >[];
 }
 
-export interface SkippedDocument {
-  readonly number: string;
-  readonly partner_id: string;
-  readonly reason: SkipReason;
+export type SkippedDocument = Readonly<{
+  number: string;
+  partner_id: string;
+  reason: SkipReason;
   /** For `awaits_bank_file`: the accounts whose files are missing. */
-  readonly waits_for?: Debt['waits_for'];
+  waits_for?: Debt['waits_for'];
   /** For `paused`: the last day of the pause. */
-  readonly paused_until?: string | null;
-}
+  paused_until?: string | null;
+}>;
 
 export interface ReminderPlan {
   readonly day: string;

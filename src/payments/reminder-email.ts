@@ -101,22 +101,20 @@ async function readAttachments(tx: Transaction, owed: readonly OwedRow[], day: s
   return pdfs.map(({ number, pdf }) => ({ filename: `${number}.pdf`, contentType: 'application/pdf', content: pdf }));
 }
 
+const total = (rows: readonly OwedRow[], currency: string): Amount =>
+  rows.filter((row) => row.currency === currency).reduce((sum, row) => sum.plus(dunned(row)), Amount.zero(currency));
+
 /** What the credit and cash of a family take off its debts, by currency. */
 const creditsOf = (open: readonly Debt[]): OpenCredit[] =>
   [...new Set(open.map((row) => row.currency))].flatMap((currency) => {
-    const total = open
-      .filter((row) => row.currency === currency)
-      .reduce((sum, row) => sum.plus(dunned(row)), Amount.zero(currency));
-    const amount = total.minus(leftToPay(open, currency));
+    const amount = total(open, currency).minus(leftToPay(open, currency));
     return amount.isZero() ? [] : [{ currency, number: null, amount: amount.toString() }];
   });
 
 function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCredit[]): OpenCredit[] {
   return credits.flatMap((each) => {
     if (each.number !== null) return [each];
-    const left = toConfirm
-      .filter((row) => row.currency === each.currency)
-      .reduce((cash, row) => cash.minus(dunned(row)), Amount.of(each.amount, each.currency));
+    const left = Amount.of(each.amount, each.currency).minus(total(toConfirm, each.currency));
     return left.isPositive() ? [{ ...each, amount: left.toString() }] : [];
   });
 }
@@ -144,8 +142,6 @@ function viewOf(
   const demanded = overdue.filter((row) => demandsFrom < 0 || (row.reminded_level ?? 0) >= demandsFrom);
   const demandsPart = demanded.length < overdue.length;
   const currencies = [...new Set(owed.map((row) => row.currency))].sort();
-  const total = (rows: readonly OwedRow[], currency: string) =>
-    rows.filter((row) => row.currency === currency).reduce((sum, row) => sum.plus(dunned(row)), Amount.zero(currency));
   const open = (currency: string) => credits.filter((each) => each.currency === currency);
   const netOf = (currency: string) =>
     open(currency).reduce((net, { amount }) => net.minus(Amount.of(amount, currency)), total(owed, currency));

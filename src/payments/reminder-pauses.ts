@@ -5,9 +5,8 @@
  */
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuse, refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import type { Caller } from './context.ts';
@@ -25,8 +24,7 @@ export async function pauseReminders(
     throw refuse('reminders_not_paused', { partner_id: partnerId });
   }
   if (until !== null && until < today) {
-    const facts = { argument: fieldName('until'), value: until, reason: `is before today, ${today}` };
-    throw refuse('argument_invalid', facts);
+    throw refuseField('until', until, `is before today, ${today}`);
   }
   const now = caller.environment.now().toISO();
   const action = until === null ? 'reminder.resume' : 'reminder.pause';

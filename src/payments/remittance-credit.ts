@@ -28,8 +28,7 @@ export function lessCredit(documents: readonly Payable[], credits: readonly Open
 }
 
 export function netOf(documents: readonly Payable[], credits: readonly OpenCredit[], currency: string): Amount {
-  const sum = (amounts: readonly { balance: Amount }[]) =>
-    amounts.reduce((total, { balance }) => total.plus(balance), Amount.zero(currency));
+  const sum = (amounts: readonly { balance: Amount }[]) => Amount.sum(currency, amounts, ({ balance }) => balance);
   return sum(documents).minus(sum(credits));
 }
 

@@ -6,7 +6,7 @@
 
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuse, refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import type { Amount } from '../money.ts';
 import { toDo } from '../remedy.ts';
@@ -73,21 +73,21 @@ export const returnReason = (code: string | undefined): string =>
 export const withCode = (code: string | null | undefined, reason: string): string =>
   code == null || reason.startsWith(code) ? reason : `${code} ${reason}`;
 
-export interface ReverseRequest {
-  readonly paymentId: number;
-  readonly kind: ReversalKind;
-  readonly reason: string;
-  readonly code?: string | undefined;
+export type ReverseRequest = Readonly<{
+  paymentId: number;
+  kind: ReversalKind;
+  reason: string;
+  code?: string | undefined;
   /** The default is the part of the payment that is not reversed yet. */
-  readonly amount?: string | undefined;
+  amount?: string | undefined;
   /** Default day: today. For a duplicate and for `other`, the default is the day when the payment was received. */
-  readonly on?: string | undefined;
-  readonly duplicateOf?: number | undefined;
+  on?: string | undefined;
+  duplicateOf?: number | undefined;
   /** For `returned`: the bank's debit line. Its amount and day are the defaults. */
-  readonly bankLineId?: number | undefined;
+  bankLineId?: number | undefined;
   /** For `other`: the general-ledger account to which the money is booked, such as `income:interest`. */
-  readonly account?: string | undefined;
-}
+  account?: string | undefined;
+}>;
 
 /** Returns the reversed amount and the numbers of the reopened invoices. */
 export async function reversePayment(
@@ -111,20 +111,18 @@ export async function reversePayment(
     ...((request.kind === 'duplicate' || request.kind === 'other') && { otherwise: state.received_on }),
     ...(line !== undefined && { otherwise: line.booked_on }),
   });
-  const invalid = (field: string, value: string, reason: string) =>
-    refuse('argument_invalid', { argument: fieldName(field), value, reason });
-  if (request.reason.trim() === '') throw invalid('reason', '', 'must not be empty');
+  if (request.reason.trim() === '') throw refuseField('reason', '', 'must not be empty');
   const { duplicateOf } = request;
   if ((request.kind === 'duplicate') !== (duplicateOf !== undefined)) {
     const reason = `requires ${AS_DUPLICATE}, and ${AS_DUPLICATE} requires it`;
-    throw invalid('duplicateOf', String(duplicateOf ?? ''), reason);
+    throw refuseField('duplicateOf', String(duplicateOf ?? ''), reason);
   }
   if (duplicateOf !== undefined) {
     const reason = await whyNoDuplicate(tx, state, await paymentState(tx, duplicateOf));
-    if (reason !== undefined) throw invalid('duplicateOf', String(duplicateOf), reason);
+    if (reason !== undefined) throw refuseField('duplicateOf', duplicateOf, reason);
   }
   if (request.kind === 'other') refuseNotBookable(state, request.account);
-  else if (request.account !== undefined) throw invalid('account', request.account, `goes with ${AS_OTHER} only`);
+  else if (request.account !== undefined) throw refuseField('account', request.account, `goes with ${AS_OTHER} only`);
   if (request.kind === 'mistake') refuseInBank(state);
   const left = remaining(state);
   const amount = request.amount === undefined ? (line?.amount ?? left) : positiveAmount(request.amount, state.currency);
@@ -176,7 +174,7 @@ function refuseNotBookable({ payment_id, method }: PaymentState, account: string
   refuseUnbookable(account);
   if (method === 'link') {
     const reason = `cannot be other: payment ${payment_id} was made by a payment link, so it is a customer's`;
-    throw refuse('argument_invalid', { argument: fieldName('kind'), value: 'other', reason });
+    throw refuseField('kind', 'other', reason);
   }
 }
 
@@ -185,12 +183,10 @@ function refuseOtherThan(
   returned: Amount,
   { kind, amount, bankLineId }: Pick<ReverseRequest, 'kind' | 'bankLineId'> & { amount: Amount },
 ): void {
-  const invalid = (field: string, value: string, reason: string) =>
-    refuse('argument_invalid', { argument: fieldName(field), value, reason });
   const only = `goes with ${fieldName('kind', 'returned')} only`;
-  if (kind !== 'returned') throw invalid('bankLineId', String(bankLineId), only);
+  if (kind !== 'returned') throw refuseField('bankLineId', String(bankLineId), only);
   if (!amount.equals(returned)) {
-    throw invalid('amount', amount.toString(), `is not the amount of the line, ${returned.forPeople()}`);
+    throw refuseField('amount', amount.toString(), `is not the amount of the line, ${returned.forPeople()}`);
   }
 }
 
@@ -198,16 +194,16 @@ function refuseOtherThan(
 function refuseInBank({ payment_id, in_bank_line }: PaymentState): void {
   if (!in_bank_line) return;
   const paymentId = String(payment_id);
-  throw refuse('argument_invalid', {
-    ...{ argument: fieldName('kind'), value: 'mistake' },
-    reason:
-      `is not possible: a bank line reports payment ${payment_id}, so its money is in the bank. If it is not a customer's, use ` +
+  throw refuseField(
+    'kind',
+    'mistake',
+    `is not possible: a bank line reports payment ${payment_id}, so its money is in the bank. If it is not a customer's, use ` +
       `${AS_OTHER}; if another payment records the same money, ${AS_DUPLICATE}`,
-    remedies: [
+    [
       toDo('Unapply it', 'payment.unapply', { paymentId }, 'if it belongs to another partner'),
       toDo('Then assign it', 'payment.assign', { paymentId }),
     ],
-  });
+  );
 }
 
 /**

@@ -21,13 +21,13 @@ import {
   readWithProcessor,
 } from './payouts.sql.ts';
 
-interface SettleRequest {
-  readonly payoutId: number;
-  readonly paymentIds: readonly number[];
-  readonly account?: string | undefined;
+type SettleRequest = Readonly<{
+  payoutId: number;
+  paymentIds: readonly number[];
+  account?: string | undefined;
   /** The processor's id of the account's payout. The default is the only payout that matches, if any is known. */
-  readonly payout?: string | undefined;
-}
+  payout?: string | undefined;
+}>;
 
 export async function settlePayout(tx: Transaction, caller: Caller, request: SettleRequest): Promise<void> {
   await lockPayments(tx);
@@ -50,7 +50,7 @@ export async function settlePayout(tx: Transaction, caller: Caller, request: Set
     return;
   }
   const found = await linkPaymentsOf(tx, payout, paymentIds);
-  const gross = found.reduce((sum, each) => sum.plus(each.amount), Amount.zero(payout.currency));
+  const gross = Amount.sum(payout.currency, found, ({ amount }) => amount);
   const fees = gross.minus(Amount.of(payout.amount, payout.currency));
   if (fees.isNegative()) {
     const arrived = `${moneyText(payout.amount, payout.currency)} that arrived`;

@@ -19,25 +19,25 @@ import { byDueDate, type OpenItems } from './open-items.ts';
 import { type PartialReference, type ShortReference, WITHOUT_YEAR } from './reference.ts';
 import { lessCredit, namedCredit } from './remittance-credit.ts';
 
-interface Question {
-  readonly receipt: Receipt;
-  readonly named: readonly NamedDocument[];
-  readonly partial: readonly PartialReference[];
-  readonly short: readonly ShortReference[];
-  readonly items: OpenItems;
-  readonly known: string | undefined;
-  readonly payers: readonly string[];
+type Question = Readonly<{
+  receipt: Receipt;
+  named: readonly NamedDocument[];
+  partial: readonly PartialReference[];
+  short: readonly ShortReference[];
+  items: OpenItems;
+  known: string | undefined;
+  payers: readonly string[];
   /** Whether the text contradicts a match, so that documents are also suggested by amount alone. */
-  readonly doubted: boolean;
-}
+  doubted: boolean;
+}>;
 
-interface Proposal {
-  readonly document: Payable | undefined;
-  readonly confidence: string;
-  readonly evidence: Omit<Evidence, 'rule'>;
+type Proposal = Readonly<{
+  document: Payable | undefined;
+  confidence: string;
+  evidence: Omit<Evidence, 'rule'>;
   /** The default amount is as much of the receipt as the document's balance allows. */
-  readonly amount?: Amount;
-}
+  amount?: Amount;
+}>;
 
 type SuggestionRule = (question: Question, found: ReadonlyMap<number, Suggestion>) => readonly Proposal[];
 
@@ -243,7 +243,7 @@ function byShortReferences({ receipt: { amount }, named, short, items, payers }:
   );
   const all = found.length === 0 ? [] : [...whole, ...found];
   const numbers = all.map(({ document }) => document.number);
-  const fee = all.reduce((sum, { document }) => sum.plus(document.balance), Amount.zero(amount.currency)).minus(amount);
+  const fee = Amount.sum(amount.currency, all, ({ document }) => document.balance).minus(amount);
   const isComplete = found.length === short.length;
   const isExact = isComplete && fee.isZero();
   const mayBeFee = fee.isPositive() && !items.largestSmallDifference(fee.currency).isLessThan(fee);

@@ -6,9 +6,8 @@
 
 import { LOCKS, takeLock } from '../database/locks.ts';
 import { setLocally, type Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuse, refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
 import { type Actor, type ActorContext, recordEvent, thisProcess } from './audit-events.ts';
 import { readPasskeys } from './passkeys.sql.ts';
 import { removePasskeys } from './passkeys.ts';
@@ -104,12 +103,7 @@ export async function linkUser(tx: Transaction, context: ActorContext, given: { 
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
   const { login } = user;
-  if (user.kind === 'program')
-    throw refuse('argument_invalid', {
-      argument: fieldName('login'),
-      value: login,
-      reason: 'is a program and cannot sign in',
-    });
+  if (user.kind === 'program') throw refuseField('login', login, 'is a program and cannot sign in');
   const details = { expires_at: linkEnd(context) };
   const now = context.environment.now().toISO();
   const eventId = await recordEvent(tx, context.actor, { action: 'user.link', subject: login, details, now });
@@ -156,13 +150,8 @@ export async function deactivateUser(
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
   const { user_id: userId, login } = user;
-  // No job could run.
-  if (user.kind === 'program')
-    throw refuse('argument_invalid', {
-      argument: fieldName('login'),
-      value: login,
-      reason: "is the jobs' user and cannot be deactivated",
-    });
+  // Without the user `cron`, no job could run.
+  if (user.kind === 'program') throw refuseField('login', login, "is the jobs' user and cannot be deactivated");
   const now = context.environment.now().toISO();
   const details = { reason: given.reason };
   const eventId = await recordEvent(tx, context.actor, { action: 'user.deactivate', subject: login, details, now });

@@ -4,24 +4,24 @@
  */
 import type { Amount } from '../money.ts';
 
-export interface PaymentProcessor {
+export type PaymentProcessor = Readonly<{
   /** The name in settings.json, in the webhook's path and in recorded payment links. */
-  readonly name: string;
-  readonly bankName: string;
-  readonly keyVariable: string;
+  name: string;
+  bankName: string;
+  keyVariable: string;
   /** The minimum charge, in major units. Undefined if no minimum is fixed. */
-  readonly leastCharge: (currency: string) => string | undefined;
+  leastCharge: (currency: string) => string | undefined;
   /** The smallest step between two amounts, in major units. Undefined if the processor does not accept the currency. */
-  readonly stepOf: (currency: string) => string | undefined;
-  readonly access: (environment: ProcessorSecrets) => ProcessorAccess | undefined;
-  readonly paymentLinks: PaymentLinkMaker;
-  readonly events: {
+  stepOf: (currency: string) => string | undefined;
+  access: (environment: ProcessorSecrets) => ProcessorAccess | undefined;
+  paymentLinks: PaymentLinkMaker;
+  events: {
     readonly read: (type: string, object: unknown) => EventReading;
     readonly paymentIds: (text: string) => string[];
   };
-  readonly balanceTransactions: BalanceTransactionSource;
-  readonly webhooks: WebhookVerifier;
-}
+  balanceTransactions: BalanceTransactionSource;
+  webhooks: WebhookVerifier;
+}>;
 
 interface ProcessorSecrets {
   readonly stripeKey: string | undefined;
@@ -71,61 +71,61 @@ export interface MadeLink {
   readonly url: string;
 }
 
-interface PaymentLinkMaker {
+type PaymentLinkMaker = Readonly<{
   /** Converts an amount without rounding, or gives the reason why it cannot be charged. */
-  readonly units: (amount: Amount) => { readonly unitAmount: number } | { readonly reason: string };
-  readonly methodsFor: (methods: readonly string[], currency: string) => string[];
+  units: (amount: Amount) => { readonly unitAmount: number } | { readonly reason: string };
+  methodsFor: (methods: readonly string[], currency: string) => string[];
   /** The request is recorded before the call to the processor. */
-  readonly request: (order: LinkOrder) => object;
+  request: (order: LinkOrder) => object;
   /**
    * Returns the idempotency key of an attempt. All processes use the same key for the same document, version and
    * attempt.
    */
-  readonly idempotencyKey: (mark: LinkMark, attempt: number) => string;
+  idempotencyKey: (mark: LinkMark, attempt: number) => string;
   /** The time in which the same key is certain to give the same link. */
-  readonly keyValidHours: number;
-  readonly checkout: CheckoutMaker;
-  readonly open: (access: ProcessorAccess) => PaymentLinks;
-}
+  keyValidHours: number;
+  checkout: CheckoutMaker;
+  open: (access: ProcessorAccess) => PaymentLinks;
+}>;
 
 /** The calls throw RefusedByProcessor or Unavailable, and `make` may also throw KeySpent. */
-export interface PaymentLinks {
-  readonly make: (request: object, idempotencyKey: string) => Promise<MadeLink>;
+export type PaymentLinks = Readonly<{
+  make: (request: object, idempotencyKey: string) => Promise<MadeLink>;
   /**
    * Returns the active links with that mark, oldest first. `isOlder` tells whether a page of links is older than the
    * links with that mark.
    */
-  readonly find: (mark: LinkMark, isOlder: (providerIds: string[]) => Promise<boolean>) => Promise<MadeLink[]>;
+  find: (mark: LinkMark, isOlder: (providerIds: string[]) => Promise<boolean>) => Promise<MadeLink[]>;
   /**
    * Deactivates a link and expires the sessions that it opened. Returns the number of expired sessions. Safe to repeat.
    */
-  readonly close: (providerId: string) => Promise<number>;
-  readonly checkouts: Checkouts;
-}
+  close: (providerId: string) => Promise<number>;
+  checkouts: Checkouts;
+}>;
 
 // --- Checkouts: several invoices paid at once -------------------------------------------------------------------------
 
-export interface CheckoutOrder {
-  readonly installation: string;
+export type CheckoutOrder = Readonly<{
+  installation: string;
   /** The name of the checkout in the session's metadata. */
-  readonly reference: string;
-  readonly partnerId: string;
-  readonly currency: string;
-  readonly lines: readonly { readonly number: string; readonly unitAmount: number }[];
-  readonly methods: readonly string[];
-  readonly expiresAt: Date;
+  reference: string;
+  partnerId: string;
+  currency: string;
+  lines: readonly { readonly number: string; readonly unitAmount: number }[];
+  methods: readonly string[];
+  expiresAt: Date;
   /** The page to which the payer returns after paying or canceling. */
-  readonly backTo: string;
-}
+  backTo: string;
+}>;
 
-interface CheckoutMaker {
-  readonly mostInvoices: number;
-  readonly openMinutes: number;
+type CheckoutMaker = Readonly<{
+  mostInvoices: number;
+  openMinutes: number;
   /** Converts amounts without rounding, or gives the reason why they cannot be paid together. */
-  readonly units: (amounts: readonly Amount[]) => { readonly units: readonly number[] } | { readonly reason: string };
+  units: (amounts: readonly Amount[]) => { readonly units: readonly number[] } | { readonly reason: string };
   /** The request is recorded before the call to the processor. */
-  readonly request: (order: CheckoutOrder) => object;
-}
+  request: (order: CheckoutOrder) => object;
+}>;
 
 /** `ordered`: a bank debit that is paid days later. `failed`: a bank debit that failed. */
 export type CheckoutState = 'open' | 'ordered' | 'paid' | 'failed' | 'expired';
@@ -203,38 +203,37 @@ export type EventReading =
  */
 export type BalanceTransactionKind = 'share' | 'misrouted' | 'reversal' | 'dispute' | 'other';
 
-export interface BalanceTransaction {
+export type BalanceTransaction = Readonly<{
   /** The id is unique in its account, such as `txn_…`. */
-  readonly id: string;
+  id: string;
   /** The type in the processor's terms: `payment`, `payment_refund`, `payout`, … */
-  readonly type: string;
-  readonly kind: BalanceTransactionKind;
-  readonly currency: string;
+  type: string;
+  kind: BalanceTransactionKind;
+  currency: string;
   /** Amounts are in major units. `net` is `amount` less `fee`, and changes the balance. */
-  readonly amount: string;
-  readonly fee: string;
-  readonly net: string;
+  amount: string;
+  fee: string;
+  net: string;
   /**
    * Set if the processor converted the share to the account's currency: the amount sent, with the sign of `amount`, its
    * currency, and the rate. `source_amount` times the rate is `amount`.
    */
-  readonly source_currency: string | null;
-  readonly source_amount: string | null;
-  readonly exchange_rate: string | null;
-  /** ISO instant. */
-  readonly occurred_at: string;
+  source_currency: string | null;
+  source_amount: string | null;
+  exchange_rate: string | null;
+  occurred_at: string;
   /** The payment, refund or dispute on our account: `py_…`, `pyr_…`. */
-  readonly payment: string | null;
+  payment: string | null;
   /** The payment on our account that is reduced by the reversal or dispute. */
-  readonly of_payment: string | null;
+  of_payment: string | null;
   /** The platform's transfer or transfer reversal: `tr_…`, `trr_…`. */
-  readonly transfer: string | null;
+  transfer: string | null;
   /** The id comes from the metadata of the payment on our account. */
-  readonly quote_id: string | null;
-  readonly requote_id: string | null;
-  readonly enrollment_id: string | null;
-  readonly payload: string;
-}
+  quote_id: string | null;
+  requote_id: string | null;
+  enrollment_id: string | null;
+  payload: string;
+}>;
 
 export type BalanceTransactionReading =
   | { readonly balance_transaction: BalanceTransaction }
@@ -259,23 +258,23 @@ export interface BalanceTransactionSource {
 
 // --- Webhooks ---------------------------------------------------------------------------------------------------------
 
-export interface WebhookVerifier {
+export type WebhookVerifier = Readonly<{
   /** The environment variable of an account's secrets. If no account is given, the variable of our own account. */
-  readonly secretVariable: (account: string | undefined) => string;
-  readonly secrets: (environment: ProcessorSecrets, account: string | undefined) => readonly string[];
+  secretVariable: (account: string | undefined) => string;
+  secrets: (environment: ProcessorSecrets, account: string | undefined) => readonly string[];
   /** The header with the signature, in lower case. */
-  readonly header: string;
+  header: string;
   /** Returns undefined if the header may be valid. If the header is invalid, the body need not be read. */
-  readonly headerProblem: (header: string | undefined, now: Date) => string | undefined;
+  headerProblem: (header: string | undefined, now: Date) => string | undefined;
   /**
    * Whether one of our secrets made one of the signatures of these bytes. This function is much faster than `problem`.
    */
-  readonly isSigned: (body: Buffer, header: string | undefined, secrets: readonly string[]) => boolean;
+  isSigned: (body: Buffer, header: string | undefined, secrets: readonly string[]) => boolean;
   /** Returns the reason why none of our secrets signed a body within the tolerance around `now`, or undefined. */
-  readonly problem: (
+  problem: (
     body: Buffer,
     header: string | undefined,
     secrets: readonly string[],
     now: Date,
   ) => Promise<string | undefined>;
-}
+}>;

@@ -15,7 +15,6 @@ export interface AccountPayment {
 
 export interface HowToPay {
   readonly accounts: readonly AccountPayment[];
-  /** The URLs of payment pages by invoice number. */
   readonly links: ReadonlyMap<string, string>;
 }
 

@@ -30,13 +30,13 @@ import {
 } from './account-statement.ts';
 import { BUCKETS } from './aging.ts';
 
-interface StatementToRender {
-  readonly statement: AccountStatement;
-  readonly pay: HowToPay;
-  readonly issuer: Issuer;
-  readonly sandbox: boolean;
-  readonly fonts?: readonly AddedFont[] | undefined;
-}
+type StatementToRender = Readonly<{
+  statement: AccountStatement;
+  pay: HowToPay;
+  issuer: Issuer;
+  sandbox: boolean;
+  fonts?: readonly AddedFont[] | undefined;
+}>;
 
 const ROW_PADDING = 3.4;
 const COLUMN_GAP = 12;
@@ -54,7 +54,6 @@ interface TableColumn {
 
 interface TableRow {
   readonly cells: readonly string[];
-  /** Whether the row is emphasized. Only the opening and closing balances are emphasized. */
   readonly strong?: boolean;
   readonly link?: { readonly url: string; readonly says: string } | undefined;
 }
@@ -184,12 +183,12 @@ function drawSmallPrint(layout: PageLayout, { accounts, as_of }: AccountStatemen
   column.draw(layout.root, layout.left);
 }
 
-interface AccountToDraw {
-  readonly statement: AccountStatement;
-  readonly account: CurrencyAccount;
-  readonly pay: HowToPay;
-  readonly locale: Locale;
-}
+type AccountToDraw = Readonly<{
+  statement: AccountStatement;
+  account: CurrencyAccount;
+  pay: HowToPay;
+  locale: Locale;
+}>;
 
 function drawAccount(layout: PageLayout, { statement, account, pay, locale }: AccountToDraw): void {
   const { account: labels } = layout.labels;

@@ -21,20 +21,18 @@ export type Activity =
   | 'credit_refunded'
   | 'credit_refund_returned';
 
-export interface ActivityLine {
-  readonly partner_id: string;
-  /** The date of the journal entry. */
-  readonly date: string;
+export type ActivityLine = Readonly<{
+  partner_id: string;
+  date: string;
   /** The day of the event. If the books of its month were closed, this day is earlier than `date`. */
-  readonly dated_on: string;
-  readonly fact: Activity;
-  /** The reason why a payment was reversed; null for other facts. */
-  readonly kind: ReversalKind | null;
-  readonly document: string | null;
-  readonly reference: string | null;
-  readonly amount: string;
-  readonly balance: string;
-}
+  dated_on: string;
+  fact: Activity;
+  kind: ReversalKind | null;
+  document: string | null;
+  reference: string | null;
+  amount: string;
+  balance: string;
+}>;
 
 export interface ActivityRow extends Omit<ActivityLine, 'balance'> {
   readonly currency: string;

@@ -12,22 +12,21 @@ import { daysBetween } from '../month.ts';
 import { readPaidFor, readPartners } from '../partners/partners.sql.ts';
 import type { ReversalKind } from '../payments/enums.ts';
 import { type Activity, type ActivityLine, type ActivityRow, readActivity } from './account-statement.sql.ts';
-import { BUCKETS, type Bucket, bucketOf } from './aging.ts';
+import { BUCKETS, type Bucket, bucketOf, overdueIn } from './aging.ts';
 import { readPresentDay } from './balances.sql.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 
-export interface CurrencyAccount {
-  readonly currency: string;
-  readonly opening: string;
-  readonly lines: readonly ActivityLine[];
-  readonly closing: string;
-  readonly open_items: readonly (OpenItem & { readonly days_due: number | null })[];
-  readonly unapplied: string;
-  readonly aging: Readonly<Record<Bucket, string>>;
-  /** Whether the open items add up to the closing balance. */
-  readonly ties: boolean;
-}
+export type CurrencyAccount = Readonly<{
+  currency: string;
+  opening: string;
+  lines: readonly ActivityLine[];
+  closing: string;
+  open_items: readonly (OpenItem & { readonly days_due: number | null })[];
+  unapplied: string;
+  aging: Readonly<Record<Bucket, string>>;
+  ties: boolean;
+}>;
 
 export interface AccountStatement extends BooksOfDay {
   readonly partner_id: string;
@@ -41,13 +40,13 @@ export interface AccountStatement extends BooksOfDay {
   readonly ties: boolean;
 }
 
-interface AccountStatementRequest {
-  readonly partnerId: string;
+type AccountStatementRequest = Readonly<{
+  partnerId: string;
   /** The first day of the statement. The default is the first day of the month of `asOf`. */
-  readonly from?: string | undefined;
-  readonly asOf?: string | undefined;
-  readonly today: string;
-}
+  from?: string | undefined;
+  asOf?: string | undefined;
+  today: string;
+}>;
 
 /**
  * The key of a line's label. The key is the kind of fact. It also contains the reason if a payment was reversed, or the
@@ -129,7 +128,7 @@ export async function readAccountStatement(
 }
 
 const sumOf = (currency: string, rows: readonly { readonly amount: string }[]): string =>
-  rows.reduce((sum, { amount }) => sum.plus(Amount.of(amount, currency)), Amount.zero(currency)).toString();
+  Amount.sum(currency, rows, ({ amount }) => Amount.of(amount, currency)).toString();
 
 /** `, Harbor Events LLC` for an item of a partner that the statement's partner pays for; otherwise empty. */
 export function ofPartner({ pays_for: paysFor }: Pick<AccountStatement, 'pays_for'>, partnerId: string): string {
@@ -139,10 +138,7 @@ export function ofPartner({ pays_for: paysFor }: Pick<AccountStatement, 'pays_fo
 
 /** The overdue part of an account's balance, but at most the amount due after credit and unapplied cash. */
 export function overdueOf({ currency, closing, aging }: CurrencyAccount): Amount {
-  const overdue = BUCKETS.filter((bucket) => bucket !== 'not_due').reduce(
-    (sum, bucket) => sum.plus(Amount.of(aging[bucket], currency)),
-    Amount.zero(currency),
-  );
+  const overdue = overdueIn(aging, currency);
   const total = Amount.of(closing, currency);
   return total.isLessThan(overdue) ? total : overdue;
 }
@@ -164,8 +160,7 @@ export function currencyAccount(
     else lines.push({ ...row, amount: amount(row.amount).toString(), balance: balance.toString() });
   }
   const invoices = items.filter((item) => item.document === 'invoice');
-  const sum = (rows: readonly OpenItem[]) =>
-    rows.reduce((total, item) => total.plus(amount(item.balance)), Amount.zero(currency));
+  const sum = (rows: readonly OpenItem[]) => Amount.sum(currency, rows, (item) => amount(item.balance));
   const open = sum(invoices)
     .minus(sum(items.filter((item) => item.document === 'credit_note')))
     .minus(amount(unapplied));

@@ -1,11 +1,11 @@
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 
-export interface LastRecorded {
-  readonly ledger_row: string | null;
-  readonly payment: string | null;
-  readonly processor_event: string | null;
-  readonly payment_link: string | null;
-}
+export type LastRecorded = Readonly<{
+  ledger_row: string | null;
+  payment: string | null;
+  processor_event: string | null;
+  payment_link: string | null;
+}>;
 
 const LISTED = 10;
 

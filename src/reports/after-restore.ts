@@ -13,22 +13,22 @@ import { minuteOf, plural } from '../text.ts';
 import { table } from '../text-table.ts';
 import { type LastRecorded, readLastRecorded, readLastStatements, readUnsent } from './after-restore.sql.ts';
 
-interface AfterRestore {
-  readonly pauses: readonly Pause[];
+type AfterRestore = Readonly<{
+  pauses: readonly Pause[];
   /** The last number of each series in this ledger. The lost ledger may have issued later numbers. */
-  readonly numbers: readonly { readonly series: string; readonly last: string }[];
+  numbers: readonly { readonly series: string; readonly last: string }[];
   /** Series that have no number in this ledger. The lost ledger may have issued numbers of these series. */
-  readonly unused: readonly string[];
+  unused: readonly string[];
   /** The number of e-mails that are unsent in this ledger but may already have been sent, and the first few of them. */
-  readonly emails: {
+  emails: {
     readonly unsent: number;
     readonly documents: readonly string[];
   };
   /** Partners with a webhook, and the position up to which they have received events according to this ledger. */
-  readonly webhooks: readonly { readonly partner_id: string; readonly acknowledged: number; readonly last: number }[];
-  readonly last: LastRecorded;
-  readonly bank_accounts: readonly { readonly account: string; readonly reported_to: string }[];
-}
+  webhooks: readonly { readonly partner_id: string; readonly acknowledged: number; readonly last: number }[];
+  last: LastRecorded;
+  bank_accounts: readonly { readonly account: string; readonly reported_to: string }[];
+}>;
 
 export async function readAfterRestore(
   tx: Transaction,

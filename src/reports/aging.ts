@@ -53,17 +53,17 @@ export interface Aging extends BooksOfDay {
 }
 
 /** The comparison of an account with the open items, with the partner of each difference. */
-interface Tie {
-  readonly account: string;
-  readonly currency: string;
-  readonly open_items: string;
-  readonly journal: string;
-  readonly differences: readonly {
+type Tie = Readonly<{
+  account: string;
+  currency: string;
+  open_items: string;
+  journal: string;
+  differences: readonly {
     readonly partner_id: string | null;
     readonly open_items: string;
     readonly journal: string;
   }[];
-}
+}>;
 
 export const bucketOf = (dueOn: string, asOf: string): Bucket => bucketAfter(daysBetween(dueOn, asOf));
 
@@ -73,6 +73,13 @@ function bucketAfter(days: number): Bucket {
   if (days <= 60) return 'days_31_60';
   return days <= 90 ? 'days_61_90' : 'over_90';
 }
+
+/** The sum of the buckets that are past due. */
+export const overdueIn = (buckets: Readonly<Record<Bucket, string>>, currency: string): Amount =>
+  BUCKETS.filter((bucket) => bucket !== 'not_due').reduce(
+    (sum, bucket) => sum.plus(Amount.of(buckets[bucket], currency)),
+    Amount.zero(currency),
+  );
 
 /**
  * Reads the aging of these partners, or of all partners, as of a date. As of today, every document is also compared
@@ -96,7 +103,8 @@ export async function readAging(
   return { ...aging, ties: aging.ties && documents.length === 0, documents_differ: documents };
 }
 
-function agingOf(
+/** Computes the aging. The function is pure. */
+export function agingOf(
   asOf: string,
   items: readonly OpenItem[],
   cash: readonly UnappliedCash[],
@@ -206,7 +214,6 @@ class Sums {
   }
 }
 
-/** Sorts by partner id and then by currency. Cash of unknown payers is last. */
 function inOrder(a: Sums, b: Sums): number {
   if (a.partnerId === b.partnerId) return a.currency < b.currency ? -1 : 1;
   if (a.partnerId === null || b.partnerId === null) return a.partnerId === null ? 1 : -1;
@@ -227,8 +234,7 @@ function tiesOf(currency: string, partners: readonly Sums[], journal: readonly T
       const posted = postings.get(each.partnerId);
       return { ...each.identity, open: each.value(column), posted: Amount.of(posted?.[name] ?? '0', currency) };
     });
-    const sum = (pick: (each: (typeof compared)[number]) => Amount) =>
-      compared.reduce((total, each) => total.plus(pick(each)), Amount.zero(currency)).toString();
+    const sum = (pick: (each: (typeof compared)[number]) => Amount) => Amount.sum(currency, compared, pick).toString();
     return {
       account,
       currency,

@@ -10,15 +10,15 @@ export const TIED_ACCOUNTS = {
   unapplied: 'liabilities:unapplied',
 } as const;
 
-export interface Balance {
+export type Balance = Readonly<{
   /** The control account, for example `assets:receivable:billed`. */
-  readonly control: string;
+  control: string;
   /** The control account and its subaccount for a partner, policy or bank account. */
-  readonly account: string;
-  readonly currency: string;
+  account: string;
+  currency: string;
   /** Debits less credits. */
-  readonly amount: string;
-}
+  amount: string;
+}>;
 
 /**
  * Postings that add up to the balances on a date. These are the balances of the last books that were closed by that
@@ -40,17 +40,17 @@ const POSTED = `posted AS (
   GROUP BY control, account, currency
 )`;
 
-interface UpTo {
-  readonly asOf: string;
+type UpTo = Readonly<{
+  asOf: string;
   /** The month that contains the date. For the last day of a month, the next month. */
-  readonly divided: Month;
+  divided: Month;
   /**
    * The last earlier month whose books are closed, and the first day after it. If no books are closed, `books` is null
    * and `openFrom` is the earliest date.
    */
-  readonly books: Month | null;
-  readonly openFrom: string;
-}
+  books: Month | null;
+  openFrom: string;
+}>;
 
 // This is a separate statement, because PostgreSQL makes a better plan if it knows the dates.
 async function upTo(tx: Transaction, asOf: string): Promise<UpTo> {
@@ -79,13 +79,13 @@ export async function readBalances(tx: Transaction, asOf: string): Promise<Balan
  * Balances of the three accounts by partner and currency. Each balance has the usual sign of its account. A negative
  * balance would therefore be an error.
  */
-export interface TiedBalance {
-  readonly partner_id: string | null;
-  readonly currency: string;
-  readonly receivable: string;
-  readonly credit: string;
-  readonly unapplied: string;
-}
+export type TiedBalance = Readonly<{
+  partner_id: string | null;
+  currency: string;
+  receivable: string;
+  credit: string;
+  unapplied: string;
+}>;
 
 export async function readTiedBalances(tx: Transaction, asOf: string, scope: Scope = null): Promise<TiedBalance[]> {
   return query(

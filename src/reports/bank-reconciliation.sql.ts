@@ -2,37 +2,34 @@ import { query, type Transaction } from '../database/transaction.ts';
 import { textOf } from '../payments/bank-import/bank-lines.sql.ts';
 import type { BankLineState } from '../payments/enums.ts';
 
-export interface BankAccountRow {
+export type BankAccountRow = Readonly<{
   /** Empty for money that was recorded without an account. */
-  readonly account: string;
-  readonly currency: string;
-  /** The balance of the journal's account. */
-  readonly books: string;
+  account: string;
+  currency: string;
+  books: string;
   /** The first stated opening balance, without the postings before it. Null if no statement gives balances. */
-  readonly opening: string | null;
-  readonly opened_on: string | null;
-  /** The last day that the bank reported. */
-  readonly reported_to: string | null;
+  opening: string | null;
+  opened_on: string | null;
+  reported_to: string | null;
   /** The stated closing balance, plus the lines since then. Null if no statement gives balances. */
-  readonly stated: string | null;
-  /** The sum of the lines since the first opening balance. */
-  readonly lines: string;
-}
+  stated: string | null;
+  lines: string;
+}>;
 
-export interface BankItemRow {
-  readonly account: string;
-  readonly currency: string;
-  readonly dated_on: string;
+export type BankItemRow = Readonly<{
+  account: string;
+  currency: string;
+  dated_on: string;
   /** The amount on the bank's side, less the amount in the books. */
-  readonly amount: string;
-  readonly bank_line_id: number | null;
+  amount: string;
+  bank_line_id: number | null;
   /** Whether the bank issued the line's statement again without the line. */
-  readonly is_withdrawn: boolean;
-  readonly state: BankLineState | null;
-  readonly payment_id: number | null;
-  readonly document: string | null;
-  readonly text: string | null;
-}
+  is_withdrawn: boolean;
+  state: BankLineState | null;
+  payment_id: number | null;
+  document: string | null;
+  text: string | null;
+}>;
 
 /**
  * The postings to our bank accounts up to a day, each with the bank line that shows it, if known. A duplicate that was

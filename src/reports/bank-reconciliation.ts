@@ -6,7 +6,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { dateName } from '../month.ts';
 import type { BankLineState } from '../payments/enums.ts';
-import type { Sheet } from '../sheet.ts';
+import { columnsOf, type Sheet } from '../sheet.ts';
 import { plural } from '../text.ts';
 import { table } from '../text-table.ts';
 import { readPresentDay } from './balances.sql.ts';
@@ -19,28 +19,28 @@ export interface BankItem extends Omit<BankItemRow, 'account' | 'currency' | 'te
   readonly text: string;
 }
 
-export interface AccountReconciliation {
+export type AccountReconciliation = Readonly<{
   /** Empty for money that was recorded without an account and is on no statement yet. */
-  readonly account: string;
-  readonly currency: string;
-  readonly books: string;
+  account: string;
+  currency: string;
+  books: string;
   /** The balance before the first statement with balances, which no posting of ours explains. */
-  readonly opening: string;
-  readonly opened_on: string | null;
-  readonly not_in_books: string;
-  readonly in_transit: string;
-  readonly withdrawn: string;
+  opening: string;
+  opened_on: string | null;
+  not_in_books: string;
+  in_transit: string;
+  withdrawn: string;
   /** The books with the opening and all items: what the bank should state. */
-  readonly expected: string;
-  readonly bank: string;
+  expected: string;
+  bank: string;
   /** Whether the bank states balances. If not, `bank` is the sum of its lines. */
-  readonly balances_stated: boolean;
-  readonly reported_to: string | null;
+  balances_stated: boolean;
+  reported_to: string | null;
   /** The bank's balance, less the expected one: what no item explains, such as a missing file. */
-  readonly difference: string;
-  readonly state: 'tied' | 'items' | 'differs';
-  readonly items: readonly BankItem[];
-}
+  difference: string;
+  state: 'tied' | 'items' | 'differs';
+  items: readonly BankItem[];
+}>;
 
 export interface BankReconciliation {
   readonly on: string;
@@ -179,9 +179,7 @@ export const VERDICTS: Readonly<Record<AccountReconciliation['state'], string>> 
 
 export const bankReconciliationSheet = ({ on, accounts }: BankReconciliation): Sheet => ({
   name: 'Bank reconciliation',
-  columns: {
-    ...{ account: 'text', currency: 'text', date: 'date', step: 'text', item: 'text', text: 'text', amount: 'amount' },
-  },
+  columns: columnsOf('account currency date:date step item text amount:amount'),
   rows: accounts.flatMap((each) => {
     const { account, currency, items } = each;
     return [

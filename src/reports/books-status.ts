@@ -6,26 +6,19 @@
 import { readBooksState } from '../close/books.sql.ts';
 import { booksDueOn, dueBooks, findObstacles, openBooks } from '../close/books.ts';
 import type { Transaction } from '../database/transaction.ts';
+import type { DueBooks } from '../findings/months.ts';
 import type { Month } from '../month.ts';
 import type { Installation } from '../people/audit-events.ts';
-import type { Remedy } from '../remedy.ts';
 
 export interface BooksStatus {
   readonly closed_to: Month | null;
   readonly open: readonly Month[];
-  /** The open months that are past the closing day in the settings, with the obstacles to closing their books. */
-  readonly due: readonly {
-    readonly month: Month;
-    readonly due_on: string;
-    readonly obstacles: readonly string[];
-    readonly codes: readonly string[];
-    readonly remedies: readonly (readonly Remedy[])[];
-  }[];
+  readonly due: readonly DueBooks[];
 }
 
 export async function readBooksStatus(tx: Transaction, context: Installation): Promise<BooksStatus> {
   const state = await readBooksState(tx);
-  const due: BooksStatus['due'][number][] = [];
+  const due: DueBooks[] = [];
   for (const month of dueBooks(state, context)) {
     const found = await findObstacles(tx, context, { month });
     const obstacles = found.filter(({ code }) => code !== 'earlier_books_open');

@@ -5,28 +5,29 @@
 import { type BankFeed, type BooksRequest, bankFeedsAt, findObstacles } from '../close/books.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
-import { Amount } from '../money.ts';
+import { Amount, sumsOf } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import type { Installation } from '../people/audit-events.ts';
 import type { Remedy } from '../remedy.ts';
+import { compare } from '../text.ts';
 import { readBankReconciliation } from './bank-reconciliation.ts';
 import { countExceptions, readBookClose } from './books.sql.ts';
 import { readUnappliedCash } from './open-items.sql.ts';
 import { readTrialBalance, type TrialBalance } from './trial-balance.ts';
 
-export interface BooksReport {
-  readonly month: Month;
-  readonly status: 'open' | 'closed';
-  readonly closed_at: string | null;
+export type BooksReport = Readonly<{
+  month: Month;
+  status: 'open' | 'closed';
+  closed_at: string | null;
   /** The checkpoint that closes the books; null while they are open. */
-  readonly checkpoint: CheckpointOf | null;
-  readonly bank_feeds: readonly BankFeed[];
+  checkpoint: CheckpointOf | null;
+  bank_feeds: readonly BankFeed[];
   /**
    * The balances of the banks at the end of the month, next to our own balances. Only for banks whose statements give
    * balances.
    */
-  readonly bank_balances: readonly {
+  bank_balances: readonly {
     readonly account: string;
     readonly currency: string;
     readonly bank: string;
@@ -40,15 +41,15 @@ export interface BooksReport {
     readonly withdrawn: string;
     readonly unexplained: string;
   }[];
-  readonly exceptions: Partial<Record<ExceptionKind, number>>;
-  readonly unapplied: readonly { readonly currency: string; readonly amount: string }[];
-  readonly obstacles: readonly {
+  exceptions: Partial<Record<ExceptionKind, number>>;
+  unapplied: readonly { readonly currency: string; readonly amount: string }[];
+  obstacles: readonly {
     readonly code: string;
     readonly message: string;
     readonly remedies: readonly Remedy[];
   }[];
-  readonly trial_balance: TrialBalance;
-}
+  trial_balance: TrialBalance;
+}>;
 
 export async function readBooksReport(
   tx: Transaction,
@@ -87,11 +88,7 @@ async function compareBankBalances(tx: Transaction, end: string): Promise<BooksR
 }
 
 function sumByCurrency(cash: readonly { currency: string; amount: string }[]): BooksReport['unapplied'] {
-  const sums = new Map<string, Amount>();
-  for (const { currency, amount } of cash) {
-    sums.set(currency, (sums.get(currency) ?? Amount.zero(currency)).plus(Amount.of(amount, currency)));
-  }
-  return [...sums]
-    .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([currency, sum]) => ({ currency, amount: `${sum}` }));
+  return sumsOf(cash.map(({ currency, amount }) => Amount.of(amount, currency)))
+    .map((sum) => ({ currency: sum.currency, amount: sum.toString() }))
+    .sort((one, other) => compare(one.currency, other.currency));
 }

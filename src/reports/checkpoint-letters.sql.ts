@@ -9,9 +9,7 @@ import type { EmailStatus } from '../mail/email.ts';
 export interface CheckpointLetter extends CheckpointOf {
   readonly closes: Closes | null;
   readonly taken_at: string;
-  /** Whether the log's key signed the checkpoint. */
   readonly signed: boolean;
-  /** The names of the witnesses that cosigned the checkpoint. */
   readonly cosigned_by: readonly string[];
   readonly stamped_at: string | null;
   readonly stamped_by: string | null;

@@ -1,34 +1,34 @@
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
-export interface PartnerChange {
-  readonly partner_id: string;
-  readonly name: string;
-  readonly currency: string;
+export type PartnerChange = Readonly<{
+  partner_id: string;
+  name: string;
+  currency: string;
   /** The month's documents: the last document of each chain of replacements, unless this document is void. */
-  readonly documents: readonly string[];
+  documents: readonly string[];
   /**
    * The amount that the month bills. The amount of a credit note is negative. For a statement of a connected account,
    * the stated amount is included.
    */
-  readonly invoice_amount: string;
-  readonly last_month: string;
-  readonly change: string;
-}
+  invoice_amount: string;
+  last_month: string;
+  change: string;
+}>;
 
-export interface RecordedClose {
-  readonly month: Month;
-  readonly previous: Month | null;
-  readonly issued_on: string;
-  readonly closed_at: string;
+export type RecordedClose = Readonly<{
+  month: Month;
+  previous: Month | null;
+  issued_on: string;
+  closed_at: string;
   /** The program version that closed the month, and the SHA-256 of the schema's objects at that time. */
-  readonly program: string | null;
-  readonly schema: string | null;
+  program: string | null;
+  schema: string | null;
   /**
    * The users who could approve at the time of the close, and the actions that needed approval; null outside
    * production.
    */
-  readonly approvals: {
+  approvals: {
     /** The number of users who could approve everything. */
     readonly approvers: number;
     /** The number of other users, who could approve for some partners. */
@@ -41,26 +41,26 @@ export interface RecordedClose {
    * For each action, the number of events since the previous close that needed a second person when no second person
    * could approve.
    */
-  readonly done_alone: Readonly<Record<string, number>>;
-}
+  done_alone: Readonly<Record<string, number>>;
+}>;
 
-export interface LateRows {
-  readonly partner_id: string;
-  readonly name: string;
-  readonly month: Month;
-  readonly currency: string;
-  readonly entries: number;
-  readonly invoice_amount: string;
-}
+export type LateRows = Readonly<{
+  partner_id: string;
+  name: string;
+  month: Month;
+  currency: string;
+  entries: number;
+  invoice_amount: string;
+}>;
 
 /** A document that was put on hold or whose e-mail was not sent, with the reason. */
-export interface UnsentDocument {
-  readonly number: string;
-  readonly partner_id: string;
-  readonly name: string;
-  readonly status: string;
-  readonly reason: string;
-}
+export type UnsentDocument = Readonly<{
+  number: string;
+  partner_id: string;
+  name: string;
+  status: string;
+  reason: string;
+}>;
 
 export const readRecordedClose = (tx: Transaction, month: Month | null): Promise<RecordedClose[]> =>
   query(

@@ -26,9 +26,7 @@ import {
 
 export interface CloseReport extends Omit<MonthFacts, 'totals'>, RecordedClose {
   readonly month: Month;
-  readonly totals: Readonly<
-    Record<string, { readonly spotPrice: string; readonly partnerCut: string; readonly invoiceAmount: string }>
-  >;
+  readonly totals: ReturnType<typeof totalsJson>;
   /**
    * The tax of the month's documents by currency. The other amounts do not include this tax. The field is omitted if no
    * document is taxed.
@@ -46,6 +44,22 @@ export interface CloseReport extends Omit<MonthFacts, 'totals'>, RecordedClose {
   /** What was in doubt about the rows, and accepted by a person. */
   readonly accepted_doubts: readonly StoredFeedDecision[];
 }
+
+/** The totals by currency. */
+export const totalsJson = (
+  totals: MonthFacts['totals'],
+): Readonly<
+  Record<string, { readonly spotPrice: string; readonly partnerCut: string; readonly invoiceAmount: string }>
+> =>
+  Object.fromEntries(
+    totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => {
+      const text = (amount: string) => Amount.of(amount, currency).toString();
+      return [
+        currency,
+        { spotPrice: text(spot_price), partnerCut: text(partner_cut), invoiceAmount: text(invoice_amount) },
+      ];
+    }),
+  );
 
 /** The part of the report that concerns documents, and that does not read the month's rows. */
 export type CloseFigures = Omit<CloseReport, 'late' | 'other_currencies' | 'differing_cuts'>;
@@ -77,15 +91,7 @@ export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<
   return {
     ...counts,
     ...closed,
-    totals: Object.fromEntries(
-      totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => {
-        const text = (amount: string) => Amount.of(amount, currency).toString();
-        return [
-          currency,
-          { spotPrice: text(spot_price), partnerCut: text(partner_cut), invoiceAmount: text(invoice_amount) },
-        ];
-      }),
-    ),
+    totals: totalsJson(totals),
     ...(taxes.length > 0 && {
       taxes: Object.fromEntries(taxes.map(({ currency, tax }) => [currency, Amount.of(tax, currency).toString()])),
     }),

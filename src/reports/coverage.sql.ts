@@ -2,12 +2,12 @@ import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 
-export interface CoverageCell {
-  readonly month: Month;
-  readonly state: 'document' | 'no_activity' | 'gap';
-  readonly documents: readonly string[];
-  readonly entries: number;
-}
+export type CoverageCell = Readonly<{
+  month: Month;
+  state: 'document' | 'no_activity' | 'gap';
+  documents: readonly string[];
+  entries: number;
+}>;
 
 /**
  * Asks for the months that were closed by `asOf` (`YYYY-MM-DD`, in the issuer's zone) or for all closed months, and for

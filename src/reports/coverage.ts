@@ -7,13 +7,13 @@ import { readLastClosedBooks } from '../ledger/closed-months.sql.ts';
 import type { Month } from '../month.ts';
 import { type CoverageCell, type CoverageQuestion, readCells, readClosedMonths } from './coverage.sql.ts';
 
-export interface Coverage {
-  readonly months: readonly Month[];
-  readonly partners: readonly { readonly partner_id: string; readonly cells: readonly CoverageCell[] }[];
-  readonly gaps: number;
+export type Coverage = Readonly<{
+  months: readonly Month[];
+  partners: readonly { readonly partner_id: string; readonly cells: readonly CoverageCell[] }[];
+  gaps: number;
   /** The months whose books are open, so that payments and corrections can still be dated in them. */
-  readonly books_open: readonly Month[];
-}
+  books_open: readonly Month[];
+}>;
 
 export async function readCoverage(tx: Transaction, { asOf, scope = null }: CoverageQuestion): Promise<Coverage> {
   const months = await readClosedMonths(tx, asOf ?? null);

@@ -8,13 +8,13 @@ export const readLastRuns = (tx: Transaction): Promise<LastRun[]> =>
      FROM job_runs ORDER BY job, finished_at DESC, job_run_id DESC`,
   );
 
-export interface JobRun {
-  readonly job: string;
-  readonly startedAt: string;
-  readonly exitStatus: number;
+export type JobRun = Readonly<{
+  job: string;
+  startedAt: string;
+  exitStatus: number;
   /** What the run was about. For a drill: when the backup was made. */
-  readonly subject?: string | undefined;
-}
+  subject?: string | undefined;
+}>;
 
 export async function recordJobRun(tx: Transaction, run: JobRun & { finishedAt: string }): Promise<void> {
   await query(
@@ -31,13 +31,12 @@ export interface AttentionItem {
   readonly count: number;
 }
 
-export interface Attention {
-  readonly job: string;
-  readonly items: readonly AttentionItem[];
-  /** An ISO instant. */
-  readonly now: string;
-  readonly againAfterHours: number;
-}
+export type Attention = Readonly<{
+  job: string;
+  items: readonly AttentionItem[];
+  now: string;
+  againAfterHours: number;
+}>;
 
 /** The items to report now: new since the last run, grown, or due to be reported again. */
 export async function readUntold(tx: Transaction, found: Attention): Promise<string[]> {

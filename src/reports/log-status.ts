@@ -10,17 +10,17 @@ import { readLatestKey } from '../log/signatures.sql.ts';
 import type { Installation } from '../people/audit-events.ts';
 import { countFactsAfter, type LostKey, readFirstAfter, readLostKey } from './log-status.sql.ts';
 
-export interface CheckpointStatus {
+export type CheckpointStatus = Readonly<{
   /** Null before the first checkpoint. */
-  readonly last: (CheckpointOf & { readonly taken_at: string; readonly age_seconds: number }) | null;
+  last: (CheckpointOf & { readonly taken_at: string; readonly age_seconds: number }) | null;
   /** The number of facts after the last checkpoint, which only the database's guards protect. */
-  readonly uncovered: number;
+  uncovered: number;
   /** The number of days, in the issuer's time zone, for which the next checkpoint has been overdue. */
-  readonly overdue_days: number;
+  overdue_days: number;
   /** The sizes of checkpoints that have had no signature, or no time stamp, for more than a day. */
-  readonly unsigned: readonly number[];
-  readonly unstamped: readonly number[];
-}
+  unsigned: readonly number[];
+  unstamped: readonly number[];
+}>;
 
 export async function readCheckpointStatus(tx: Transaction, context: Installation): Promise<CheckpointStatus> {
   const { environment, settings } = context;

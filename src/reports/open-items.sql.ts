@@ -5,17 +5,17 @@
 import { query, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 
-export interface OpenItem {
-  readonly document_id: number;
-  readonly number: string;
-  readonly document: 'invoice' | 'credit_note';
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly issued_on: string;
-  readonly due_on: string | null;
-  readonly balance: string;
-  readonly disputed: string;
-}
+export type OpenItem = Readonly<{
+  document_id: number;
+  number: string;
+  document: 'invoice' | 'credit_note';
+  partner_id: string;
+  currency: string;
+  issued_on: string;
+  due_on: string | null;
+  balance: string;
+  disputed: string;
+}>;
 
 /**
  * The open documents of these partners, or of all partners, in number order. Facts that were reversed by the date are

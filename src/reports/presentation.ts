@@ -10,17 +10,17 @@ interface Sides {
   readonly credit: string;
 }
 
-export interface Presentation {
-  readonly currency: string;
-  readonly source: string;
-  readonly date: string;
+export type Presentation = Readonly<{
+  currency: string;
+  source: string;
+  date: string;
   /** The value of one unit of each currency that has a balance. */
-  readonly rates: Readonly<Record<string, string>>;
-  readonly accounts: readonly (Sides & { readonly account: string })[];
+  rates: Readonly<Record<string, string>>;
+  accounts: readonly (Sides & { readonly account: string })[];
   /** The rounding difference of the accounts, which makes the totals balance. */
-  readonly rounding: Sides;
-  readonly total: Sides;
-}
+  rounding: Sides;
+  total: Sides;
+}>;
 
 /** The debit and credit of an amount; one of the two is zero. */
 export const sidesOf = (amount: Amount): { readonly debit: Amount; readonly credit: Amount } => {
@@ -65,8 +65,7 @@ export function presented(balances: readonly Balance[], given: Rates): Presentat
     .filter(({ amount }) => !amount.isZero());
   const rounding = accounts.reduce((left, { amount }) => left.minus(amount), inOne(balances));
   const lines = [...accounts.map(({ amount }) => amount), rounding].map(sidesOf);
-  const sum = (side: 'debit' | 'credit') =>
-    lines.reduce((total, each) => total.plus(each[side]), Amount.zero(currency)).toString();
+  const sum = (side: 'debit' | 'credit') => Amount.sum(currency, lines, (each) => each[side]).toString();
   return {
     ...{ currency, source, date, rates: Object.fromEntries(rates) },
     accounts: accounts.map(({ account, amount }) => ({ account, ...textsOf(amount) })),

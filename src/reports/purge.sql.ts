@@ -8,28 +8,28 @@ import { queryOne, type Transaction } from '../database/transaction.ts';
  * The number of rows that were deleted from each table, or that would be deleted. For processor events, this is the
  * number of erasures.
  */
-export interface Purged {
-  readonly idempotency_keys: number;
-  readonly requotes: number;
-  readonly quotes: number;
-  readonly job_runs: number;
-  readonly processor_events: number;
-}
+export type Purged = Readonly<{
+  idempotency_keys: number;
+  requotes: number;
+  quotes: number;
+  job_runs: number;
+  processor_events: number;
+}>;
 
-export interface Batch {
-  readonly deleted: number;
-  readonly read: number;
+export type Batch = Readonly<{
+  deleted: number;
+  read: number;
   /** The last row that was read. The next batch begins after this row. */
-  readonly last_at: string | null;
-  readonly last_id: string | null;
-}
+  last_at: string | null;
+  last_id: string | null;
+}>;
 
-export interface Range {
-  readonly before: string;
-  readonly afterAt: string;
-  readonly afterId: string;
-  readonly batch: number;
-}
+export type Range = Readonly<{
+  before: string;
+  afterAt: string;
+  afterId: string;
+  batch: number;
+}>;
 
 export const deleteKeys = (tx: Transaction, range: Range): Promise<Batch> =>
   queryOne(
@@ -46,38 +46,24 @@ export const deleteKeys = (tx: Transaction, range: Range): Promise<Batch> =>
     { ...range },
   );
 
-/** Requotes that must stay are read only once, because the index sorts requotes by their expiry. */
+/** Offers that must stay are read only once, because the index sorts offers by their expiry. */
+const deletingOffers = (offer: 'quote' | 'requote') =>
+  `WITH over AS MATERIALIZED (
+     SELECT expires_at, ${offer}_id FROM ${offer}s
+     WHERE expires_at < :before::timestamptz AND (expires_at, ${offer}_id) > (:afterAt::timestamptz, :afterId)
+     ORDER BY expires_at, ${offer}_id LIMIT :batch
+   ), gone AS (
+     DELETE FROM ${offer}s d USING over o WHERE d.${offer}_id = o.${offer}_id AND ${offer}_may_go(d) RETURNING 1
+   )
+   SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, max(expires_at) AS last_at,
+          (array_agg(${offer}_id ORDER BY expires_at DESC, ${offer}_id DESC))[1] AS last_id
+   FROM over`;
+
 export const deleteRequotes = (tx: Transaction, range: Range): Promise<Batch> =>
-  queryOne(
-    tx,
-    `WITH over AS MATERIALIZED (
-       SELECT expires_at, requote_id FROM requotes
-       WHERE expires_at < :before::timestamptz AND (expires_at, requote_id) > (:afterAt::timestamptz, :afterId)
-       ORDER BY expires_at, requote_id LIMIT :batch
-     ), gone AS (
-       DELETE FROM requotes r USING over o WHERE r.requote_id = o.requote_id AND requote_may_go(r) RETURNING 1
-     )
-     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, max(expires_at) AS last_at,
-            (array_agg(requote_id ORDER BY expires_at DESC, requote_id DESC))[1] AS last_id
-     FROM over`,
-    { ...range },
-  );
+  queryOne(tx, deletingOffers('requote'), { ...range });
 
 export const deleteQuotes = (tx: Transaction, range: Range): Promise<Batch> =>
-  queryOne(
-    tx,
-    `WITH over AS MATERIALIZED (
-       SELECT expires_at, quote_id FROM quotes
-       WHERE expires_at < :before::timestamptz AND (expires_at, quote_id) > (:afterAt::timestamptz, :afterId)
-       ORDER BY expires_at, quote_id LIMIT :batch
-     ), gone AS (
-       DELETE FROM quotes q USING over o WHERE q.quote_id = o.quote_id AND quote_may_go(q) RETURNING 1
-     )
-     SELECT (SELECT count(*) FROM gone) AS deleted, count(*) AS read, max(expires_at) AS last_at,
-            (array_agg(quote_id ORDER BY expires_at DESC, quote_id DESC))[1] AS last_id
-     FROM over`,
-    { ...range },
-  );
+  queryOne(tx, deletingOffers('quote'), { ...range });
 
 export const deleteJobRuns = (tx: Transaction, range: Range): Promise<Batch> =>
   queryOne(

@@ -26,17 +26,17 @@ import { type Remedy, toDo, toRun } from '../remedy.ts';
 import { readAccountCursors } from '../splits/accounts.sql.ts';
 import { plural } from '../text.ts';
 
-export interface Gap {
-  readonly scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';
+export type Gap = Readonly<{
+  scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';
   /**
    * The name of what is missing: the setting's path, the variable, the file, the currency, the partner or the account.
    */
-  readonly id: string;
-  readonly needs: string;
+  id: string;
+  needs: string;
   /** The active partners that are affected, because they are invoiced in the currency or use the account. */
-  readonly partners?: readonly string[];
-  readonly remedies?: readonly Remedy[];
-}
+  partners?: readonly string[];
+  remedies?: readonly Remedy[];
+}>;
 
 export interface Readiness {
   readonly missing: readonly Gap[];

@@ -1,18 +1,18 @@
 /** The security log: refused callers, and audit events that changed access, keys or instructions. */
 import { query, type Transaction } from '../database/transaction.ts';
 
-export interface SecurityEvent {
-  readonly at: string;
+export type SecurityEvent = Readonly<{
+  at: string;
   /** `exchange_refused`, or the action of an audit event, such as `client.create`. */
-  readonly event: string;
+  event: string;
   /** The subject of the change; null for a refused caller. */
-  readonly subject: string | null;
-  readonly network: string | null;
-  readonly client_id: string | null;
-  readonly tries: number;
-  readonly by: string | null;
-  readonly host: string;
-}
+  subject: string | null;
+  network: string | null;
+  client_id: string | null;
+  tries: number;
+  by: string | null;
+  host: string;
+}>;
 
 export function readSecurityEvents(
   tx: Transaction,

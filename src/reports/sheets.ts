@@ -1,9 +1,9 @@
 /** The reports as spreadsheets, for the files of commands and the console's downloads. */
 import type { Month } from '../month.ts';
-import type { Sheet } from '../sheet.ts';
+import { columnsOf, type Sheet } from '../sheet.ts';
 import type { ReconciliationException } from '../splits/reconcile-month.ts';
 import type { AccountStatement, CurrencyAccount } from './account-statement.ts';
-import { type Aging, BUCKETS, type Bucket } from './aging.ts';
+import { type Aging, BUCKETS } from './aging.ts';
 import type { CloseReport } from './close.ts';
 import type { Coverage } from './coverage.ts';
 import { presentedLines } from './presentation.ts';
@@ -12,15 +12,9 @@ import type { TrialBalance } from './trial-balance.ts';
 export const agingSheet = ({ partners }: Pick<Aging, 'partners'>): Sheet => ({
   name: 'Aging',
   columns: {
-    partner_id: 'text',
-    partner_name: 'text',
-    currency: 'text',
-    ...(Object.fromEntries(BUCKETS.map((name) => [name, 'amount'])) as Record<Bucket, 'amount'>),
-    open: 'amount',
-    disputed: 'amount',
-    credit: 'amount',
-    unapplied: 'amount',
-    net: 'amount',
+    ...columnsOf('partner_id partner_name currency'),
+    ...Object.fromEntries(BUCKETS.map((name) => [name, 'amount' as const])),
+    ...columnsOf('open:amount disputed:amount credit:amount unapplied:amount net:amount'),
   },
   rows: partners.map((row) => ({ ...row })),
 });
@@ -28,22 +22,13 @@ export const agingSheet = ({ partners }: Pick<Aging, 'partners'>): Sheet => ({
 export const agingDocumentsSheet = ({ documents }: Pick<Aging, 'documents'>): Sheet => ({
   name: 'Aging by document',
   columns: {
-    partner_id: 'text',
-    partner_name: 'text',
-    number: 'text',
-    document: 'text',
-    currency: 'text',
-    issued_on: 'date',
-    due_on: 'date',
-    days_due: 'count',
-    bucket: 'text',
-    balance: 'amount',
-    disputed: 'amount',
+    ...columnsOf('partner_id partner_name number document currency issued_on:date due_on:date days_due:count'),
+    ...columnsOf('bucket balance:amount disputed:amount'),
   },
   rows: documents.map((row) => ({ ...row })),
 });
 
-const TRIAL_BALANCE = { account: 'text', currency: 'text', debit: 'amount', credit: 'amount' } as const;
+const TRIAL_BALANCE = columnsOf('account currency debit:amount credit:amount');
 
 /**
  * The balances in the rates' currency, if rates are given. A column in two currencies would have no meaningful total.
@@ -53,7 +38,7 @@ export const trialBalanceSheet = ({ accounts, presentation }: TrialBalance): She
   ...(presentation === undefined
     ? { columns: TRIAL_BALANCE, rows: accounts.map((row) => ({ ...row })) }
     : {
-        columns: { ...TRIAL_BALANCE, rates_source: 'text', rates_date: 'date' },
+        columns: { ...TRIAL_BALANCE, ...columnsOf('rates_source rates_date:date') },
         rows: presentedLines(presentation).map((row) => ({
           ...{ ...row, currency: presentation.currency },
           ...{ rates_source: presentation.source, rates_date: presentation.date },
@@ -63,7 +48,7 @@ export const trialBalanceSheet = ({ accounts, presentation }: TrialBalance): She
 
 export const coverageSheet = ({ partners }: Coverage): Sheet => ({
   name: 'Coverage',
-  columns: { partner_id: 'text', month: 'text', state: 'text', documents: 'text', entries: 'count' },
+  columns: columnsOf('partner_id month state documents entries:count'),
   rows: partners.flatMap(({ partner_id, cells }) =>
     cells.map((cell) => ({ ...cell, partner_id, documents: cell.documents.join(' ') })),
   ),
@@ -71,32 +56,15 @@ export const coverageSheet = ({ partners }: Coverage): Sheet => ({
 
 export const closeSheet = (report: Pick<CloseReport, 'partners'> | undefined): Sheet => ({
   name: 'Close',
-  columns: {
-    partner_id: 'text',
-    name: 'text',
-    currency: 'text',
-    documents: 'text',
-    invoice_amount: 'amount',
-    last_month: 'amount',
-    change: 'amount',
-  },
+  columns: columnsOf('partner_id name currency documents invoice_amount:amount last_month:amount change:amount'),
   rows: (report?.partners ?? []).map((row) => ({ ...row, documents: row.documents.join(' ') })),
 });
 
 export const statementSheet = (statement: AccountStatement): Sheet => ({
   name: 'Account statement',
-  columns: {
-    currency: 'text',
-    partner_id: 'text',
-    date: 'date',
-    dated_on: 'date',
-    fact: 'text',
-    document: 'text',
-    reference: 'text',
-    amount: 'amount',
-    balance: 'amount',
-    kind: 'text',
-  },
+  columns: columnsOf(
+    'currency partner_id date:date dated_on:date fact document reference amount:amount balance:amount kind',
+  ),
   rows: statement.accounts.flatMap(statementRows(statement)),
 });
 
@@ -111,17 +79,8 @@ const statementRows =
 export const reconciliationSheet = (month: Month, exceptions: readonly ReconciliationException[]): Sheet => ({
   name: 'Reconciliation',
   columns: {
-    month: 'text',
-    status: 'text',
-    partner_id: 'text',
-    account: 'text',
-    quote_id: 'text',
-    balance_transactions: 'text',
-    currency: 'text',
-    expected: 'amount',
-    routed: 'amount',
-    open: 'amount',
-    age_days: 'count',
+    ...columnsOf('month status partner_id account quote_id balance_transactions currency expected:amount'),
+    ...columnsOf('routed:amount open:amount age_days:count'),
   },
   rows: exceptions.map((each) => ({ ...each, month, balance_transactions: each.balance_transactions.join(' ') })),
 });

@@ -56,40 +56,38 @@ import { type CheckpointStatus, type KeyStatus, readCheckpointStatus, readKeySta
 import { countOpenEntries, readInstalled, readWaiting } from './status.sql.ts';
 import { readWaitingApprovals, type WaitingApproval } from './waiting-approvals.ts';
 
-export interface Status {
-  readonly environment: string;
+export type Status = Readonly<{
+  environment: string;
   /** How far this machine's clock is ahead of the database's clock. Differences of up to two minutes count as 0. */
-  readonly clock_ahead_seconds: number;
-  readonly append_only: 'role_and_triggers' | 'triggers';
-  /** The cause of the current pause; null while the ledger is not paused. */
-  readonly paused: Pick<Pause, 'cause' | 'reason' | 'state_of' | 'paused_at'> | null;
+  clock_ahead_seconds: number;
+  append_only: 'role_and_triggers' | 'triggers';
+  paused: Pick<Pause, 'cause' | 'reason' | 'state_of' | 'paused_at'> | null;
   /** The server and timeline that the ledger moved to last, as by a planned switchover; none if it never moved. */
-  readonly moved: readonly Move[];
-  readonly partners: number;
-  readonly months: {
+  moved: readonly Move[];
+  partners: number;
+  months: {
     readonly first: Month | null;
     readonly last_closed: Month | null;
-    /** Months that have ended in every zone but are not closed. */
     readonly due: readonly Month[];
     readonly overdue: readonly { readonly month: Month; readonly ended_at: string }[];
   };
-  readonly books: BooksStatus;
+  books: BooksStatus;
   /** Closed books not exported to the general ledger; none without accounts.json. */
-  readonly general_ledger: readonly HandOff[];
-  readonly signing: KeyStatus;
-  readonly checkpoints: CheckpointStatus;
+  general_ledger: readonly HandOff[];
+  signing: KeyStatus;
+  checkpoints: CheckpointStatus;
   /** The feeds of the next month to close, whether it has ended or not. Null before the first rows. */
-  readonly feeds: (Feeds & { readonly due: boolean }) | null;
-  readonly approvals: readonly WaitingApproval[];
+  feeds: (Feeds & { readonly due: boolean }) | null;
+  approvals: readonly WaitingApproval[];
   /**
    * Rows that no live document bills: the rows of open months, and the rows of void documents without a replacement.
    */
-  readonly open_entries: number;
-  readonly differing_cuts: readonly DifferingCuts[];
-  readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
+  open_entries: number;
+  differing_cuts: readonly DifferingCuts[];
+  deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
   /** E-mails without a document: reminders, reports of closes, and letters. */
-  readonly emails: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
-  readonly unfinished_emails: readonly {
+  emails: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
+  unfinished_emails: readonly {
     readonly email: number;
     readonly kind: EmailKind;
     readonly about: string;
@@ -100,30 +98,29 @@ export interface Status {
     readonly reason: string | null;
     readonly remedies: readonly Remedy[];
   }[];
-  readonly waiting: readonly {
+  waiting: readonly {
     readonly number: string;
     readonly partner_id: string;
     readonly status: string;
     readonly reason: string | null;
   }[];
   /** The time since which all attempts to send e-mail have failed; null while mail works. */
-  readonly mail_failing: { readonly since: string; readonly reason: string } | null;
-  readonly refused_in_a_row: (Omit<RefusedInARow, 'documents'> & { readonly documents: number }) | null;
+  mail_failing: { readonly since: string; readonly reason: string } | null;
+  refused_in_a_row: (Omit<RefusedInARow, 'documents'> & { readonly documents: number }) | null;
   /**
    * The fields of bank details in settings.json that differ from those on documents, because a rule requires approval.
    */
-  readonly instructions_to_adopt: readonly string[];
-  readonly links: readonly LinkTrouble[];
+  instructions_to_adopt: readonly string[];
+  links: readonly LinkTrouble[];
   /** When each connected account was last read, and the open items of its latest statements. */
-  readonly connected: AccountHealth;
+  connected: AccountHealth;
   /** Money that processors and partners reported, but that no payout has brought to the bank yet. */
-  readonly told_not_seen: readonly ToldNotSeen[];
-  readonly webhooks: WebhookHealth;
-  readonly jobs: readonly LastRun[];
-  readonly payment_exceptions: Partial<Record<ExceptionKind, number>>;
-  /** Urgent findings, the first of each kind. */
-  readonly findings: readonly Finding[];
-}
+  told_not_seen: readonly ToldNotSeen[];
+  webhooks: WebhookHealth;
+  jobs: readonly LastRun[];
+  payment_exceptions: Partial<Record<ExceptionKind, number>>;
+  findings: readonly Finding[];
+}>;
 
 /** A month needs attention if it is still open this long after it ended in every zone. */
 const OVERDUE_HOURS = 24;
@@ -198,7 +195,6 @@ export async function readStatusAndItems(
   };
 }
 
-/** Problems of the ledger and the machine, derived from the status. */
 const trouble = (
   found: Omit<Status, 'findings'> & { readonly refused: RefusedInARow | null },
   { today, now }: { today: string; now: number },

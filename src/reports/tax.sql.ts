@@ -1,18 +1,18 @@
 import type { TaxCategory } from '../config/tax.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 
-export interface TaxLine {
+export type TaxLine = Readonly<{
   /** The country of the partners' addresses; empty if unknown. */
-  readonly country: string;
-  readonly category: TaxCategory;
-  readonly rate: string;
-  readonly currency: string;
-  readonly issued: number;
-  readonly voided: number;
+  country: string;
+  category: TaxCategory;
+  rate: string;
+  currency: string;
+  issued: number;
+  voided: number;
   /** The taxable amount. Credit notes and voids reduce both the taxable amount and the tax. */
-  readonly taxable: string;
-  readonly tax: string;
-}
+  taxable: string;
+  tax: string;
+}>;
 
 /** The number of accounts whose tax in the journal differs from the tax of the lines. The lines are passed as JSON. */
 export const countTaxDifferences = (

@@ -6,7 +6,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { dateName } from '../month.ts';
-import type { Sheet } from '../sheet.ts';
+import { columnsOf, type Sheet } from '../sheet.ts';
 import { table } from '../text-table.ts';
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 import { countTaxDifferences, readTaxLines, type TaxLine } from './tax.sql.ts';
@@ -44,16 +44,7 @@ export async function readTaxReport(tx: Transaction, days: { from: string; to: s
 
 export const taxSheet = ({ lines }: TaxReport): Sheet => ({
   name: 'Tax',
-  columns: {
-    country: 'text',
-    category: 'text',
-    rate: 'text',
-    currency: 'text',
-    issued: 'count',
-    voided: 'count',
-    taxable: 'amount',
-    tax: 'amount',
-  },
+  columns: columnsOf('country category rate currency issued:count voided:count taxable:amount tax:amount'),
   rows: lines,
 });
 

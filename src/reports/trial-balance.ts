@@ -1,7 +1,9 @@
 /** The trial balance: every account's balance on a date. Debits must equal credits. */
+
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { dateName } from '../month.ts';
+import { compare } from '../text.ts';
 import { table } from '../text-table.ts';
 import { type Balance, readBalances, readPresentDay } from './balances.sql.ts';
 import { type BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.ts';
@@ -58,12 +60,11 @@ function trialBalanceOf(
   const accounts = [...sums.values()]
     .filter(({ amount }) => !amount.isZero())
     .map(({ account, amount }) => ({ account, currency: amount.currency, ...sidesOf(amount) }))
-    .sort((a, b) => (a.account === b.account ? order(a.currency, b.currency) : order(a.account, b.account)));
+    .sort((a, b) => (a.account === b.account ? compare(a.currency, b.currency) : compare(a.account, b.account)));
   const currencies = [...new Set(accounts.map((each) => each.currency))].sort();
   const totals = currencies.map((currency) => {
     const own = accounts.filter((each) => each.currency === currency);
-    const sum = (side: 'debit' | 'credit') =>
-      own.reduce((total, each) => total.plus(each[side]), Amount.zero(currency));
+    const sum = (side: 'debit' | 'credit') => Amount.sum(currency, own, (each) => each[side]);
     return { currency, debit: sum('debit'), credit: sum('credit') };
   });
   const texts = <Row extends { debit: Amount; credit: Amount }>(row: Row) => ({
@@ -78,8 +79,6 @@ function trialBalanceOf(
     balanced: totals.every((each) => each.debit.equals(each.credit)),
   };
 }
-
-const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /** The trial balance as text and tables. If a width is given, account names are shortened to fit. */
 export function describeTrialBalance(trial: TrialBalance, width?: number): string {

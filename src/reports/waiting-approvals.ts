@@ -3,15 +3,14 @@ import { readRequests } from '../approvals/requests.sql.ts';
 import { statusOf } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
 
-export interface WaitingApproval {
-  readonly request_id: number;
-  readonly action: string;
-  readonly subject: string;
-  readonly requested_by: string;
-  /** Both times are ISO instants. */
-  readonly requested_at: string;
-  readonly expires_at: string;
-}
+export type WaitingApproval = Readonly<{
+  request_id: number;
+  action: string;
+  subject: string;
+  requested_by: string;
+  requested_at: string;
+  expires_at: string;
+}>;
 
 export async function readWaitingApprovals(tx: Transaction, now: DateTime<true>): Promise<WaitingApproval[]> {
   const open = await readRequests(tx, { undecided: true });

@@ -1,24 +1,24 @@
 import { prepared, query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
-export interface AcceptedRow {
-  readonly partner_id: string;
-  readonly quote_id: string;
-  readonly requote_id: string | null;
-  readonly enrollment_id: string | null;
-  readonly currency: string;
-  readonly accepted_at: string;
-  readonly month: Month;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly arrangement: 'invoicing' | 'connected_account';
+export type AcceptedRow = Readonly<{
+  partner_id: string;
+  quote_id: string;
+  requote_id: string | null;
+  enrollment_id: string | null;
+  currency: string;
+  accepted_at: string;
+  month: Month;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
+  arrangement: 'invoicing' | 'connected_account';
   /** The split comes from the arrangement in the row's own month. Null under invoicing. */
-  readonly split: 'real_time' | 'sequential' | null;
-  readonly merchant_of_record: 'platform' | 'third_party' | null;
-  readonly connected_account_id: string | null;
-  readonly settlement_currencies: readonly string[] | null;
-}
+  split: 'real_time' | 'sequential' | null;
+  merchant_of_record: 'platform' | 'third_party' | null;
+  connected_account_id: string | null;
+  settlement_currencies: readonly string[] | null;
+}>;
 
 const ACCEPTED = `e.partner_id, e.quote_id, e.requote_id, e.enrollment_id, e.currency, e.accepted_at, e.month,
             e.spot_price::text, e.partner_cut::text, e.invoice_amount::text, e.arrangement,

@@ -2,7 +2,7 @@
 import type { DateTime } from 'luxon';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import { readAccountCursors } from './accounts.sql.ts';
+import { type AccountCursor, readAccountCursors } from './accounts.sql.ts';
 import { countUnmatchedBalanceTransactions } from './match.sql.ts';
 import { readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import { readStatementMonths, readUnevenPositions } from './reconcile.sql.ts';
@@ -18,36 +18,23 @@ import {
 /** How many of the latest months with statements are checked. Late transfers arrive within this time. */
 export const RECONCILED_MONTHS = 3;
 
-/** The number of days whose payouts are checked, which is about as long as the months of statements. */
 const PAYOUT_DAYS = 92;
 
 /** An account that was not read for this long needs attention. The daily job reads every account. */
 export const STALE_HOURS = 48;
 
-interface ConnectedAccount {
-  readonly account: string;
-  readonly partners: readonly string[];
-  readonly balance_transactions_from: 'processor' | 'settlement_file';
-  /** The time up to which the account was read completely, or the time of its latest file. Null if there is neither. */
-  readonly read_to: string | null;
-  /** Whether a different account has replaced this account, although money may still move on this account. */
-  readonly followed: boolean;
-}
-
-export interface AccountHealth {
-  readonly accounts: readonly ConnectedAccount[];
+export type AccountHealth = Readonly<{
+  accounts: readonly Omit<AccountCursor, 'sold'>[];
   /** Accounts with expected quotes that were not read at the processor for STALE_HOURS. */
-  readonly stale: readonly string[];
-  /** The number of quotes that are not as expected and need action, by month. */
-  readonly open: Readonly<Record<Month, number>>;
-  /** The number of balance transactions without a quote, of all times. */
-  readonly unknown: number;
+  stale: readonly string[];
+  open: Readonly<Record<Month, number>>;
+  unknown: number;
   /**
    * Payouts of the last PAYOUT_DAYS that have not reached the bank or whose contents are unknown, and transactions that
    * payouts skipped.
    */
-  readonly payouts: number;
-}
+  payouts: number;
+}>;
 
 /** Reads how far each account was read. This is the fast part of `readAccountHealth`: no quotes are read. */
 export async function readAccountReadings(

@@ -13,7 +13,6 @@ export async function lockProcessor(tx: Transaction): Promise<void> {
 }
 
 export interface Recording {
-  /** ISO instant. */
   readonly now: string;
   readonly eventId: number;
   /** The issuer's time zone, which determines dates. */
@@ -94,16 +93,17 @@ export async function readCursor(tx: Transaction, account: string): Promise<stri
   return read_to;
 }
 
-interface AccountCursor {
-  readonly account: string;
-  readonly partners: readonly string[];
-  readonly balance_transactions_from: 'processor' | 'settlement_file';
-  readonly read_to: string | null;
+export type AccountCursor = Readonly<{
+  account: string;
+  partners: readonly string[];
+  balance_transactions_from: 'processor' | 'settlement_file';
+  /** The time up to which the account was read completely, or the time of its latest file. Null if there is neither. */
+  read_to: string | null;
   /** Whether an acceptance belongs to the account. */
-  readonly sold: boolean;
-  /** Whether all partners of the account now have a different account. */
-  readonly followed: boolean;
-}
+  sold: boolean;
+  /** Whether a different account has replaced this account, although money may still move on this account. */
+  followed: boolean;
+}>;
 
 /** How long a replaced account is read after its last sale and its last balance transaction. */
 export const WATCHED_DAYS = 180;

@@ -37,14 +37,14 @@ import { readBalanceTransactions } from './read-balance-transactions.ts';
 import { readSettlementText, type SettlementReading } from './read-settlement.ts';
 import { lineProblem, type SettlementProblem } from './settlement.ts';
 
-export interface ImportReport {
+export type ImportReport = Readonly<{
   /** The number of balance transactions or lines that the file contains. */
-  readonly read: number;
-  readonly recorded: number;
-  readonly duplicates: number;
+  read: number;
+  recorded: number;
+  duplicates: number;
   /** The number of new allocations, including those of earlier balance transactions. */
-  readonly matched: number;
-}
+  matched: number;
+}>;
 
 interface ImportFile {
   readonly name: string;

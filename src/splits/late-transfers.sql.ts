@@ -1,54 +1,51 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
-export interface ShareOfBilled {
-  readonly share_allocation_id: number;
-  readonly account: string;
-  /** The processor's id of the balance transaction. */
-  readonly balance_transaction: string;
-  readonly balance_transaction_id: number;
+export type ShareOfBilled = Readonly<{
+  share_allocation_id: number;
+  account: string;
+  balance_transaction: string;
+  balance_transaction_id: number;
   /** Whether the balance transaction is a reversal. If an allocation of a reversal is above zero, it undoes a match. */
-  readonly below: boolean;
+  below: boolean;
   /** The payment on our account that the balance transaction reduces. */
-  readonly of_payment: string | null;
-  readonly disputed: boolean;
-  readonly amount: string;
-  /** The part of a share that pays an invoice, or that reverses the payment of an invoice. */
-  readonly paid: string;
-  readonly occurred_on: string;
-}
+  of_payment: string | null;
+  disputed: boolean;
+  amount: string;
+  paid: string;
+  occurred_on: string;
+}>;
 
-export interface SharePayment {
-  readonly payment_id: number;
-  readonly balance_transaction_id: number;
-  readonly payment: string | null;
-  /** The part of the payment that is not reversed. */
-  readonly left: string;
+export type SharePayment = Readonly<{
+  payment_id: number;
+  balance_transaction_id: number;
+  payment: string | null;
+  left: string;
   /** The reversals of the payment that were not undone, with amounts above zero. */
-  readonly taken_by: readonly {
+  taken_by: readonly {
     readonly payment_reversal_id: number;
     readonly balance_transaction_id: number;
     readonly amount: string;
   }[];
-}
+}>;
 
 /** A quote that was billed as missing, with the shares that one action found for it. */
-export interface BilledQuote {
-  readonly partner_id: string;
-  readonly quote_id: string;
-  readonly currency: string;
+export type BilledQuote = Readonly<{
+  partner_id: string;
+  quote_id: string;
+  currency: string;
   /**
    * The amount that was still owed before these shares: the expected amount, less the billed amount and `as_shares`.
    * Below zero if too much was received or billed.
    */
-  readonly owed: string;
+  owed: string;
   /** The amount on valid invoices that no share has paid yet. */
-  readonly uncovered: string;
+  uncovered: string;
   /** The amount of the shares received before these shares, less reversed transfers. */
-  readonly as_shares: string;
-  readonly shares: readonly ShareOfBilled[];
-  readonly payments: readonly SharePayment[];
-  readonly numbers: readonly string[];
-}
+  as_shares: string;
+  shares: readonly ShareOfBilled[];
+  payments: readonly SharePayment[];
+  numbers: readonly string[];
+}>;
 
 export function readBilledQuotes(tx: Transaction, eventId: number): Promise<BilledQuote[]> {
   return query(
@@ -120,15 +117,15 @@ export function readBilledQuotes(tx: Transaction, eventId: number): Promise<Bill
   );
 }
 
-export interface NewSharePayment {
-  readonly share_allocation_id: number;
-  readonly payment_id: number;
+export type NewSharePayment = Readonly<{
+  share_allocation_id: number;
+  payment_id: number;
   /** The id is null for the payment itself. */
-  readonly payment_reversal_id: number | null;
-  readonly currency: string;
+  payment_reversal_id: number | null;
+  currency: string;
   /** The amount has the sign of the share. */
-  readonly amount: string;
-}
+  amount: string;
+}>;
 
 export async function insertSharePayments(
   tx: Transaction,

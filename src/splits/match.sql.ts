@@ -1,5 +1,6 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Recording } from './accounts.sql.ts';
+import type { NamedQuote } from './reconcile.sql.ts';
 
 /**
  * Allocates balance transactions to quotes. It allocates a balance transaction if it names its quote, if a settlement
@@ -150,21 +151,21 @@ export async function countUnmatchedBalanceTransactions(tx: Transaction): Promis
   return unknown;
 }
 
-export interface BalanceTransactionState {
-  readonly balance_transaction_id: number;
-  readonly account: string;
-  readonly id: string;
-  readonly kind: string;
-  readonly currency: string;
-  readonly net: string;
+export type BalanceTransactionState = Readonly<{
+  balance_transaction_id: number;
+  account: string;
+  id: string;
+  kind: string;
+  currency: string;
+  net: string;
   /** The part of the balance transaction that no quote explains yet. */
-  readonly unexplained: string;
+  unexplained: string;
   /** The currency of the amount sent. After a conversion, `currency` is a different one. */
-  readonly share_currency: string;
+  share_currency: string;
   /** The part of the amount sent that no quote explains yet. */
-  readonly share_unexplained: string;
-  readonly occurred_at: string;
-}
+  share_unexplained: string;
+  occurred_at: string;
+}>;
 
 /** Reads balance transactions by id. Two accounts may have the same id. */
 export function readBalanceTransactions(
@@ -186,17 +187,7 @@ export function readBalanceTransactions(
   );
 }
 
-export interface MatchableQuote {
-  readonly partner_id: string;
-  readonly quote_id: string;
-  readonly currency: string;
-  /** Whether any part of the quote was accepted under a connected account. */
-  readonly is_routed: boolean;
-  /** Whether the partner has or had the balance transaction's account. */
-  readonly own_account: boolean;
-  /** If the quote is not routed: the month's invoice, if it was issued. */
-  readonly invoice: string | null;
-}
+export type MatchableQuote = NamedQuote & Readonly<{ quote_id: string }>;
 
 export function readMatchableQuotes(
   tx: Transaction,

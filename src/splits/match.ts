@@ -8,10 +8,10 @@
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { typedAmount } from '../errors/amounts.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuse, refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
-import { Amount } from '../money.ts';
+import { Amount, sumsOf } from '../money.ts';
 import { type Remedy, toDo } from '../remedy.ts';
 import { beginRecording } from './import.ts';
 import { payBilledShares } from './late-transfers.ts';
@@ -27,34 +27,33 @@ import {
   readUnexplained,
 } from './match.sql.ts';
 
-export interface MatchRequest {
-  readonly balance_transaction: string;
-  readonly account?: string | undefined;
-  readonly quoteId: string;
-  readonly partnerId?: string | undefined;
+export type MatchRequest = Readonly<{
+  balance_transaction: string;
+  account?: string | undefined;
+  quoteId: string;
+  partnerId?: string | undefined;
   /** The part to match, in the currency of the balance transaction. The default is the whole unexplained amount. */
-  readonly amount?: string | undefined;
+  amount?: string | undefined;
   /** The value of that part in the quote's currency. The default is the amount sent. */
-  readonly countsAs?: string | undefined;
+  countsAs?: string | undefined;
   /** Allows a quote whose partner never had the account that received the money. */
-  readonly otherAccount?: boolean | undefined;
-  readonly reason: string;
-}
+  otherAccount?: boolean | undefined;
+  reason: string;
+}>;
 
-export interface MatchResult {
-  readonly balance_transaction: string;
-  readonly account: string;
-  readonly partner_id: string;
-  readonly quote_id: string;
-  /** The currency of the quote. */
-  readonly currency: string;
-  readonly amount: string;
+export type MatchResult = Readonly<{
+  balance_transaction: string;
+  account: string;
+  partner_id: string;
+  quote_id: string;
+  currency: string;
+  amount: string;
   /** The currency of the balance transaction. */
-  readonly settled_currency: string;
-  readonly settled_amount: string;
+  settled_currency: string;
+  settled_amount: string;
   /** The remaining part that no quote explains, in the currency of the balance transaction. */
-  readonly unexplained: string;
-}
+  unexplained: string;
+}>;
 
 interface Part {
   readonly settled: Amount;
@@ -89,7 +88,7 @@ export async function unmatchBalanceTransaction(
   const amount = Amount.of(share.amount, quote.currency);
   if (amount.isZero()) {
     const reason = `has no part of ${balance_transaction.id}, so there is no match to undo`;
-    throw refuse('argument_invalid', { argument: fieldName('quoteId'), value: quoteId, reason });
+    throw refuseField('quoteId', quoteId, reason);
   }
   const part = { settled: Amount.of(share.settled, currency).negated(), amount: amount.negated() };
   const undone = await insert(tx, acting, recording, { request, balance_transaction, quote, part });
@@ -140,11 +139,8 @@ export async function closeBalanceTransactions(
     recording,
   );
   failpoint('processor.closed');
-  const sums = new Map<string, Amount>();
-  for (const { currency, unexplained } of open) {
-    sums.set(currency, (sums.get(currency) ?? Amount.zero(currency)).plus(Amount.of(unexplained, currency)));
-  }
-  const left = [...sums].map(([currency, amount]) => ({ currency, amount: amount.toString() }));
+  const sums = sumsOf(open.map(({ currency, unexplained }) => Amount.of(unexplained, currency)));
+  const left = sums.map((sum) => ({ currency: sum.currency, amount: sum.toString() }));
   return { balance_transactions: found.map(({ id }) => id), left };
 }
 
@@ -220,8 +216,7 @@ function countedAs(
   { balance_transaction, quote }: { balance_transaction: BalanceTransactionState; quote: MatchableQuote },
 ): Amount {
   const { id, currency, unexplained, share_currency, share_unexplained } = balance_transaction;
-  const invalid = (value: string, reason: string) =>
-    refuse('argument_invalid', { argument: fieldName('countsAs'), value, reason });
+  const invalid = (value: string, reason: string) => refuseField('countsAs', value, reason);
   if (text !== undefined) {
     const stated = typedAmount(text, quote.currency, fieldName('countsAs'));
     if (stated.isZero() || stated.isNegative() !== settled.isNegative()) {
@@ -239,7 +234,7 @@ function countedAs(
   const reason =
     `is in ${quote.currency}, and this part of ${id} is ${settled.forPeople()}. ` +
     `State its value for the quote with ${fieldName('countsAs')}`;
-  throw refuse('argument_invalid', { argument: fieldName('quoteId'), value: quote.quote_id, reason });
+  throw refuseField('quoteId', quote.quote_id, reason);
 }
 
 /** Returns a part of at most the unexplained amount, with the same sign. */
@@ -251,7 +246,7 @@ function partOf(text: string | undefined, unexplained: Amount): Amount {
   const sameSide = part.isNegative() === unexplained.isNegative() && !part.isZero();
   if (sameSide && (rest.isZero() || rest.isNegative() === unexplained.isNegative())) return part;
   const reason = `must be part of the ${unexplained.forPeople()} that is not matched yet`;
-  throw refuse('argument_invalid', { argument: fieldName('amount'), value: text, reason });
+  throw refuseField('amount', text, reason);
 }
 
 async function insert(

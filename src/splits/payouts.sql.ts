@@ -49,22 +49,22 @@ export function insertPayoutContents(
   );
 }
 
-export interface PayoutState {
-  readonly account: string;
-  readonly currency: string;
+export type PayoutState = Readonly<{
+  account: string;
+  currency: string;
   /** The processor's id of the payout, such as `po_…`. */
-  readonly payout: string;
-  readonly occurred_at: string;
+  payout: string;
+  occurred_at: string;
   /** The amount is above zero. */
-  readonly amount: string;
-  readonly balance_transactions: number | null;
+  amount: string;
+  balance_transactions: number | null;
   /** Whether the processor can list the contents, and whether the account is read at the processor. */
-  readonly contents_expected: boolean;
-  readonly arrived_on: string | null;
-  readonly failed: boolean;
+  contents_expected: boolean;
+  arrived_on: string | null;
+  failed: boolean;
   /** The number of days after the payout that are covered by bank files in its currency. */
-  readonly bank_days_after: number | null;
-}
+  bank_days_after: number | null;
+}>;
 
 // The payouts in a period, whose end may be open.
 const PAYOUT_STATES = `
@@ -97,15 +97,15 @@ export function readPayoutStates(
   return query(tx, PAYOUT_STATES, { startsAt, endsAt });
 }
 
-export interface NotPaidOut {
-  readonly account: string;
-  readonly currency: string;
-  readonly count: number;
-  readonly net: string;
-  readonly since: string;
+export type NotPaidOut = Readonly<{
+  account: string;
+  currency: string;
+  count: number;
+  net: string;
+  since: string;
   /** The processor's ids of the first balance transactions. */
-  readonly balance_transactions: readonly string[];
-}
+  balance_transactions: readonly string[];
+}>;
 
 /**
  * Reads balance transactions of a month, or of all later times too, that are in no payout. A balance transaction is
@@ -153,18 +153,18 @@ export function readInBank(
   );
 }
 
-export interface ToldNotSeen {
+export type ToldNotSeen = Readonly<{
   /** The connected account; empty for payments by our own links. */
-  readonly account: string;
-  readonly currency: string;
-  readonly amount: string;
+  account: string;
+  currency: string;
+  amount: string;
   /**
    * The day of the oldest money that is not in the bank, on the assumption that payouts and refunds use up the oldest
    * money first. Months are compared by their sums. If money of an earlier month was reversed and received again in a
    * later month, it keeps its original day.
    */
-  readonly since: string;
-}
+  since: string;
+}>;
 
 export async function readToldNotSeen(tx: Transaction): Promise<ToldNotSeen[]> {
   const rows = await query<ToldNotSeen>(

@@ -17,14 +17,13 @@ interface SettlementTask extends GivenFile {
   readonly mostLines?: number;
 }
 
-export interface SettlementReading {
-  readonly currency: string;
-  readonly lines: number;
-  /** The lines as a JSON array. */
-  readonly json: string;
-  readonly problems: readonly SettlementProblem[];
-  readonly problemCount: number;
-}
+export type SettlementReading = Readonly<{
+  currency: string;
+  lines: number;
+  json: string;
+  problems: readonly SettlementProblem[];
+  problemCount: number;
+}>;
 
 export const settlementFile = readerOf(import.meta.url, 'settlementFile', readSettlementText);
 

@@ -3,11 +3,13 @@
  * over its whole life, as known now. The reconciliation also covers every balance transaction of the month without a
  * quote.
  */
+
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, isZero } from '../money.ts';
 import { type Month, monthInterval } from '../month.ts';
+import { compare } from '../text.ts';
 import { type NotPaidOut, type PayoutState, readInBank, readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import {
   type MatchedQuotes,
@@ -42,75 +44,72 @@ import {
 type UnknownStatus = 'unknown' | 'returned' | 'closed';
 
 /** Amounts are texts with all digits of the currency. */
-export interface ReconciliationException {
-  readonly status: ExceptionStatus | UnknownStatus;
-  readonly partner_id: string | null;
-  readonly quote_id: string | null;
-  readonly currency: string;
-  readonly expected: string;
-  readonly routed: string;
-  readonly transfers_reversed: string;
-  readonly billed: string;
-  readonly paid: string;
+export type ReconciliationException = Readonly<{
+  status: ExceptionStatus | UnknownStatus;
+  partner_id: string | null;
+  quote_id: string | null;
+  currency: string;
+  expected: string;
+  routed: string;
+  transfers_reversed: string;
+  billed: string;
+  paid: string;
   /**
    * The expected amount, less the billed amount and less the part of `routed` that pays no invoice. Zero if no action
    * is needed.
    */
-  readonly open: string;
-  readonly since: string;
-  readonly age_days: number;
-  readonly age: Age;
-  readonly balance_transactions: readonly string[];
-  readonly other_accounts: readonly string[];
+  open: string;
+  since: string;
+  age_days: number;
+  age: Age;
+  balance_transactions: readonly string[];
+  other_accounts: readonly string[];
   /** The account is set for a balance transaction without a quote. */
-  readonly account: string | null;
-  readonly candidates: UnmatchedBalanceTransaction['candidates'];
-  readonly sent: { readonly currency: string; readonly amount: string } | null;
+  account: string | null;
+  candidates: UnmatchedBalanceTransaction['candidates'];
+  sent: { readonly currency: string; readonly amount: string } | null;
   /** The quotes of the ledger with the `quote_id` of the balance transaction. */
-  readonly named: readonly NamedQuote[];
-  readonly reason: string | null;
-}
+  named: readonly NamedQuote[];
+  reason: string | null;
+}>;
 
-interface PartnerSums {
-  readonly partner_id: string;
-  readonly currency: string;
+type PartnerSums = Readonly<{
+  partner_id: string;
+  currency: string;
   /** The month's statement and its total; null while the month is open. */
-  readonly statement: string | null;
-  readonly stated: string | null;
-  readonly quotes: number;
-  readonly matched: number;
-  readonly awaited: number;
-  readonly exceptions: number;
-  readonly expected: string;
+  statement: string | null;
+  stated: string | null;
+  quotes: number;
+  matched: number;
+  awaited: number;
+  exceptions: number;
+  expected: string;
   /** The amount received, less reversed transfers. */
-  readonly routed: string;
-  readonly billed: string;
-  readonly paid: string;
-  readonly open: string;
+  routed: string;
+  billed: string;
+  paid: string;
+  open: string;
   /** The part of `routed` that has reached the bank. Only payouts with known contents are considered. */
-  readonly in_bank: string;
-}
+  in_bank: string;
+}>;
 
 interface MonthPayout extends Omit<PayoutState, 'failed' | 'bank_days_after' | 'contents_expected'> {
   readonly status: PayoutStatus;
 }
 
-export interface Reconciliation {
-  readonly month: Month;
-  /** ISO instant. */
-  readonly as_of: string;
-  readonly partners: readonly PartnerSums[];
-  readonly exceptions: readonly ReconciliationException[];
-  /** The number of open exceptions, by age in days. */
-  readonly aging: Readonly<Record<Age, number>>;
-  readonly other_balance_transactions: readonly OtherBalanceTransactions[];
-  readonly payouts: readonly MonthPayout[];
-  readonly not_paid_out: readonly NotPaidOut[];
+export type Reconciliation = Readonly<{
+  month: Month;
+  as_of: string;
+  partners: readonly PartnerSums[];
+  exceptions: readonly ReconciliationException[];
+  aging: Readonly<Record<Age, number>>;
+  other_balance_transactions: readonly OtherBalanceTransactions[];
+  payouts: readonly MonthPayout[];
+  not_paid_out: readonly NotPaidOut[];
   /** Quotes that are not billed before finance has decided on the balance transactions that name them. */
-  readonly not_billable: readonly NotBillable[];
-  /** The number of exceptions, payouts and skipped amounts that need action. */
-  readonly open: number;
-}
+  not_billable: readonly NotBillable[];
+  open: number;
+}>;
 
 /** An amount that is not billed for only one reason: open balance transactions name the quote. */
 export interface NotBillable extends Billable {
@@ -122,12 +121,12 @@ export interface NotBillable extends Billable {
   }[];
 }
 
-interface Billable {
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly quote_id: string;
-  readonly amount: string;
-}
+type Billable = Readonly<{
+  partner_id: string;
+  currency: string;
+  quote_id: string;
+  amount: string;
+}>;
 
 export async function reconcileMonth(
   tx: Transaction,
@@ -355,6 +354,3 @@ function sumsByPartner(
     (one, other) => compare(one.partner_id, other.partner_id) || compare(one.currency, other.currency),
   );
 }
-
-/** Compares texts by UTF-16 units, for `sort`. */
-const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);

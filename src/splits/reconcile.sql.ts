@@ -2,42 +2,42 @@ import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
 /** The expected and received amounts of a quote over its whole life, in its currency. */
-export interface QuotePosition {
-  readonly partner_id: string;
-  readonly quote_id: string;
-  readonly currency: string;
+export type QuotePosition = Readonly<{
+  partner_id: string;
+  quote_id: string;
+  currency: string;
   /** The amount of the quote's acceptances under a connected account. */
-  readonly accepted: string;
+  accepted: string;
   /** The amount of the quote's reversals in the ledger, above zero. */
-  readonly reversed: string;
-  readonly received: string;
+  reversed: string;
+  received: string;
   /** The amount of reversed transfers, above zero. */
-  readonly transfers_reversed: string;
+  transfers_reversed: string;
   /** The amount on valid invoices for missing shares. */
-  readonly billed: string;
+  billed: string;
   /** The part of the amount received, less reversed transfers, that arrived after billing and that pays the invoice. */
-  readonly paid: string;
-  readonly misrouted: boolean;
-  readonly disputed: boolean;
+  paid: string;
+  misrouted: boolean;
+  disputed: boolean;
   /** Whether a share arrived too long after its acceptance. */
-  readonly late: boolean;
-  readonly other_accounts: readonly string[];
-  readonly first_accepted_at: string;
-  readonly last_accepted_at: string;
-  readonly balance_transactions: readonly string[];
-}
+  late: boolean;
+  other_accounts: readonly string[];
+  first_accepted_at: string;
+  last_accepted_at: string;
+  balance_transactions: readonly string[];
+}>;
 
 /** The number of quotes that are as expected, and their sums. */
-export interface MatchedQuotes {
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly quotes: number;
-  readonly accepted: string;
-  readonly reversed: string;
-  readonly received: string;
-  readonly transfers_reversed: string;
-  readonly billed: string;
-}
+export type MatchedQuotes = Readonly<{
+  partner_id: string;
+  currency: string;
+  quotes: number;
+  accepted: string;
+  reversed: string;
+  received: string;
+  transfers_reversed: string;
+  billed: string;
+}>;
 
 interface PositionQuestion {
   readonly month: Month;
@@ -219,48 +219,50 @@ export function readUnevenPositions(
   );
 }
 
-export interface NamedQuote {
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly is_routed: boolean;
-  readonly own_account: boolean;
-  /** If the quote is not routed, the invoice for the quote. */
-  readonly invoice: string | null;
-}
+export type NamedQuote = Readonly<{
+  partner_id: string;
+  currency: string;
+  /** Whether any part of the quote was accepted under a connected account. */
+  is_routed: boolean;
+  /** Whether the partner has or had the balance transaction's account. */
+  own_account: boolean;
+  /** If the quote is not routed: the month's invoice, if it was issued. */
+  invoice: string | null;
+}>;
 
-export interface UnmatchedBalanceTransaction {
-  readonly account: string;
-  readonly id: string;
-  readonly type: string;
-  readonly kind: string;
-  readonly currency: string;
-  readonly amount: string;
+export type UnmatchedBalanceTransaction = Readonly<{
+  account: string;
+  id: string;
+  type: string;
+  kind: string;
+  currency: string;
+  amount: string;
   /** The amount sent, if the processor converted it; otherwise the net amount. */
-  readonly share_currency: string;
-  readonly share_amount: string;
+  share_currency: string;
+  share_amount: string;
   /** `returned`: reversals took the money back. `closed`: finance closed it. Null: open. */
-  readonly ended: 'returned' | 'closed' | null;
-  readonly reason: string | null;
-  readonly occurred_at: string;
-  readonly payment: string | null;
-  readonly transfer: string | null;
+  ended: 'returned' | 'closed' | null;
+  reason: string | null;
+  occurred_at: string;
+  payment: string | null;
+  transfer: string | null;
   /** The quote_id in the metadata. */
-  readonly quote_id: string | null;
-  readonly of_month: boolean;
+  quote_id: string | null;
+  of_month: boolean;
   /** Whether the balance transaction is open, brought money and names a requested quote. */
-  readonly names_asked: boolean;
+  names_asked: boolean;
   /**
    * The quotes of the ledger with the `quote_id` of the metadata. This field is read only for balance transactions of
    * the month, like `candidates`.
    */
-  readonly named: readonly NamedQuote[];
-  readonly partners: readonly string[];
+  named: readonly NamedQuote[];
+  partners: readonly string[];
   /**
    * Quotes of these partners for which exactly this amount is open, for manual review. The quote that is nearest in
    * time comes first.
    */
-  readonly candidates: readonly { readonly partner_id: string; readonly quote_id: string }[];
-}
+  candidates: readonly { readonly partner_id: string; readonly quote_id: string }[];
+}>;
 
 /**
  * Reads two kinds of balance transactions without a quote.
@@ -341,13 +343,13 @@ export function readUnmatchedBalanceTransactions(
   );
 }
 
-export interface OtherBalanceTransactions {
-  readonly account: string;
-  readonly currency: string;
-  readonly type: string;
-  readonly count: number;
-  readonly net: string;
-}
+export type OtherBalanceTransactions = Readonly<{
+  account: string;
+  currency: string;
+  type: string;
+  count: number;
+  net: string;
+}>;
 
 /** Reads balance transactions that are not shares, such as payouts. */
 export function readOtherBalanceTransactions(

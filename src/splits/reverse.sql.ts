@@ -2,42 +2,42 @@ import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Recording } from './accounts.sql.ts';
 
-export interface ReversedTransfer {
-  readonly share_allocation_id: number;
-  readonly account: string;
-  readonly balance_transaction: string;
-  readonly shares: number;
-  readonly partner_id: string;
-  readonly quote_id: string;
+export type ReversedTransfer = Readonly<{
+  share_allocation_id: number;
+  account: string;
+  balance_transaction: string;
+  shares: number;
+  partner_id: string;
+  quote_id: string;
   /**
    * The named requote, if the ledger has such a requote. If no requote is named and the quote was invoiced: its only
    * routed requote.
    */
-  readonly requote_id: string | null;
+  requote_id: string | null;
   /**
    * The number of routed requotes that may be reversed, if the quote was invoiced and no requote is named; otherwise 0.
    */
-  readonly of_requotes: number;
-  readonly enrollment_id: string | null;
-  readonly policy_id: string;
-  readonly currency: string;
+  of_requotes: number;
+  enrollment_id: string | null;
+  policy_id: string;
+  currency: string;
   /** The reversed amount, above zero. */
-  readonly amount: string;
-  readonly occurred_at: string;
+  amount: string;
+  occurred_at: string;
   /** The refunded price in the partner's settlement file. */
-  readonly refunded: string | null;
+  refunded: string | null;
   /** The partner's id in its settlement file, unless a person has refused a reversal with that id. */
-  readonly reversal_id: string | null;
+  reversal_id: string | null;
   /** The undecided held row with that id. */
-  readonly held_row_id: number | null;
+  held_row_id: number | null;
   /** The amount by which the quote's reversed transfers exceed its reversals in the ledger, above zero. */
-  readonly beyond_ledger: string;
+  beyond_ledger: string;
   /** The same beyond those reversals that were recorded because the processor had reversed. */
-  readonly beyond_processor: string;
-  readonly spot_price_left: string;
-  readonly partner_cut_left: string;
-  readonly invoice_amount_left: string;
-}
+  beyond_processor: string;
+  spot_price_left: string;
+  partner_cut_left: string;
+  invoice_amount_left: string;
+}>;
 
 interface ReversedQuestion {
   readonly month?: Month | undefined;

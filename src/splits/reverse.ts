@@ -10,7 +10,7 @@ import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { IssueContext } from '../documents/issue/context.ts';
 import { typedAmount } from '../errors/amounts.ts';
-import { refuse } from '../errors/refusals.ts';
+import { refuse, refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
@@ -25,27 +25,27 @@ import { findBalanceTransaction } from './match.ts';
 import { recordRequestedReversals } from './requested.ts';
 import { insertReversalEvidence, type ReversedTransfer, readReversedTransfers, readStanding } from './reverse.sql.ts';
 
-interface RecordedReversal {
-  readonly partner_id: string;
-  readonly quote_id: string;
-  readonly reversal_id: string;
+type RecordedReversal = Readonly<{
+  partner_id: string;
+  quote_id: string;
+  reversal_id: string;
   /** Null if a request of the partner was recorded, which all transfers of the quote together cover. */
-  readonly balance_transaction: string | null;
-  readonly currency: string;
+  balance_transaction: string | null;
+  currency: string;
   /** The price is negative, as in the ledger row. */
-  readonly spotPrice: string;
-  readonly partnerCut: string;
-  readonly invoiceAmount: string;
-}
+  spotPrice: string;
+  partnerCut: string;
+  invoiceAmount: string;
+}>;
 
-interface UnpricedReversal {
-  readonly partner_id: string;
-  readonly quote_id: string;
-  readonly balance_transaction: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly reason: string;
-}
+type UnpricedReversal = Readonly<{
+  partner_id: string;
+  quote_id: string;
+  balance_transaction: string;
+  currency: string;
+  amount: string;
+  reason: string;
+}>;
 
 export interface ReversalReport {
   readonly recorded: readonly RecordedReversal[];
@@ -100,7 +100,7 @@ export async function reverseManually(
   typedAmount(spotPrice, share.currency, fieldName('spotPrice'));
   if (priced(share, leftOf(share), spotPrice) === undefined) {
     const reason = `must be from the reversed amount (${share.amount}) to the remaining price and cut of the quote`;
-    throw refuse('argument_invalid', { argument: fieldName('spotPrice'), value: spotPrice, reason });
+    throw refuseField('spotPrice', spotPrice, reason);
   }
   return record(tx, acting, [{ ...share, refunded: spotPrice }], { subject: balance_transaction.id, byFinance: true });
 }
@@ -268,7 +268,7 @@ function notInTheLedger(shares: readonly ReversedTransfer[]): {
   const [first] = shares;
   if (first === undefined) return { chosen: [], others: [] };
   const beyond = amountOf(first.beyond_ledger, first);
-  const all = shares.reduce((sum, share) => sum.plus(amountOf(share.amount, share)), Amount.zero(first.currency));
+  const all = Amount.sum(first.currency, shares, (share) => amountOf(share.amount, share));
   if (all.equals(beyond)) return { chosen: shares, others: [] };
   const one = shares.findLast((share) => amountOf(share.amount, share).equals(beyond));
   return one === undefined ? { chosen: [], others: shares } : { chosen: [one], others: [] };

@@ -1,34 +1,34 @@
 import { query, type Transaction } from '../database/transaction.ts';
 
-interface UnmatchedLine {
-  readonly line: number;
+type UnmatchedLine = Readonly<{
+  line: number;
   /**
    * `awaited`: the quote is known, but the money has not arrived. `unknown_quote`: the partner has no quote with this
    * id.
    */
-  readonly status: 'awaited' | 'unknown_quote';
-  readonly quote_id: string;
-  readonly requote_id: string | null;
-  readonly transfer: string | null;
-  readonly payment: string | null;
-  readonly kind: 'share' | 'reversal' | 'dispute';
-  readonly currency: string;
-  readonly amount: string;
-}
+  status: 'awaited' | 'unknown_quote';
+  quote_id: string;
+  requote_id: string | null;
+  transfer: string | null;
+  payment: string | null;
+  kind: 'share' | 'reversal' | 'dispute';
+  currency: string;
+  amount: string;
+}>;
 
 /** `lines` is the sum of the four counts that follow. */
-export interface SettlementFileState {
-  readonly sha256: string;
-  readonly received_at: string;
-  readonly lines: number;
+export type SettlementFileState = Readonly<{
+  sha256: string;
+  received_at: string;
+  lines: number;
   /** Lines that repeat an earlier line of this or a different file. */
-  readonly duplicates: number;
-  readonly matched: number;
-  readonly awaited: number;
-  readonly unknown_quotes: number;
+  duplicates: number;
+  matched: number;
+  awaited: number;
+  unknown_quotes: number;
   /** The first unmatched lines, in file order. */
-  readonly unmatched: readonly UnmatchedLine[];
-}
+  unmatched: readonly UnmatchedLine[];
+}>;
 
 const UNMATCHED_LISTED = 100;
 

@@ -8,49 +8,22 @@ import type { LineProblem } from '../errors/refusals.ts';
 import { timeProblem } from '../ledger/row.ts';
 import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { IDENTIFIER } from '../partners/file.ts';
+import { names } from '../text.ts';
 
-/** The first four fields of a settlement file are required. */
-const SETTLEMENT_FIELDS = [
-  'quote_id',
-  'transfer',
-  'payment',
-  'amount',
-  'requote_id',
-  'currency',
-  'occurred_at',
-  'kind',
-  'refunded',
-  'reversal_id',
-] as const;
-type Field = (typeof SETTLEMENT_FIELDS)[number];
+const REQUIRED = names('quote_id transfer payment amount');
+const OPTIONAL = names('requote_id currency occurred_at kind refunded reversal_id');
+type Field = (typeof REQUIRED | typeof OPTIONAL)[number];
 
-const REQUIRED: readonly Field[] = ['quote_id', 'transfer', 'payment', 'amount'];
-
-interface SettlementLine {
-  readonly line: number;
-  readonly quote_id: string;
-  readonly requote_id: string | null;
-  readonly reversal_id: string | null;
-  readonly transfer: string | null;
-  readonly payment: string | null;
-  readonly currency: string;
-  readonly amount: string;
-  readonly kind: 'share' | 'reversal' | 'dispute';
-  /** The part of the price refunded to the customer, above zero. A reversal without this amount needs manual review. */
-  readonly refunded: string | null;
-  /** ISO instant. Null if the file has no time. */
-  readonly occurred_at: string | null;
-}
+type SettlementLine = Readonly<z.output<typeof schema> & { line: number }>;
 
 /**
  * The codes of refused lines and files. Codes that have the same meaning as a code of ledger rows have the same name.
  */
-export const SETTLEMENT_CODES = [
-  ...(['csv_malformed', 'lines_too_many', 'header_invalid', 'column_count', 'field_missing'] as const),
-  ...(['identifier_malformed', 'currency_unknown', 'kind_unknown', 'time_malformed', 'time_in_future'] as const),
-  ...(['amount_malformed', 'amount_too_precise', 'amount_too_large', 'amount_sign'] as const),
-  ...(['transfer_missing', 'refunded_unexpected', 'conflict'] as const),
-] as const;
+export const SETTLEMENT_CODES = names(
+  'csv_malformed lines_too_many header_invalid column_count field_missing',
+  'identifier_malformed currency_unknown kind_unknown time_malformed time_in_future',
+  'amount_malformed amount_too_precise amount_too_large amount_sign transfer_missing refunded_unexpected conflict',
+);
 type SettlementCode = (typeof SETTLEMENT_CODES)[number];
 
 export interface SettlementProblem extends LineProblem {
@@ -78,10 +51,10 @@ export function readSettlement(
 ): Settlement {
   const [header, ...rest] = records;
   const names = (header?.cells ?? []).map((name) => name.trim());
-  const unknown = names.filter((name) => !(SETTLEMENT_FIELDS as readonly string[]).includes(name));
+  const unknown = names.filter((name) => ![...REQUIRED, ...OPTIONAL].some((each) => each === name));
   const missing = REQUIRED.filter((name) => !names.includes(name));
   if (missing.length > 0 || unknown.length > 0 || new Set(names).size !== names.length) {
-    const reason = `must name ${REQUIRED.join(', ')} once each, and may name ${SETTLEMENT_FIELDS.slice(4).join(', ')}`;
+    const reason = `must name ${REQUIRED.join(', ')} once each, and may name ${OPTIONAL.join(', ')}`;
     return { lines: [], problems: [lineProblem(header?.line ?? 1, 'header_invalid', reason)] };
   }
   const lines: SettlementLine[] = [];
@@ -126,6 +99,7 @@ const schema = z
     currency: z.string().refine(isCurrency, 'is not an ISO 4217 currency'),
     amount,
     kind: z.enum(['share', 'reversal', 'dispute'], 'is not share, reversal or dispute').optional(),
+    /** The part of the price refunded to the customer. A reversal without this amount needs manual review. */
     refunded: z.string().nullable().default(null),
     occurred_at: z.string().regex(INSTANT, 'is not a time with an offset').nullable().default(null),
   })

@@ -15,7 +15,7 @@ import {
   factsOf,
   followBalance,
   isUnsent,
-  partnersOfDocuments,
+  OF_DOCUMENT,
 } from '../documents.ts';
 import { amount, documentNumber, flag, onLatestDate, reason } from '../fields.ts';
 
@@ -36,8 +36,7 @@ export const invoiceCredit = defineAction({
     again: flag('Again', 'Issue the credit note even if one with the same amount and reason exists.').optional(),
     onLatestDate: onLatestDate(),
   },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  ...OF_DOCUMENT,
   perform: (tx, context, { onLatestDate, ...request }) => creditInvoice(tx, { ...context, onLatestDate }, request),
   async committed(context, { input }) {
     failpoint('credit.committed');

@@ -1,16 +1,7 @@
-import { documentJson } from '../../documents/document.ts';
 import { holdDocument, releaseDocument } from '../../documents/hold.ts';
 import { toDo } from '../../remedy.ts';
 import { defineAction } from '../action.ts';
-import {
-  amountsIn,
-  deliver,
-  documentFacts,
-  documentNumbered,
-  emailText,
-  isUnsent,
-  partnersOfDocuments,
-} from '../documents.ts';
+import { amountsIn, deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '../documents.ts';
 import { documentNumber, text } from '../fields.ts';
 
 export const invoiceHold = defineAction({
@@ -25,19 +16,14 @@ export const invoiceHold = defineAction({
     number: documentNumber(),
     reason: text('Reason', 'The reason. It is recorded.', { more: 'The e-mail log shows the reason.' }).optional(),
   },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  ...OF_DOCUMENT,
   perform: (tx, context, { number, reason = '' }) => holdDocument(tx, context, { number, reason }),
-  facts: (tx, { number }) => documentFacts(tx, [number]),
   amounts: () => [],
-  async report(tx, _context, { input: { number } }) {
-    const document = await documentNumbered(tx, number);
-    return {
-      json: documentJson(document),
+  report: (tx, _context, { input: { number } }) =>
+    reportDocument(tx, number, (document) => ({
       text: `${number} is on hold.\nE-mail: ${emailText(document)}`,
       remedies: [toDo('Release it', 'invoice.release', { number })],
-    };
-  },
+    })),
 });
 
 export const invoiceRelease = defineAction({
@@ -46,18 +32,13 @@ export const invoiceRelease = defineAction({
   command: { summary: 'Release a document from hold', arguments: { number: '<number>' }, deliver: true },
   role: 'finance',
   input: { number: documentNumber() },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  ...OF_DOCUMENT,
   perform: (tx, context, { number }) => releaseDocument(tx, context, number),
   after: (context, { input }) => deliver(context, [input.number]),
-  facts: (tx, { number }) => documentFacts(tx, [number]),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
-  async report(tx, _context, { input: { number }, delivered }) {
-    const document = await documentNumbered(tx, number);
-    return {
-      json: documentJson(document),
+  report: (tx, _context, { input: { number }, delivered }) =>
+    reportDocument(tx, number, (document) => ({
       text: `${number} is no longer on hold.\nE-mail: ${emailText(document)}`,
       attention: delivered && isUnsent(document),
-    };
-  },
+    })),
 });

@@ -1,13 +1,11 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { changeLink, type LinkChange } from '../../delivery/change-link.ts';
-import { documentJson } from '../../documents/document.ts';
 import { readDocuments } from '../../documents/documents.sql.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { fieldName } from '../../field-names.ts';
+import { refuseField } from '../../errors/refusals.ts';
 import { type Remedy, toDo } from '../../remedy.ts';
 import { wrapped } from '../../text-table.ts';
 import { defineAction, type Facts } from '../action.ts';
-import { documentNumbered, partnersOfDocuments } from '../documents.ts';
+import { OF_DOCUMENT, reportDocument } from '../documents.ts';
 import { documentNumber, text } from '../fields.ts';
 
 interface Next {
@@ -23,27 +21,20 @@ const linkAction = (to: LinkChange['to'], title: string, nextOf: (number: string
     role: 'finance',
     input: { number: documentNumber(), reason: text('Reason', 'Why the link is changed. It is recorded.') },
     check({ reason }) {
-      const argument = {
-        argument: fieldName('reason'),
-        value: reason,
-        reason: 'give the reason for changing the link',
-      };
-      if (reason.trim() === '') throw refuse('argument_invalid', argument);
+      if (reason.trim() === '') throw refuseField('reason', reason, 'give the reason for changing the link');
     },
-    subject: ({ number }) => number,
-    partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+    ...OF_DOCUMENT,
     perform: (tx, context, request) => changeLink(tx, context, { ...request, to }),
     facts: (tx, { number }, changed) => linkFacts(tx, number, changed !== undefined),
     amounts: () => [],
-    async report(tx, _context, { input: { number } }) {
-      const document = await documentNumbered(tx, number);
-      const { says, remedy } = nextOf(number, document.payment_link);
-      return {
-        json: documentJson(document),
-        text: wrapped(`The old link of ${number} no longer works. ${says}`.trimEnd(), 80).join('\n'),
-        remedies: [remedy],
-      };
-    },
+    report: (tx, _context, { input: { number } }) =>
+      reportDocument(tx, number, ({ payment_link }) => {
+        const { says, remedy } = nextOf(number, payment_link);
+        return {
+          text: wrapped(`The old link of ${number} no longer works. ${says}`.trimEnd(), 80).join('\n'),
+          remedies: [remedy],
+        };
+      }),
   });
 
 /** Returns facts without the link itself, because the link opens the page. */

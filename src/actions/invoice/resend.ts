@@ -1,7 +1,6 @@
 import { resendDocument } from '../../delivery/resend.ts';
-import { documentJson } from '../../documents/document.ts';
 import { defineAction } from '../action.ts';
-import { deliver, documentFacts, documentNumbered, emailText, isUnsent, partnersOfDocuments } from '../documents.ts';
+import { deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '../documents.ts';
 import { documentNumber, text } from '../fields.ts';
 
 export const invoiceResend = defineAction({
@@ -13,18 +12,13 @@ export const invoiceResend = defineAction({
     number: documentNumber(),
     to: text('To', "Send to this address instead of the partner's contacts.", { value: 'address' }).optional(),
   },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
-  perform: (tx, context, request) => resendDocument(tx, context, request),
+  ...OF_DOCUMENT,
+  perform: resendDocument,
   after: (context, { input }) => deliver(context, [input.number]),
-  facts: (tx, { number }) => documentFacts(tx, [number]),
   amounts: () => [],
-  async report(tx, _context, { input: { number }, delivered }) {
-    const document = await documentNumbered(tx, number);
-    return {
-      json: documentJson(document),
+  report: (tx, _context, { input: { number }, delivered }) =>
+    reportDocument(tx, number, (document) => ({
       text: `${number}: ${emailText(document)}`,
       attention: delivered && isUnsent(document),
-    };
-  },
+    })),
 });

@@ -1,9 +1,8 @@
-import { documentJson } from '../../documents/document.ts';
 import { voidDocument } from '../../documents/void.ts';
 import { failpoint } from '../../failpoint.ts';
 import { toDo } from '../../remedy.ts';
 import { defineAction } from '../action.ts';
-import { amountsIn, deliver, documentFacts, documentNumbered, partnersOfDocuments } from '../documents.ts';
+import { amountsIn, deliver, OF_DOCUMENT, reportDocument } from '../documents.ts';
 import { documentNumber, onLatestDate, reason } from '../fields.ts';
 
 export const invoiceVoid = defineAction({
@@ -12,20 +11,14 @@ export const invoiceVoid = defineAction({
   command: { summary: 'Void a document as of today; its number is kept', arguments: { number: '<number>' } },
   role: 'finance',
   input: { number: documentNumber(), reason: reason(), onLatestDate: onLatestDate() },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  ...OF_DOCUMENT,
   perform: (tx, context, { onLatestDate, ...request }) => voidDocument(tx, { ...context, onLatestDate }, request),
   committed: () => failpoint('void.committed'),
   after: (context, { input }) => deliver(context, [input.number]),
-  facts: (tx, { number }) => documentFacts(tx, [number]),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'amount'),
-  async report(tx, _context, { input: { number } }) {
-    const document = await documentNumbered(tx, number);
-    const isOfMonth = document.purpose === 'month';
-    return {
-      json: documentJson(document),
-      text: `${number} is void.${isOfMonth ? ' Its rows are unbilled until its replacement is issued.' : ''}`,
-      remedies: isOfMonth ? [toDo('Issue it', 'invoice.rerun', { number })] : [],
-    };
-  },
+  report: (tx, _context, { input: { number } }) =>
+    reportDocument(tx, number, ({ purpose }) => ({
+      text: `${number} is void.${purpose === 'month' ? ' Its rows are unbilled until its replacement is issued.' : ''}`,
+      remedies: purpose === 'month' ? [toDo('Issue it', 'invoice.rerun', { number })] : [],
+    })),
 });

@@ -1,16 +1,8 @@
-import { documentJson } from '../../documents/document.ts';
 import { undoWriteOff, writeOffInvoice } from '../../documents/write-off.ts';
 import { failpoint } from '../../failpoint.ts';
 import { moneyText } from '../../money.ts';
 import { defineAction } from '../action.ts';
-import {
-  adjustmentsOf,
-  amountsIn,
-  documentFacts,
-  documentNumbered,
-  followBalance,
-  partnersOfDocuments,
-} from '../documents.ts';
+import { adjustmentsOf, amountsIn, followBalance, OF_DOCUMENT, reportDocument } from '../documents.ts';
 import { documentNumber, onLatestDate, reason } from '../fields.ts';
 
 export const invoiceWriteOff = defineAction({
@@ -19,20 +11,15 @@ export const invoiceWriteOff = defineAction({
   title: 'Write off the open balance of an invoice',
   role: 'finance',
   input: { number: documentNumber(), reason: reason(), onLatestDate: onLatestDate() },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  ...OF_DOCUMENT,
   perform: (tx, context, { onLatestDate, ...request }) => writeOffInvoice(tx, { ...context, onLatestDate }, request),
   committed: (context, { input }) => followBalance(context, input.number),
-  facts: (tx, { number }) => documentFacts(tx, [number]),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
   adjusts: (tx, { before }, { number }) => adjustmentsOf(tx, number, amountsIn(before, [number], 'balance')),
-  async report(tx, _context, { input: { number } }) {
-    const document = await documentNumbered(tx, number);
-    return {
-      json: documentJson(document),
-      text: `Wrote off ${moneyText(document.written_off, document.currency)} of ${number}. Its balance is now zero.`,
-    };
-  },
+  report: (tx, _context, { input: { number } }) =>
+    reportDocument(tx, number, ({ written_off, currency }) => ({
+      text: `Wrote off ${moneyText(written_off, currency)} of ${number}. Its balance is now zero.`,
+    })),
 });
 
 export const invoiceWriteOffUndo = defineAction({
@@ -41,22 +28,17 @@ export const invoiceWriteOffUndo = defineAction({
   title: 'Undo a write-off',
   role: 'finance',
   input: { number: documentNumber(), reason: reason(), onLatestDate: onLatestDate() },
-  subject: ({ number }) => number,
-  partners: (tx, { number }) => partnersOfDocuments(tx, [number]),
+  ...OF_DOCUMENT,
   perform: (tx, context, { onLatestDate, ...request }) => undoWriteOff(tx, { ...context, onLatestDate }, request),
   async committed(context, { input }) {
     failpoint('write_off_undo.committed');
     await followBalance(context, input.number);
   },
-  facts: (tx, { number }) => documentFacts(tx, [number]),
   amounts: (_seen, _input, amount) => [amount],
-  async report(tx, _context, { input: { number }, result: amount }) {
-    const document = await documentNumbered(tx, number);
-    return {
-      json: documentJson(document),
+  report: (tx, _context, { input: { number }, result: amount }) =>
+    reportDocument(tx, number, ({ balance, currency }) => ({
       text:
         `The write-off of ${amount.forPeople()} of ${number} is undone. ` +
-        `Its balance is ${moneyText(document.balance, document.currency)} again.`,
-    };
-  },
+        `Its balance is ${moneyText(balance, currency)} again.`,
+    })),
 });

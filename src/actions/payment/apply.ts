@@ -2,7 +2,15 @@ import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
 import { defineAction } from '../action.ts';
 import { documentFacts, partnersOfDocuments } from '../documents.ts';
 import { amount, several, text, whole } from '../fields.ts';
-import { fallOf, movedOf, partnersOfPayment, paymentFacts, reportPayment, smallDifferencesOf } from './describe.ts';
+import {
+  fallOf,
+  movedOf,
+  OF_PAYMENT,
+  partnersOfPayment,
+  paymentFacts,
+  reportPayment,
+  smallDifferencesOf,
+} from './describe.ts';
 
 export const paymentApply = defineAction({
   name: 'payment.apply',
@@ -32,7 +40,7 @@ a small difference.`,
     const payer = await partnersOfPayment(tx, paymentId);
     return payer === 'all' ? payer : [...payer, ...(await partnersOfDocuments(tx, [...numbers, ...creditNotes]))];
   },
-  perform: (tx, context, input) => applyPayment(tx, context, input),
+  perform: applyPayment,
   facts: async (tx, { paymentId, numbers, creditNotes = [] }) => ({
     ...(await paymentFacts(tx, paymentId)),
     ...(await documentFacts(tx, [...numbers, ...creditNotes])),
@@ -63,10 +71,8 @@ export const paymentUnapply = defineAction({
     paymentId: whole('Payment', 'The payment.'),
     number: text('Invoice', 'Only from this invoice.', { more: 'Default: from all invoices.' }).optional(),
   },
-  subject: ({ paymentId }) => String(paymentId),
-  partners: (tx, { paymentId }) => partnersOfPayment(tx, paymentId),
-  perform: (tx, context, input) => unapplyPayment(tx, context, input),
-  facts: (tx, { paymentId }) => paymentFacts(tx, paymentId),
+  ...OF_PAYMENT,
+  perform: unapplyPayment,
   amounts: (seen, { paymentId }) => movedOf(seen, paymentId, 'applied'),
   report: (tx, _context, { input: { paymentId } }) =>
     reportPayment(tx, paymentId, `Payment ${paymentId} is unapplied cash again, and the invoices it paid are open.`),

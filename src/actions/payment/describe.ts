@@ -87,6 +87,13 @@ export async function paymentFacts(tx: Transaction, paymentId: number, name = pa
   };
 }
 
+/** The parts of an action on the payment `paymentId`. */
+export const OF_PAYMENT = {
+  subject: ({ paymentId }: { readonly paymentId: number }) => String(paymentId),
+  partners: (tx: Transaction, { paymentId }: { readonly paymentId: number }) => partnersOfPayment(tx, paymentId),
+  facts: (tx: Transaction, { paymentId }: { readonly paymentId: number }) => paymentFacts(tx, paymentId),
+};
+
 /** Returns what an event posted to bank charges, by the partner of the invoice. */
 export const smallDifferencesOf = async (tx: Transaction, eventId: number | null): Promise<Adjustment[]> =>
   eventId === null

@@ -16,7 +16,7 @@ export const paymentCloseException = defineAction({
     const partner = (await exceptionNamed(tx, exception))?.partner_id;
     return typeof partner === 'string' ? [partner] : 'all';
   },
-  perform: (tx, context, request) => closeException(tx, context, request),
+  perform: closeException,
   facts: async (tx, { exception }) => ({
     [exception]: { status: (await exceptionNamed(tx, exception)) === undefined ? 'closed' : 'open' },
   }),

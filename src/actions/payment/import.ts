@@ -134,7 +134,6 @@ function describeImport(report: BankImport, dryRun: boolean, width: number | und
   return text.join('\n');
 }
 
-/** Describes the shortfall of a payment that was posted to bank charges. */
 const chargesOf = (line: LineReport): string[] =>
   line.applied.flatMap(({ number, small_difference }) =>
     small_difference === null

@@ -6,7 +6,7 @@ import { printable } from '../../text-table.ts';
 import { defineAction } from '../action.ts';
 import { amountsIn } from '../documents.ts';
 import { text, whole } from '../fields.ts';
-import { partnersOfPayment, paymentFacts, paymentName, reportPayment } from './describe.ts';
+import { OF_PAYMENT, partnersOfPayment, paymentName, reportPayment } from './describe.ts';
 
 export const paymentAssign = defineAction({
   name: 'payment.assign',
@@ -20,14 +20,13 @@ export const paymentAssign = defineAction({
     paymentId: whole('Payment', 'The payment.'),
     partnerId: text('Partner', 'The partner that paid.'),
   },
-  subject: ({ paymentId }) => String(paymentId),
+  ...OF_PAYMENT,
   async partners(tx, { paymentId, partnerId }) {
     const payer = await partnersOfPayment(tx, paymentId);
     return payer === 'all' ? payer : [...payer, partnerId];
   },
-  perform: (tx, context, input) => assignPayment(tx, context, input),
+  perform: assignPayment,
   committed: () => failpoint('assignment.committed'),
-  facts: (tx, { paymentId }) => paymentFacts(tx, paymentId),
   amounts: ({ before }, { paymentId }) => amountsIn(before, [paymentName(paymentId)], 'unapplied'),
   report(tx, _context, { input: { paymentId, partnerId }, result: before }) {
     const instead = before === null ? '' : `, not ${before}`;

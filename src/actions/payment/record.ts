@@ -37,7 +37,7 @@ export const paymentRecord = defineAction({
   subject: ({ reference }) => reference,
   partners: async (tx, { number, partnerId }) =>
     number === undefined ? [partnerId as string] : partnersOfDocuments(tx, [number]),
-  perform: (tx, context, input) => recordPayment(tx, context, input),
+  perform: recordPayment,
   facts: async (tx, { number }, recorded) => ({
     ...(number === undefined ? {} : await documentFacts(tx, [number])),
     ...(recorded === undefined || recorded.duplicate ? {} : await paymentFacts(tx, recorded.paymentId, 'the payment')),

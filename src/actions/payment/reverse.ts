@@ -4,7 +4,7 @@ import { reversePayment, whatIsOwedAgain } from '../../payments/reverse.ts';
 import { defineAction } from '../action.ts';
 import { BANK_LINE } from '../bank.ts';
 import { amount, choice, date, reason, text, whole } from '../fields.ts';
-import { movedOf, onePayment, partnersOfPayment, paymentFacts, reportPayment } from './describe.ts';
+import { movedOf, OF_PAYMENT, onePayment, reportPayment } from './describe.ts';
 
 export const paymentReverse = defineAction({
   name: 'payment.reverse',
@@ -33,10 +33,8 @@ Money that is not from a customer stays in the bank and is posted to an account:
     bankLineId: BANK_LINE('The debit that returned the payment.').optional(),
     duplicateOf: whole('Duplicate of', 'The payment that this one duplicates.').optional(),
   },
-  subject: ({ paymentId }) => String(paymentId),
-  partners: (tx, { paymentId }) => partnersOfPayment(tx, paymentId),
-  perform: (tx, context, input) => reversePayment(tx, context, input),
-  facts: (tx, { paymentId }) => paymentFacts(tx, paymentId),
+  ...OF_PAYMENT,
+  perform: reversePayment,
   amounts: (seen, { paymentId }) => movedOf(seen, paymentId, 'reversed').map((sum) => sum.negated()),
   async report(tx, _context, { input: { paymentId, kind, account }, result: { amount, reopened } }) {
     const { amount: whole, reversals } = await onePayment(tx, paymentId);

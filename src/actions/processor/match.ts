@@ -50,11 +50,18 @@ const sumOf = ({ settled_amount, settled_currency }: MatchResult): Amount => {
   return sum.isNegative() ? sum.negated() : sum;
 };
 
+const OF_MATCH = {
+  role: 'finance',
+  subject: ({ balance_transaction }: MatchedInput) => balance_transaction,
+  partners: partnersOfMatch,
+  amounts: (_seen: unknown, _input: unknown, matched: MatchResult) => [sumOf(matched)],
+} as const;
+
 export const processorMatch = defineAction({
   name: 'processor.match',
   title: 'Match a balance transaction to a quote',
   command: { summary: 'Match a balance transaction to a quote', arguments: { balance_transaction: '<transaction>' } },
-  role: 'finance',
+  ...OF_MATCH,
   input: {
     balance_transaction: TRANSACTION(),
     quoteId: QUOTE(),
@@ -68,16 +75,13 @@ export const processorMatch = defineAction({
     otherAccount: flag('Other account', "Match it even though the account was never the partner's.").optional(),
     reason: reason(),
   },
-  subject: ({ balance_transaction }) => balance_transaction,
-  partners: (tx, input) => partnersOfMatch(tx, input),
-  perform: (tx, context, request) => matchBalanceTransaction(tx, context, request),
+  perform: matchBalanceTransaction,
   async committed(context) {
     await context.database.transaction((tx) => recordRequestedReversals(tx, context));
   },
   facts: async (_tx, { balance_transaction }, matched) => ({
     [balance_transaction]: { 'matched to': matched === undefined ? null : quoteOf(matched) },
   }),
-  amounts: (_seen, _input, matched) => [sumOf(matched)],
   report: async (_tx, _context, { result: matched }) => ({ json: matched, text: describedMatch(matched, false) }),
 });
 
@@ -85,7 +89,7 @@ export const processorUnmatch = defineAction({
   name: 'processor.unmatch',
   title: 'Undo the match of a balance transaction',
   command: { summary: 'Undo a match', arguments: { balance_transaction: '<transaction>' } },
-  role: 'finance',
+  ...OF_MATCH,
   input: {
     balance_transaction: TRANSACTION(),
     quoteId: QUOTE(),
@@ -93,13 +97,10 @@ export const processorUnmatch = defineAction({
     account: ACCOUNT(),
     reason: reason(),
   },
-  subject: ({ balance_transaction }) => balance_transaction,
-  partners: (tx, input) => partnersOfMatch(tx, input),
-  perform: (tx, context, request) => unmatchBalanceTransaction(tx, context, request),
+  perform: unmatchBalanceTransaction,
   facts: async (_tx, { balance_transaction, quoteId }, unmatched) => ({
     [balance_transaction]: { 'matched to': unmatched === undefined ? `quote ${quoteId}` : null },
   }),
-  amounts: (_seen, _input, matched) => [sumOf(matched)],
   report: async (_tx, _context, { result: matched }) => ({ json: matched, text: describedMatch(matched, true) }),
 });
 
@@ -120,7 +121,7 @@ export const processorClose = defineAction({
   },
   subject: ({ balance_transactions }) => balance_transactions.join(' '),
   partners: async () => 'all',
-  perform: (tx, context, request) => closeBalanceTransactions(tx, context, request),
+  perform: closeBalanceTransactions,
   facts: async (_tx, { balance_transactions }, closed) =>
     Object.fromEntries(
       balance_transactions.map((each) => [each, { status: closed === undefined ? 'open' : 'closed' }]),

@@ -1,3 +1,4 @@
+import type { Transaction } from '../../database/transaction.ts';
 import { Amount, moneyText } from '../../money.ts';
 import { type ReversalReport, recordReversals, reverseManually } from '../../splits/reverse.ts';
 import { printable } from '../../text-table.ts';
@@ -5,6 +6,22 @@ import { defineAction, type Facts } from '../action.ts';
 import { amountsIn } from '../documents.ts';
 import { amount, month, text } from '../fields.ts';
 import { ACCOUNT } from './match.ts';
+
+/** The parts of an action that records the reversals of transfers. */
+const OF_REVERSALS = {
+  partners: async () => 'all' as const,
+  facts: async (_tx: Transaction, _input: unknown, report?: ReversalReport): Promise<Facts> =>
+    Object.fromEntries(
+      (report?.recorded ?? []).map(({ quote_id, partner_id, spotPrice, invoiceAmount, currency }) => [
+        `quote ${quote_id} of ${partner_id}`,
+        {
+          'price returned': Amount.of(spotPrice, currency).negated(),
+          'our share returned': Amount.of(invoiceAmount, currency).negated(),
+        },
+      ]),
+    ),
+  amounts: ({ after }: { after: Facts }) => amountsIn(after, Object.keys(after), 'price returned'),
+};
 
 export const processorReverse = defineAction({
   name: 'processor.reverse',
@@ -17,10 +34,8 @@ export const processorReverse = defineAction({
     account: ACCOUNT(),
   },
   subject: ({ balance_transaction }) => balance_transaction,
-  partners: async () => 'all',
-  perform: (tx, context, request) => reverseManually(tx, context, request),
-  facts: async (_tx, _input, report) => reversalFacts(report),
-  amounts: ({ after }) => amountsIn(after, Object.keys(after), 'price returned'),
+  ...OF_REVERSALS,
+  perform: reverseManually,
   report: async (_tx, _context, { result }) => ({
     json: result,
     text: describedReversals(result),
@@ -34,26 +49,13 @@ export const reconcileReverse = defineAction({
   role: 'finance',
   input: { month: month('Month', 'The month of the quotes.') },
   subject: ({ month }) => month,
-  partners: async () => 'all',
+  ...OF_REVERSALS,
   perform: (tx, context, { month }) => recordReversals(tx, context, month),
-  facts: async (_tx, _input, report) => reversalFacts(report),
-  amounts: ({ after }) => amountsIn(after, Object.keys(after), 'price returned'),
   report: async (_tx, _context, { result }) => ({
     json: result,
     text: describedReversals(result) || 'Nothing new to reverse.',
   }),
 });
-
-const reversalFacts = (report: ReversalReport | undefined): Facts =>
-  Object.fromEntries(
-    (report?.recorded ?? []).map(({ quote_id, partner_id, spotPrice, invoiceAmount, currency }) => [
-      `quote ${quote_id} of ${partner_id}`,
-      {
-        'price returned': Amount.of(spotPrice, currency).negated(),
-        'our share returned': Amount.of(invoiceAmount, currency).negated(),
-      },
-    ]),
-  );
 
 function describedReversals({ recorded, manual_review }: ReversalReport): string {
   return [

@@ -13,6 +13,7 @@ import { type PaymentException, readExceptions } from '../../payments/exceptions
 import { describeExceptions } from '../../payments/exceptions.ts';
 import type { Scope } from '../../people/scope.ts';
 import { type Assignment, readAssignments } from '../../people/users.sql.ts';
+import { compare } from '../../text.ts';
 
 /** An item of the work queue. `assignee` is null if no one is assigned. */
 export interface WorkItem extends Finding {
@@ -29,15 +30,14 @@ interface ListedWork extends WorkItem {
 
 type WorkFinding = Finding & Pick<ListedWork, 'receipt'>;
 
-export interface WorkQuestion {
-  readonly settings: Settings;
+export type WorkQuestion = Readonly<{
+  settings: Settings;
   /** The partners whose items are read. Null reads all partners, and items without a partner. */
-  readonly scope: Scope;
-  readonly now: number;
-  readonly today: string;
-}
+  scope: Scope;
+  now: number;
+  today: string;
+}>;
 
-/** The maximum number of items of each kind in the list. */
 const LISTED = 500;
 
 export const readWork = async (tx: Transaction, question: WorkQuestion): Promise<WorkItem[]> =>
@@ -67,17 +67,15 @@ const inDigits = (money: WorkItem['money']): WorkItem['money'] =>
 const assigneeOf = (assigned: Assignment | undefined): WorkItem['assignee'] =>
   assigned === undefined ? null : { login: assigned.login, name: assigned.name };
 
-const order = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
-
 function oldestMoneyFirst(one: WorkFinding, other: WorkFinding): number {
-  const byDay = order(one.since, other.since);
+  const byDay = compare(one.since, other.since);
   if (byDay !== 0) return byDay;
   if (one.money === null || other.money === null)
-    return Number(one.money === null) - Number(other.money === null) || order(one.item, other.item);
-  const byCurrency = order(one.money.currency, other.money.currency);
+    return Number(one.money === null) - Number(other.money === null) || compare(one.item, other.item);
+  const byCurrency = compare(one.money.currency, other.money.currency);
   if (byCurrency !== 0) return byCurrency;
   const difference = sizeOf(one.money).minus(sizeOf(other.money));
-  return difference.isZero() ? order(one.item, other.item) : difference.isNegative() ? 1 : -1;
+  return difference.isZero() ? compare(one.item, other.item) : difference.isNegative() ? 1 : -1;
 }
 
 /** Outgoing money is ranked like incoming money. */

@@ -96,7 +96,7 @@ function accountView(statement: AccountStatement, account: CurrencyAccount, pay:
   const amount = (text: string) => locale.amount(Amount.of(text, currency));
   const balance = Amount.of(closing, currency);
   const credits = account.open_items.filter(({ document }) => document === 'credit_note');
-  const credit = credits.reduce((sum, each) => sum.plus(Amount.of(each.balance, currency)), Amount.zero(currency));
+  const credit = Amount.sum(currency, credits, (each) => Amount.of(each.balance, currency));
   const disputed = account.open_items.reduce(
     (sum, each) => sum.plus(Amount.of(each.disputed, currency)),
     Amount.zero(currency),

@@ -12,16 +12,16 @@ export async function readImportedAt(tx: Transaction, sha256: string): Promise<s
   return file?.recorded_at;
 }
 
-interface NewBankFile {
-  readonly sha256: string;
-  readonly name: string;
-  readonly format: string;
-  readonly bytes: number;
-  readonly statements: readonly {
+type NewBankFile = Readonly<{
+  sha256: string;
+  name: string;
+  format: string;
+  bytes: number;
+  statements: readonly {
     readonly statement: BankStatement;
     readonly identities: readonly string[];
   }[];
-}
+}>;
 
 /**
  * Records a file with its statements and lines. Returns the ids of the new lines by account and identity (`lineKey`). A
@@ -111,26 +111,25 @@ const lineRows = ({ statements }: NewBankFile) =>
     })),
   );
 
-export interface EqualLineRow {
-  readonly bank_line_id: number;
+export type EqualLineRow = Readonly<{
+  bank_line_id: number;
   /** `equal_line_id`, `account` and `bank_reference` belong to the earlier line. */
-  readonly equal_line_id: number;
-  readonly account: string;
-  readonly bank_reference: string | null;
+  equal_line_id: number;
+  account: string;
+  bank_reference: string | null;
   /** The name of the file with the earlier line if both lines are of the same account. Otherwise null. */
-  readonly other_file: string | null;
+  other_file: string | null;
   /** The outcome is null if the earlier line is in the same file and is not decided yet. */
-  readonly outcome: NewOutcome['outcome'] | null;
+  outcome: NewOutcome['outcome'] | null;
   /**
    * The payment that the earlier line reported. If that payment was reversed as a duplicate of another payment: this
    * other payment.
    */
-  readonly payment_id: number | null;
-  /** Whether the payment was completely returned or refunded. */
-  readonly sent_back: boolean;
+  payment_id: number | null;
+  sent_back: boolean;
   /** The amount of the earlier line if the bank states the same line again with another amount. Otherwise null. */
-  readonly corrected: string | null;
-}
+  corrected: string | null;
+}>;
 
 /** The name of the first file with a line. */
 export const fileOf = (line: string) => `(SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
@@ -193,15 +192,15 @@ export function readEqualLines(tx: Transaction, lineIds: readonly number[]): Pro
 
 export const lineKey = (account: string, identity: string): string => `${account} ${identity}`;
 
-export interface NewOutcome {
-  readonly bank_line_id: number;
-  readonly outcome: 'payment' | 'payout' | 'return' | 'refund' | 'ignored';
-  readonly payment_id?: number;
-  readonly payout_id?: number;
-  readonly payment_reversal_id?: number;
-  readonly needs_review?: boolean;
-  readonly reason: string;
-}
+export type NewOutcome = Readonly<{
+  bank_line_id: number;
+  outcome: 'payment' | 'payout' | 'return' | 'refund' | 'ignored';
+  payment_id?: number;
+  payout_id?: number;
+  payment_reversal_id?: number;
+  needs_review?: boolean;
+  reason: string;
+}>;
 
 export const insertOutcomes = inserting<NewOutcome>(
   `INSERT INTO bank_line_outcomes (

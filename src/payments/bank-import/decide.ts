@@ -16,12 +16,12 @@ import { findCreditNotes } from '../reference.ts';
 import { returnReason, withCode } from '../reverse.ts';
 import type { EqualLineRow } from './bank-lines.sql.ts';
 
-export interface NewLine {
-  readonly id: number;
-  readonly account: string;
-  readonly identity: string;
-  readonly line: BankLine;
-}
+export type NewLine = Readonly<{
+  id: number;
+  account: string;
+  identity: string;
+  line: BankLine;
+}>;
 
 export type Decision =
   | { readonly kind: 'payment'; readonly match: Match; readonly possibleDuplicates: readonly PossibleDuplicate[] }
@@ -34,17 +34,17 @@ export type Decision =
   | PayoutDecision
   | { readonly kind: 'ignored'; readonly why: string; readonly needsReview: boolean };
 
-export interface PayoutDecision {
-  readonly kind: 'payout';
-  readonly of: Candidate | undefined;
+export type PayoutDecision = Readonly<{
+  kind: 'payout';
+  of: Candidate | undefined;
   /**
    * The part of the payment that the payout contains. If undefined, finance settles the payout, or the payout is
    * settled with the oldest payments.
    */
-  readonly gross: Amount | undefined;
-  readonly namesNone?: true;
-  readonly why: string;
-}
+  gross: Amount | undefined;
+  namesNone?: true;
+  why: string;
+}>;
 
 /** A recorded payment, by id, or the payment of an earlier line in the same file. */
 export interface PossibleDuplicate {
@@ -54,15 +54,14 @@ export interface PossibleDuplicate {
   readonly corrects?: boolean;
 }
 
-interface RecordedFacts {
+type RecordedFacts = Readonly<{
   /** Payments with the amount of a line, or with a processor id that a line names. */
-  readonly candidates: readonly Candidate[];
-  readonly equalLines: readonly EqualLineRow[];
+  candidates: readonly Candidate[];
+  equalLines: readonly EqualLineRow[];
   /** Recorded refunds with the amount of a line, which may be the return of a refund. */
-  readonly refunds: readonly RecordedRefund[];
-  /** The names that the processor uses for payouts. */
-  readonly payoutNames: readonly string[];
-}
+  refunds: readonly RecordedRefund[];
+  payoutNames: readonly string[];
+}>;
 
 export const SETTLE_BY_HAND = 'settle it by hand';
 

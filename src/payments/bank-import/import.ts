@@ -24,15 +24,15 @@ import { recordCredits } from './record.ts';
 import { countOutcomes, type LineReport, sumBankCharges } from './report.ts';
 import { recordDebits } from './returns.ts';
 
-export interface BankImport {
-  readonly file: string;
-  readonly sha256: string;
-  readonly format: string;
+export type BankImport = Readonly<{
+  file: string;
+  sha256: string;
+  format: string;
   /**
    * The instant of an earlier import of the same file. If the same file was imported before, nothing is imported now.
    */
-  readonly already_imported: string | null;
-  readonly statements: readonly {
+  already_imported: string | null;
+  statements: readonly {
     account: string;
     currency: string;
     opening: string | null;
@@ -40,18 +40,17 @@ export interface BankImport {
     lines: number;
     pending: number;
   }[];
-  readonly lines: { total: number; new: number; known: number };
-  readonly outcomes: Readonly<Record<LineReport['outcome'], number>>;
-  readonly bank_charges: Readonly<Record<string, string>>;
+  lines: { total: number; new: number; known: number };
+  outcomes: Readonly<Record<LineReport['outcome'], number>>;
+  bank_charges: Readonly<Record<string, string>>;
   /**
    * Statements that do not continue an earlier statement of their account. A statement is listed only by the first
    * import that finds the gap.
    */
-  readonly breaks: readonly PaymentException[];
-  readonly new_lines: readonly LineReport[];
-  /** Null if nothing was imported. */
-  readonly event_id: number | null;
-}
+  breaks: readonly PaymentException[];
+  new_lines: readonly LineReport[];
+  event_id: number | null;
+}>;
 
 /** `read` is the content of the file, as read before the transaction. */
 export async function importBankFile(
@@ -118,7 +117,6 @@ const statementReport = ({ account, currency, opening, closing, lines, pending }
   pending,
 });
 
-/** The limit for all columns with amounts. */
 const AMOUNT_LIMIT = '1000000000000000';
 /** Indexes cannot hold longer values. Accounts and references of banks have at most 35 characters. */
 const LONGEST_ID = 500;

@@ -1,38 +1,38 @@
-import { Amount } from '../../money.ts';
+import { Amount, sumsOf } from '../../money.ts';
 import type { Match, Suggestion } from '../evidence.ts';
 import type { NewOutcome } from './bank-lines.sql.ts';
 import type { NewLine } from './decide.ts';
 
-interface LineDocument {
-  readonly number: string;
-  readonly amount: string;
-  readonly confidence: string;
-  readonly why: string;
-}
+type LineDocument = Readonly<{
+  number: string;
+  amount: string;
+  confidence: string;
+  why: string;
+}>;
 
-export interface LineReport {
-  readonly account: string;
-  readonly position: number;
-  readonly booked_on: string;
-  readonly direction: 'credit' | 'debit';
-  readonly amount: string;
-  readonly currency: string;
-  readonly payer: string | null;
-  readonly bank_reference: string | null;
+export type LineReport = Readonly<{
+  account: string;
+  position: number;
+  booked_on: string;
+  direction: 'credit' | 'debit';
+  amount: string;
+  currency: string;
+  payer: string | null;
+  bank_reference: string | null;
   /**
    * `duplicate`: the payment was already recorded. `refund`: the line pays a recorded refund. `booked`: bank charges.
    */
-  readonly outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'refund' | 'booked' | 'ignored';
-  readonly payment_id: number | null;
-  readonly applied: readonly (LineDocument & { readonly small_difference: string | null })[];
+  outcome: 'payment' | 'duplicate' | 'payout' | 'return' | 'refund' | 'booked' | 'ignored';
+  payment_id: number | null;
+  applied: readonly (LineDocument & { readonly small_difference: string | null })[];
   /** Credit that the remittance deducts and that is applied with the payment. */
-  readonly credit: readonly { readonly credit_note: string; readonly number: string; readonly amount: string }[];
-  readonly suggested: readonly LineDocument[];
-  readonly same_as: readonly number[];
-  readonly why: string;
-  readonly needs_review: boolean;
-  readonly remark: boolean;
-}
+  credit: readonly { readonly credit_note: string; readonly number: string; readonly amount: string }[];
+  suggested: readonly LineDocument[];
+  same_as: readonly number[];
+  why: string;
+  needs_review: boolean;
+  remark: boolean;
+}>;
 
 export function plainReport(
   { line, account }: NewLine,
@@ -76,7 +76,7 @@ export function paymentReport(
   { applied, credit = [], suggested, why, remark = false }: Match,
   sameAs: readonly number[] = [],
 ): LineReport {
-  const total = applied.reduce((sum, one) => sum.plus(one.amount), Amount.zero(each.line.amount.currency));
+  const total = Amount.sum(each.line.amount.currency, applied, ({ amount }) => amount);
   const shown = ({ document: { number }, amount, confidence, evidence }: Suggestion) => ({
     ...{ number, amount: amount.toString(), confidence, why: evidence.why },
   });
@@ -93,15 +93,10 @@ export function paymentReport(
 }
 
 export function sumBankCharges(reports: readonly LineReport[]): Readonly<Record<string, string>> {
-  const sums = new Map<string, Amount>();
-  for (const { currency, applied } of reports) {
-    for (const { small_difference } of applied) {
-      if (small_difference === null) continue;
-      const before = sums.get(currency) ?? Amount.zero(currency);
-      sums.set(currency, before.plus(Amount.of(small_difference, currency)));
-    }
-  }
-  return Object.fromEntries([...sums].map(([currency, sum]) => [currency, sum.toString()]));
+  const charges = reports.flatMap(({ currency, applied }) =>
+    applied.flatMap(({ small_difference: given }) => (given === null ? [] : [Amount.of(given, currency)])),
+  );
+  return Object.fromEntries(sumsOf(charges).map((sum) => [sum.currency, sum.toString()]));
 }
 
 export function countOutcomes(reports: readonly LineReport[]): Readonly<Record<LineReport['outcome'], number>> {

@@ -31,14 +31,14 @@ const isReturn = ({ line }: NewLine): boolean => line.reversal || line.return_co
 /** The code of a BAI2 line, or the sub-family of an ISO 20022 line, such as CHRG of `ACMT/MDOP/CHRG`. */
 const codeOf = ({ type }: BankLine): string => type.split('/').at(-1) ?? '';
 
-interface KnownPayments {
-  readonly candidates: readonly Candidate[];
-  readonly equalLines: readonly EqualLineRow[];
+type KnownPayments = Readonly<{
+  candidates: readonly Candidate[];
+  equalLines: readonly EqualLineRow[];
   /** The lines of this file that were the first to report a payment, by payment. */
-  readonly ownLines: ReadonlyMap<number, NewLine>;
+  ownLines: ReadonlyMap<number, NewLine>;
   /** The codes of the bank's own charges (setting `bank_charge_codes`). */
-  readonly chargeCodes: readonly string[];
-}
+  chargeCodes: readonly string[];
+}>;
 
 export async function recordDebits(
   tx: Transaction,

@@ -36,21 +36,21 @@ interface LogicalRecord {
 
 const CODES = new Set(['01', '02', '03', '16', '88', '49', '98', '99']);
 
-interface Transaction {
-  readonly record: LogicalRecord;
-  readonly type: string;
-  readonly units: bigint;
-  readonly valueOn: string | undefined;
-  readonly bankReference: string;
-  readonly customerReference: string;
-}
+type Transaction = Readonly<{
+  record: LogicalRecord;
+  type: string;
+  units: bigint;
+  valueOn: string | undefined;
+  bankReference: string;
+  customerReference: string;
+}>;
 
-interface Account {
-  readonly number: string;
-  readonly currency: string;
-  readonly summaries: Map<string, bigint>;
-  readonly transactions: Transaction[];
-}
+type Account = Readonly<{
+  number: string;
+  currency: string;
+  summaries: Map<string, bigint>;
+  transactions: Transaction[];
+}>;
 
 interface Group {
   readonly asOf: string;

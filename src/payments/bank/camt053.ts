@@ -173,7 +173,7 @@ function readStatement(statement: Node, name: string, problems: FieldProblem[], 
   const opening = balance('OPBD', 'PRCD');
   const closing = balance('CLBD');
   const only = (of: readonly Entry[], way: Entry['direction']) => of.filter((each) => each.direction === way);
-  const sum = (of: readonly Entry[]) => of.reduce((total, each) => total.plus(each.amount), Amount.zero(currency));
+  const sum = (of: readonly Entry[]) => Amount.sum(currency, of, ({ amount }) => amount);
   if (opening !== undefined) {
     const found = opening.plus(sum(only(booked, 'credit'))).minus(sum(only(booked, 'debit')));
     totals.expect(`${path}: closing balance (CLBD)`, closing?.toString(), found.toString());
@@ -203,12 +203,12 @@ function readStatement(statement: Node, name: string, problems: FieldProblem[], 
   };
 }
 
-interface Entry {
-  readonly booked: boolean;
-  readonly direction: 'credit' | 'debit';
-  readonly amount: Amount;
-  readonly lines: readonly BankLine[];
-}
+type Entry = Readonly<{
+  booked: boolean;
+  direction: 'credit' | 'debit';
+  amount: Amount;
+  lines: readonly BankLine[];
+}>;
 
 type ReadMoney = (text: string, currency: string, where: string) => Amount;
 
@@ -341,12 +341,12 @@ class EntryReader {
   }
 }
 
-interface EntryFacts {
-  readonly entry: Node;
-  readonly position: number;
-  readonly direction: 'credit' | 'debit';
-  readonly bookedOn: string;
-}
+type EntryFacts = Readonly<{
+  entry: Node;
+  position: number;
+  direction: 'credit' | 'debit';
+  bookedOn: string;
+}>;
 
 const GROSS_AMOUNTS = [
   ['AmtDtls', 'InstdAmt', 'Amt'],

@@ -5,14 +5,13 @@
 import type { BankCsvMap } from '../../config/bank-csv.ts';
 import { type BankStatement, invalidFile } from './statement.ts';
 
-export interface BankFile {
-  readonly name: string;
-  readonly bytes: Buffer;
+export type BankFile = Readonly<{
+  name: string;
+  bytes: Buffer;
   /** The format is detected if its name is omitted. */
-  readonly format?: string | undefined;
-  /** The name of a column map for CSV files. */
-  readonly map?: string | undefined;
-}
+  format?: string | undefined;
+  map?: string | undefined;
+}>;
 
 export interface BankFormat {
   readonly name: string;

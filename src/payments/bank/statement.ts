@@ -8,26 +8,26 @@ import type { Amount } from '../../money.ts';
 import { PROBLEMS_TOLD } from '../../reading/limits.ts';
 import type { Method } from '../enums.ts';
 
-export interface BankStatement {
+export type BankStatement = Readonly<{
   /** The IBAN or account number from the bank, without spaces. */
-  readonly account: string;
-  readonly currency: string;
+  account: string;
+  currency: string;
   /** The reference is empty if the bank gives none. */
-  readonly reference: string;
-  readonly opening: Amount | undefined;
-  readonly closing: Amount | undefined;
+  reference: string;
+  opening: Amount | undefined;
+  closing: Amount | undefined;
   /**
    * `YYYY-MM-DD`: the last day of the statement. Undefined if the file has no date of the statement, only dates of
    * lines.
    */
-  readonly closed_on: string | undefined;
-  readonly lines: readonly BankLine[];
+  closed_on: string | undefined;
+  lines: readonly BankLine[];
   /**
    * The number of entries that are announced but not booked. Announced entries are skipped, because a later file
    * contains them as booked entries.
    */
-  readonly pending: number;
-}
+  pending: number;
+}>;
 
 /** A remittance text that may contain a document number. */
 export interface ReferenceField {
@@ -38,35 +38,31 @@ export interface ReferenceField {
   readonly amount?: string;
 }
 
-export interface BankLine {
+export type BankLine = Readonly<{
   /** The number of the line in the file, or of the entry in its statement. */
-  readonly position: number;
-  /** `YYYY-MM-DD` */
-  readonly booked_on: string;
-  readonly value_on: string | undefined;
-  readonly direction: 'credit' | 'debit';
-  readonly amount: Amount;
-  /** The reference is undefined if the bank gives none. */
-  readonly bank_reference: string | undefined;
+  position: number;
+  booked_on: string;
+  value_on: string | undefined;
+  direction: 'credit' | 'debit';
+  amount: Amount;
+  bank_reference: string | undefined;
   /** The remittance fields, the most reliable first. */
-  readonly references: readonly ReferenceField[];
-  /** The complete text of the bank. */
-  readonly text: string;
-  readonly payer_name: string | undefined;
+  references: readonly ReferenceField[];
+  text: string;
+  payer_name: string | undefined;
   /** The parties for whom the payer pays, such as the ultimate debtor. */
-  readonly behind?: readonly string[];
+  behind?: readonly string[];
   /** What banks deducted on the way, by the amount that the payer instructed. The line's own bank states no charges. */
-  readonly deducted?: Amount;
+  deducted?: Amount;
   /** The IBAN, account number or ACH company id of the payer. Payments with an equal value come from the same payer. */
-  readonly payer_account: string | undefined;
-  readonly type: string;
-  /** The payment method follows from the codes of the format, or from `methodInWords`. */
-  readonly method: Method;
-  readonly reversal: boolean;
+  payer_account: string | undefined;
+  type: string;
+  method: Method;
+  reversal: boolean;
   /** The reason code of a returned debit, such as R01. */
-  readonly return_code: string | undefined;
-  readonly raw: string;
-}
+  return_code: string | undefined;
+  raw: string;
+}>;
 
 /** Returns the refusal of a file that does not follow its format or column map, with the first problems, each once. */
 export const invalidFile = (file: string, problems: readonly FieldProblem[], map?: string) =>

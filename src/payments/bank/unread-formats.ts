@@ -3,7 +3,6 @@
  * The refusal names the format, so that the user does not request the same file again.
  */
 interface UnreadFormat {
-  /** The name of the format with its article, such as `an OFX file`. */
   readonly format: string;
   /** A sentence that states what to request from the bank instead. */
   readonly instead: string;

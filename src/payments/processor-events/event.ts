@@ -1,26 +1,25 @@
 import type { DateTime } from 'luxon';
 import type { Caller, PaymentContext } from '../context.ts';
 
-export interface StorableEvent {
+export type StorableEvent = Readonly<{
   /** The connected account. Empty for our own account. */
-  readonly account: string;
-  readonly id: string;
-  readonly type: string;
-  /** ISO instant. */
-  readonly created: string;
-  readonly livemode: boolean;
-  readonly payload: string;
-}
+  account: string;
+  id: string;
+  type: string;
+  created: string;
+  livemode: boolean;
+  payload: string;
+}>;
 
-export interface WaitingEvent {
-  readonly processor_event_id: number;
-  readonly account: string;
-  readonly id: string;
-  readonly type: string;
-  readonly created: string;
-  readonly received_at: string;
-  readonly payload: string;
-}
+export type WaitingEvent = Readonly<{
+  processor_event_id: number;
+  account: string;
+  id: string;
+  type: string;
+  created: string;
+  received_at: string;
+  payload: string;
+}>;
 
 export interface EventOutcome {
   readonly outcome: 'effect' | 'nothing' | 'manual_review';
@@ -32,17 +31,16 @@ export interface PendingEvent {
   readonly waits: string;
 }
 
-export interface EventContext {
-  readonly caller: Caller;
+export type EventContext = Readonly<{
+  caller: Caller;
   /** Opens the audit event when the first fact is recorded. Events that only wait therefore leave no audit event. */
-  readonly open: () => Promise<PaymentContext>;
-  readonly event: Pick<WaitingEvent, 'id' | 'created'>;
-  readonly account: string;
-  /** The day of the event in the issuer's time zone, `YYYY-MM-DD`. */
-  readonly on: string;
-  readonly receivedAt: DateTime;
-  readonly installation: string;
-}
+  open: () => Promise<PaymentContext>;
+  event: Pick<WaitingEvent, 'id' | 'created'>;
+  account: string;
+  on: string;
+  receivedAt: DateTime;
+  installation: string;
+}>;
 
 export const waitsForPayment = (id: string | undefined): PendingEvent => ({
   waits: `for the payment ${id}, which is not recorded yet`,

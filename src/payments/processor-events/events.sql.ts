@@ -55,13 +55,13 @@ export async function insertEventOutcome(
   );
 }
 
-export interface OwnLink {
-  readonly document_id: number;
-  readonly version: number;
-  readonly number: string;
-  readonly amount: string;
-  readonly currency: string;
-}
+export type OwnLink = Readonly<{
+  document_id: number;
+  version: number;
+  number: string;
+  amount: string;
+  currency: string;
+}>;
 
 /** Returns our payment link, whether it is active or inactive. Undefined if the link is not ours. */
 export async function readOwnLink(tx: Transaction, provider: string, id: string): Promise<OwnLink | undefined> {
@@ -76,13 +76,13 @@ export async function readOwnLink(tx: Transaction, provider: string, id: string)
   return link;
 }
 
-export interface OwnCheckout {
-  readonly checkout_id: number;
-  readonly amount: string;
-  readonly currency: string;
+export type OwnCheckout = Readonly<{
+  checkout_id: number;
+  amount: string;
+  currency: string;
   /** The invoices of a checkout, in the order of payment. */
-  readonly invoices: readonly { readonly number: string; readonly amount: string }[];
-}
+  invoices: readonly { readonly number: string; readonly amount: string }[];
+}>;
 
 /**
  * Returns the checkout with the processor's session id, even if the checkout has ended. If no checkout has this id,
@@ -202,12 +202,12 @@ export function readEventsOf(
   );
 }
 
-interface DisputeState {
-  readonly dispute_id: number;
-  readonly outcome: 'won' | 'lost' | 'closed' | null;
-  readonly payment_reversal_id: number | null;
-  readonly reinstated: boolean;
-}
+type DisputeState = Readonly<{
+  dispute_id: number;
+  outcome: 'won' | 'lost' | 'closed' | null;
+  payment_reversal_id: number | null;
+  reinstated: boolean;
+}>;
 
 export async function readDispute(tx: Transaction, identity: string): Promise<DisputeState | undefined> {
   const [row] = await query<DisputeState>(
@@ -222,13 +222,13 @@ export async function readDispute(tx: Transaction, identity: string): Promise<Di
   return row;
 }
 
-interface NewDispute {
-  readonly identity: string;
-  readonly paymentId: number;
-  readonly amount: string;
-  readonly reason: string;
-  readonly on: string;
-}
+type NewDispute = Readonly<{
+  identity: string;
+  paymentId: number;
+  amount: string;
+  reason: string;
+  on: string;
+}>;
 
 export async function insertDispute(
   tx: Transaction,
@@ -272,7 +272,6 @@ export async function paymentOf(
 }
 
 export interface ErasureRange {
-  /** ISO instant. */
   readonly before: string;
   readonly afterId: number;
   readonly batch: number;

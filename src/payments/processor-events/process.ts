@@ -16,12 +16,12 @@ import { recordReceipt } from './receipt.ts';
 import { recordDispute, recordRefund } from './reversals.ts';
 import { recordProgress } from './session.ts';
 
-export interface EventsReport {
-  readonly effects: number;
-  readonly without_effect: number;
-  readonly waiting: readonly { id: string; type: string; reason: string }[];
-  readonly manual_review: readonly { id: string; type: string; reason: string }[];
-}
+export type EventsReport = Readonly<{
+  effects: number;
+  without_effect: number;
+  waiting: readonly { id: string; type: string; reason: string }[];
+  manual_review: readonly { id: string; type: string; reason: string }[];
+}>;
 
 /** Processes the waiting events in rounds, until no event unblocks another. */
 export async function processEvents(tx: Transaction, caller: Caller): Promise<EventsReport> {

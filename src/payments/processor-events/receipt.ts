@@ -39,14 +39,14 @@ const PROOF_WITHIN_HOURS = 24;
  * The documents that a payment is for. Either the paid link or session proves the documents, or only metadata names the
  * documents.
  */
-interface Purpose {
-  readonly parts: readonly Part[];
+type Purpose = Readonly<{
+  parts: readonly Part[];
   /** Our payment link or session that was paid. Undefined if nothing proves the payment of a link or session. */
-  readonly paid: PaidObject | undefined;
+  paid: PaidObject | undefined;
   /** Whether our link or session was paid, so that no other event will name the purpose. */
-  readonly isOurs: boolean;
-  readonly doubt: string;
-}
+  isOurs: boolean;
+  doubt: string;
+}>;
 
 /** A document and the part of the payment for it. The default is as much as the document accepts. */
 interface Part {
@@ -54,12 +54,12 @@ interface Part {
   readonly amount?: Amount;
 }
 
-interface PaidObject {
-  readonly field: 'payment_link' | 'checkout_session';
-  readonly found: string;
-  readonly checkoutId?: number;
-  readonly link?: OwnLink;
-}
+type PaidObject = Readonly<{
+  field: 'payment_link' | 'checkout_session';
+  found: string;
+  checkoutId?: number;
+  link?: OwnLink;
+}>;
 
 export async function recordReceipt(
   tx: Transaction,

@@ -129,8 +129,7 @@ export async function recordRefund(
   const { told, erasedUntil } = await readTold(tx, payment_id);
   if (now.at < erasedUntil) return nothing('later events are already recorded');
   const recorded = await readRefunds(tx, payment_id);
-  const sum = (refunds: typeof recorded) =>
-    refunds.reduce((total, each) => total.plus(money(each.amount, state)), Amount.zero(state.currency));
+  const sum = (refunds: typeof recorded) => Amount.sum(state.currency, refunds, (each) => money(each.amount, state));
   const byProcessor = recorded.filter(({ identity }) => /^processor\|.*\|refunded\|/.test(identity));
   // If no event has a total, the data of the events was erased. In that case, the refunded amount is the amount of the
   // recorded refunds, less a failed refund in this event.

@@ -15,18 +15,18 @@ export interface StoredEvents {
   readonly accounts: readonly string[];
 }
 
-interface EventFile {
-  readonly name: string;
+type EventFile = Readonly<{
+  name: string;
   /** NDJSON, with one event per line. */
-  readonly text: string;
+  text: string;
   /** The account of events that name no account: the processor omits the account from an account's own events. */
-  readonly account?: string | undefined;
+  account?: string | undefined;
   /**
    * The account whose secret signed the file; empty for our own account. Events that name a different account are
    * refused.
    */
-  readonly signedBy?: string;
-}
+  signedBy?: string;
+}>;
 
 /**
  * Stores all events of a file, or none. A webhook is a file with one line. `read` contains the events, which were read

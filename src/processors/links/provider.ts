@@ -5,21 +5,20 @@
 import type { z } from 'zod';
 import type { Amount } from '../../money.ts';
 
-export interface LinkFacts {
-  readonly number: string;
-  readonly partnerId: string;
-  readonly amount: Amount;
-  readonly dueOn: string;
+export type LinkFacts = Readonly<{
+  number: string;
+  partnerId: string;
+  amount: Amount;
+  dueOn: string;
   /** `YYYY-MM-DD`. A link may expire a number of days after this day. */
-  readonly expiresAfter: string;
-}
+  expiresAfter: string;
+}>;
 
 export type ProviderUrl =
   | { readonly kind: 'url'; readonly url: string }
   /** The URL is known only after the processor has created the link. */
   | { readonly kind: 'made' }
   | { readonly kind: 'nothing' }
-  /** The missing setting or environment variable. */
   | { readonly kind: 'missing'; readonly what: string };
 
 export interface LinkSecrets {
@@ -27,19 +26,19 @@ export interface LinkSecrets {
   readonly stripeKey: string | undefined;
 }
 
-export interface OpenProvider {
-  readonly url: (token: string, facts: LinkFacts) => ProviderUrl;
+export type OpenProvider = Readonly<{
+  url: (token: string, facts: LinkFacts) => ProviderUrl;
   /** The payment methods of a processor's links. Undefined if links are created without a call to the processor. */
-  readonly methods?: readonly string[];
+  methods?: readonly string[];
   /** A required environment variable that is missing, for `init --check`. */
-  readonly missing?: { readonly variable: string; readonly what: string } | undefined;
+  missing?: { readonly variable: string; readonly what: string } | undefined;
   /** The amounts that a link can charge in a currency, as text for people. */
-  readonly limits?: (currency: string) => string;
+  limits?: (currency: string) => string;
   /**
    * The reason why a link for an ordinary amount in this currency cannot be created; undefined if it can be created.
    */
-  readonly currencyProblem?: (currency: string) => string | undefined;
-}
+  currencyProblem?: (currency: string) => string | undefined;
+}>;
 
 export interface PaymentLinkProvider<Schema extends z.ZodType> {
   readonly name: string;

@@ -18,7 +18,6 @@ import {
 import { openStripe, withoutKey } from './client.ts';
 import { amountOfUnits } from './events.ts';
 
-/** The largest page that Stripe returns. */
 const PAGE = 100;
 
 export const listBalanceTransactions: BalanceTransactionSource['list'] = async function* (access, which, live) {

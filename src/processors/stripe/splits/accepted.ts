@@ -12,15 +12,15 @@ import { isNamedByStripe, smallestUnit } from './smallest-unit.ts';
  */
 export type Decimal = string | number;
 
-interface Ids {
-  readonly quote_id: string;
-  readonly enrollment_id?: string | null | undefined;
-  readonly currency: string;
+type Ids = Readonly<{
+  quote_id: string;
+  enrollment_id?: string | null | undefined;
+  currency: string;
   /**
    * The time of acceptance, ISO 8601. If the time is missing, execution searches for each payment before creating one.
    */
-  readonly accepted_at?: string | null | undefined;
-}
+  accepted_at?: string | null | undefined;
+}>;
 
 /** An accepted quote, or a requote with the fields of a quote and incremental values (7.2.2). */
 export interface Accepted extends Ids {
@@ -38,17 +38,17 @@ export interface AcceptedRequote extends Ids {
 }
 
 /** Amounts are in the smallest unit. The currency is in capitals. */
-export interface Checked {
-  readonly quote_id: string;
-  readonly requote_id: string | undefined;
-  readonly accepted_at: string | undefined;
-  readonly currency: string;
-  readonly metadata: Metadata;
-  readonly price: string;
-  readonly share: string;
-  readonly priceUnits: number;
-  readonly shareUnits: number;
-}
+export type Checked = Readonly<{
+  quote_id: string;
+  requote_id: string | undefined;
+  accepted_at: string | undefined;
+  currency: string;
+  metadata: Metadata;
+  price: string;
+  share: string;
+  priceUnits: number;
+  shareUnits: number;
+}>;
 
 /** Throws SplitImpossible. */
 export function checkAccepted(accepted: Accepted | AcceptedRequote): Checked {

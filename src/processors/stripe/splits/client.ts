@@ -12,13 +12,13 @@ export interface Options {
   readonly stripeAccount?: string;
 }
 
-interface Made {
-  readonly id: string;
+type Made = Readonly<{
+  id: string;
   /** The amount in the currency's smallest unit. */
-  readonly amount: number;
-  readonly currency: string;
-  readonly metadata: Metadata | null;
-}
+  amount: number;
+  currency: string;
+  metadata: Metadata | null;
+}>;
 
 type Reference = string | { readonly id: string };
 
@@ -51,14 +51,14 @@ export interface GivenBack extends Made {
   readonly failure_reason?: string | null;
 }
 
-export interface Processor {
-  readonly paymentIntents: {
+export type Processor = Readonly<{
+  paymentIntents: {
     create(params: object, options: Options): Promise<Payment>;
     retrieve(id: string, params: { expand: string[] }, options: Options): Promise<Payment>;
     confirm(id: string, params: object, options: Options): Promise<Payment>;
     search(params: { query: string; limit: number }, options: Options): AsyncIterable<Payment>;
   };
-  readonly transfers: {
+  transfers: {
     create(params: object, options: Options): Promise<Transfer>;
     list(
       params: { transfer_group: string; destination: string; limit: number },
@@ -67,16 +67,16 @@ export interface Processor {
     createReversal(id: string, params: object, options: Options): Promise<GivenBack>;
     listReversals(id: string, params: { limit: number }, options: Options): AsyncIterable<GivenBack>;
   };
-  readonly refunds: {
+  refunds: {
     create(params: object, options: Options): Promise<GivenBack>;
     list(params: { payment_intent: string; limit: number }, options: Options): AsyncIterable<GivenBack>;
   };
-  readonly applicationFees: {
+  applicationFees: {
     retrieve(id: string, params: { expand: string[] }, options: Options): Promise<{ balance_transaction: Settled }>;
     createRefund(id: string, params: object, options: Options): Promise<GivenBack>;
     listRefunds(id: string, params: { limit: number }, options: Options): AsyncIterable<GivenBack>;
   };
-  readonly charges: {
+  charges: {
     update(id: string, params: { metadata: Metadata }, options: Options): Promise<unknown>;
   };
-}
+}>;

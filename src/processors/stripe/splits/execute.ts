@@ -21,42 +21,42 @@ export type { Processor } from './client.ts';
 export { type Done, type OpenPayment, SplitUnfinished } from './unfinished.ts';
 
 /** A request from the API, with wider types. */
-export interface DescribedRequest {
-  readonly does: string;
-  readonly method: string;
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly add?: readonly string[] | undefined;
-  readonly accepted_at?: string | undefined;
-  readonly params: Readonly<Record<string, unknown>>;
-}
+export type DescribedRequest = Readonly<{
+  does: string;
+  method: string;
+  path: string;
+  headers: Readonly<Record<string, string>>;
+  add?: readonly string[] | undefined;
+  accepted_at?: string | undefined;
+  params: Readonly<Record<string, unknown>>;
+}>;
 
 /** Values that the platform supplies in addition to a plan. */
-export interface Given {
+export type Given = Readonly<{
   /** For a payment: the customer's payment method `pm_…`, on the account of the payment. */
-  readonly payment_method?: string | undefined;
+  payment_method?: string | undefined;
   /** For a payment: the customer who owns the payment method, `cus_…`, if any. */
-  readonly customer?: string | undefined;
+  customer?: string | undefined;
   /**
    * For a refund: the payment of the acceptance, `pi_…`, required. For a payment: an existing payment to continue, if
    * known.
    */
-  readonly payment_intent?: string | undefined;
+  payment_intent?: string | undefined;
   /** For a transfer reversal: the transfer of the acceptance, `tr_…`. */
-  readonly transfer?: string | undefined;
+  transfer?: string | undefined;
   /** For a refund of an application fee: the fee of the acceptance, `fee_…`. */
-  readonly application_fee?: string | undefined;
-}
+  application_fee?: string | undefined;
+}>;
 
 type Request<Does extends ProcessorRequest['does']> = Extract<ProcessorRequest, { does: Does }>;
 type Outcome = Omit<Done, 'does'>;
 
-interface Context {
-  readonly stripe: Processor;
-  readonly given: Given;
-  readonly now: Date;
-  readonly done: readonly Done[];
-}
+type Context = Readonly<{
+  stripe: Processor;
+  given: Given;
+  now: Date;
+  done: readonly Done[];
+}>;
 
 /** Makes the requests in order. A transfer follows only after its payment has succeeded. Throws SplitUnfinished. */
 export async function executeRequests(

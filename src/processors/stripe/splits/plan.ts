@@ -25,17 +25,16 @@ export { type LostDispute, planDispute, planRefund, type Refunded } from './give
 export { accountOf, type ProcessorRequest, SPLIT_PROBLEMS, SplitImpossible, STRIPE_VERSION } from './requests.ts';
 export type { PlanOptions, Routing } from './routing.ts';
 
-export interface SplitPlan {
-  readonly quote_id: string;
-  readonly requote_id: string | null;
-  readonly split: Routing['split'];
-  /** The currency is in capitals. */
-  readonly currency: string;
+export type SplitPlan = Readonly<{
+  quote_id: string;
+  requote_id: string | null;
+  split: Routing['split'];
+  currency: string;
   /** The service's share (`invoiceAmount`) in major units. */
-  readonly share: string;
+  share: string;
   /** The list is empty if nothing was charged. */
-  readonly requests: readonly ProcessorRequest[];
-}
+  requests: readonly ProcessorRequest[];
+}>;
 
 /** Throws SplitImpossible. */
 export function planSplit(

@@ -1,31 +1,31 @@
 import { type Headers, SplitImpossible, STRIPE_VERSION } from './requests.ts';
 
 /** The split, and the party that sells (7.3.1, 7.4.1). */
-export interface Routing {
-  readonly split: 'real_time' | 'sequential';
-  readonly merchant_of_record: 'platform' | 'third_party';
+export type Routing = Readonly<{
+  split: 'real_time' | 'sequential';
+  merchant_of_record: 'platform' | 'third_party';
   /** The service's account on the partner's platform: `acct_…`. */
-  readonly connected_account_id: string;
+  connected_account_id: string;
   /**
    * The currencies in which the platform is paid out and has balances. Stripe converts payments in other currencies, so
    * a sequential share in such a currency can never be sent. If the currencies are omitted, the first transfer shows
    * whether the currency is possible.
    */
-  readonly settlement_currencies?: readonly string[] | null | undefined;
-}
+  settlement_currencies?: readonly string[] | null | undefined;
+}>;
 
-export interface PlanOptions {
+export type PlanOptions = Readonly<{
   /**
    * The account of the operator or event host who charges the customer, if a third party is Merchant of Record (7.4.3).
    */
-  readonly operator_account?: string | undefined;
+  operator_account?: string | undefined;
   /** For an operator: the platform's own fee in major units, which is charged together with the share. */
-  readonly platform_fee?: string | number | undefined;
+  platform_fee?: string | number | undefined;
   /**
    * The return URL for payment methods that redirect the customer. If no URL is given, no method that redirects is
    * accepted.
    */
-  readonly return_url?: string | undefined;
+  return_url?: string | undefined;
   /**
    * How a requote is routed in real time.
    *
@@ -36,8 +36,8 @@ export interface PlanOptions {
    * The fee goes to the platform. The service therefore keeps the remainder instead of its share, and is the merchant
    * of the charge. Reconciliation reports such a charge as `misrouted`.
    */
-  readonly requote_form?: 'destination_charge' | 'as_documented' | undefined;
-}
+  requote_form?: 'destination_charge' | 'as_documented' | undefined;
+}>;
 
 /** Returns the account that charges the customer; undefined for the platform's own account. Throws SplitImpossible. */
 export function chargingAccount(routing: Routing, options: PlanOptions): string | undefined {

@@ -1,34 +1,33 @@
 import type { ProcessorRequest } from './requests.ts';
 
-export interface Done {
-  readonly does: ProcessorRequest['does'];
+export type Done = Readonly<{
+  does: ProcessorRequest['does'];
   /** The processor's id: `pi_…`, `tr_…`, `re_…`, `trr_…`, `fr_…`. */
-  readonly id: string;
+  id: string;
   /** The amount in the currency's smallest unit. */
-  readonly amount: number;
-  readonly currency: string;
-  /** Whether the object existed before this call. */
-  readonly known: boolean;
+  amount: number;
+  currency: string;
+  known: boolean;
   /**
    * For a transfer: whether the payment on the service's account names its quote. If the payment does not name the
    * quote, the settlement file must name it.
    */
-  readonly labelled?: boolean;
+  labelled?: boolean;
   /** For a payment that routes our share automatically: its transfer, `tr_…`. Keep this id for a dispute. */
-  readonly transfer?: string;
+  transfer?: string;
   /** For a payment on an operator's account: its application fee, `fee_…`. Keep this id for a dispute. */
-  readonly application_fee?: string;
-}
+  application_fee?: string;
+}>;
 
 /** A payment that the customer has not finished, with the values that Stripe.js needs to continue. */
-export interface OpenPayment {
-  readonly id: string;
-  readonly status: string;
-  readonly client_secret: string | null;
-  readonly next_action: { readonly type: string } | null;
+export type OpenPayment = Readonly<{
+  id: string;
+  status: string;
+  client_secret: string | null;
+  next_action: { readonly type: string } | null;
   /** The payment's account; undefined for the platform's own account. */
-  readonly account: string | undefined;
-}
+  account: string | undefined;
+}>;
 
 /**
  * The error for a plan that cannot continue now. `code` is for programs, the message for people, and `done` lists the
