@@ -117,31 +117,27 @@ export function readTaxes(tx: Transaction, month: Month): Promise<{ currency: st
   );
 }
 
-// The rows that a closed month bills: the rows that were posted after the previous closed month, and up to this month.
-const OF_MONTH = `e.posted_month > coalesce(:previous::text, '') AND e.posted_month <= :month`;
-
-export async function readInactive(
-  tx: Transaction,
-  month: Month,
-  previous: Month | null,
-): Promise<{ partner_id: string; name: string }[]> {
+export async function readInactive(tx: Transaction, month: Month): Promise<{ partner_id: string; name: string }[]> {
   return query(
     tx,
     `SELECT p.partner_id, p.name FROM partners p
      WHERE p.inactive_since IS NULL
-       AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = p.partner_id AND ${OF_MONTH})
+       AND NOT EXISTS (SELECT FROM month_partners m WHERE m.partner_id = p.partner_id AND m.month = :month)
      ORDER BY p.partner_id`,
-    { month, previous },
+    { month },
   );
 }
 
-export function readLate(tx: Transaction, month: Month, previous: Month | null): Promise<LateRows[]> {
+/** The month's rows that belong to earlier months, by the lines of its first documents, which bill all of its rows. */
+export function readLate(tx: Transaction, month: Month): Promise<LateRows[]> {
   return query(
     tx,
-    `SELECT e.partner_id, p.name, e.month, e.currency, count(*) AS entries, sum(e.invoice_amount) AS invoice_amount
-     FROM ledger_rows e JOIN partners p USING (partner_id) WHERE ${OF_MONTH} AND e.month < :month
-     GROUP BY e.partner_id, p.name, e.month, e.currency ORDER BY e.partner_id, e.month, e.currency`,
-    { month, previous },
+    `SELECT d.partner_id, p.name, l.month, d.currency, sum(l.count)::bigint AS entries,
+            sum(document_sign(d.document) * l.invoice_amount) AS invoice_amount
+     FROM documents d JOIN document_lines l USING (document_id) JOIN partners p USING (partner_id)
+     WHERE d.month = :month AND d.purpose = 'month' AND d.replaces IS NULL AND l.month < :month
+     GROUP BY d.partner_id, p.name, l.month, d.currency ORDER BY d.partner_id, l.month, d.currency`,
+    { month },
   );
 }
 

@@ -96,7 +96,7 @@ export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<
       taxes: Object.fromEntries(taxes.map(({ currency, tax }) => [currency, Amount.of(tax, currency).toString()])),
     }),
     partners: partners.map(withDigits),
-    no_activity: await readInactive(tx, month, previous),
+    no_activity: await readInactive(tx, month),
     held: await readHeld(tx, month),
     accepted_doubts: await readFeedDecisions(tx, month),
   };
@@ -105,9 +105,9 @@ export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<
 /** The rows of earlier months that a closed month bills, by partner, month and currency. */
 export async function readLateRows(
   tx: Transaction,
-  { month, previous }: Pick<CloseReport, 'month' | 'previous'>,
+  { month }: Pick<CloseReport, 'month'>,
 ): Promise<CloseReport['late']> {
-  return (await readLate(tx, month, previous)).map((row) => ({
+  return (await readLate(tx, month)).map((row) => ({
     ...row,
     invoice_amount: Amount.of(row.invoice_amount, row.currency).toString(),
   }));

@@ -18,31 +18,12 @@ export interface CoverageQuestion {
   readonly scope?: Scope;
 }
 
-/**
- * The rows that each closed month bills. If the month's first documents bill as many rows as its close counted, no rows
- * are read. If a document is missing, the month's rows show for which partner the missing document was. The SQL is for
- * use inside a WITH.
- */
-const BILLED = `months AS (
-       SELECT month, previous, entries FROM closed_months
-       WHERE :asOf::date IS NULL OR issued_on <= :asOf::date
-     ), whole AS MATERIALIZED (
-       SELECT m.month::text FROM months m LEFT JOIN (
-         SELECT month, sum(entries) AS entries FROM documents
-         WHERE purpose = 'month' AND replaces IS NULL GROUP BY month) AS d USING (month)
-       WHERE m.entries = coalesce(d.entries, 0)
-     ), billed AS (
-       SELECT d.month::text, d.partner_id, d.currency, d.arrangement, d.entries FROM documents d
-       WHERE d.purpose = 'month' AND d.replaces IS NULL AND d.month IN (SELECT month FROM whole)
-         AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
-       UNION ALL
-       SELECT m.month::text, e.partner_id, e.currency, e.arrangement, e.entries
-       FROM (SELECT * FROM months WHERE month NOT IN (SELECT month FROM whole)) AS m
-       CROSS JOIN LATERAL (
-         SELECT partner_id, currency, arrangement, count(*) AS entries FROM ledger_rows
-         WHERE posted_month > coalesce(m.previous, '') AND posted_month <= m.month
-           AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[]))
-         GROUP BY partner_id, currency, arrangement) AS e
+/** The rows that each closed month bills, as its close counted them. The SQL is for use inside a WITH. */
+const BILLED = `billed AS (
+       SELECT month::text, partner_id, currency, arrangement, p.entries
+       FROM month_partners p JOIN closed_months m USING (month)
+       WHERE (:asOf::date IS NULL OR m.issued_on <= :asOf::date)
+         AND (:scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[]))
      ), live AS MATERIALIZED (
        SELECT month, partner_id, currency, arrangement, number, series, sequence FROM live_documents
        WHERE purpose = 'month' AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[]))

@@ -117,7 +117,7 @@ export type EqualLineRow = Readonly<{
   equal_line_id: number;
   account: string;
   bank_reference: string | null;
-  /** The name of the file with the earlier line if both lines are of the same account. Otherwise null. */
+  /** The name of the file with the earlier line if both lines belong to the same account. Otherwise null. */
   other_file: string | null;
   /** The outcome is null if the earlier line is in the same file and is not decided yet. */
   outcome: NewOutcome['outcome'] | null;
