@@ -123,7 +123,7 @@ export async function settleRestored(
   return { erased, proof: await prove(tx) };
 }
 
-/** For the progress bar. The step that reads the file refuses a missing one. */
+/** The size is used only for the progress bar. The later step that reads the file refuses a missing file. */
 function sizeOf(file: string): number {
   try {
     return statSync(file).size;
@@ -132,7 +132,7 @@ function sizeOf(file: string): number {
   }
 }
 
-/** Null if the ledger is empty. */
+/** Returns the result of `verify`, or null if the ledger is empty. */
 async function prove(tx: Transaction): Promise<Verification | null> {
   try {
     return await verify(tx, undefined);
