@@ -28,6 +28,10 @@ const PHRASES: readonly RegExp[] = [
 
 /** `file: phrase` */
 const RIGHT: Readonly<Record<string, string>> = {
+  'docs/reviews.md: is no alarm': 'the name of a test',
+  'docs/reviews.md: nobody': 'the name of a test',
+  'docs/reviews.md: says so': 'the name of a test',
+  'docs/reviews.md: whoever': 'the name of a test',
   'migrations/010_payments.sql: of which': 'a text in SQL',
   'migrations/014_approvals.sql: is no approver': 'a text in SQL',
   'src/console/screens/queue.tsx: nobody': 'a value in addresses',

@@ -22,7 +22,7 @@ export interface ComparedAmount {
   readonly currency: string;
   /** Always positive. */
   readonly amount: string;
-  /** Of the earlier amounts. */
+  /** The sum of the earlier amounts. */
   readonly before: string;
   readonly above: string;
 }

@@ -46,7 +46,7 @@ export interface Approval {
 
 /** What the first transaction of an action was allowed to do. Its later ones must stay within this. */
 export interface Permission {
-  /** Of the approved or compared effect (digestOf), which the action must have exactly. */
+  /** The digest (digestOf) of the approved or compared effect. The action must have exactly this effect. */
   readonly digest?: string | undefined;
   /** All changes that the action was going to make, if approved or compared. */
   readonly changes?: readonly PreviewedChange[];
@@ -141,7 +141,7 @@ export async function ask(
   let approvers = await readApprovers(tx, { partnerIds, besides: user?.user_id ?? null });
   let waiting: readonly { readonly request_id: number }[] = [];
   if (approvers.length === 0) {
-    // Before users, as in a decision: another order could deadlock.
+    // Requests are locked before users, as in a decision: a different order could deadlock.
     const now = context.environment.now().toISO();
     if (user !== undefined) waiting = await lockOpenRequests(tx, { action, input, userId: user.user_id, now });
     // Until the action is done, no one can become an approver.

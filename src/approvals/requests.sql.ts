@@ -6,7 +6,7 @@ import { COMPARED_DAYS } from './amounts-before.ts';
 export const DECISIONS = ['approve', 'reject', 'withdraw'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
-/** Null means that the field had no value. */
+/** A field of an object before and after the action; null means that the field had no value. */
 export interface PreviewedChange {
   readonly of: string;
   readonly field: string;
@@ -14,7 +14,7 @@ export interface PreviewedChange {
   readonly after: string | null;
 }
 
-/** As shown to the requester. */
+/** The effect of an action, as shown to the requester. */
 export interface StoredPreview {
   readonly title: string;
   readonly changes: readonly PreviewedChange[];
@@ -47,7 +47,7 @@ export interface RequestRow {
 interface RequestFilter {
   readonly requestId?: number;
   readonly undecided?: boolean;
-  /** Only requests that are undecided and unexpired then. */
+  /** Selects only requests that are undecided and unexpired at this time. */
   readonly waitingAt?: string | null;
   readonly scope?: Scope;
   /** For paging: only lower ids. */

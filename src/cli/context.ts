@@ -21,7 +21,7 @@ interface ContextOptions extends DatabaseOptions {
   readonly job?: boolean;
   /** Runs as `cron` unless `--by` or RECKONER_USER names a user. */
   readonly unattended?: boolean;
-  /** From the primary, and without recording changed settings, so no user is needed. */
+  /** Reads from the primary and writes nothing, not even changed settings, so no user is needed. */
   readonly writesNothing?: boolean;
 }
 

@@ -185,7 +185,7 @@ function describeServer(facts: ServerFacts, { name, databaseUrl }: Environment):
   return found;
 }
 
-/** With TLS and the login, without sending. */
+/** Connects to the mail server with TLS and the login, but sends nothing. */
 async function checkMail({ smtpUrl, name }: Environment): Promise<Finding[]> {
   if (smtpUrl === undefined) {
     const says = 'SMTP_URL is not set: e-mails stay in outbox/';
@@ -242,14 +242,14 @@ export async function checkDkim(
   }
 }
 
-/** Of a record with tags between semicolons and white space anywhere (RFC 6376, 3.6.1). */
+/** The public key of a record with tags between semicolons and white space anywhere (RFC 6376, 3.6.1). */
 const publicKeyOf = (record: string): string | undefined =>
   record
     .split(';')
     .map((tag) => tag.replaceAll(/\s/g, ''))
     .find((tag) => tag.startsWith('p='));
 
-/** From this machine only. The name may resolve differently elsewhere. */
+/** Checks the address from this machine only. The name may resolve differently elsewhere. */
 async function checkPublicUrl({ name }: Environment, { public_url: url, http }: Settings): Promise<Finding[]> {
   if (name === 'sandbox' || url === '') return [];
   const address = `${url.replace(/\/$/, '')}/healthz`;

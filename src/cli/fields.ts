@@ -67,7 +67,7 @@ export function withContents<Input>(fields: z.ZodObject, input: Input): Input {
   return { ...input, ...Object.fromEntries(files) };
 }
 
-/** `The reason. It is recorded. Default: none.` becomes `the reason; it is recorded (default: none)`. */
+/** A field's help for --help: `The reason. It is recorded. Default: none.` becomes `the reason; it is recorded (default: none)`. */
 function helpOf({ help, kind, choices = [] }: Field): string {
   const [, sentences = '', byDefault] = /^(.*?) ?(?:Default: (.*)\.)?$/.exec(help) ?? [];
   const said = inClauses(sentences.replace(/\.$/, ''));

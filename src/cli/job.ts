@@ -199,7 +199,7 @@ async function tellOperations(job: Job): Promise<number> {
   const { status, items } = await database.reading((tx) => readStatusAndItems(tx, job));
   for (const sentence of await inCommands(status.findings)) log.warn(sentence);
   const found = {
-    // Not sentences, whose times and counts would look new each day.
+    // Items are compared, not sentences: the times and counts in sentences would look new each day.
     ...{ job: job.name, items },
     ...{ now: job.environment.now().toISO(), againAfterHours: WEEK_HOURS },
   };
@@ -284,7 +284,7 @@ export function runReconcile(): Promise<number> {
   });
 }
 
-/** Those that `serve` stored but did not process. */
+/** Processes events that `serve` stored but did not process, because it was killed or a lock on payments was held. */
 async function processPendingEvents({ database, log, ...job }: Job): Promise<void> {
   const { effects, waiting, manual_review } = await database.transaction((tx) => processEvents(tx, job));
   if (effects + waiting.length + manual_review.length === 0) return;
@@ -318,7 +318,7 @@ const stopsOf = ({ code, facts }: Refusal): string[] =>
 const exitFor = async (job: Job, needing: readonly string[]): Promise<number> =>
   (await tell(job, needing)).length > 0 ? EXIT.attention : EXIT.done;
 
-/** Those that are new, or reported a day ago. Returns them. */
+/** Reports the items that are new, or that are due to be reported again, after a day. Returns these items. */
 async function tell({ environment, database, name: job, log }: Job, needing: readonly string[]): Promise<string[]> {
   const found = { job, items: needing.map((item) => ({ item, count: 1 })), now: environment.now().toISO() };
   const untold = await database.transaction((tx) => tellAttention(tx, found));

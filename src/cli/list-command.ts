@@ -64,7 +64,8 @@ async function printList(context: CommandContext, list: List, values: readonly u
       totals: found.length === 0 ? [] : ((await list.totals?.(tx, asked)) ?? []),
     };
   });
-  // With an option, the list may be empty because of it. An argument only selects whose rows are listed.
+  // If an option is given, the list may be empty only because the option filters rows out. An argument only selects
+  // whose rows are listed.
   const isFiltered = Object.keys(given).some((name) => list.words?.arguments?.[name] === undefined);
   const none =
     list.none !== undefined && !isFiltered

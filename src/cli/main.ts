@@ -16,7 +16,7 @@ export async function runProcess(work: () => Promise<number>): Promise<never> {
     process.stderr.write(`The output cannot be written: ${failure?.message}. Recorded changes are kept.\n`);
   const givenUp = performance.now() + DRAIN_MILLISECONDS;
   await until(() => process.stderr.writableLength === 0 || performance.now() > givenUp);
-  // Without pending work, such as an e-mail that is being sent when the database is lost.
+  // Exits without waiting for pending work, such as an e-mail that is being sent when the database is lost.
   process.exit(unwritten && exit === 0 ? 1 : exit);
 }
 

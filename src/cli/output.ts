@@ -18,7 +18,7 @@ export const table: typeof textTable = (headings, rows) => textTable(headings, r
 
 export const fitted = (text: string): string => fitLines(text, outputWidth());
 
-/** Undefined if the output goes to a pipe or a file. */
+/** The terminal's width in columns; undefined if the output goes to a pipe or a file. */
 export const outputWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns : undefined);
 
 export interface Output {

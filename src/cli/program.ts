@@ -329,7 +329,10 @@ async function reportUsage(
 const describedOption = (option: Option): string =>
   `${new Help().optionDescription(option)}${option.mandatory ? ' (required)' : ''}`;
 
-/** `apply <id>`, without "[options]", to leave more room for the description. */
+/**
+ * A command with its arguments, such as `apply <id>`. The form "[options]", which commander would add, is omitted to
+ * leave more room for the description.
+ */
 const termOf = (command: Command): string =>
   [
     command.name(),

@@ -30,7 +30,7 @@ export const bankCsvSchema = z
     decimal: z.enum(['.', ',']).default('.'),
     delimiter: z.string().length(1).default(','),
     encoding: z.enum(['utf-8', 'windows-1252', 'utf-16le']).default('utf-8'),
-    /** Before the header. */
+    /** The number of lines before the header. */
     skip_lines: z.int().min(0).max(100).default(0),
     /** Whether the bank writes credits with a minus sign. */
     negate: z.boolean().default(false),

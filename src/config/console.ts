@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { line } from './validation.ts';
 
-/** As in people/roles.ts, a later layer, which this folder must not import. */
+/** The same list as in people/roles.ts. This folder must not import people, which is a later layer. */
 const role = z.enum(['viewer', 'finance', 'approver', 'administrator']);
 
 const oidcSchema = z.strictObject({
@@ -24,7 +24,7 @@ export const consoleSchema = z.strictObject({
   link_hours: z.int().min(1).max(168).default(24),
   /** Whether partners' contacts may sign in from payment pages (/place), if mail is configured. */
   partner_place: z.boolean().default(true),
-  /** Null: users sign in only with passkeys and links. */
+  /** The OpenID Connect provider; null means that users sign in only with passkeys and links. */
   oidc: oidcSchema.nullable().default(null),
 });
 

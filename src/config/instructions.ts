@@ -72,8 +72,8 @@ const wireSchema = z
   );
 export type WireInstructions = z.output<typeof wireSchema>;
 
-// `init` writes empty sections in production. Any other value aborts, so that only problems of the section's own schema
-// are reported.
+// An empty object is a section that is not filled in yet: `init` writes empty sections in production. For any other
+// value this schema aborts, so that only problems of the section's own schema are reported.
 const isEmptyObject = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 const unfilled = z.custom<Record<string, never>>(isEmptyObject, { abort: true }).transform(() => undefined);

@@ -54,7 +54,7 @@ function parse(variable: string, pem: string, makeOne: string): KeyObject {
   try {
     return createPrivateKey(pem);
   } catch {
-    // Without a cause, so that no part of the key can reach a log.
+    // The error has no cause, so that no part of the key can reach a log.
     throw invalid(variable, `is damaged: it is not a private key in PEM form; ${makeOne}`);
   }
 }

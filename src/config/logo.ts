@@ -83,7 +83,7 @@ function isWholePng(bytes: Buffer): boolean {
   return false;
 }
 
-/** Of frames that PDF readers decode: baseline, extended, progressive. */
+/** The markers that begin a frame of a kind that PDF readers decode: baseline, extended, progressive. */
 const FRAMES: ReadonlySet<number> = new Set([0xc0, 0xc1, 0xc2]);
 /** Gray or RGB. PDF readers show CMYK inverted or not at all. */
 const CHANNELS: ReadonlySet<number> = new Set([1, 3]);

@@ -37,7 +37,7 @@ const rule = z
     always || Object.keys(amounts).length === 0 ? ({ always: true } as const) : { above: amounts },
   );
 
-/** By action, or `adjustments`. actions/rules.ts checks the keys. */
+/** The keys are names of actions, or `adjustments`. actions/rules.ts checks the keys. */
 const approvalsSchema = z.record(z.string(), rule);
 
 export type ApprovalRule = z.output<typeof rule>;
@@ -110,7 +110,7 @@ const httpSchema = z.strictObject({
   allow: z.array(network).default([]),
   /** Proxies whose X-Forwarded-For is trusted. */
   trust_proxy: z.array(network).default([]),
-  /** For each API client, and each address that sends no token. */
+  /** The limit applies to each API client, and to each address that sends no token. */
   requests_per_minute: z.int().min(1).max(10_000_000).default(6000),
   /** Days for which an invoice's page stays online after it was paid or voided; null: without limit. */
   payment_page_days: z.int().min(0).max(3660).nullable().default(90),
@@ -131,9 +131,9 @@ const quotesSchema = z.strictObject({
 
 /** Days; null: without limit. The database refuses to delete data less than 30 days old. */
 const retentionSchema = z.strictObject({
-  /** After the expiry of a quote or requote that was not accepted. */
+  /** The days are counted from the expiry of a quote or requote that was not accepted. */
   quotes_days: z.int().min(30).max(3660).nullable().default(90),
-  /** After the receipt of the processor event. */
+  /** The days are counted from the receipt of the processor event. */
   processor_events_days: z.int().min(30).max(3660).nullable().default(null),
 });
 
@@ -202,15 +202,17 @@ export const settingsSchema = z
       .default(['524', '564', '567', '661', '698', 'CHRG', 'COMM', 'FEES']),
     /** Partners for which a month may close without rows. `true`: all. */
     allow_empty: z.union([z.boolean(), z.array(line(128))]).default(false),
-    /** Which checkpoints the auditor gets a letter about: those that close a month, or every one. */
+    /**
+     * The checkpoints for which the auditor gets a letter: only checkpoints that close a month, or every checkpoint.
+     */
     checkpoint_letters: z.enum(['monthly', 'every']).default('monthly'),
     /** Verifier keys, NAME+ID+KEY, of witnesses whose signatures under checkpoints are recorded. */
     witnesses: z.array(line(400)).default([]),
     /** Dunning levels: days after the due date, or before it if negative. */
     reminders: z.array(z.int().min(-90).max(365)).max(20).default([-7, 0, 7, 21, 45]),
-    /** By currency (`*` for any other). */
+    /** The smallest sum of a reminder, by currency (`*` for any other currency). */
     reminder_minimum: z.record(currencyOrAny, z.string()).default({ '*': '1' }).superRefine(checkAmounts),
-    /** For a payment that pays invoices. */
+    /** Whether the payer gets an e-mail receipt for a payment that pays invoices. */
     payment_receipts: z.boolean().default(true),
     refund_notices: z.boolean().default(true),
     /**
@@ -237,7 +239,7 @@ export const settingsSchema = z
       .default({}),
     http: httpSchema.prefault({}),
     console: consoleSchema.prefault({}),
-    /** By action, and for adjustments. */
+    /** The actions that need approval, by name, and the rule for adjustments. */
     approvals: approvalsSchema.default({}),
     approvals_expire_days: z.int().min(1).max(366).default(14),
   })

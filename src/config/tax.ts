@@ -46,7 +46,10 @@ const ruleSchema = z
     reason: line(200).optional(),
     /** The reason for no tax, as a VATEX code. */
     reason_code: z.string().optional(),
-    /** Without `until`, the rule has no last day. Without `from`, firstDayOf determines the first. */
+    /**
+     * The first and last day of the rule. Without `until`, the rule has no last day. Without `from`, firstDayOf
+     * determines the first day.
+     */
     from: date,
     until: date,
   })

@@ -45,7 +45,7 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
           reason: 'is not a known field',
         }));
       }
-      // Of an invalid record key, one level below.
+      // The reasons for an invalid record key are one level below.
       const reason =
         issue.code === 'invalid_key' ? issue.issues.map(({ message }) => message).join(', ') : issue.message;
       return [{ path: path.map(String).join('.'), reason: plainReason(reason) }];

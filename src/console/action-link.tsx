@@ -6,7 +6,7 @@ import { actionAddress, type KnownInput } from '../remedy.ts';
 
 export type Seer = Pick<User, 'roles'>;
 
-/** Null means the whole ledger. */
+/** The partners that an action affects. Null means the whole ledger. */
 export type AffectedPartners = string | null | readonly string[];
 
 /** Whether a user's role covers an action for all these partners. */

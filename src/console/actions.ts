@@ -52,7 +52,7 @@ async function answerTo(action: Action, visit: Visit, form: URLSearchParams): Pr
   }
 }
 
-/** Undefined if the effect is no longer the one that was shown. */
+/** Runs the action. Returns undefined if the action's effect is no longer the effect that was shown. */
 async function confirmed(action: Action, visit: Visit, input: unknown, shown: string): Promise<Report | undefined> {
   try {
     return await runAction(visit.context, action, input, { ...laterOf(action, visit), shown });

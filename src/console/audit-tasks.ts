@@ -40,7 +40,7 @@ export function addAuditTasks(app: FastifyInstance, { action, file }: Routes, sh
     if (taskId !== undefined) start('export', taskId);
     return { to: `/console${PACKS_PATH}/${input.from}` };
   });
-  // With the bound `rows`, a file may take as long as the client keeps reading.
+  // Files with the bound `rows` may take longer than other responses, as long as the client keeps reading.
   file(
     `${PACKS_PATH}/files/:task/pack.zip`,
     { ...LEDGER, bound: 'rows' },
@@ -71,7 +71,7 @@ function exportAsked(fields: ReadonlyMap<string, string>): ExportInput {
   return { kind, from, to, format };
 }
 
-/** Undefined if a task of the same kind is running. */
+/** Records a new task. Returns undefined if a task of the same kind is already running. */
 function ask(
   { user, context: { environment, actor } }: Visit,
   transact: Transact,

@@ -31,12 +31,12 @@ export const isNamed = ({ origin }: Place): boolean => isIP(new URL(origin).host
 
 type CookieName = 'reckoner' | 'reckoner-sign-in' | 'reckoner-partner';
 
-/** `__Host-` keeps other hosts from setting the cookie. Browsers accept it only over https. */
+/** The prefix `__Host-` keeps other hosts from setting the cookie. Browsers accept the prefix only over https. */
 const nameOf = (name: CookieName, { secure }: Place): string => (secure ? `__Host-${name}` : name);
 
 export function readCookie(request: FastifyRequest, place: Place, name: CookieName): string | undefined {
   const found = cookiesOf(request, nameOf(name, place));
-  // Of two cookies with the same name, another host set one.
+  // Two cookies with the same name mean that another host set one of them.
   return found.length === 1 ? found[0] : undefined;
 }
 

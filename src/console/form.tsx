@@ -14,7 +14,7 @@ export const Form = ({
 }: {
   action: string;
   token: string;
-  /** False loads the whole page again, for forms that change the signed-in user. */
+  /** If false, the whole page is loaded again, for forms that change the signed-in user. */
   boost?: boolean;
   files?: boolean;
   class?: string | undefined;
@@ -32,7 +32,7 @@ export const Form = ({
   </form>
 );
 
-/** Undefined if the body is not a form. */
+/** Returns the values that a form sent, or undefined if the body is not a form. */
 export function formOf(body: unknown, type: string | undefined): URLSearchParams | undefined {
   if (!/^application\/x-www-form-urlencoded\b/i.test(type ?? '')) return undefined;
   const form = new URLSearchParams(body instanceof Buffer ? body.toString('utf8') : '');
@@ -48,7 +48,7 @@ export function refuseNul(fields: readonly (readonly [name: string, value: strin
   if (problems.length > 0) throw refuse('request_invalid', { problems });
 }
 
-/** Of all files of a form. The preview page carries them as base64 until the user confirms. */
+/** Limits the total size of a form's files. The preview page carries the files as base64 until the user confirms. */
 const LARGEST_FILES = 4 * 1024 * 1024;
 export const LARGEST_UPLOAD = 6 * 1024 * 1024;
 
@@ -87,7 +87,7 @@ const nameOf = (file: File): string =>
     .replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '')
     .slice(-200) || 'file';
 
-/** Undefined if a field occurs twice. */
+/** Returns the fields of a form, or undefined if a field occurs twice. */
 export const fieldsOfForm = (form: URLSearchParams | undefined): ReadonlyMap<string, string> | undefined =>
   form !== undefined && new Set(form.keys()).size === form.size ? new Map(form) : undefined;
 

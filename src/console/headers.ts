@@ -1,4 +1,4 @@
-/** For all signed-in and sign-in pages: content only from this server, and no frames. */
+/** The headers of all signed-in and sign-in pages: content only from this server, and no frames. */
 export const PAGE_HEADERS = {
   'Content-Security-Policy': [
     "default-src 'none'",

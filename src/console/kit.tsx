@@ -8,7 +8,7 @@ interface MoneyProps {
   readonly amount: string;
   readonly currency: string;
   readonly signed?: boolean;
-  /** For columns whose heading names the currency. */
+  /** Omits the currency, for columns whose heading names it. */
   readonly bare?: boolean;
 }
 
@@ -122,7 +122,7 @@ export function Card({
   title: string;
   note?: ComponentChildren;
   actions?: ComponentChildren;
-  /** Without inner margin, for a table. */
+  /** Removes the inner margin, for a card that contains a table. */
   flush?: boolean;
   children: ComponentChildren;
 }) {

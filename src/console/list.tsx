@@ -34,7 +34,7 @@ export interface ListView<Row = unknown> {
   readonly today: string;
   readonly rows: readonly Row[];
   readonly totals: readonly Total[];
-  /** Of this page's last row, or null on the last page. */
+  /** The key of this page's last row, or null on the last page. */
   readonly next: string | null;
 }
 
@@ -61,7 +61,7 @@ const namesInViews = ({ views = [] }: List): string[] => [
   ...new Set(views.flatMap(([, filter]) => Object.keys(filter))),
 ];
 
-/** Without a filter, a list shows its first view. */
+/** If no filter is given, a list shows its first view. */
 function beginning(list: List, question: Question): Question {
   const [[, first] = ['', {}]] = list.views ?? [];
   return question['view'] || namesInViews(list).some((name) => question[name]) ? question : { ...question, ...first };
@@ -96,7 +96,7 @@ interface ListProps {
   readonly path: string;
   readonly face: readonly string[];
   readonly hrefOf: (...link: Link) => string;
-  /** Whose permissions decide which remedies are links. */
+  /** The user whose permissions decide which remedies are links. */
   readonly user?: Seer;
 }
 
@@ -142,7 +142,7 @@ export const ListPager = ({ view: { question, next }, path }: Pick<ListProps, 'v
   />
 );
 
-/** Without the filters that are tabs. */
+/** The form of a list's filters. A filter that is shown as tabs has no input. */
 function Filters({
   view: { list, question },
   path,

@@ -100,7 +100,7 @@ export function addPasskeySignIn(app: FastifyInstance, shared: Shared): void {
     refuseOtherOrigin(request, place);
     const parsed = assertion.safeParse(jsonOf(request));
     const secret = readCookie(request, place, 'reckoner-sign-in');
-    // First, because the challenge is valid once, even if the sign-in fails.
+    // Uses up the challenge first: it is valid once, even if the sign-in fails.
     const asked = await database.transaction((tx) => takeChallenge(tx, { environment }, { secret, kind: 'passkey' }));
     try {
       if (!parsed.success || asked === undefined) throw refuse('passkey_refused', { reason: 'it arrived too late' });

@@ -53,7 +53,7 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
   );
 }
 
-/** Without a session or a recent proof, leads to the sign-in and back. */
+/** Answers with a problem page. Without a session or a recent proof, leads to the sign-in and back. */
 function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = answerTo(thrown, request, reply);
   const status = httpStatusOf(refusal.code);
@@ -69,7 +69,7 @@ function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, r
     return reply.code(status).send({ code: refusal.code, message: refusal.message, to });
   }
   if (to !== undefined) {
-    // For the whole page: the sign-in can lead to another site.
+    // HX-Redirect takes the whole page to the sign-in, which can lead to another site.
     if (request.headers['hx-request'] !== undefined) return reply.code(status).header('HX-Redirect', to).send('');
     return reply.redirect(to, 303);
   }

@@ -34,7 +34,7 @@ export interface Access {
   /** `ledger`: the role must cover all partners. `partners`: the page shows those in `Visit.scope`. */
   readonly scope: 'ledger' | 'partners';
   readonly bound?: BoundName;
-  /** For parameters that occur several times, such as ticked rows: `asked` has all values. */
+  /** Allows parameters that occur several times, such as ticked rows. `asked` has all values. */
   readonly repeats?: boolean;
   /**
    * Requires a recent sign-in, and returns to this page; true means the page at this path, with the fields of the form.
@@ -69,7 +69,7 @@ export interface ConsoleFile {
 export type Answer = { readonly to: string } | { readonly screen: Screen; readonly status?: number };
 
 export interface Routes {
-  /** `read` runs in one database snapshot, and `view` renders its result or redirects. */
+  /** A page. `read` runs in one database snapshot, and `view` renders its result or redirects. */
   readonly screen: <View>(
     path: string,
     access: Access,
@@ -79,7 +79,7 @@ export interface Routes {
   ) => void;
   readonly sheets: (path: string, access: Access, read: (tx: Transaction, visit: Visit) => Promise<Sheet>) => void;
   readonly redirect: (path: string, access: Access, to: (visit: Visit) => string) => void;
-  /** Undefined is answered with "page not found". */
+  /** A file. If `read` returns undefined, the response is "page not found". */
   readonly file: (
     path: string,
     access: Access,
@@ -91,7 +91,10 @@ export interface Routes {
     access: Access,
     work: (visit: Visit, fields: ReadonlyMap<string, string>, transact: Transact) => Promise<Answer>,
   ) => void;
-  /** For actions that manage their own transactions, with repeatable fields. `files` allows files (form.tsx). */
+  /**
+   * A form with repeatable fields, for actions that manage their own transactions. `files` allows files, each as one
+   * value (form.tsx).
+   */
   readonly form: (
     path: string,
     access: Access & { readonly files?: boolean },
@@ -109,7 +112,7 @@ export type Transact = <Result>(work: (tx: Transaction) => Promise<Result>) => P
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** For whom problem pages are shown, once known. */
+    /** The user for whom problem pages are shown. The user is null until the user is known. */
     reader: PageUser | null;
   }
 }
@@ -218,7 +221,7 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
   };
 }
 
-/** Of an address to return to. Longer fields must be entered again. */
+/** The longest query of an address to return to. Longer fields must be entered again. */
 const LONGEST_QUERY = 1500;
 
 function refuseWithoutProof({ proof }: Access, { session, context, request }: Visit): void {
@@ -246,7 +249,7 @@ export function jsonOf({ body, headers }: FastifyRequest): unknown {
 export const knowReader = (shared: Shared, request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
   visitOf(shared, { role: 'viewer', scope: 'partners' }, request, reply).catch(() => undefined);
 
-/** Only this function checks the session, the origin of changes, role and scope. */
+/** Admits a request. This function alone checks the session, the origin of changes, role and scope. */
 async function visitOf(shared: Shared, access: Access, request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
   const { environment, database } = shared;
   const place = placeOf(shared, request);

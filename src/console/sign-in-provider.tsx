@@ -73,7 +73,7 @@ export function addProviderSignIn(app: FastifyInstance, shared: Shared): void {
     return finish(shared, request, reply, { identity: identityOf(settings, claims), provedAt, to: asked['to'] });
   });
 
-  // After signing out. A redirect to the provider would sign the user in again at once.
+  // The page that users see after they sign out. A redirect to the provider would sign the user in again at once.
   app.get('/sign-in/provider/left', openRoute(shared), async (request, reply) => {
     const place = placeOf(shared, request);
     const { configuration } = await configured(request);
@@ -107,7 +107,7 @@ function reasonFor(error: unknown): string {
   return isUnavailable(error) ? UNAVAILABLE : 'the identity provider did not confirm the sign-in';
 }
 
-/** `fetch` reports a missing response as a TypeError. */
+/** Returns whether the provider failed. `fetch` reports a missing response as a TypeError. */
 function isUnavailable(error: unknown): boolean {
   const { cause, code } = error as { cause?: unknown; code?: unknown };
   return error instanceof TypeError || code === 'OAUTH_TIMEOUT' || (cause instanceof Response && cause.status >= 500);
@@ -166,7 +166,7 @@ async function claimsOf(
 
 const NAME = line().trim().min(1);
 
-/** Without addresses and names that a user could not enter. */
+/** Drops addresses and names that a user could not enter. */
 function identityOf(settings: OidcSettings, claims: Claims): Identity {
   return {
     ...{ issuer: claims.iss, subject: claims.sub },

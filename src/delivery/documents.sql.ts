@@ -84,7 +84,7 @@ export async function recordPaymentLinks(
   return new Map(kept.map((link) => [link.document_id, link.url]));
 }
 
-/** Undefined if the document never had a link. */
+/** The current link of a document's page; undefined if there never was one. */
 export async function readLinkStanding(
   tx: Transaction,
   documentId: number,

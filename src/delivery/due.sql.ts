@@ -53,7 +53,7 @@ export async function wakeDocuments(
   return documents;
 }
 
-/** First those with due e-mails, then those whose links must be checked. */
+/** The due documents: first those with due e-mails, then those whose links must be checked. */
 export const DUE_DOCUMENTS: DueItems = {
   kind: 'document',
   due: (free) => `
@@ -77,7 +77,7 @@ export const theseDocuments = (documentIds: readonly number[]): DueItems => ({
   bindings: () => ({ documentIds }),
 });
 
-/** `asked` is the state of the request when it was read. */
+/** A request to check a document's link. The field `asked` contains the state of the request when it was read. */
 export interface LinkCheck {
   readonly document_id: number;
   readonly asked: number;

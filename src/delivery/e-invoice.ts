@@ -48,7 +48,7 @@ export interface EInvoiceToKeep {
 
 const BLANK_SELLER = { contact_name: '', electronic_address: '', registration_id: '', no_tax: null };
 
-/** From the current settings and partner. */
+/** The seller from the current settings, and the partner's current data. */
 function presentParties({ issuer }: { readonly issuer: Omit<Issuer, 'logo'> }, buyer: PresentBuyer): Parties {
   const { no_tax, ...own } = issuer.e_invoice ?? BLANK_SELLER;
   const { legal_name: name, tax_id, email, phone, address } = issuer;
@@ -77,7 +77,7 @@ export function frozenParties(document: DocumentRow): Parties {
   return { ...parties, seller: registeredAs(seller, document.taxes[0]?.registration) };
 }
 
-/** With the tax number that the seller has in the buyer's country, if it is different. */
+/** The seller, with the tax number that it has in the buyer's country, if that number is different. */
 const registeredAs = (seller: Seller, registration = ''): Seller => ({
   ...seller,
   tax_id: registration || seller.tax_id,
@@ -99,7 +99,7 @@ interface EInvoiceRequest {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
   readonly currency: string;
-  /** Undefined without tax. */
+  /** The tax categories of a document with tax; undefined without tax. */
   readonly taxes: readonly TaxCategory[] | undefined;
   readonly instructions: Instructions | null;
 }
@@ -121,7 +121,7 @@ export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] 
     : [{ file: 'partners.json', field: `e_invoice ${needs}`, term: 'BT-5' }];
 }
 
-/** Undefined if an e-invoice can be written. */
+/** The reason why no e-invoice can be written yet, with the remedy; undefined if one can be written. */
 function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvoiceRequest): string | undefined {
   const name = FORMAT_NAMES[format];
   if (!isCurrencyOfEInvoices(currency)) {
@@ -142,7 +142,7 @@ function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvo
   return `its e-invoice (${name}) lacks ${lackingText(lacks)}. ${cure}`;
 }
 
-/** Undefined if the partner wants no e-invoices. */
+/** The e-invoice of a document; undefined if the partner wants no e-invoices. */
 export function eInvoiceFor(
   document: DocumentRow,
   snapshot: DocumentSnapshot,

@@ -26,9 +26,12 @@ export interface LinkProvider {
   readonly printed: (token: string, facts: LinkFacts) => ProviderUrl;
   /** Whether the document would print the same link today. If not, only a new document can change it. */
   readonly matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
-  /** Undefined if no links are wanted. */
+  /** The processor that makes links, and the payment methods; undefined if no links are wanted. */
   readonly wanted: WantedLinks | undefined;
-  /** Those with a key. The links that they made must be closed, whatever the settings are now. */
+  /**
+   * The processors that have a key. Links that these processors made earlier must be closed, whatever the settings are
+   * now.
+   */
   readonly processors: ReadonlyMap<string, PaymentLinks>;
 }
 

@@ -29,7 +29,7 @@ export class PdfRendererPool {
   private readonly most: number;
   private threads: Promise<Piscina> | undefined;
 
-  /** For this many documents. The first one loads the renderer. */
+  /** Prepares to render this many documents in at most `most` threads. The first document loads the renderer. */
   constructor(documents: number, most: number = availableParallelism()) {
     this.documents = documents;
     this.most = most;

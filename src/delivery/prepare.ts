@@ -24,11 +24,11 @@ export interface PreparedDocument {
   readonly snapshot: DocumentSnapshot;
   readonly rows: readonly RowOfDocument[];
   readonly pdf: Buffer;
-  /** As a separate file; undefined if there is none, or if the PDF contains it. */
+  /** The e-invoice as a separate file; undefined if there is none, or if the PDF contains it. */
   readonly eInvoice: Buffer | undefined;
   /** Whether the stored PDF has bank details that are no longer valid. */
   readonly instructionsOutdated: boolean;
-  /** Undefined if the PDF was stored earlier. */
+  /** The newly rendered PDF with its facts; undefined if the PDF was stored earlier. */
   readonly pdfToKeep: PdfToKeep | undefined;
 }
 

@@ -7,7 +7,10 @@ import { HoldReason, NotYet } from './hold-reason.ts';
 import { type LinkContext, syncPaymentLink } from './links/sync.ts';
 import { hasLinkWork, type LinkFacts, type LinkProvider, newToken } from './payment-link.ts';
 
-/** After this time, a document is sent without the URL of its processor, with bank instructions alone. */
+/**
+ * How long a document waits at most for the URL of the processor that it prints. After this time, the document is sent
+ * with bank instructions alone.
+ */
 const LONGEST_WAIT_FOR_LINK_SECONDS = 15 * 60;
 
 export interface PrintContext extends LinkContext {
@@ -26,7 +29,7 @@ const linkFactsOf = (document: DocumentRow): LinkFacts => ({
   expiresAfter: document.due_on ?? document.issued_on,
 });
 
-/** Undefined if none is known here. */
+/** The reason why the document cannot have the link that the settings want; undefined if none is known here. */
 export function whyNoLink(links: LinkProvider, document: DocumentRow): string | undefined {
   const printed = links.printed(newToken(), linkFactsOf(document));
   return printed.kind === 'missing' ? printed.what : undefined;
@@ -45,7 +48,7 @@ export async function linkToPrint(context: PrintContext, document: DocumentRow):
   return { documentId: document.document_id, provider: links.printedBy, token, url, now };
 }
 
-/** Null if the document cannot have a link. Waits briefly if the processor is down. */
+/** The URL to print; null if the document cannot have a link. Waits briefly if the processor is down. */
 async function linkAtProcessor(context: LinkContext, document: DocumentRow): Promise<string | null> {
   const link = await syncPaymentLink(context, document.document_id);
   if (link.status === 'in_sync') return link.url;

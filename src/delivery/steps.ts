@@ -56,7 +56,7 @@ export interface Preparation {
   readonly instructions?: InstructionUse | undefined;
   /** Whether the PDF is wanted and stored. */
   readonly pdf: boolean;
-  /** Undefined if the rows are not wanted. */
+  /** The number of rows that the document bills; undefined if the rows are not wanted. */
   readonly rows: number | undefined;
   /** If an e-invoice is to be written. */
   readonly buyer?: string | undefined;

@@ -26,7 +26,7 @@ const WORKERS = 24;
  */
 const RENDERING_THREADS = Math.ceil(availableParallelism() / 2);
 
-/** For e-mails in progress when the program must stop. Kubernetes kills it after 30 s. */
+/** How long e-mails in progress may still take when the program must stop. Kubernetes kills the program after 30 s. */
 const STOP_MILLISECONDS = 15_000;
 
 export interface WorkerPoolOptions extends ActorContext {
@@ -74,7 +74,7 @@ class WorkerPool {
     }
   }
 
-  /** Undefined if the delivery failed. Throws only if the claims are lost. */
+  /** Returns the status of the delivery; undefined if it failed. Throws only if the claims are lost. */
   private async deliver(documentId: number): Promise<Delivery['status'] | undefined> {
     const { database, onDelivery } = this.options;
     const { context } = this;

@@ -3,7 +3,7 @@
  * The check digits (ISO 7064, mod 97-10) reveal every wrong digit and every two swapped neighbors. Pure.
  */
 
-/** Undefined if the letters and digits do not fit. */
+/** The creditor reference of a number, without spaces. Undefined if the letters and digits do not fit. */
 export function creditorReferenceOf(number: string): string | undefined {
   const body = number.toUpperCase().replace(/[^A-Z0-9]/g, '');
   // A letter outside A to Z would be lost, so that the reference would not lead back to the number.

@@ -55,7 +55,7 @@ export async function openDispute(
   failpoint('dispute.recorded');
 }
 
-/** `reason` states the outcome. The balance is dunned again. */
+/** Closes the dispute of an invoice. `reason` states the outcome. The balance is dunned again. */
 export async function closeDispute(
   tx: Transaction,
   context: IssueContext,

@@ -9,7 +9,7 @@ import { Amount } from '../money.ts';
 export interface TaxRate {
   readonly category: TaxCategory;
   readonly rate: string;
-  /** As a Japanese qualified invoice requires. */
+  /** Whether the rate is marked as reduced, as a Japanese qualified invoice requires. */
   readonly reduced: boolean;
   /** Why no tax is charged; empty for the categories standard and zero. */
   readonly reason: string;

@@ -90,7 +90,7 @@ export interface DocumentRow {
   readonly credit_taken_back: string;
   /** The last checkpoint that closed a month before the document was issued. */
   readonly checkpoint: SnapshotCheckpoint | null;
-  /** Null if the document is not on hold. */
+  /** When and why the document was put on hold; null if the document is not on hold. */
   readonly held_at: string | null;
   readonly hold_reason: string | null;
 }
@@ -124,7 +124,7 @@ export interface DocumentFilter {
   readonly number?: string | undefined;
   readonly months?: readonly Month[] | undefined;
   readonly partnerId?: string | undefined;
-  /** Null for all partners. */
+  /** Selects the documents of these partners; null for all partners. */
   readonly partnerIds?: readonly string[] | null | undefined;
   readonly status?: string | undefined;
   readonly document?: DocumentKind | undefined;

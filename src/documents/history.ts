@@ -6,9 +6,9 @@ import { type Happening, readHappenings } from './history.sql.ts';
 export interface HistoryLine {
   /** An ISO instant. */
   readonly at: string;
-  /** As a fixed word for programs. */
+  /** The action as a fixed word for programs. */
   readonly action: Action;
-  /** As a sentence for people. */
+  /** The action as a sentence for people. */
   readonly says: string;
   /** The name given with `--by`, and the operating system's user and host. */
   readonly by: { readonly claimed_by: string | null; readonly os_user: string; readonly host: string } | null;

@@ -18,7 +18,7 @@ import { insertCreditApplications, insertCreditReleases, readCreditOn } from './
 interface PlaceRequest {
   readonly creditNote: string;
   readonly number: string;
-  /** By default, as much as possible. */
+  /** The amount in the documents' currency. If the amount is omitted, as much as possible is applied. */
   readonly amount?: string | undefined;
 }
 

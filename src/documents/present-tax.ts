@@ -9,7 +9,7 @@ import type { DocumentSnapshot, SnapshotLine } from './snapshot.ts';
 export interface PresentedTax {
   readonly label: string;
   readonly steps: readonly { readonly label: string; readonly amount: Amount }[];
-  /** Without tax, the total of the lines. */
+  /** The total with tax; without tax, the total of the lines. */
   readonly gross: { readonly label: string; readonly amount: Amount };
   /** The reasons for no tax and the meanings of marks, a sentence each. */
   readonly notes: readonly string[];

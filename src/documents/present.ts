@@ -47,14 +47,14 @@ export interface PaymentFact extends Fact {
   readonly field: PaymentField;
   /** An account holder or a bank, a number that payers copy, or a word. */
   readonly kind: 'party' | 'number' | 'word';
-  /** Null for other kinds. */
+  /** The address of a party; null for other kinds. */
   readonly address: Address | null;
 }
 
 export interface Presentation {
   readonly locale: Locale;
   readonly situation: Situation;
-  /** For the placeholders of labels. */
+  /** The values of the labels' placeholders. */
   readonly values: Readonly<Record<string, string>>;
   readonly title: string;
   readonly number: string;
@@ -210,7 +210,7 @@ function paymentFacts(labels: Labels, clean: Clean) {
   return { party: row('party'), number: row('number'), word: row('word') };
 }
 
-/** Null if the instructions lack them. */
+/** Bank details as labeled facts; null if the instructions lack them. */
 export function bankDetails(
   instructions: Instructions | null,
   clean: Clean = (text) => text,

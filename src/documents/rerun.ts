@@ -216,7 +216,7 @@ async function rerun(
   };
 }
 
-/** As the void copy explains it to the partner. */
+/** The reason for replacing a document, as the void copy explains it to the partner. */
 const reasonFor = (differences: readonly string[]): string =>
   `Replaced: ${differences.map((each) => each.replace("the partner's", 'your').replace("the issuer's", 'our')).join(', ')} changed.`;
 

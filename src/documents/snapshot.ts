@@ -20,7 +20,7 @@ export interface SnapshotLine {
   readonly policy_id: string;
   readonly policy_name: string;
   readonly kind: RowKind;
-  /** For late rows, it is earlier than the document's month. */
+  /** The month of the rows. For late rows, this month is earlier than the document's month. */
   readonly month: Month;
   readonly count: number;
   readonly spotPrice: string;
@@ -46,7 +46,7 @@ export interface DocumentSnapshot extends Partial<DocumentTax> {
   readonly month: Month;
   readonly currency: string;
   readonly issued_on: string;
-  /** Null for credit notes and statements, because nothing is due. */
+  /** The due date; null for credit notes and statements, because nothing is due. */
   readonly due_on: string | null;
   readonly terms_days: number | null;
   readonly sandbox: boolean;

@@ -1,4 +1,4 @@
-/** Which texts are personal texts of a user, a payer or a contact, and erasing them. */
+/** SQL of erasures: which texts are personal texts of a user, a payer or a contact, and erasing them. */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 
 const IN_JSON = (column: string): string => `(regexp_matches(${column}::text, '"(#[A-Za-z0-9+/]{43}=)"', 'g'))[1]`;

@@ -2,7 +2,7 @@ import { fieldName } from '../field-names.ts';
 import { DELIVER, type Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.ts';
 import { badInput, refused, says } from './definition.ts';
 
-/** Which no installed font can show. */
+/** The characters of a field that no installed font can show. */
 export interface UnprintableField {
   readonly field: string;
   readonly characters: readonly string[];

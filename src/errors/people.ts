@@ -34,7 +34,7 @@ export const PEOPLE = {
     ),
   ),
   role_needed: refused<{ login: string; role: string; some_partners?: boolean; all_partners?: boolean }>(
-    // Not whether another partner's item exists.
+    // The sentence must not reveal whether another partner's item exists.
     (f) =>
       f.some_partners
         ? `${f.login} has the role ${f.role} for some partners only. What you asked for belongs to another partner, or does not exist.`

@@ -43,7 +43,7 @@ const CATALOGUE = {
 };
 
 export type RefusalCode = keyof typeof CATALOGUE;
-/** Of actions that are both a command and an API call. */
+/** Refusals of actions that are both a command and an API call. */
 const BOTH = ['partner_not_connected', 'settlement_invalid', 'month_not_begun'] as const satisfies readonly (
   | keyof typeof SPLITS
   | keyof typeof CLOSE
@@ -101,7 +101,7 @@ export function refuse<Code extends RefusalCode>(code: Code, facts: FactsOf<Code
   const sentence = CATALOGUE[code].sentence as (facts: FactsOf<Code>) => Said;
   const said = sentence(facts);
   const { says, remedies } = typeof said === 'string' ? { says: said, remedies: [] } : said;
-  // Not facts: the HTTP API returns only those.
+  // Remedies that a caller supplies are not facts. The HTTP API returns only the facts.
   const { remedies: _, ...others } = facts as Record<string, unknown>;
   return new Refusal(code, others, says, { cause, remedies });
 }

@@ -330,7 +330,7 @@ function checkMediaType({ headers, body }: FastifyRequest, expected: string, for
   throw refuse('media_type_unsupported', { media_type: type.slice(0, 100) || 'no type', expected });
 }
 
-/** With its byte order mark, so that the text's hash is the file's. */
+/** Returns the text of a file with its byte order mark, so that the text's hash is the file's hash. */
 function readFile(type: 'text/csv', request: FastifyRequest): string {
   checkMediaType(request, type, /^text\/csv *(; *(charset="?utf-8"?|header="?present"?) *)*$/i);
   try {

@@ -24,7 +24,7 @@ export class ClientUses {
     this.#noted.set(clientId, at);
     const { database, environment, log } = this.#service;
     const use = { clientId, now: environment.now().toISO(), atMostEverySeconds: EVERY_SECONDS };
-    // Not awaited, because the client gets its answer even if recording the use fails.
+    // The call is not awaited, because the client gets its answer even if recording the use fails.
     void database
       .transaction((tx) => noteClientUse(tx, use))
       .catch((err: unknown) => log.warn({ err, client_id: clientId }, 'the use of a client was not noted'));

@@ -5,7 +5,7 @@ import { acceptance, documentAnswer, named, orderAnswer, requoteAcceptance, reve
 
 const text = z.string();
 const { currency } = acceptance.shape;
-/** Of a ledger row in an event, but not in the response to the call that recorded it. */
+/** Fields that a ledger row has in an event, but not in the response to the call that recorded the row. */
 const ofRow = {
   policy_id: text,
   enrollment_id: text.nullable().meta({ description: 'null if the row was imported without one' }),

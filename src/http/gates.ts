@@ -7,9 +7,9 @@ import { refuse } from '../errors/refusals.ts';
 
 interface Bound {
   readonly atOnce: number;
-  /** Of all callers. One caller may have half. */
+  /** The maximum number of waiting requests of all callers. One caller may have half of these waiting requests. */
   readonly waiting: number;
-  /** By default, LONGEST_WAIT_MS. */
+  /** The longest wait for a turn. By default, LONGEST_WAIT_MS. */
   readonly longestWaitMs?: number;
 }
 
@@ -32,7 +32,7 @@ const BOUNDS = {
   reads: { atOnce: 4, waiting: 400 },
   lists: { atOnce: 2, waiting: 100 },
   changes: { atOnce: 10, waiting: 800 },
-  /** With the time to read a file (reading/aside.ts), less than LONGEST_ANSWER_MS. */
+  /** The wait and the time to read a file (reading/aside.ts) together are less than LONGEST_ANSWER_MS. */
   uploads: { atOnce: 1, waiting: 20, longestWaitMs: 6_000 },
   // Acceptances share transactions (quotes/acceptances.ts).
   acceptances: { atOnce: 1000, waiting: 1000 },
@@ -64,7 +64,7 @@ interface Waiting {
 
 export class Gate {
   readonly #bound: Bound;
-  /** By caller. The first one has the next turn. */
+  /** The waiting requests by caller. The first caller has the next turn. */
   readonly #waiting = new Map<string, Waiting[]>();
   #running = 0;
   #queued = 0;

@@ -38,7 +38,7 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
     return reply.type(metrics.contentType).send(await readMetrics());
   });
 
-  // For witnesses: the size and the root of the log, but never a fact.
+  // Gives witnesses the size and the root of the log, but never a fact.
   app.get('/log/checkpoint', { ...fixed, onRequest: countOther(limits) }, async (request, reply) => {
     const { old = '0' } = request.query as Readonly<Record<string, string>>;
     if (!/^(0|[1-9]\d{0,14})$/.test(old)) throw refuse('checkpoint_unknown', { size: 0, last: null });

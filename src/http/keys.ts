@@ -13,7 +13,7 @@ const SIGNS_SECONDS = 24 * 3600;
 const AHEAD_SECONDS = 3600;
 /** In case clocks differ. */
 const SLACK_SECONDS = 300;
-/** For a token with an unknown key, the keys are read again at most this often. */
+/** If a token has an unknown key, the server reads the keys again, but at most once in this time. */
 const READ_AGAIN_MILLISECONDS = 1000;
 
 interface SigningKey {

@@ -30,11 +30,11 @@ export const rateHeaders = ({ limit, remaining, reset }: Allowance): Record<stri
 type RequestKind = 'call' | 'exchange' | 'page' | 'console' | 'other';
 
 export interface Limits {
-  /** `key` is the client, or the address if it is unknown. */
+  /** Counts a request. `key` is the client, or the address if the client is unknown. */
   readonly request: (kind: RequestKind, key: string) => Allowance;
   /** Counts a wrong secret. Refuses the network, or the client within it, after too many. */
   readonly failedExchange: (clientId: string, address: string) => Promise<void>;
-  /** With a link, passkey or provider. Refuses a network after too many. */
+  /** Counts a failed sign-in with a link, passkey or provider. Refuses a network with too many failed sign-ins. */
   readonly failedSignIn: (address: string) => Promise<void>;
   /** Refuses the page or network after too many. */
   readonly askedForLink: (page: string, address: string) => Promise<void>;

@@ -10,7 +10,7 @@ import { decimal, pageLimit, problem, SCHEMAS, tokenAnswer, tokenError, tokenReq
 
 type Json = Record<string, unknown>;
 
-/** Of any call with a token. */
+/** The refusals that any call with a token can get. */
 const EVERYWHERE: readonly RefusalCode[] = [
   ...(['token_missing', 'token_invalid', 'partner_header_mismatch', 'address_not_allowed', 'request_invalid'] as const),
   ...(['rate_limited', 'busy', 'unavailable', 'internal'] as const),

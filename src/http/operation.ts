@@ -20,7 +20,9 @@ export interface Operation<
   readonly partnerHeader: 'required' | 'checked';
   readonly params: Params;
   readonly body: Body;
-  /** For a text file, with its largest size. By default, the body is JSON. */
+  /**
+   * This is set if the body is a text file, and is the largest size of the file in bytes. By default, the body is JSON.
+   */
   readonly file?: { readonly type: 'text/csv'; readonly bytes: number };
   /** Other query parameters are refused. */
   readonly query: Query;

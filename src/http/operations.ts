@@ -22,7 +22,7 @@ import {
 } from './schemas.ts';
 import { readFile, sendFile } from './settlement-files.ts';
 
-/** For a sequential split's plan (service.md 7.4.3). */
+/** The query parameters of a sequential split's plan (service.md 7.4.3). */
 export const splitQuery = z.strictObject({
   operator_account: z
     .string()

@@ -10,7 +10,7 @@ import { packageRoot } from '../package.ts';
 const STYLE = readFileSync(join(packageRoot, 'templates', 'pages', 'style.css'), 'utf8').trim();
 const POLICY = [
   "default-src 'none'",
-  // Only this inline style, so that an injected one has no effect.
+  // The hash allows only this inline style, so an injected style has no effect.
   `style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'`,
   "base-uri 'none'",
   "form-action 'none'",

@@ -115,7 +115,7 @@ function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest,
     code: refusal.code,
     ...refusal.facts,
   };
-  // As bytes, because Fastify would add a charset, which RFC 9457's media type does not have.
+  // The response is sent as bytes, because Fastify would add a charset, which RFC 9457's media type does not have.
   return reply
     .code(status)
     .type('application/problem+json')

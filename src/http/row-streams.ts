@@ -51,7 +51,8 @@ export class RowStreams {
         this.log.warn({ err: error }, 'the rows of a document were not sent completely');
         out.destroy(error as Error);
       });
-    // Not at the end of the transaction: a client sees the stream end earlier, and may open the next one.
+    // The end of the transaction would be too late: a client sees the stream end earlier, and may then open the next
+    // one.
     out.once('close', () => this.running.delete(download));
     return out;
   }

@@ -149,7 +149,7 @@ const processorRequest = named(
   }),
 );
 
-/** As the command `split plan` prints it. */
+/** A split plan, as the command `split plan` prints it. */
 const split = named(
   'Split',
   z.object({
@@ -170,7 +170,7 @@ const split = named(
       .meta({ description: 'Why the split cannot be planned; the acceptance is valid regardless' }),
   }),
 );
-/** Only for connected accounts. */
+/** The plan for routing our share; only for connected accounts. */
 const optionalSplit = split.optional();
 
 export const acceptance = named(

@@ -42,7 +42,7 @@ interface Backlog {
   /** In seconds. */
   readonly age: number;
   readonly open: number;
-  /** Null if no month is closed. */
+  /** In seconds since 1970. Null if no month is closed. */
   readonly closed: number | null;
 }
 
@@ -65,9 +65,9 @@ export interface JobHealth {
   readonly ended: number;
   readonly seconds: number;
   readonly exit: number;
-  /** After the last run. For the job verify, its differences. */
+  /** The items that needed attention after the last run. For the job verify, these are its differences. */
   readonly attention: number;
-  /** With exit status 0. Null if never. */
+  /** When the job last ended with exit status 0. Null if never. */
   readonly succeeded: number | null;
 }
 

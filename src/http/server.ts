@@ -32,7 +32,7 @@ import { addWebhooks } from './webhooks.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** By default, JSON. */
+    /** The media type that the route requires. By default, JSON. */
     mediaType?: string;
   }
   interface FastifyRequest {
@@ -42,15 +42,18 @@ declare module 'fastify' {
   }
 }
 
-/** Of all callers together. The limit of open files is higher, unless the host lowers it. */
+/**
+ * The maximum number of connections of all callers together. The limit of open files is higher, unless the host lowers
+ * it.
+ */
 const MOST_CONNECTIONS = 8192;
 
 /** The largest API body that is not a file has a tenth of this size. */
 const BODY_LIMIT = 64 * 1024;
-/** For a request to arrive, and for an idle connection. */
+/** The longest time for a request to arrive, and for an idle connection. */
 const REQUEST_SECONDS = 30;
 const HEADERS_SECONDS = 10;
-/** For a client to read a response. Rows have their own limit (row-streams.ts). */
+/** The longest time for a client to read a response. Rows have their own limit (row-streams.ts). */
 const ANSWER_SECONDS = 60;
 
 const SAFE_HEADERS = {
@@ -99,7 +102,7 @@ export async function buildServer(service: ServerOptions): Promise<FastifyInstan
   addBounds(app, shared);
   limitConnections(app, shared);
   closeIdleConnections(app);
-  // Before and after waiting for requests in progress, which may take longer than a supervisor allows.
+  // Flushes before and after waiting for requests in progress, which may take longer than a supervisor allows.
   app.addHook('preClose', () => security.flush());
   app.addHook('onClose', async () => {
     shared.limits.close();

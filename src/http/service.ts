@@ -16,7 +16,7 @@ export interface Service {
   readonly settings: Settings;
   readonly database: Database;
   readonly log: FastifyBaseLogger;
-  /** Without it, webhooks are refused. */
+  /** Stores the processor's events. Without this function, webhooks are refused. */
   readonly storeEvents?: StoreEvents | undefined;
   /** Called after events are stored, with the connected accounts concerned. */
   readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;

@@ -15,9 +15,9 @@ const SHARED_FROM = 1 / 20;
 
 interface Window {
   count: number;
-  /** Not in the database yet. */
+  /** The count that is not in the database yet. */
   unsent: number;
-  /** By performance.now(). */
+  /** A time as performance.now() returns it. */
   endsAt: number;
   most: number;
 }

@@ -95,7 +95,7 @@ export function addDiscovery(app: FastifyInstance, { tokens, keys, limits }: Sha
 
 const parameters = z.record(z.string(), z.unknown());
 
-/** From a JSON body (service.md 4.1), a form or HTTP Basic. */
+/** Reads the credentials from a JSON body (service.md 4.1), a form or HTTP Basic. */
 function readExchange(request: FastifyRequest): Exchange {
   const body = readParameters(request);
   const grant = body['grant_type'] ?? 'client_credentials';

@@ -73,7 +73,10 @@ function secretsOf(
   throw refuse('webhook_not_configured', { variable: webhooks.secretVariable(account) });
 }
 
-/** Not behind a proxy that the settings do not name: the processor would share its address with all other callers. */
+/**
+ * Does not limit networks behind a proxy that the settings do not name: the processor would share its address with all
+ * other callers.
+ */
 function limitNetwork(request: FastifyRequest, { limits, settings }: Shared): void {
   if (settings.http.trust_proxy.length > 0 || !hasProxyHeader(request.raw)) limits.webhook(request.ip);
 }

@@ -26,7 +26,10 @@ export interface Sender {
   readonly holder: number;
   /** Whether this worker should still send the e-mail, which is then `sending`. */
   readonly offer: (offer: Offer) => Promise<boolean>;
-  /** False if another worker has taken over the e-mail, or if it was withdrawn or held before it was offered. */
+  /**
+   * Returns false if another worker has taken over the e-mail, or if the e-mail was withdrawn or held before it was
+   * offered.
+   */
   readonly recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
 }
 

@@ -9,7 +9,7 @@ import { refuseTooMany } from '../reading/limits.ts';
 import { oneLine } from './text.ts';
 
 export interface ReportedBounce {
-  /** Of the message that did not arrive. */
+  /** The Message-ID, `<unique@domain>`, of the message that did not arrive. */
   readonly messageId: string;
   /** The address as we wrote it, if the report contains it, and the last one that the server used. */
   readonly recipients: readonly string[];
@@ -18,7 +18,7 @@ export interface ReportedBounce {
   /** May be empty. */
   readonly diagnostic: string;
   readonly server: string;
-  /** Of the whole report. */
+  /** The hash of the whole report. */
   readonly sha256: string;
 }
 
@@ -76,7 +76,9 @@ export async function bouncesIn(message: Buffer): Promise<ReportedBounce[]> {
 const textOf = (content: ArrayBuffer | Uint8Array | string): string =>
   typeof content === 'string' ? content : Buffer.from(content as Uint8Array).toString('utf8');
 
-/** By lower-case name: first the group of the whole report, then one for each recipient. */
+/**
+ * The fields of each group by lower-case name: first the group of the whole report, then one group for each recipient.
+ */
 function groupsOf(report: string): Map<string, string>[] {
   const unfolded = report.replace(/\r\n/g, '\n').replace(/\n[ \t]+/g, ' ');
   return unfolded

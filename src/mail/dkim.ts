@@ -26,7 +26,7 @@ export interface DkimRecord {
   readonly value: string;
 }
 
-/** Null if e-mails are not signed. */
+/** The DNS record for the current key, or null if e-mails are not signed. */
 export function dkimRecord({ environment, settings }: SigningContext): DkimRecord | null {
   const { dkimKey } = environment;
   const domain = dkimDomain(settings);

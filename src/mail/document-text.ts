@@ -12,7 +12,7 @@ import { oneLine } from './text.ts';
 
 /** The data of an e-mail that its document does not contain. */
 export interface DocumentEmailFacts {
-  /** For the greeting; may be empty. */
+  /** The name in the greeting; empty if there is none. */
   readonly contactName: string;
   readonly attachments: readonly { readonly filename: string; readonly note: string }[];
   readonly rowsOmitted: boolean;

@@ -36,7 +36,7 @@ export interface EmailState {
   readonly status: EmailStatus;
   /** Why the e-mail is held, or the mail server's last reply. */
   readonly reason: string | null;
-  /** Of the last attempt, kept only while they may have to be sent again unchanged. */
+  /** The bytes of the last attempt, kept only while they may have to be sent again unchanged. */
   readonly message: Buffer | null;
   readonly recipients: string[] | null;
   readonly envelope_from: string | null;
@@ -49,9 +49,9 @@ export interface EmailContent {
   readonly cc: readonly string[];
   readonly content: EmailText;
   readonly attachments: readonly Attachment[];
-  /** By default, the time of sending. */
+  /** ISO instant of the `Date` header; if absent, the time of sending. */
   readonly date?: string;
-  /** By default, the issuer's. */
+  /** The sender's name; if absent, the issuer's in the settings. */
   readonly senderName?: string;
 }
 
@@ -62,7 +62,7 @@ export interface EmailComposer {
   readonly kind: OtherEmailKind;
   /** Queues the due e-mails of this kind. Safe to repeat. */
   readonly queueDue?: (tx: Transaction, context: ActorContext) => Promise<void>;
-  /** From current data, in a read-only transaction. */
+  /** Composes an e-mail from current data, in a read-only transaction. */
   readonly compose: (
     tx: Transaction,
     email: EmailSubject,

@@ -67,7 +67,7 @@ export interface ListedEmail {
   readonly asked_for: string | null;
   readonly status: EmailStatus;
   readonly reason: string | null;
-  /** Of the last attempt; null before the first one. */
+  /** The recipients of the last attempt; null before the first attempt. */
   readonly to: string[] | null;
   readonly message_id: string;
   readonly attempts: number;
@@ -82,7 +82,7 @@ export interface ListedEmail {
 export function readEmails(
   tx: Transaction,
   filter: {
-    /** Null for no limit. */
+    /** The number of e-mails to return; null for no limit. */
     readonly limit: number | null;
     readonly unfinished?: boolean | undefined;
     readonly withoutDocument?: boolean;

@@ -15,7 +15,7 @@ import { lockEmails } from './outbox.sql.ts';
  */
 export async function recordOutcomes(tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<boolean[]> {
   const [, recorded] = await Promise.all([
-    // First, so that the next statement sees a void or hold by a transaction that had locked these rows.
+    // Locks the rows first, so that the next statement sees a void or hold by a transaction that had locked these rows.
     lockEmails(tx, outcomes),
     insertOutcomes(tx, outcomes),
   ]);

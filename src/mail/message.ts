@@ -52,7 +52,7 @@ export function envelopeOf(message: Pick<MessageParts, 'from' | 'to' | 'cc'>): E
   return { from, to: [to, ...copiesOf(message)] };
 }
 
-/** Without recipients who get the message anyway. */
+/** The recipients of copies, without recipients who get the message anyway. */
 function copiesOf({ to, cc }: Pick<MessageParts, 'to' | 'cc'>): string[] {
   const seen = new Set([to.address.toLowerCase()]);
   return cc
@@ -91,7 +91,8 @@ export function composeMessage(message: MessageParts): Buffer {
   const composer = new MailComposer({
     messageId: `<${messageId}>`,
     date,
-    // As objects, because nodemailer reads a string as a list: "a@x, b@y" would go to both.
+    // Addresses are passed as objects, because nodemailer reads a string as a list: "a@x, b@y" would go to both
+    // addresses.
     from: mailbox('sender', message.from),
     to: [mailbox('recipient', message.to)],
     cc: copiesOf(message).map((address) => ({ name: '', address })),

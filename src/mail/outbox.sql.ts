@@ -164,7 +164,7 @@ export async function nameNeedingAttention(tx: Transaction): Promise<{ documents
   return { documents: named(true), others: named(false) };
 }
 
-/** Which suggests a fault of the server. */
+/** Consecutive e-mails that the mail server refused, which suggests a fault of the server. */
 export interface RefusedInARow {
   /** When the first one was refused. */
   readonly since: string;
@@ -270,7 +270,7 @@ export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Pr
   const { bytes, places } = packed(offers.map(({ message }) => message));
   const facts = offers.map(({ message: _, ...offer }, index) => ({ ...offer, ...places[index] }));
   const [, offered] = await Promise.all([
-    // Only a later statement sees a hold by the previous owner of the lock.
+    // Locks the rows first. Only a later statement sees a hold by the previous owner of the lock.
     lockEmails(tx, offers),
     query<{ email_id: number; sha256: string }>(tx, OFFER, { bytes, offers: JSON.stringify(facts) }),
   ]);

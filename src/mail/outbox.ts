@@ -28,7 +28,7 @@ import { transportOf } from './transport.ts';
 /** In progress at once. A worker mostly waits for the mail server. */
 const WORKERS = 4;
 
-/** For e-mails in progress when the program must stop. */
+/** How long e-mails in progress may still take when the program must stop. */
 const STOP_MILLISECONDS = 15_000;
 
 export interface EmailResult extends SendResult {
@@ -65,7 +65,8 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
   });
   const work = async (holder: number, key: string): Promise<boolean> => {
     const email = await database.reading((tx) => readOtherEmail(tx, Number(key)));
-    // Not within the optional call, whose arguments are evaluated only if there is a listener.
+    // The e-mail is sent before the optional call, because the call's arguments are evaluated only if there is a
+    // listener.
     const result = await sendOne(options, sender(holder), email, compose);
     options.onEmail?.({ email, ...result });
     return false; // Each e-mail is tried once a run, whatever the outcome.

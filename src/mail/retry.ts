@@ -16,7 +16,10 @@ export interface RetryOptions {
   readonly repeats?: boolean;
 }
 
-/** `unclearAttempts` is the number of earlier attempts with an unknown outcome. */
+/**
+ * The status that an e-mail has after an attempt. `unclearAttempts` is the number of earlier attempts with an unknown
+ * outcome.
+ */
 export function statusAfter(
   outcome: SendOutcome['outcome'],
   unclearAttempts: number,

@@ -4,7 +4,7 @@ import { refuse, refuseField } from '../errors/refusals.ts';
 import type { Installation } from '../people/audit-events.ts';
 import { isOneAddress } from './message.ts';
 
-/** Undefined if the addresses are allowed. */
+/** The reason why an e-mail may not go to these addresses; undefined if the addresses are allowed. */
 export function whyRefusedInSandbox(
   { environment, settings }: Installation,
   addresses: readonly string[],

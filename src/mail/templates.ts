@@ -71,7 +71,7 @@ export function loadTemplates(folders: readonly string[]): EmailTemplates {
   return {
     render(kind, view) {
       const words = oneLine(rendered(kind, 'subject', { ...view, subject: '' }));
-      // Not in a template, so that no overriding one can make a test look like a bill.
+      // The mark is set here and not in a template, so that no overriding template can make a test look like a bill.
       const subject = view.sandbox ? `[SANDBOX] ${words}` : words;
       const named = { ...view, subject };
       return { subject, text: rendered(kind, 'txt', named), html: rendered(kind, 'html', named) };
@@ -92,7 +92,7 @@ function compileChannel(
   const options = {
     // Subjects and plain texts are not markup.
     noEscape: channel !== 'html',
-    // Only the built-in if, each and unless, and no registered helpers.
+    // Templates contain no logic: only the built-in if, each and unless are allowed, and no registered helpers.
     knownHelpersOnly: true,
     // An unknown field is an error, not an empty space where an amount should be.
     strict: true,
@@ -181,7 +181,7 @@ function readOnce<T>(path: string, read: (text: string) => T): T | Refusal {
   }
 }
 
-/** With the name of the file, or of the partial that contains the mistake. */
+/** Reports a mistake in a template with the name of its file, or of the partial that contains the mistake. */
 function used<T>(file: string, use: () => T): T {
   try {
     return use();

@@ -18,7 +18,10 @@ import { CALLED_OFF, Parcel } from './parcel.ts';
 import { oneLine } from './text.ts';
 
 export type SendOutcome =
-  /** `reply` has every recipient that the server rejected, or is `outbox/` and the name of the file. */
+  /**
+   * The message was accepted. `reply` is the server's reply with every recipient it rejected, or `outbox/` and the name
+   * of the file.
+   */
   | { outcome: 'sent'; reply: string }
   /** Refused for good, so there is no point in trying again. */
   | { outcome: 'refused'; reply: string }
@@ -36,7 +39,7 @@ export interface OutgoingMessage {
 }
 
 export interface Transport {
-  /** For logs. */
+  /** The transport's name in logs. */
   readonly name: 'smtp' | 'outbox';
   send(message: OutgoingMessage): Promise<SendOutcome>;
   /**
@@ -48,17 +51,17 @@ export interface Transport {
 
 /** In milliseconds. */
 export interface Patience {
-  /** From the look-up of the server's name to an established connection. */
+  /** The time limit from the look-up of the server's name to an established connection. */
   readonly connection: number;
   readonly greeting: number;
-  /** For a silent connection. */
+  /** How long the connection may be silent. */
   readonly socket: number;
   /**
    * For a silent connection after the end of the message, while the server examines it. RFC 5321 (4.5.3.2.6) asks for
    * ten minutes, because a message would be sent twice if the client gave up early. Five are a compromise.
    */
   readonly answer: number;
-  /** For one message, even if the server keeps the connection busy without progress. */
+  /** The time limit for one message, even if the server keeps the connection busy without progress. */
   readonly message: number;
 }
 
@@ -92,7 +95,7 @@ const always = (): Promise<boolean> => Promise.resolve(true);
 
 // --- Outbox ----------------------------------------------------------------------------------------------------------
 
-/** `.eml` files named by Message-ID. An existing file is complete and survives a crash. */
+/** A folder of `.eml` files named by Message-ID. An existing file is complete and survives a crash. */
 class Outbox implements Transport {
   readonly name = 'outbox';
   private readonly folder: string;
@@ -112,7 +115,7 @@ class Outbox implements Transport {
       if (!isSystemError(error)) throw error;
       return { outcome: 'deferred', reply: oneLine(reasonOf(error)) };
     }
-    // Without the full path, because every reader of the document's history sees it.
+    // The reply omits the full path, because every reader of the document's history sees the reply.
     return { outcome: 'sent', reply: `outbox/${name}` };
   }
 
@@ -153,10 +156,11 @@ export function serverOf(smtpUrl: string): MailServer {
 
 function parsed(smtpUrl: string): SMTPConnectionOptions & { auth?: SMTPConnectionAuth | undefined } {
   try {
-    // First, because nodemailer parses an invalid URL with an older parser, which prints its password to stderr.
+    // This check comes first, because nodemailer parses an invalid URL with an older parser, which prints the text and
+    // its password to stderr.
     if (URL.canParse(smtpUrl)) return parseConnectionUrl(smtpUrl);
   } catch {
-    // Without a cause, which would repeat the URL with the password.
+    // The error has no cause, because the error of a URL parser repeats the URL with the password.
   }
   throw badUrl('cannot be read as a URL (special characters in a user name or password must be percent-encoded)');
 }
@@ -182,7 +186,7 @@ interface Attempt {
   readonly outcome: SendOutcome;
   /** Whether the connection was lost or silent. */
   readonly lost: boolean;
-  /** Before any part of the message was sent. */
+  /** Whether it was lost before any part of the message was sent. */
   readonly untouched: boolean;
 }
 
@@ -333,7 +337,7 @@ class Smtp implements Transport {
     return new Promise<SMTPConnection>((done, fail) => {
       cutOff = fail;
       this.cutOffs.add(cutOff);
-      // For the life of the connection. Once connected, the callback of `send` reports errors.
+      // This listener stays for the life of the connection. Once connected, the callback of `send` reports errors.
       connection.on('error', fail);
       connection.once('end', () => fail(new Error('the mail server ended the connection')));
       connection.connect((error) => {
@@ -437,7 +441,8 @@ function outcomeOf(error: SmtpError, parcel: Parcel): SendOutcome {
 
 function isForGood({ code, command, responseCode }: SmtpError): boolean {
   if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false; // the connection, TLS or our login, not the message
-  // Without a reply, it is nodemailer's own error: no valid address, or a message above the server's limit.
+  // If there is no reply, the error is nodemailer's own: no valid address, or a message larger than the server's
+  // announced limit.
   if (responseCode === undefined) return true;
   if (responseCode < 500 || responseCode > 599) return false;
   // A session out of sync or a missing login is a matter of the settings or temporary, not of the recipient.

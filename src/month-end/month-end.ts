@@ -81,7 +81,7 @@ async function deliverUntil(context: MonthEndContext, reporter: Reporter, stop: 
   await recordRun(context, counted.sent());
 }
 
-/** Before the e-mails are queued, so that the letter about it is sent immediately. */
+/** Takes the day's checkpoint before the e-mails are queued, so that the letter about it is sent immediately. */
 async function takeDayCheckpoint(
   context: MonthEndContext,
   { onCheckpoint, onCheckpointRefused }: Pick<Reporter, 'onCheckpoint' | 'onCheckpointRefused'>,

@@ -143,22 +143,15 @@ export function readClashes(
   );
 }
 
-export type CarriedItem = Readonly<{
-  kind: 'invoice' | 'credit' | 'cash';
-  number: string;
-  document_id: number | null;
-  payment_id: number | null;
-  partner_id: string | null;
-  date: string;
-  due_on: string | null;
-  currency: string;
-  amount: string;
-  original_amount: string;
-  balance: string;
-  reversed: boolean;
-  /** The reason why the item cannot be reversed. Null if the item can be reversed. */
-  used: 'paid' | 'credited' | 'written_off' | 'applied' | null;
-}>;
+export type CarriedItem = Omit<OpeningItem, 'line' | 'reference'> &
+  Readonly<{
+    document_id: number | null;
+    payment_id: number | null;
+    balance: string;
+    reversed: boolean;
+    /** The reason why the item cannot be reversed. Null if the item can be reversed. */
+    used: 'paid' | 'credited' | 'written_off' | 'applied' | null;
+  }>;
 
 /**
  * The items of one opening or of all openings, in file order. `numbers` selects the items with these numbers that are

@@ -16,7 +16,7 @@ export interface CancellationTerms {
   readonly from: string | null;
   /** Days after the acceptance on which all that is left may be reversed. */
   readonly window_days: number | null;
-  /** After the window: nothing, the share of the days of cover that are left, or all. */
+  /** What may be reversed after the window: nothing, the share of the days of cover that are left, or all. */
   readonly after_window: (typeof AFTER_WINDOW)[number] | null;
   readonly cut: (typeof CUTS)[number] | null;
   /** Nothing may be reversed from the first day of cover on. */

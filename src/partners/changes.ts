@@ -34,7 +34,7 @@ export function partnerChanges(before: readonly PartnerView[], after: readonly P
     .filter(({ changes }) => changes.length > 0);
 }
 
-/** By the ids of policies: `policies.parking.partner_cut_rate`. Dated rates and terms are one text. */
+/** Names policies by their ids: `policies.parking.partner_cut_rate`. Dated rates and terms are one text. */
 function partnerFields({ partner_id: _, policies, ...partner }: PartnerView) {
   const own = policies.map(({ policy_id, partner_cut_rate: rates, cancellation, ...policy }) => [
     policy_id,

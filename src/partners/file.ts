@@ -84,7 +84,7 @@ const policySchema = z.strictObject({
   active: z.boolean().default(true),
   partner_cut_rate: z.union([rate, datedRates], 'must be a decimal from 0 to 1, or a list of dated rates'),
   price: z.strictObject({ rate: decimal, minimum: decimal }).optional(),
-  /** Of a quote with its requotes, in the partner's currency; null: without limit. */
+  /** The highest total price of a quote with its requotes, in the partner's currency; null for no limit. */
   largest_price: decimal.nullable().default(null),
   /** On which reversals are recorded without a person; null: those of every policy (cancellation.ts). */
   cancellation: cancellation.nullable().default(null),

@@ -160,7 +160,7 @@ function wantedArrangement(partner: PartnerRecord, before: Arrangement | undefin
       });
     }
   }
-  // From a later month on. Earlier months keep their account and source.
+  // A different account or source may apply from a later month on. Earlier months keep their account and source.
   const next = {
     arrangement,
     connected_account_id: partner.connected_account_id ?? null,

@@ -26,7 +26,7 @@ export interface Identity {
   /** Or the settings trust the provider. */
   readonly emailVerified: boolean;
   readonly name: string | undefined;
-  /** Of the user's groups; null: only administrators grant roles. */
+  /** The roles of the user's groups; null means that only administrators grant roles. */
   readonly roles: readonly Role[] | null;
 }
 
@@ -107,7 +107,10 @@ async function identify(
   await insertIdentity(tx, { userId, issuer, subject, now, eventId });
 }
 
-/** Those that an administrator granted stay. A change ends the user's sessions. */
+/**
+ * Makes a user's roles from groups equal to `roles`. Roles that an administrator granted are unchanged. A change ends
+ * the user's sessions.
+ */
 async function syncRoles(
   tx: Transaction,
   { environment, actor }: IdentityContext,

@@ -35,7 +35,7 @@ export async function whileNotPaused(
     }
     const paused = new AbortController();
     const looking = setInterval(() => {
-      // `work` fails by itself if the database is lost.
+      // An error is ignored, because `work` fails by itself if the database is lost.
       database.reading(isPaused).then(
         (is) => is && paused.abort(),
         () => {},

@@ -23,7 +23,7 @@ export interface User {
   readonly roles: readonly PresentRole[];
 }
 
-/** Undefined if the user does not have the role. */
+/** The partners for which a user has a role, or undefined if the user does not have the role. */
 export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | undefined {
   const partners = roles.filter((each) => role === 'viewer' || each.role === role).map(({ partner_id }) => partner_id);
   if (partners.length === 0) return undefined;

@@ -23,7 +23,7 @@ export async function recordSettingsChanges(database: Database, context: ActorCo
   const { environment, settings, actor } = context;
   if ((await database.reading((tx) => unrecordedChanges(tx, settings))).length === 0) return;
   await database.transaction(async (tx) => {
-    // Of two commands that find the same change, only one records it.
+    // If two commands find the same change, only one records it.
     await takeLock(tx, LOCKS.settings);
     const changes = await unrecordedChanges(tx, settings);
     if (changes.length === 0) return;

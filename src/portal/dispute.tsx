@@ -90,7 +90,7 @@ export async function disputeInvoice(
   return { to: `/place/documents/${number}` };
 }
 
-/** For the contact, because the action's own refusals name commands. */
+/** Words a refusal for the contact, because the action's own refusals name commands. */
 function problemOf(refusal: Refusal, { reader }: PartnerVisit): string {
   switch (refusal.code) {
     case 'argument_invalid':

@@ -16,7 +16,7 @@ interface Reduction {
 
 export interface InvoiceFacts {
   readonly document: DocumentRow;
-  /** Null if the token was revoked, or if nothing is to be paid. */
+  /** The token of the payment page. Null if the token was revoked, or if nothing is to be paid. */
   readonly token: string | null;
   readonly instructions: Instructions | null;
   /** Whether the document warns that its payment instructions differ from those on the previous invoice. */
@@ -27,11 +27,11 @@ export interface InvoiceFacts {
   /** In progress at the processor. Empty if the document is not open. */
   readonly payments: readonly InvoiceInCheckout[];
   readonly dispute: OpenDispute | null;
-  /** Null while the document is open. */
+  /** The date on which the document was settled. Null while the document is open. */
   readonly settled_on: string | null;
 }
 
-/** By the token of the payment page, or by number and partner. */
+/** Selects a document by the token of its payment page, or by its number and partner. */
 export type WhichInvoice = { readonly token: string } | { readonly partnerId: string; readonly number: string };
 
 // A voided document was settled at the latest by its void.

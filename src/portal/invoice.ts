@@ -32,7 +32,7 @@ interface PageFact extends Fact {
 }
 
 interface HowToPay {
-  /** Of the processor's page, or empty. */
+  /** The URL of the processor's page, or empty if there is none. */
   readonly url: string;
   readonly ach: readonly PageFact[] | null;
   readonly wire: readonly PageFact[] | null;
@@ -66,7 +66,7 @@ export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | '
   readonly month: string;
   readonly issuedOn: string;
   readonly dueOn: string;
-  /** Null while the document is open. */
+  /** The date on which the document was settled. Null while the document is open. */
   readonly settledOn: string | null;
   readonly marks: readonly Mark[];
   /** Why nothing is due on an invoice, or empty. */
@@ -91,7 +91,7 @@ export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | '
   readonly disputed: string;
   readonly canDispute: boolean;
   readonly lines: readonly Readonly<Record<'policy' | 'month' | 'rows' | 'tax' | 'amount', string>>[];
-  /** From the total of the lines to the balance. A credit note's step shows its number. */
+  /** The steps from the total of the lines to the balance. The step of a credit note shows the note's number. */
   readonly totals: readonly { readonly label: string; readonly amount: string; readonly creditNote: string | null }[];
   /** Why sales carry no tax, and what the mark of a reduced rate means. */
   readonly taxNotes: readonly string[];
@@ -105,7 +105,7 @@ export interface ReadingContext {
   readonly today: string;
 }
 
-/** Undefined if there is no such document of this partner. */
+/** Returns undefined if there is no such document, or if it belongs to another partner. */
 export async function readInvoice(
   tx: Transaction,
   which: WhichInvoice,
@@ -317,7 +317,7 @@ function accountType(type: string): string {
   return type === 'savings' ? savings : checking;
 }
 
-/** For a bank detail, and for its address if it has one. */
+/** Returns a row for a bank detail, and a row for its address if it has one. */
 function pageFacts({ field, kind, label, value, address }: PaymentFact): PageFact[] {
   const labels: Readonly<Record<string, unknown>> = readTemplate().labels.payment_page;
   const own = (name: string) => (typeof labels[name] === 'string' ? labels[name] : undefined);

@@ -22,7 +22,7 @@ import { hasPartnerPlace } from './route.ts';
 const PAGE = /^\/pay\/[^/?]+(?:\/[^/?]+)?(?:\?|$)/;
 const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
-/** Undefined if the token is unknown or expired. */
+/** Returns the invoice for a token, or undefined if the token is unknown or expired. */
 export async function findPaymentPage(shared: Shared, token: string): Promise<InvoiceView | undefined> {
   if (!TOKEN.test(token)) return undefined;
   const { database, environment } = shared;

@@ -139,7 +139,7 @@ export function partnerRoutes(app: FastifyInstance, shared: Shared): PartnerRout
   };
 }
 
-/** Only this function checks the session, and the origin of changes. */
+/** Admits a request. Only this function checks the session, and the origin of requests that change something. */
 async function visitOf(shared: Shared, request: FastifyRequest): Promise<PartnerVisit> {
   const { environment, database } = shared;
   const place = placeOf(shared, request);

@@ -68,7 +68,7 @@ function addAsking(app: FastifyInstance, shared: Shared): void {
     const { token } = request.params;
     const invoice = await find(request, token);
     await shared.limits.askedForLink(String(invoice.documentId), request.ip);
-    // Not awaited, because the response time would reveal whether an address exists.
+    // The e-mail is not awaited, because the response time would reveal whether an address exists.
     if (underWay.size < MOST_UNDER_WAY) {
       const sending = sendLink(shared, invoice.partnerId).finally(() => underWay.delete(sending));
       underWay.add(sending);

@@ -44,7 +44,7 @@ export const define: Definition = (approval, action) => {
 const listed = ({ environment }: CommandContext, request: RequestRow) =>
   requestJson({ ...request, status: statusOf(request, environment.now().toMillis()) });
 
-/** From the primary, because the current preview runs in a transaction that is rolled back. */
+/** Reads from the primary, because the current preview runs in a transaction that is rolled back. */
 const show = (output: Output, requestId: number): Promise<void> =>
   withContext(async (context) => showRequest({ ...context, output }, requestId), { writesNothing: true });
 

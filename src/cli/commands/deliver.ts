@@ -38,7 +38,7 @@ async function deliver(output: Output, options: DeliverOptions): Promise<number>
   const { retry: status, since } = options;
   if (since !== undefined && status === undefined) throw refuse('usage', { reason: '--since needs --retry' });
   const stopping = new AbortController();
-  /** Those that do not belong to a document. */
+  /** The e-mails of this run that do not belong to a document. */
   const others: EmailResult[] = [];
   const webhooks = { sent: 0, failed: [] as { partner_id: string; reason: string }[] };
   return withContext(
@@ -84,7 +84,7 @@ async function deliver(output: Output, options: DeliverOptions): Promise<number>
           webhooks.failed.map(({ partner_id, reason }) => `\n${describeRefusedEvent(partner_id, reason)}`).join('') +
           (needing.documents > 0 ? "\n'reckoner status' lists the reasons." : ''),
       );
-      // Not of a stopped worker, whose problems `status` and `watch` report.
+      // A stopped worker does not exit with 4, because `status` and `watch` report the problem.
       return needing.documents > 0 && !options.watch ? EXIT.attention : EXIT.done;
     },
     { by: output.by, unattended: status === undefined, ...(options.watch && { onStop: () => stopping.abort() }) },
@@ -108,12 +108,15 @@ const describeRefusedEvent = (partnerId: string, reason: string): string =>
 const WORKER = 'worker';
 const HEARTBEAT_MINUTES = 10;
 
-/** As a worker, which logs like cron's job `deliver`, and whose job runs are recorded under its own name. */
+/**
+ * Runs the command as a worker. The worker logs like cron's job `deliver`, and its job runs are recorded under its own
+ * name.
+ */
 async function standBy(context: Context, stop: AbortSignal): Promise<void> {
   const log = openLog({ job: WORKER });
   const startedAt = context.environment.now().toISO();
   const beat = () =>
-    // Only logged, because the loss of the database ends the work itself.
+    // A failure is only logged, because the loss of the database ends the work itself.
     recordRun(context, { job: WORKER, startedAt, exitStatus: EXIT.done }).catch((error: unknown) =>
       logFailure(log, error),
     );

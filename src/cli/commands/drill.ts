@@ -114,7 +114,7 @@ async function drill(
   return { file, made_at, rows, inspected, documents, checkpoints: log.length, differences };
 }
 
-/** Without the number of the successor log. */
+/** The name of a log without the number of the successor log. */
 const ledgerOf = (origin: string): string => origin.split('/', 2).join('/');
 
 /** Each checkpoint of the backup that the log of the ledger does not continue. */

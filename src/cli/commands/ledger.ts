@@ -71,7 +71,7 @@ async function importFiles(
   return report.attention ? EXIT.attention : EXIT.done;
 }
 
-/** Undefined if there is no file of totals beside the file. */
+/** What the file of totals beside a file states. Undefined if there is none. */
 function totalsBeside(name: string): Control | undefined {
   const beside = totalsFileOf(name);
   const isFile = name !== '-' && statSync(beside, { throwIfNoEntry: false })?.isFile() === true;

@@ -126,7 +126,7 @@ function describe(partner: PartnerView, account: readonly Account[]): string {
   ].join('\n');
 }
 
-/** Of the policies that have some, one in a line. */
+/** The cancellation terms of the policies that have some, one in a line. */
 function cancellationOf({ policies }: PartnerView): string[] {
   const lines = policies.flatMap(({ policy_id, cancellation }) =>
     (cancellation ?? []).map((terms, at) => [at === 0 ? policy_id : '', cancellationText([terms]) ?? '']),

@@ -245,7 +245,7 @@ function describedUnknown(exception: ReconciliationException): string {
   );
 }
 
-/** With the commands that resolve it. */
+/** Why a balance transaction is not matched to the quote that it refers to, with the commands that resolve this. */
 function whyUnmatched(exception: ReconciliationException, quote: NamedQuote, quoteId: string): string {
   const { account, currency, sent, named, balance_transactions } = exception;
   const { partner_id, is_routed, own_account, invoice } = quote;

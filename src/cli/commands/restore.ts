@@ -126,7 +126,7 @@ export async function settleRestored(
   return { erased, proof: await prove(tx, environment) };
 }
 
-/** For the progress bar. The step that reads the file refuses a missing one. */
+/** The size is used only for the progress bar. The later step that reads the file refuses a missing file. */
 function sizeOf(file: string): number {
   try {
     return statSync(file).size;

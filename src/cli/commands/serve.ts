@@ -84,7 +84,7 @@ async function serve(
             });
       const [pause] = await context.database.reading(readPauses);
       if (pause !== undefined) log.warn({ since: pause.paused_at, reason: pause.reason }, 'the ledger is paused');
-      // Those that an earlier process stored.
+      // Processes events that an earlier process stored but did not process.
       events.process();
       output.print(
         { listening: url, ...(management && { management: management.url }) },

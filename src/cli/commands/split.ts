@@ -62,7 +62,7 @@ function describedPlan({ quote_id, requote_id, share, currency, requests, proble
   return [`${what}: our share is ${money(share, currency)}`, ...requests.map(describedRequest)].join('\n');
 }
 
-/** As in the processor's documentation, with one line for each form parameter. */
+/** A request in the form of the processor's documentation, with one line for each form parameter. */
 function describedRequest({ method, path, headers, params, ...more }: ProcessorRequest): string {
   // A payment method belongs to one account, so the account is named.
   const account = accountOf({ headers });

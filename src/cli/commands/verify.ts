@@ -24,7 +24,7 @@ balances every time. --all hashes every row.`,
     .action(action(readingNow(verify)));
 };
 
-/** Of the differences of a check. --json has all. */
+/** The maximum number of differences of a check that are printed. --json has all. */
 const SHOWN = 10;
 
 async function verify(
@@ -32,7 +32,7 @@ async function verify(
   month: Month | undefined,
   { all }: { readonly all?: true },
 ): Promise<number> {
-  // Only here, because loading the renderer is slow.
+  // The renderer is loaded only here, because loading is slow.
   const { installedFonts } = await import('../../documents/printable.ts');
   const fonts = installedFonts(environment);
   const found = await database.readingBeside(async (tx, beside) => {

@@ -54,7 +54,7 @@ async function witness(
   };
   const before = readState(state);
   const head = acceptCheckpoint(await fetchProof(source, before?.size ?? 0), { head: before, key: logKey });
-  // Before the signature is sent, so that this witness never signs two histories.
+  // The checkpoint is stored before the signature is sent, so that this witness never signs two different histories.
   await writeWhole(state, noteOf(head, []), 'replace');
   const line = cosignHead(head, key, own.privateKey, Math.floor(DateTime.now().toSeconds()));
   const vkey = witnessKeyOf(key);

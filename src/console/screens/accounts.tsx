@@ -49,7 +49,7 @@ interface AccountsView {
   readonly months: readonly Month[];
   readonly health: Pick<AccountHealth, 'accounts' | 'stale'>;
   readonly names: ReadonlyMap<string, string>;
-  /** Those only of partners in the user's scope. */
+  /** The accounts that belong only to partners in the user's scope. */
   readonly owned: ReadonlySet<string>;
   readonly all: boolean;
   readonly after: number;

@@ -238,7 +238,10 @@ const columns: readonly Column<Change>[] = [
   { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
 ];
 
-/** `changed`: the effect differs from the one shown earlier. */
+/**
+ * Shows the action's effect and a button to confirm it. `changed` means that the effect differs from the effect shown
+ * earlier.
+ */
 export function actionPreview(
   { action, reader, form }: ActionRequest,
   consequence: Consequence,

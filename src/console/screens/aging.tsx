@@ -30,7 +30,7 @@ type Document = Aging['documents'][number];
 
 interface AgingView {
   readonly aging: Aging;
-  /** Null lists no documents. */
+  /** The filter for the documents listed. If the filter is null, no documents are listed. */
   readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: ListedAging } | null;
   readonly documents: readonly Document[];
   readonly after: string | null;

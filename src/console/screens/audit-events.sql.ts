@@ -11,7 +11,7 @@ export interface ListedEvent {
   readonly host: string;
   readonly via: string;
   readonly details: Readonly<Record<string, unknown>>;
-  /** Null if the subject's kind has no page. */
+  /** The kind of the event's subject, or null if the kind has no page. */
   readonly of: 'document' | 'partner' | null;
 }
 

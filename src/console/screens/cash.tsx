@@ -222,7 +222,10 @@ function Submit({ payment, choices }: { payment: PaymentJson; choices: Choices }
   );
 }
 
-/** Without the script sum.js, only the preview shows these figures. */
+/**
+ * Compares the selected items with the amount received. Without the script sum.js, only the preview shows these
+ * figures.
+ */
 const Sum = ({ payment: { currency, unapplied } }: { payment: PaymentJson }) => (
   <div aria-live="polite">
     <dl class="figures sum" hidden data-sum={minorUnits(unapplied, currency)} data-digits={minorDigits(currency)}>

@@ -19,9 +19,9 @@ export const TakeCheckpoint = ({ user }: { user: Seer }) => (
 
 interface CheckpointView {
   readonly checkpoint: CheckpointLetter;
-  /** Undefined for the first one. */
+  /** The previous checkpoint; undefined for the first checkpoint. */
   readonly previous: CheckpointLetter | undefined;
-  /** For an auditor or witness, with all signatures. */
+  /** The text to give to an auditor or witness, with all signatures. */
   readonly note: string;
 }
 

@@ -25,7 +25,7 @@ interface ClosePreview {
   readonly month: Month;
   /** Whether the month has ended everywhere. */
   readonly due: boolean;
-  /** Null before the dry run, and if the month cannot be closed. */
+  /** The result of the dry run. Null before the dry run, and if the month cannot be closed. */
   readonly seen: {
     readonly report: CloseFigures & Pick<CloseReport, 'late'>;
     readonly feeds: Feeds | undefined;

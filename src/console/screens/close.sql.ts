@@ -5,7 +5,7 @@ export interface ClosedMonth {
   readonly month: Month;
   readonly closed_at: string;
   readonly books_closed: boolean;
-  /** Of the checkpoint that closes the month. */
+  /** The number of facts of the checkpoint that closes the month. */
   readonly checkpoint: number | null;
   readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
 }

@@ -28,7 +28,7 @@ export const ExceptionStatus = ({ exception }: { exception: ReconciliationExcept
 interface ExceptionProps {
   readonly exception: ReconciliationException;
   readonly names: ReadonlyMap<string, string>;
-  /** For one partner, or for all if it is null. */
+  /** Returns whether the user may act on the exception for one partner, or for all partners if the partner is null. */
   readonly may: (action: string, partnerId: string | null) => boolean;
 }
 

@@ -15,7 +15,7 @@ interface MonthStripView {
   readonly isEarlier: boolean;
 }
 
-/** First the one billed in the most months: amounts in different currencies cannot be ranked. */
+/** The currency billed in the most months comes first. Amounts in different currencies cannot be ranked. */
 function currenciesOf(months: readonly ShownMonth[]): readonly string[] {
   const counts = new Map<string, number>();
   for (const { currency } of months.flatMap(({ totals }) => totals)) {

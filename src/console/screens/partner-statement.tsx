@@ -62,7 +62,7 @@ function monthOf({ from, as_of }: AccountStatement): Month | undefined {
   return from === `${month}-01` && as_of === lastDay(month) ? month : undefined;
 }
 
-/** Only for a whole month. For other periods, the form asks for it. */
+/** A statement can be e-mailed only for a whole month. For other periods, the form asks for the month. */
 function Send({ partner, statement, user }: PartnerStatementView & { user: Seer }) {
   const month = monthOf(statement);
   const { partner_id: partnerId } = partner;

@@ -128,7 +128,7 @@ const policyColumns = ({ inactive }: PartnerTermsView): readonly Column<Policy>[
   },
 ];
 
-/** `0.30` as `30 %`, by shifting digits, so that none is rounded. */
+/** Shows `0.30` as `30 %`. Shifts digits instead of calculating, so no digit is rounded. */
 export function percent(rate: string): string {
   const [whole = '0', fraction = ''] = rate.split('.');
   const digits = fraction.padEnd(2, '0');

@@ -20,7 +20,7 @@ interface PaymentsView {
 
 const PAGE = 50;
 
-/** `after` is the last exception of the previous page. */
+/** Returns one page. `after` is the last exception of the previous page. */
 export async function readPayments(
   tx: Transaction,
   { after: asked, settings, scope }: { readonly after?: string; readonly settings: Settings; readonly scope: Scope },

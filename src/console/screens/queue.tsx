@@ -31,7 +31,7 @@ interface Filter {
 
 interface QueueView extends Filter {
   readonly items: readonly WorkItem[];
-  /** Of the previous page, and of this page. */
+  /** The last item of the previous page, and of this page. */
   readonly after: string | undefined;
   readonly next: string | null;
   readonly counts: Readonly<Record<QueueKind | 'all', number>>;

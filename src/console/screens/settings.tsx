@@ -18,7 +18,7 @@ import { SettingsMenu } from './people.tsx';
 interface SettingsView {
   readonly settings: Settings;
   readonly environment: Environment['name'];
-  /** Without user name and password. */
+  /** The mail server's address, without user name and password. */
   readonly mailServer: string | null;
   readonly signsMail: boolean;
   readonly signsCheckpoints: boolean;

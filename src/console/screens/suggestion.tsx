@@ -12,7 +12,7 @@ interface SuggestionView {
   readonly amount: string | null;
   readonly confidence: string | null;
   readonly why: string;
-  /** Null if the suggestion must be changed first. */
+  /** The action that accepts the suggestion. Null if the suggestion must be changed first. */
   readonly accepts: ToDo | null;
 }
 

@@ -51,7 +51,7 @@ const CHECKOUT = `SELECT c.checkout_id, c.reference, c.partner_id, c.provider, c
   LEFT JOIN checkout_orders o ON o.checkout_id = c.checkout_id
   LEFT JOIN checkout_endings e ON e.checkout_id = c.checkout_id`;
 
-/** Undefined if the checkout belongs to another partner. */
+/** A partner's checkout; undefined if the checkout belongs to a different partner. */
 export async function readCheckout(
   tx: Transaction,
   which: { readonly partnerId: string; readonly reference: string },
@@ -82,9 +82,9 @@ export const HAS_CHANGED_CHECKOUT = `EXISTS (
 
 export interface InvoiceInCheckout {
   readonly document_id: number;
-  /** Null for a debit that was ordered through the invoice's own link. */
+  /** The checkout's reference; null for a debit that was ordered through the invoice's own link. */
   readonly reference: string | null;
-  /** Null while its payer is still at the processor's page. */
+  /** The day on which a bank debit was ordered; null while its payer is still at the processor's page. */
   readonly ordered_on: string | null;
   readonly amount: string;
 }
@@ -116,7 +116,7 @@ export interface PayableInvoice {
   readonly currency: string;
   readonly balance: string;
   readonly payable: boolean;
-  /** Null if no bank debit is in progress through the invoice's own link. */
+  /** The day on which a bank debit in progress was ordered through the invoice's own link; null if there is none. */
   readonly ordered_on: string | null;
 }
 

@@ -49,7 +49,7 @@ const LEAST_MINUTES_LEFT = 10;
 /** The processor refuses a request whose session would end within half an hour. */
 const REQUEST_GOOD_MINUTES = 25;
 
-/** Undefined if no processor is set up at which several invoices can be paid at once. */
+/** The processor at which several invoices can be paid at once; undefined if none is set up. */
 export const checkoutProvider = ({ wanted, processors }: Pick<LinkProvider, 'wanted' | 'processors'>) =>
   wanted !== undefined && processors.has(wanted.provider) ? wanted : undefined;
 
@@ -159,7 +159,10 @@ function isSame({ environment }: CheckoutContext, checkout: Checkout, invoices: 
     : DateTime.fromISO(expires_at).diff(now).as('minutes') > LEAST_MINUTES_LEFT;
 }
 
-/** Before the processor is called. Returns undefined if a concurrent request has recorded a checkout. */
+/**
+ * Records the checkout before the processor is called. Returns undefined if a concurrent request has already recorded a
+ * checkout.
+ */
 async function record(
   context: CheckoutContext,
   { partnerId, backTo }: CheckoutRequest,

@@ -13,7 +13,7 @@ export interface LinkFacts {
   readonly status: 'open' | 'paid' | 'void';
   readonly balance: string;
   readonly installation_id: string;
-  /** Null if no link was ever intended. */
+  /** The latest version; null if no link was ever intended. */
   readonly version: number | null;
   readonly provider: string | null;
   readonly amount: string | null;
@@ -165,7 +165,7 @@ export async function isAnyOlder(tx: Transaction, providerIds: readonly string[]
   return older;
 }
 
-/** `since` stays the same while the same link is wanted. */
+/** Notes why the link is not in the wanted state. `since` stays the same while the same link is wanted. */
 export async function noteWait(
   tx: Transaction,
   wait: { documentId: number; kind: WaitKind; reason: string; wanted: string },
@@ -201,7 +201,10 @@ const MUST_CLOSE = `b.status <> 'open' OR b.balance <> i.amount
        OR EXISTS (SELECT FROM ordered_payments x WHERE x.document_id = i.document_id)
        OR EXISTS (SELECT FROM ${USED_UP} AS x WHERE (x.document_id, x.version) = (i.document_id, i.version))`;
 
-/** Without a key of the processor, nothing can be done. With one, links are ended, and made if they are wanted. */
+/**
+ * The kinds of work that links may need. Without a key of the processor, nothing can be done. With a key, links are
+ * ended, and links are made if they are wanted.
+ */
 export type LinkWork = 'nothing' | 'end' | 'make';
 
 /**

@@ -40,7 +40,7 @@ export interface LinkContext {
 }
 
 type LinkState =
-  /** Null if there should be no link. */
+  /** The URL of the active link; null if there should be no link. */
   | { readonly status: 'in_sync'; readonly url: string | null }
   | { readonly status: 'waiting'; readonly kind: WaitKind; readonly reason: string; readonly waitedSeconds: number };
 

@@ -81,7 +81,7 @@ interface Payment {
   /** UNTDID 4461: 58 SEPA credit transfer, 30 credit transfer, 97 clearing between partners. */
   readonly code: '30' | '58' | '97';
   readonly reference: string;
-  /** Null if nothing is due. */
+  /** The account to pay into; null if nothing is due. */
   readonly account: {
     readonly id: string;
     readonly isIban: boolean;
@@ -119,7 +119,7 @@ export interface EInvoice {
 export interface EInvoiceFacts {
   readonly format: EInvoiceFormat;
   readonly parties: Parties;
-  /** Null if the document corrects none. */
+  /** The day of issue of the document that this document corrects; null if it corrects none. */
   readonly corrects_issued_on: string | null;
 }
 

@@ -8,7 +8,7 @@ import { execute, queryOne, type Transaction } from '../../database/transaction.
 export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: string): Promise<number> {
   const { logo } = issuer;
   if (logo !== null) await recordLogo(tx, logo, now);
-  // Without a logo, the version is the same as before logos existed.
+  // If an issuer has no logo, the content and version are the same as before logos existed.
   const bindings = { content: JSON.stringify({ ...issuer, logo: logo === null ? '' : { sha256: logo.sha256 } }), now };
   await execute(
     tx,

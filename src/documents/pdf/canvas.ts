@@ -53,7 +53,7 @@ export interface Placing {
 }
 
 export interface Picture {
-  /** For screen readers. */
+  /** The text for screen readers. */
   readonly says: string;
   readonly draw: () => void;
 }
@@ -346,7 +346,7 @@ function newDocument({ size, title, author, issuedOn, eInvoice }: PdfOptions): P
 /** pdfkit copies the title into the XML metadata unchanged. */
 const xmlSafe = (text: string): string => text.replace(/[<>&]/g, ' ');
 
-/** Only in the XML metadata, because pdfkit would copy an "&" unescaped from the document information. */
+/** The issuer is only in the XML metadata, because pdfkit would copy an "&" unescaped from the document information. */
 function creatorXml(author: string): string {
   const escaped = author.replace(/[<>&]/g, (character) => `&#${character.charCodeAt(0)};`);
   return `<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/">

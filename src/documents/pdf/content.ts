@@ -19,7 +19,7 @@ export interface Running {
   readonly continued: string;
   readonly about: string;
   readonly foot: string;
-  /** Null for a document that is neither void nor of a sandbox. */
+  /** The mark of a void or sandbox document; null for other documents. */
   readonly mark: Mark | null;
 }
 
@@ -122,7 +122,7 @@ export interface Content {
   readonly body: { readonly adjustment: Adjustment } | { readonly table: Table };
   /** Small print before the payment instructions; may be empty. */
   readonly notes: readonly string[];
-  /** Null if nothing is due. */
+  /** The payment instructions; null if nothing is due. */
   readonly payment: Payment | null;
   /** The last checkpoint that closed a month before the document was issued; may be empty. */
   readonly checkpoint: string;

@@ -5,7 +5,8 @@
 import PDFDocument from 'pdfkit';
 
 export class PdfFile extends PDFDocument {
-  // Without initial values, because pdfkit's constructor writes before field initializers would run.
+  // The fields have no initial values, because pdfkit's constructor writes before field initializers of this class
+  // would run.
   declare private parts: Buffer[] | undefined;
   declare private lines: string | undefined;
   declare private contents: Map<PDFKit.PDFPage, string> | undefined;

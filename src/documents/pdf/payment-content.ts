@@ -25,7 +25,7 @@ export interface PaymentLink {
   /** What a PDF viewer may open. */
   readonly url: string | undefined;
   readonly code: Code | undefined;
-  /** For screen readers. */
+  /** The texts of the link and the QR code for screen readers. */
   readonly says: string;
   readonly scan: string;
 }
@@ -48,11 +48,11 @@ export interface Payment {
 
 export interface TransferCode {
   readonly code: Code;
-  /** For screen readers. */
+  /** The text for screen readers. */
   readonly says: string;
 }
 
-/** Null if there is no way to pay and no contact. */
+/** The payment instructions; null if there is no way to pay and no contact. */
 export function paymentOf(
   snapshot: DocumentSnapshot,
   { number, reach, ach, wire, creditorReference }: Presentation,

@@ -15,7 +15,7 @@ const MOST_SIDE = 110;
 const MOST_BYTES = 666;
 
 export interface Code {
-  /** With the quiet zone, in points. */
+  /** The code's side with the quiet zone, in points. */
   readonly side: number;
   /** The side of a square. */
   readonly unit: number;
@@ -23,7 +23,7 @@ export interface Code {
   readonly boxes: readonly Box[];
 }
 
-/** Undefined if the text is too long for a code that phones can read. */
+/** The code of a text; undefined if the text is too long for a code that phones can read. */
 export function codeOf(text: string): Code | undefined {
   if (Buffer.byteLength(text) > MOST_BYTES) return undefined;
   // Still readable if a seventh is missing, as on a creased or stained page.

@@ -58,7 +58,7 @@ export class SharedFont {
   /** The glyphs' codes in a PDF's text, in hexadecimal. */
   private readonly codes: readonly string[];
   private readonly embedded: EmbeddedFont;
-  /** By the places of both glyphs. A value is read from the font when the pair first occurs. */
+  /** Kerning values, indexed by the places of both glyphs. A value is read from the font when the pair first occurs. */
   private readonly kerns = new Float64Array(SYMBOLS.length ** 2).fill(Number.NaN);
 
   constructor(weight: Weight) {

@@ -94,7 +94,10 @@ const viewOf = (head: Pick<LetterHead, 'size' | 'root'>) => ({
   root: head.root.toString('base64'),
 });
 
-/** As a list with one entry; empty if the checkpoint closes no month. */
+/**
+ * The counts and totals of the month that the checkpoint closes, as a list with one entry. Empty if the checkpoint
+ * closes no month.
+ */
 async function monthView(tx: Transaction, { closes }: LetterHead) {
   const [what, month] = (closes?.split(' ') ?? []) as [string?, Month?];
   if (what !== 'month' || month === undefined) return [];

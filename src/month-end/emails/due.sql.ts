@@ -55,7 +55,7 @@ export const readAlarmedEvents = (tx: Transaction): Promise<{ event_id: number |
 interface Receipt {
   readonly partner_id: string | null;
   readonly currency: string;
-  /** Without what was recorded by mistake or twice. */
+  /** The amount received, without the parts that were recorded by mistake or twice. */
   readonly amount: string;
   readonly received_on: string;
   readonly method: Method;

@@ -134,7 +134,7 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const untold = await readUntold(tx, found);
   await recordAttention(tx, found);
   if (told === undefined || (told.due && untold.length === 0)) return;
-  // By its first day, so that the e-mail stays valid after the month is closed.
+  // The e-mail must stay valid after the month is closed, so the e-mail names the month by its first day.
   const occasion = told.due ? now.toUTC().toFormat("yyyyMMdd'T'HHmmss") : 'before-its-end';
   const email = {
     kind: 'feed_doubts',

@@ -31,7 +31,7 @@ export const statusEmail: EmailComposer = {
   },
 };
 
-/** As addresses of console pages, or as commands that work only on the server. */
+/** Shows remedies as addresses of console pages, or as commands if they work only on the server. */
 const withLinks = ({ urgent, remedies }: Finding, address: string): string =>
   [
     urgent,

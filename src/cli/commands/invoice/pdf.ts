@@ -25,7 +25,7 @@ function invoicePdf(output: Output, number: string, options: { output?: string; 
       const found = await documentNumbered(tx, number, { withLogos: options.voidCopy });
       return [found, options.voidCopy ? undefined : await readPdf(tx, found.document_id)] as const;
     });
-    // Only for a void copy, because loading the renderer is slow.
+    // The renderer is loaded only for a void copy, because loading is slow.
     const pdf = options.voidCopy
       ? await (await import('../../../documents/void-copy.ts')).renderVoidCopy(environment, row)
       : kept;
@@ -55,7 +55,7 @@ function invoiceEInvoice(output: Output, number: string, options: { output?: str
 
 const NOT_DELIVERED = 'it has not been delivered';
 
-/** Not both a file and the JSON report on stdout. Refusal: argument_invalid. */
+/** Refuses to write both a file and the JSON report to stdout. Refusal: argument_invalid. */
 function refuseMixedOutput({ json }: Output, file: string | undefined): void {
   if (file !== '-' || !json) return;
   const reason = 'cannot be used with --json, which also prints to stdout';

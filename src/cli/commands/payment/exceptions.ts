@@ -84,7 +84,7 @@ const sheetOf = (exceptions: readonly ExceptionWithCommands[]): Sheet => ({
   })),
 });
 
-/** For the suggestions or, without any, for the exception. */
+/** The reasons for the suggestions, or the reason for the exception if there are no suggestions. */
 function reasonsOf({ sets, suggestions, reason }: ExceptionWithCommands): readonly string[] {
   const why = [...sets.map((each) => each.why), ...suggestions.map(suggested)];
   return why.length === 0 ? [reason] : why;
