@@ -7,54 +7,54 @@ export const DECISIONS = ['approve', 'reject', 'withdraw'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
 /** A field of an object before and after the action; null means that the field had no value. */
-export interface PreviewedChange {
-  readonly of: string;
-  readonly field: string;
-  readonly before: string | null;
-  readonly after: string | null;
-}
+export type PreviewedChange = Readonly<{
+  of: string;
+  field: string;
+  before: string | null;
+  after: string | null;
+}>;
 
 /** The effect of an action, as shown to the requester. */
-export interface StoredPreview {
-  readonly title: string;
-  readonly changes: readonly PreviewedChange[];
-  readonly amounts: readonly { readonly currency: string; readonly amount: string }[];
-  readonly text: string;
+export type StoredPreview = Readonly<{
+  title: string;
+  changes: readonly PreviewedChange[];
+  amounts: readonly { readonly currency: string; readonly amount: string }[];
+  text: string;
   /** An approval does not perform the action: the requester repeats it with the same input. */
-  readonly repeats?: true;
-}
+  repeats?: true;
+}>;
 
-export interface RequestRow {
-  readonly request_id: number;
-  readonly action: string;
-  readonly input: unknown;
-  readonly subject: string;
+export type RequestRow = Readonly<{
+  request_id: number;
+  action: string;
+  input: unknown;
+  subject: string;
   /** Null means the whole ledger. */
-  readonly partner_ids: string[] | null;
-  readonly preview: StoredPreview;
-  readonly preview_hash: string;
-  readonly requested_by: number;
-  readonly requester: string;
-  readonly reason: string | null;
-  readonly requested_at: string;
-  readonly expires_at: string;
-  readonly decision: Decision | null;
-  readonly decided_by: string | null;
-  readonly decision_reason: string | null;
-  readonly decided_at: string | null;
-}
+  partner_ids: string[] | null;
+  preview: StoredPreview;
+  preview_hash: string;
+  requested_by: number;
+  requester: string;
+  reason: string | null;
+  requested_at: string;
+  expires_at: string;
+  decision: Decision | null;
+  decided_by: string | null;
+  decision_reason: string | null;
+  decided_at: string | null;
+}>;
 
-interface RequestFilter {
-  readonly requestId?: number;
-  readonly undecided?: boolean;
+type RequestFilter = Readonly<{
+  requestId?: number;
+  undecided?: boolean;
   /** Selects only requests that are undecided and unexpired at this time. */
-  readonly waitingAt?: string | null;
-  readonly scope?: Scope;
+  waitingAt?: string | null;
+  scope?: Scope;
   /** For paging: only lower ids. */
-  readonly after?: string | null;
+  after?: string | null;
   /** Null: without limit. */
-  readonly limit?: number | null;
-}
+  limit?: number | null;
+}>;
 
 /** The requests, latest first. One is in scope if it affects only partners of the scope. */
 export function readRequests(
@@ -83,19 +83,19 @@ export function readRequests(
 export const lockRequest = (tx: Transaction, requestId: number): Promise<number> =>
   execute(tx, `SELECT pg_advisory_xact_lock(${APPROVAL_LOCKS}, hashint8(:requestId::bigint))`, { requestId });
 
-export interface NewRequest {
-  readonly action: string;
-  readonly input: unknown;
-  readonly subject: string;
-  readonly partnerIds: readonly string[] | null;
-  readonly preview: StoredPreview;
-  readonly hash: string;
-  readonly userId: number;
-  readonly reason: string | null;
-  readonly now: string;
-  readonly expiresAt: string;
-  readonly eventId: number;
-}
+export type NewRequest = Readonly<{
+  action: string;
+  input: unknown;
+  subject: string;
+  partnerIds: readonly string[] | null;
+  preview: StoredPreview;
+  hash: string;
+  userId: number;
+  reason: string | null;
+  now: string;
+  expiresAt: string;
+  eventId: number;
+}>;
 
 /** A user's pending requests for the same action. */
 export function readOpenRequests(

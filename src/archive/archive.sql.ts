@@ -5,14 +5,14 @@ import type { Month } from '../month.ts';
 import type { PartnerTotals } from './parquet.ts';
 
 /** A file of a month in a store, with all rows of the partners from the first to the last. */
-export interface ArchivedFile {
-  readonly name: string;
-  readonly sha256: string;
-  readonly bytes: number;
-  readonly entries: number;
-  readonly partner_from: string;
-  readonly partner_to: string;
-}
+export type ArchivedFile = Readonly<{
+  name: string;
+  sha256: string;
+  bytes: number;
+  entries: number;
+  partner_from: string;
+  partner_to: string;
+}>;
 
 export interface StoredFile extends ArchivedFile {
   readonly month: Month;
@@ -20,12 +20,12 @@ export interface StoredFile extends ArchivedFile {
 }
 
 /** Billing months, numbers in the log, and partners; absent means all. */
-export interface RowScope {
-  readonly from?: Month | undefined;
-  readonly to?: Month | undefined;
-  readonly numbers?: NumberRange | undefined;
-  readonly partnerIds?: readonly string[] | undefined;
-}
+export type RowScope = Readonly<{
+  from?: Month | undefined;
+  to?: Month | undefined;
+  numbers?: NumberRange | undefined;
+  partnerIds?: readonly string[] | undefined;
+}>;
 
 /** The files that have archived rows of these months and partners. */
 export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds }: RowScope): Promise<StoredFile[]> =>
@@ -104,14 +104,14 @@ export const readMonthPartners = (tx: Transaction, month: Month): Promise<Partne
   );
 
 /** Whether a closed month is archived, or can be. */
-export interface MonthState {
-  readonly previous: Month | null;
-  readonly books_closed: boolean;
+export type MonthState = Readonly<{
+  previous: Month | null;
+  books_closed: boolean;
   /** How many months were closed after it. */
-  readonly later: number;
+  later: number;
   /** Null if it is not archived. */
-  readonly store: string | null;
-}
+  store: string | null;
+}>;
 
 export const readMonthState = (tx: Transaction, month: Month): Promise<MonthState[]> =>
   query(

@@ -37,16 +37,16 @@ const LATER_MONTHS = 3;
 /** A partner's rows are in one file. A file has at most this number of rows, unless one partner has more. */
 const ROWS_IN_A_FILE = 1_000_000;
 
-export interface Moved {
-  readonly month: Month;
-  readonly store: string;
-  readonly entries: number;
+export type Moved = Readonly<{
+  month: Month;
+  store: string;
+  entries: number;
   /** The rows that left the database. */
-  readonly moved: number;
+  moved: number;
   /** The month's rows that stay, because their quotes can still change. */
-  readonly stay: number;
-  readonly files: readonly ArchivedFile[];
-}
+  stay: number;
+  files: readonly ArchivedFile[];
+}>;
 
 interface PartnerRange {
   readonly from: string;

@@ -73,17 +73,17 @@ export async function writeParquet(connection: DuckDBConnection, lines: string, 
 }
 
 /** The rows of a partner in a currency and arrangement, as the close of the month states them. */
-export interface PartnerTotals {
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly arrangement: string;
-  readonly entries: number;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
+export type PartnerTotals = Readonly<{
+  partner_id: string;
+  currency: string;
+  arrangement: string;
+  entries: number;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
   /** In Base64. */
-  readonly root: string;
-}
+  root: string;
+}>;
 
 /** Reads files back: the totals of all partners, with the root over the leaves that are hashed again from the columns. */
 export async function readTotals(connection: DuckDBConnection, files: readonly string[]): Promise<PartnerTotals[]> {

@@ -40,26 +40,26 @@ export const exportFormats = (kind: ExportKind): readonly ExportFormat[] =>
 /** hledger and beancount are only for the journal. */
 export type ExportFormat = TableFormat | 'hledger' | 'beancount';
 
-export interface ExportRequest {
-  readonly kind: ExportKind;
-  readonly from: Month;
-  readonly to: Month;
-  readonly format: ExportFormat;
+export type ExportRequest = Readonly<{
+  kind: ExportKind;
+  from: Month;
+  to: Month;
+  format: ExportFormat;
   /** A folder, or a file that ends in .zip. */
-  readonly out: string;
-}
+  out: string;
+}>;
 
-interface ExportSummary {
-  readonly out: string;
-  readonly files: readonly PackedFile[];
-  readonly months: readonly BilledMonth[];
+type ExportSummary = Readonly<{
+  out: string;
+  files: readonly PackedFile[];
+  months: readonly BilledMonth[];
   /** The last checkpoint of the pack. */
-  readonly checkpoint: { readonly origin: string; readonly size: number; readonly root: string };
+  checkpoint: { readonly origin: string; readonly size: number; readonly root: string };
   /** Whether the books of any of these months are open, so that facts can still be dated in the month. */
-  readonly preliminary: boolean;
+  preliminary: boolean;
   /** The SHA-256 of manifest.json, which covers all files. */
-  readonly manifest_sha256: string;
-}
+  manifest_sha256: string;
+}>;
 
 /** Writes the complete pack or nothing. Data other than the ledger needs a server that allows temporary tables. */
 export async function exportPack(
@@ -116,14 +116,14 @@ async function writePack(
   }
 }
 
-interface Writing {
-  readonly tx: Transaction;
-  readonly pack: Pack;
-  readonly log: LogOfPack;
-  readonly months: readonly BilledMonth[];
-  readonly request: ExportRequest;
-  readonly onProgress: (bytes: number) => void;
-}
+type Writing = Readonly<{
+  tx: Transaction;
+  pack: Pack;
+  log: LogOfPack;
+  months: readonly BilledMonth[];
+  request: ExportRequest;
+  onProgress: (bytes: number) => void;
+}>;
 
 const tableFormat = ({ request }: Writing): TableFormat => (request.format === 'csv' ? 'csv' : 'jsonl');
 

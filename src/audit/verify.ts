@@ -18,20 +18,20 @@ import type { Difference, Finding } from './checks/query.ts';
 import { CHECKS } from './checks.ts';
 import { readEmptiness } from './exports.sql.ts';
 
-export interface CheckReport {
-  readonly check: string;
-  readonly inspected: number;
-  readonly differences: readonly Difference[];
-  readonly note?: string;
-}
+export type CheckReport = Readonly<{
+  check: string;
+  inspected: number;
+  differences: readonly Difference[];
+  note?: string;
+}>;
 
-export interface Verification {
-  readonly month: Month | null;
-  readonly checks: readonly CheckReport[];
+export type Verification = Readonly<{
+  month: Month | null;
+  checks: readonly CheckReport[];
   /** Items inspected and differences found, over all checks. */
-  readonly inspected: number;
-  readonly differences: number;
-}
+  inspected: number;
+  differences: number;
+}>;
 
 /** Options that the caller passes to the checks. */
 interface CheckOptions {

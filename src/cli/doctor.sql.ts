@@ -1,18 +1,18 @@
 import { queryOne, type Transaction } from '../database/transaction.ts';
 
-export interface ServerFacts {
-  readonly version: string;
-  readonly login: string;
-  readonly superuser: boolean;
-  readonly owns: boolean;
-  readonly tls: string | null;
-  readonly local: boolean;
-  readonly most_connections: number;
-  readonly connections: number;
-  readonly fsync: string;
-  readonly full_page_writes: string;
-  readonly megabytes: number;
-}
+export type ServerFacts = Readonly<{
+  version: string;
+  login: string;
+  superuser: boolean;
+  owns: boolean;
+  tls: string | null;
+  local: boolean;
+  most_connections: number;
+  connections: number;
+  fsync: string;
+  full_page_writes: string;
+  megabytes: number;
+}>;
 
 /** This query must run as the login role, because reckoner_app cannot see its connection's TLS state. */
 export const readServerFacts = (tx: Transaction): Promise<ServerFacts | undefined> =>

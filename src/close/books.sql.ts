@@ -15,14 +15,14 @@ export function readBooksState(tx: Transaction): Promise<BooksState> {
   );
 }
 
-export interface ReportedAccount {
-  readonly account: string;
+export type ReportedAccount = Readonly<{
+  account: string;
   /** The date, `YYYY-MM-DD`. */
-  readonly reported_to: string;
+  reported_to: string;
   /** Whether the account's files state balances. If the files state no balances, a missing file cannot be detected. */
-  readonly balances_stated: boolean;
-  readonly currencies: readonly string[];
-}
+  balances_stated: boolean;
+  currencies: readonly string[];
+}>;
 
 export function readBankFeeds(tx: Transaction): Promise<ReportedAccount[]> {
   return query(
@@ -74,14 +74,14 @@ export async function readPossibleDuplicates(tx: Transaction, day: string): Prom
   return rows.map(({ exception }) => exception);
 }
 
-interface NewClose {
-  readonly month: Month;
+type NewClose = Readonly<{
+  month: Month;
   /** The month that was closed before this month. */
-  readonly previous: Month | null;
+  previous: Month | null;
   /** The number of the last fact before the close. */
-  readonly facts_to: number;
-  readonly closed_at: string;
-}
+  facts_to: number;
+  closed_at: string;
+}>;
 
 /**
  * Stores the balances at the end of the month: the balances of the previous closed books plus the postings after them.

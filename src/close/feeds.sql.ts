@@ -47,17 +47,17 @@ export const readWhetherEmpty = (tx: Transaction, month: Month): Promise<{ empty
     { month },
   );
 
-export interface RepeatedDelivery {
-  readonly partner_id: string;
-  readonly name: string;
-  readonly currency: string;
+export type RepeatedDelivery = Readonly<{
+  partner_id: string;
+  name: string;
+  currency: string;
   /** The rows that were delivered twice. */
-  readonly entries: number;
-  readonly invoice_amount: string;
+  entries: number;
+  invoice_amount: string;
   /** When the delivery was recorded, in UTC to the minute; null if one import has it twice. */
-  readonly first: string | null;
-  readonly second: string;
-}
+  first: string | null;
+  second: string;
+}>;
 
 /**
  * Reads the imports billed in a month that have the rows of an earlier import under other ids: as many rows, with the
@@ -126,18 +126,18 @@ export const readLastImport = (tx: Transaction, month: Month): Promise<{ event_i
     { month },
   );
 
-export interface FeedHistory {
-  readonly partner_id: string;
-  readonly name: string;
-  readonly strict: boolean;
-  readonly currency: string;
+export type FeedHistory = Readonly<{
+  partner_id: string;
+  name: string;
+  strict: boolean;
+  currency: string;
   /** The sales of each compared month since the first with a sale, from the oldest to the latest. */
-  readonly sales: readonly number[];
+  sales: readonly number[];
   /** The days without a row at the end of each compared month. */
-  readonly quiet: readonly number[];
-  readonly sales_now: number;
-  readonly quiet_now: number | null;
-}
+  quiet: readonly number[];
+  sales_now: number;
+  quiet_now: number | null;
+}>;
 
 /**
  * Reads the rows of a month and of the closed months before it, by partner and currency, for active partners that have
@@ -208,14 +208,14 @@ export const readUsuallyEarly = (
 export const readWhetherStrict = (tx: Transaction): Promise<{ strict: boolean }> =>
   queryOne(tx, `SELECT EXISTS (SELECT FROM partners WHERE feed IS NOT NULL) AS strict`);
 
-export interface StoredFeedDecision {
-  readonly partner_id: string;
-  readonly name: string;
-  readonly kind: string;
-  readonly evidence: string;
-  readonly reason: string | null;
-  readonly recorded_at: string;
-}
+export type StoredFeedDecision = Readonly<{
+  partner_id: string;
+  name: string;
+  kind: string;
+  evidence: string;
+  reason: string | null;
+  recorded_at: string;
+}>;
 
 export const readFeedDecisions = (tx: Transaction, month: Month): Promise<StoredFeedDecision[]> =>
   query(

@@ -41,37 +41,37 @@ const MONTHS_COMPARED = 2;
 
 export type DoubtKind = 'missing' | 'incomplete' | 'totals' | 'repeated' | 'few' | 'early';
 
-export interface Doubt {
-  readonly partner_id: string;
-  readonly name: string;
+export type Doubt = Readonly<{
+  partner_id: string;
+  name: string;
   /**
    * `missing`: an expected feed without any row. `incomplete`: the partner stated that more rows will come. `totals`: the
    * rows contradict the totals that the partner stated. `repeated`: a delivery came again under other ids. `few` and
    * `early`: fewer sales, or an earlier last day, than the months before let expect.
    */
-  readonly kind: DoubtKind;
+  kind: DoubtKind;
   /** What was found, with its numbers: `has no rows`. The partner is the subject. */
-  readonly evidence: string;
+  evidence: string;
   /** The currency of `repeated`, `few` and `early`. */
-  readonly currency?: string;
+  currency?: string;
   /** Whether the doubt stops the month. Otherwise, the partner's documents of the month are held. */
-  readonly stops: boolean;
+  stops: boolean;
   /** Whether a person accepted the doubt with this evidence. */
-  readonly accepted: boolean;
+  accepted: boolean;
   /** How many doubts of this kind about the partner's month a person accepted with other evidence. */
-  readonly accepted_before: number;
-}
+  accepted_before: number;
+}>;
 
-export interface Feeds {
-  readonly month: Month;
+export type Feeds = Readonly<{
+  month: Month;
   /** The partners with an expected feed, by id, without the partners in the setting `allow_empty`. */
-  readonly expected: readonly ExpectedFeed[];
-  readonly empty: boolean;
+  expected: readonly ExpectedFeed[];
+  empty: boolean;
   /** Whether a decision needs approval, so that a close cannot take it. */
-  readonly needsApproval: boolean;
+  needsApproval: boolean;
   /** The doubts in the order of partners. */
-  readonly doubts: readonly Doubt[];
-}
+  doubts: readonly Doubt[];
+}>;
 
 /** Which doubts are read that history suggests: none of a month that has not ended, or only those that stop the month. */
 type HistoryRead = 'none' | 'strict' | 'all';

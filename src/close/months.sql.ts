@@ -77,15 +77,15 @@ export async function readIssueDays(tx: Transaction, months: readonly Month[]): 
  * A document in a currency other than its partner's currency. Such a document is allowed, but is usually caused by a
  * wrong row.
  */
-export interface OtherCurrency {
-  readonly month: Month;
-  readonly partner_id: string;
-  readonly name: string;
-  readonly partner_currency: string;
-  readonly currency: string;
-  readonly number: string;
-  readonly invoice_amount: string;
-}
+export type OtherCurrency = Readonly<{
+  month: Month;
+  partner_id: string;
+  name: string;
+  partner_currency: string;
+  currency: string;
+  number: string;
+  invoice_amount: string;
+}>;
 
 export function readOtherCurrencies(tx: Transaction, months: readonly Month[]): Promise<OtherCurrency[]> {
   return query(
@@ -99,17 +99,17 @@ export function readOtherCurrencies(tx: Transaction, months: readonly Month[]): 
   );
 }
 
-export interface MonthFacts {
-  readonly month: Month;
-  readonly invoices: number;
-  readonly credit_notes: number;
-  readonly statements: number;
-  readonly entries: number;
-  readonly late_entries: number;
-  readonly partners_without_activity: number;
-  readonly totals: readonly { currency: string; spot_price: string; partner_cut: string; invoice_amount: string }[];
-  readonly deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
-}
+export type MonthFacts = Readonly<{
+  month: Month;
+  invoices: number;
+  credit_notes: number;
+  statements: number;
+  entries: number;
+  late_entries: number;
+  partners_without_activity: number;
+  totals: readonly { currency: string; spot_price: string; partner_cut: string; invoice_amount: string }[];
+  deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
+}>;
 
 export function readContentHashes(
   tx: Transaction,
@@ -128,12 +128,12 @@ export function readContentHashes(
   );
 }
 
-export interface MonthSum {
-  readonly month: Month;
-  readonly document: 'invoice' | 'credit_note';
-  readonly currency: string;
-  readonly invoice_amount: string;
-}
+export type MonthSum = Readonly<{
+  month: Month;
+  document: 'invoice' | 'credit_note';
+  currency: string;
+  invoice_amount: string;
+}>;
 
 export function readSums(tx: Transaction, months: readonly Month[]): Promise<MonthSum[]> {
   return query(
@@ -198,14 +198,14 @@ export const readIssuedNumbers = (
     { partnerIds },
   );
 
-export interface OddDocument {
-  readonly number: string;
-  readonly currency: string;
-  readonly gross: string;
+export type OddDocument = Readonly<{
+  number: string;
+  currency: string;
+  gross: string;
   /** The partner's largest monthly invoice in this currency in the previous 12 months; null if there was none. */
-  readonly largest: string | null;
-  readonly is_above: boolean;
-}
+  largest: string | null;
+  is_above: boolean;
+}>;
 
 /**
  * The newly issued invoices and credit notes to hold, in number order. Both are compared with the partner's largest

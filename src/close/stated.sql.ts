@@ -11,32 +11,32 @@ export interface FeedTotals {
 }
 
 /** The latest statement of a partner and month. */
-export interface StatedTotals {
-  readonly month: Month;
-  readonly partner_id: string;
-  readonly name: string;
+export type StatedTotals = Readonly<{
+  month: Month;
+  partner_id: string;
+  name: string;
   /** False if more rows will come. */
-  readonly complete: boolean;
-  readonly stated: FeedTotals;
+  complete: boolean;
+  stated: FeedTotals;
   /** The ledger's rows of the month, whenever they are billed. */
-  readonly here: FeedTotals;
-  readonly agrees: boolean;
-  readonly recorded_at: string;
-  readonly via: string;
-}
+  here: FeedTotals;
+  agrees: boolean;
+  recorded_at: string;
+  via: string;
+}>;
 
-interface Wanted {
-  readonly month?: Month | undefined;
+type Wanted = Readonly<{
+  month?: Month | undefined;
   /** The earliest month. */
-  readonly from?: Month | undefined;
-  readonly partnerId?: string | undefined;
-  readonly scope?: Scope;
+  from?: Month | undefined;
+  partnerId?: string | undefined;
+  scope?: Scope;
   /** Only statements that the ledger contradicts. */
-  readonly differing?: boolean | undefined;
+  differing?: boolean | undefined;
   /** The last statement of the previous page. */
-  readonly after?: { readonly month: string; readonly partnerId: string } | null;
-  readonly limit?: number | null;
-}
+  after?: { readonly month: string; readonly partnerId: string } | null;
+  limit?: number | null;
+}>;
 
 /**
  * Reads the latest statement of each partner and month, the latest month first. No checkpoint may be taken meanwhile: the

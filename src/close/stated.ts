@@ -16,14 +16,14 @@ import { instant } from '../quotes/accept.ts';
 import { plural } from '../text.ts';
 import { type FeedTotals, insertStatement, lockFeed, readStatements, type StatedTotals } from './stated.sql.ts';
 
-interface FeedStatement {
-  readonly partnerId: string;
-  readonly month: Month;
-  readonly stated: FeedTotals;
-  readonly complete: boolean;
+type FeedStatement = Readonly<{
+  partnerId: string;
+  month: Month;
+  stated: FeedTotals;
+  complete: boolean;
   /** The API client that stated the totals. */
-  readonly clientId?: string;
-}
+  clientId?: string;
+}>;
 
 /** Records a statement, unless the latest one of the partner and month is the same. */
 export async function stateFeed(

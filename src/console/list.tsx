@@ -27,16 +27,16 @@ const PAGE = 50;
 
 type Question = Readonly<Record<string, string>>;
 
-export interface ListView<Row = unknown> {
-  readonly list: List<Row>;
-  readonly question: Question;
-  readonly sort: string;
-  readonly today: string;
-  readonly rows: readonly Row[];
-  readonly totals: readonly Total[];
+export type ListView<Row = unknown> = Readonly<{
+  list: List<Row>;
+  question: Question;
+  sort: string;
+  today: string;
+  rows: readonly Row[];
+  totals: readonly Total[];
   /** The key of this page's last row, or null on the last page. */
-  readonly next: string | null;
-}
+  next: string | null;
+}>;
 
 export interface ListContext {
   readonly scope: Scope;
@@ -91,14 +91,14 @@ export async function readListSheet(tx: Transaction, list: List, question: Quest
   return sheetOf(list, await list.read(tx, asked), seen.today);
 }
 
-interface ListProps {
-  readonly view: ListView;
-  readonly path: string;
-  readonly face: readonly string[];
-  readonly hrefOf: (...link: Link) => string;
+type ListProps = Readonly<{
+  view: ListView;
+  path: string;
+  face: readonly string[];
+  hrefOf: (...link: Link) => string;
   /** The user whose permissions decide which remedies are links. */
-  readonly user?: Seer;
-}
+  user?: Seer;
+}>;
 
 const consoleHref = (place: string, at: Link[1]): string =>
   typeof at === 'string' ? `/console/${place}/${encodeURIComponent(at)}` : addressOf(`/console/${place}`, at);

@@ -21,48 +21,42 @@ import { awaitReplica } from './replica.ts';
 import { type Look, openPool, type Patience, type Queryable, SESSION, type ServerAt } from './session.ts';
 import { execute, inTransaction, query, readBeside, type Transaction } from './transaction.ts';
 
-export interface Database {
+export type Database = Readonly<{
   /** Runs `work` in a transaction of the app's role. If the server rolls the transaction back, it is retried. */
-  readonly transaction: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  transaction: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** Like `transaction`, but read-only. All statements use one snapshot. */
-  readonly reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /**
    * Like `reading`, with a second transaction on the same snapshot for parallel work. `beside` is undefined if no
    * connection is available.
    */
-  readonly readingBeside: <Result>(
+  readingBeside: <Result>(
     work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
   ) => Promise<Result>;
   /** Like `transaction` in one round trip, for work whose statements do not need each other's answers (pipeline.ts). */
-  readonly inOneTrip: <Result>(
-    work: (tx: Transaction) => Promise<Result>,
-    options?: { readOnly?: boolean },
-  ) => Promise<Result>;
+  inOneTrip: <Result>(work: (tx: Transaction) => Promise<Result>, options?: { readOnly?: boolean }) => Promise<Result>;
   /** Runs `work` for its result, and rolls back everything that `work` wrote. */
-  readonly preview: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  preview: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** Runs `work` in a transaction as the owner, because the app's role may not do a backup or restore. */
-  readonly asOwner: <Result>(
-    work: (tx: Transaction) => Promise<Result>,
-    options?: { readOnly?: boolean },
-  ) => Promise<Result>;
+  asOwner: <Result>(work: (tx: Transaction) => Promise<Result>, options?: { readOnly?: boolean }) => Promise<Result>;
   /** How long transactions wait for a lock, in milliseconds; 0 means no limit. */
-  readonly lockPatience: number;
+  lockPatience: number;
   /** For work that needs its own connection: claims and other advisory locks. */
-  readonly connection: pg.ClientConfig;
+  connection: pg.ClientConfig;
   /** For metrics: the used and free connections of each pool, and the requests that wait for a connection. */
-  readonly pools: () => Readonly<Record<string, PoolState>>;
+  pools: () => Readonly<Record<string, PoolState>>;
   /** `settle` runs in the same transaction as the migrations. Returns the names of the migrations that ran. */
-  readonly migrations: {
+  migrations: {
     readonly run: (settle?: (tx: Transaction, done: MigrationResult) => Promise<void>) => Promise<readonly string[]>;
   };
   /** Throws a refusal if transactions cannot write now. */
-  readonly checkWritable: () => Promise<void>;
+  checkWritable: () => Promise<void>;
   /** Compares the database with what this host has seen, and remembers what the database has now (`options.look`). */
-  readonly look: () => Promise<void>;
-  readonly close: () => Promise<void>;
+  look: () => Promise<void>;
+  close: () => Promise<void>;
   /** Drops all connections. This is for a process that must stop now. The server then rolls back the transactions. */
-  readonly abandon: () => Promise<void>;
-}
+  abandon: () => Promise<void>;
+}>;
 
 interface PoolState {
   readonly used: number;
@@ -72,17 +66,17 @@ interface PoolState {
 
 const OLDEST_SERVER = 160000;
 
-export interface DatabaseOptions {
-  readonly unmigrated?: boolean;
+export type DatabaseOptions = Readonly<{
+  unmigrated?: boolean;
   /** Uses the replica, if there is one. */
-  readonly readOnly?: boolean;
+  readOnly?: boolean;
   /** The number of connections of the app's role (default: 4). */
-  readonly poolSize?: number;
-  readonly patience?: Patience;
-  readonly look?: Look;
+  poolSize?: number;
+  patience?: Patience;
+  look?: Look;
   /** A database for a drill, which may be embedded in production too. */
-  readonly scratch?: boolean;
-}
+  scratch?: boolean;
+}>;
 
 /**
  * Opens the database for a command. `unmigrated` is for `init`, `migrate` and `restore`, which migrate the database

@@ -34,17 +34,17 @@ import { type PreparedDocument, prepareDocument } from './prepare.ts';
 import { isPayable, linkToPrint, whyNoLink } from './printed-link.ts';
 import type { DeliveryState, DeliverySteps } from './steps.ts';
 
-export interface DeliveryContext {
-  readonly environment: Environment;
-  readonly settings: Settings;
-  readonly database: Database;
-  readonly steps: DeliverySteps;
-  readonly renderer: PdfRendererPool;
-  readonly transport: Transport;
-  readonly templates: EmailTemplates;
-  readonly links: LinkProvider;
-  readonly holder: number;
-}
+export type DeliveryContext = Readonly<{
+  environment: Environment;
+  settings: Settings;
+  database: Database;
+  steps: DeliverySteps;
+  renderer: PdfRendererPool;
+  transport: Transport;
+  templates: EmailTemplates;
+  links: LinkProvider;
+  holder: number;
+}>;
 
 export interface Delivery extends Omit<SendResult, 'status'> {
   readonly number: string;

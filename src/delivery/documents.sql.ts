@@ -52,13 +52,13 @@ export async function readDocumentEmails(
 export const readDocumentEmail = async (tx: Transaction, documentId: number): Promise<DocumentEmail | undefined> =>
   (await readDocumentEmails(tx, [documentId])).get(documentId);
 
-export interface LinkToKeep {
-  readonly documentId: number;
-  readonly provider: string;
-  readonly token: string;
-  readonly url: string;
-  readonly now: string;
-}
+export type LinkToKeep = Readonly<{
+  documentId: number;
+  provider: string;
+  token: string;
+  url: string;
+  now: string;
+}>;
 
 const KEEP_LINKS = prepared(
   'delivery.keep_links',
@@ -121,12 +121,12 @@ export const readPaymentLinks = (
 ): Promise<{ document_id: number; provider: string; token: string; url: string }[]> =>
   query(tx, LINKS, { documentIds });
 
-export interface InstructionUse {
-  readonly documentId: number;
-  readonly partnerId: string;
-  readonly currency: string;
-  readonly now: string;
-}
+export type InstructionUse = Readonly<{
+  documentId: number;
+  partnerId: string;
+  currency: string;
+  now: string;
+}>;
 
 const USES = `json_to_recordset(:uses::json)
     AS u ("documentId" bigint, "partnerId" text, currency text, now timestamptz)
@@ -189,17 +189,17 @@ export async function recordInstructionVersions(
   );
 }
 
-export interface PdfToKeep {
-  readonly documentId: number;
-  readonly rendererVersion: number;
-  readonly libraries: Readonly<Record<string, string>>;
-  readonly instructionVersionId: number | null;
-  readonly instructionsChanged: boolean;
-  readonly sha256: string;
-  readonly pdf: Buffer;
-  readonly eInvoice?: EInvoiceToKeep | undefined;
-  readonly now: string;
-}
+export type PdfToKeep = Readonly<{
+  documentId: number;
+  rendererVersion: number;
+  libraries: Readonly<Record<string, string>>;
+  instructionVersionId: number | null;
+  instructionsChanged: boolean;
+  sha256: string;
+  pdf: Buffer;
+  eInvoice?: EInvoiceToKeep | undefined;
+  now: string;
+}>;
 
 const KEEP_PDFS = prepared(
   'delivery.keep_pdfs',
@@ -252,12 +252,12 @@ const PRESENT_BUYERS = prepared(
 export const readPresentBuyers = (tx: Transaction, partnerIds: readonly string[] | null): Promise<PresentBuyer[]> =>
   query(tx, PRESENT_BUYERS, { partnerIds });
 
-export interface KeptPdf {
-  readonly pdf: Buffer;
-  readonly xml: Buffer | null;
-  readonly instructions: Instructions | null;
-  readonly instructions_changed: boolean;
-}
+export type KeptPdf = Readonly<{
+  pdf: Buffer;
+  xml: Buffer | null;
+  instructions: Instructions | null;
+  instructions_changed: boolean;
+}>;
 
 const PDFS = prepared(
   'delivery.pdfs',
@@ -356,16 +356,16 @@ const LINES_OF_POSTED_MONTH = `
     AND e.arrangement = :arrangement::text
   ORDER BY e.entry_id`;
 
-interface BilledDocument {
-  readonly purpose: string;
-  readonly month: string;
-  readonly number: string;
-  readonly partnerId: string;
-  readonly currency: string;
-  readonly arrangement: string;
+type BilledDocument = Readonly<{
+  purpose: string;
+  month: string;
+  number: string;
+  partnerId: string;
+  currency: string;
+  arrangement: string;
   /** The month to which all rows are posted; null if there are several, as at a first close. */
-  readonly posted: string | null;
-}
+  posted: string | null;
+}>;
 
 const readBilledDocument = async (tx: Transaction, documentId: number): Promise<BilledDocument | undefined> => {
   const rows = await query<BilledDocument>(

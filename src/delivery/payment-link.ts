@@ -19,21 +19,21 @@ interface PaymentLink {
   readonly url: string;
 }
 
-export interface LinkProvider {
+export type LinkProvider = Readonly<{
   /** `page`, or the provider whose URL is printed. */
-  readonly printedBy: string;
+  printedBy: string;
   /** The link under the current settings. The payment page's address contains the token. */
-  readonly printed: (token: string, facts: LinkFacts) => ProviderUrl;
+  printed: (token: string, facts: LinkFacts) => ProviderUrl;
   /** Whether the document would print the same link today. If not, only a new document can change it. */
-  readonly matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
+  matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
   /** The processor that makes links, and the payment methods; undefined if no links are wanted. */
-  readonly wanted: WantedLinks | undefined;
+  wanted: WantedLinks | undefined;
   /**
    * The processors that have a key. Links that these processors made earlier must be closed, whatever the settings are
    * now.
    */
-  readonly processors: ReadonlyMap<string, PaymentLinks>;
-}
+  processors: ReadonlyMap<string, PaymentLinks>;
+}>;
 
 export interface WantedLinks {
   readonly provider: string;

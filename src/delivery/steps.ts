@@ -49,27 +49,27 @@ export interface DeliveryState {
 }
 
 /** What is printed or attached, and not frozen with the document. */
-export interface Preparation {
-  readonly documentId: number;
+export type Preparation = Readonly<{
+  documentId: number;
   /** The link to store if the document has none. */
-  readonly link?: LinkToKeep | undefined;
-  readonly instructions?: InstructionUse | undefined;
+  link?: LinkToKeep | undefined;
+  instructions?: InstructionUse | undefined;
   /** Whether the PDF is wanted and stored. */
-  readonly pdf: boolean;
+  pdf: boolean;
   /** The number of rows that the document bills; undefined if the rows are not wanted. */
-  readonly rows: number | undefined;
+  rows: number | undefined;
   /** If an e-invoice is to be written. */
-  readonly buyer?: string | undefined;
-}
+  buyer?: string | undefined;
+}>;
 
-interface PreparedDocument {
-  readonly paymentLink: string | undefined;
+type PreparedDocument = Readonly<{
+  paymentLink: string | undefined;
   /** If they are wanted, and any are in force. */
-  readonly instructions: PrintedInstructions | undefined;
-  readonly pdf: KeptPdf | undefined;
-  readonly rows: readonly RowOfDocument[];
-  readonly buyer: PresentBuyer | undefined;
-}
+  instructions: PrintedInstructions | undefined;
+  pdf: KeptPdf | undefined;
+  rows: readonly RowOfDocument[];
+  buyer: PresentBuyer | undefined;
+}>;
 
 /** A new PDF, an e-mail to offer, both of these, or the outcome of an attempt. */
 interface Keeping {

@@ -3,12 +3,12 @@ import { holdEmail, releaseEmail, requestLinkChecks, withdrawEmails } from './em
 
 const REOPENED_ON = 'greatest(earliest_postable_date(), document_reopened_on(:documentId::bigint))';
 
-interface VoidFacts {
-  readonly documents: readonly { readonly document_id: number; readonly reason: string }[];
-  readonly today: string;
-  readonly now: string;
-  readonly eventId: number;
-}
+type VoidFacts = Readonly<{
+  documents: readonly { readonly document_id: number; readonly reason: string }[];
+  today: string;
+  now: string;
+  eventId: number;
+}>;
 
 /**
  * Voids documents, releases the credit applied to them and withdraws their unsent e-mails. Delivery then closes their
@@ -58,14 +58,14 @@ export function readCreditsAgainst(
   );
 }
 
-export interface WriteOffFacts {
-  readonly documentId: number;
-  readonly amount: string;
-  readonly reason: string;
-  readonly today: string;
-  readonly now: string;
-  readonly eventId: number;
-}
+export type WriteOffFacts = Readonly<{
+  documentId: number;
+  amount: string;
+  reason: string;
+  today: string;
+  now: string;
+  eventId: number;
+}>;
 
 export async function insertWriteOff(tx: Transaction, facts: WriteOffFacts): Promise<void> {
   await execute(

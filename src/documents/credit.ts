@@ -18,14 +18,14 @@ import { type IssuedDocument, issueDocuments } from './issue/issue.ts';
 import { readCreditedTaxes } from './issue/tax.sql.ts';
 import { insertCreditApplications } from './placed-credit.sql.ts';
 
-interface CreditRequest {
-  readonly number: string;
+type CreditRequest = Readonly<{
+  number: string;
   /** The amount before tax, in the invoice's currency. */
-  readonly amount: string;
-  readonly reason: string;
+  amount: string;
+  reason: string;
   /** Allows a second credit of the same amount for the same reason. */
-  readonly again?: boolean | undefined;
-}
+  again?: boolean | undefined;
+}>;
 
 /**
  * Issues a credit note against an invoice and returns its number. It is applied to the invoice at once, up to the

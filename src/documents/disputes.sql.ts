@@ -1,20 +1,20 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 
-export interface OpenDispute {
-  readonly number: string;
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly currency: string;
-  readonly due_on: string | null;
-  readonly balance: string;
+export type OpenDispute = Readonly<{
+  number: string;
+  partner_id: string;
+  partner_name: string;
+  currency: string;
+  due_on: string | null;
+  balance: string;
   /** It exceeds the balance if the invoice was paid or credited after the dispute was opened. */
-  readonly amount: string;
-  readonly reason: string;
-  readonly owner: string;
-  readonly promised_on: string | null;
-  readonly disputed_on: string;
-}
+  amount: string;
+  reason: string;
+  owner: string;
+  promised_on: string | null;
+  disputed_on: string;
+}>;
 
 export const isPaid = ({ balance }: OpenDispute): boolean => Number(balance) === 0;
 

@@ -6,16 +6,16 @@ import type { TaxCategory } from '../config/tax.ts';
 import { Amount } from '../money.ts';
 
 /** A tax as stated on documents. Rates are percentages, such as `19` or `7.5`. */
-export interface TaxRate {
-  readonly category: TaxCategory;
-  readonly rate: string;
+export type TaxRate = Readonly<{
+  category: TaxCategory;
+  rate: string;
   /** Whether the rate is marked as reduced, as a Japanese qualified invoice requires. */
-  readonly reduced: boolean;
+  reduced: boolean;
   /** Why no tax is charged; empty for the categories standard and zero. */
-  readonly reason: string;
+  reason: string;
   /** The reason's VATEX code; empty if none was configured. */
-  readonly reason_code: string;
-}
+  reason_code: string;
+}>;
 
 /** A total by country, category and rate. Reduced rates have their own totals. */
 export interface TaxTotal extends TaxRate {
@@ -27,15 +27,15 @@ export interface TaxTotal extends TaxRate {
   readonly tax: string;
 }
 
-export interface DocumentTax {
+export type DocumentTax = Readonly<{
   /** The issuer's tax number in the partner's country; empty if its usual number applies. */
-  readonly registration: string;
-  readonly taxTotals: readonly TaxTotal[];
+  registration: string;
+  taxTotals: readonly TaxTotal[];
   /** The sum of the lines. */
-  readonly net: string;
-  readonly tax: string;
-  readonly gross: string;
-}
+  net: string;
+  tax: string;
+  gross: string;
+}>;
 
 export type LineTax = TaxRate;
 

@@ -1,16 +1,16 @@
 /** Reads a document's history: its own actions, and those in the views of mail, delivery and payments. */
 import { query, type Transaction } from '../database/transaction.ts';
 
-export interface Happening {
+export type Happening = Readonly<{
   /** An ISO instant. */
-  readonly at: string;
-  readonly action: string;
-  readonly currency: string;
-  readonly facts: Readonly<Record<string, string>>;
-  readonly claimed_by: string | null;
-  readonly os_user: string | null;
-  readonly host: string | null;
-}
+  at: string;
+  action: string;
+  currency: string;
+  facts: Readonly<Record<string, string>>;
+  claimed_by: string | null;
+  os_user: string | null;
+  host: string | null;
+}>;
 
 /** The document's own actions. The ranks order actions of the same instant. */
 const OWN_ACTIONS = `

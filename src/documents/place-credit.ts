@@ -22,13 +22,13 @@ interface PlaceRequest {
   readonly amount?: string | undefined;
 }
 
-export interface PlacedCredit {
-  readonly credit_note: string;
-  readonly number: string;
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly amount: string;
-}
+export type PlacedCredit = Readonly<{
+  credit_note: string;
+  number: string;
+  partner_id: string;
+  currency: string;
+  amount: string;
+}>;
 
 export async function applyCredit(
   tx: Transaction,

@@ -1,13 +1,13 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { requestLinkChecks } from './emails.sql.ts';
 
-interface NewCreditApplication {
-  readonly credit_note_id: number;
-  readonly invoice_id: number;
-  readonly amount: string;
+type NewCreditApplication = Readonly<{
+  credit_note_id: number;
+  invoice_id: number;
+  amount: string;
   /** The date of the application, or of the later document's issue. */
-  readonly applied_on: string;
-}
+  applied_on: string;
+}>;
 
 interface CreditAction {
   readonly now: string;

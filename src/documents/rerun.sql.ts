@@ -3,33 +3,33 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import type { Month } from '../month.ts';
 import type { DocumentKind } from './snapshot.ts';
 
-export interface RerunCandidate {
-  readonly document_id: number;
-  readonly number: string;
-  readonly document: DocumentKind;
-  readonly currency: string;
-  readonly void: boolean;
-  readonly amount_paid: string;
-  readonly credited: string;
-  readonly written_off: string;
-  readonly held_at: string | null;
-  readonly hold_reason: string | null;
+export type RerunCandidate = Readonly<{
+  document_id: number;
+  number: string;
+  document: DocumentKind;
+  currency: string;
+  void: boolean;
+  amount_paid: string;
+  credited: string;
+  written_off: string;
+  held_at: string | null;
+  hold_reason: string | null;
   /** Whether the close put the document on hold. */
-  readonly held_by_close: boolean;
-  readonly disputed_on: string | null;
-  readonly disputed: string | null;
+  held_by_close: boolean;
+  disputed_on: string | null;
+  disputed: string | null;
   /** In words. */
-  readonly differences: string[];
-}
+  differences: string[];
+}>;
 
-interface RerunQuestion {
-  readonly month: Month;
-  readonly partnerId?: string | undefined;
-  readonly issuerVersionId: number;
-  readonly instructions: Readonly<Record<string, unknown>>;
-  readonly termsDays: number;
-  readonly newTerms: boolean;
-}
+type RerunQuestion = Readonly<{
+  month: Month;
+  partnerId?: string | undefined;
+  issuerVersionId: number;
+  instructions: Readonly<Record<string, unknown>>;
+  termsDays: number;
+  newTerms: boolean;
+}>;
 
 /** The lines and the tax of each draft, as JSON. A change of tax can split a line. The SQL is for use inside a WITH. */
 const DRAFTED = `summed AS (

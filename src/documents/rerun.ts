@@ -40,30 +40,30 @@ interface MonthRerunOptions extends RerunOptions {
   readonly partnerId?: string | undefined;
 }
 
-export interface Rerun {
-  readonly month: Month;
-  readonly unchanged: readonly string[];
-  readonly replaced: readonly {
+export type Rerun = Readonly<{
+  month: Month;
+  unchanged: readonly string[];
+  replaced: readonly {
     readonly number: string;
     readonly replaced_by: string;
     readonly why: readonly string[];
   }[];
-  readonly issued: readonly { readonly number: string; readonly replaces: string }[];
+  issued: readonly { readonly number: string; readonly replaces: string }[];
   /** Documents that differ but were only listed. */
-  readonly differing: readonly {
+  differing: readonly {
     readonly number: string;
     readonly why: readonly string[];
     /** Why it could not be replaced either; null for a replaceable document. */
     readonly refused: string | null;
     readonly remedies: readonly Remedy[];
   }[];
-  readonly refused: readonly {
+  refused: readonly {
     readonly number: string;
     readonly code: string;
     readonly message: string;
     readonly remedies: readonly Remedy[];
   }[];
-}
+}>;
 
 /**
  * A void document gets its replacement, unless it has a live one. Refuses a live document that differs but may not be

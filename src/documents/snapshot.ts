@@ -16,19 +16,19 @@ export type RowKind = (typeof ROW_KINDS)[number];
 export type Purpose = 'month' | 'adjustment' | 'missing_shares' | 'opening';
 
 /** Amounts have exactly the currency's digits. */
-export interface SnapshotLine {
-  readonly policy_id: string;
-  readonly policy_name: string;
-  readonly kind: RowKind;
+export type SnapshotLine = Readonly<{
+  policy_id: string;
+  policy_name: string;
+  kind: RowKind;
   /** The month of the rows. For late rows, this month is earlier than the document's month. */
-  readonly month: Month;
-  readonly count: number;
-  readonly spotPrice: string;
-  readonly partnerCut: string;
-  readonly invoiceAmount: string;
+  month: Month;
+  count: number;
+  spotPrice: string;
+  partnerCut: string;
+  invoiceAmount: string;
   /** Omitted on a document without tax. */
-  readonly tax?: LineTax;
-}
+  tax?: LineTax;
+}>;
 
 /** The checkpoint of a closed month, by which anyone can verify that the log up to it has not changed. */
 export interface SnapshotCheckpoint {

@@ -15,13 +15,13 @@ import { rateHeaders } from './limits.ts';
 import type { Operation } from './operation.ts';
 import { issuerOf, type Shared } from './shared.ts';
 
-interface Call<Params, Body, Query> {
-  readonly caller: Caller;
-  readonly now: DateTime<true>;
-  readonly params: Params;
-  readonly body: Body;
-  readonly query: Query;
-}
+type Call<Params, Body, Query> = Readonly<{
+  caller: Caller;
+  now: DateTime<true>;
+  params: Params;
+  body: Body;
+  query: Query;
+}>;
 
 interface JsonAnswer {
   readonly status: number;

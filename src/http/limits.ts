@@ -29,20 +29,20 @@ export const rateHeaders = ({ limit, remaining, reset }: Allowance): Record<stri
 /** A `call` with a valid token counts for its client, any other request for its network. */
 type RequestKind = 'call' | 'exchange' | 'page' | 'console' | 'other';
 
-export interface Limits {
+export type Limits = Readonly<{
   /** Counts a request. `key` is the client, or the address if the client is unknown. */
-  readonly request: (kind: RequestKind, key: string) => Allowance;
+  request: (kind: RequestKind, key: string) => Allowance;
   /** Counts a wrong secret. Refuses the network, or the client within it, after too many. */
-  readonly failedExchange: (clientId: string, address: string) => Promise<void>;
+  failedExchange: (clientId: string, address: string) => Promise<void>;
   /** Counts a failed sign-in with a link, passkey or provider. Refuses a network with too many failed sign-ins. */
-  readonly failedSignIn: (address: string) => Promise<void>;
+  failedSignIn: (address: string) => Promise<void>;
   /** Refuses the page or network after too many. */
-  readonly askedForLink: (page: string, address: string) => Promise<void>;
+  askedForLink: (page: string, address: string) => Promise<void>;
   /** Refuses a network with too many invalid signatures. */
-  readonly webhook: (address: string) => void;
-  readonly badSignature: (address: string) => void;
-  readonly close: () => void;
-}
+  webhook: (address: string) => void;
+  badSignature: (address: string) => void;
+  close: () => void;
+}>;
 
 /** Counts a request of a public route against the caller's address. */
 export const countOther = (limits: Limits) => async (request: FastifyRequest) =>

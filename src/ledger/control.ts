@@ -139,21 +139,21 @@ interface Found {
   readonly totals: Totals;
 }
 
-export interface ControlResult {
-  readonly by: StatedControl['by'];
-  readonly file: string | null;
-  readonly stated: Control;
-  readonly found: Found;
-  readonly agrees: boolean;
-}
+export type ControlResult = Readonly<{
+  by: StatedControl['by'];
+  file: string | null;
+  stated: Control;
+  found: Found;
+  agrees: boolean;
+}>;
 
-export interface ControlError {
-  readonly file: string;
-  readonly line: number;
-  readonly field: string;
-  readonly code: string;
-  readonly reason: string;
-}
+export type ControlError = Readonly<{
+  file: string;
+  line: number;
+  field: string;
+  code: string;
+  reason: string;
+}>;
 
 /** The first rows that may explain a difference are reported. */
 const MOST_SUSPECTS = 100;
@@ -206,13 +206,13 @@ export async function compareControls(
 const placeOf = ({ by }: StatedControl, file: string | null): string =>
   file === null ? '' : by === 'totals_file' ? totalsFileOf(file) : file;
 
-interface Difference {
-  readonly field: string;
+type Difference = Readonly<{
+  field: string;
   /** Null for the number of rows. */
-  readonly currency: string | null;
-  readonly difference: string;
-  readonly reason: string;
-}
+  currency: string | null;
+  difference: string;
+  reason: string;
+}>;
 
 function differencesOf({ count, totals }: Control, found: Found): Difference[] {
   const differences: Difference[] = [];

@@ -179,18 +179,18 @@ const BAD_QUOTES = `
   UNION ALL
   SELECT s.partner_id, s.quote_id FROM findings f JOIN related s USING (seq) WHERE f.code NOT IN ('duplicate', 'held')`;
 
-export interface Overdrawn {
-  readonly seq: number;
-  readonly partner_id: string;
-  readonly quote_id: string;
-  readonly kind: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly spot_price_before: string;
-  readonly partner_cut_before: string;
-  readonly invoice_amount_before: string;
-}
+export type Overdrawn = Readonly<{
+  seq: number;
+  partner_id: string;
+  quote_id: string;
+  kind: string;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
+  spot_price_before: string;
+  partner_cut_before: string;
+  invoice_amount_before: string;
+}>;
 
 /**
  * The rows of this import, in file order, of every quote that a reversal takes below zero. The sums cover the ledger
@@ -429,12 +429,12 @@ const BAD_ROWS = `
   SELECT f.seq, s.file, s.line, f.field, f.code, f.reason, s.raw
   FROM findings f JOIN staged s USING (seq) WHERE f.code NOT IN ('duplicate', 'held')`;
 
-export interface OtherCurrencyRows {
-  readonly partner_id: string;
-  readonly partner_currency: string;
-  readonly currency: string;
-  readonly rows: number;
-}
+export type OtherCurrencyRows = Readonly<{
+  partner_id: string;
+  partner_currency: string;
+  currency: string;
+  rows: number;
+}>;
 
 /** The rows of an event that was just recorded, by its receipts. */
 export function readOtherCurrencyRows(tx: Transaction, eventId: number): Promise<OtherCurrencyRows[]> {
@@ -463,13 +463,13 @@ export async function countVerdicts(
   return { good: staged.rows - rejected - duplicates - held, duplicates, held, rejected };
 }
 
-export interface BadRow {
-  readonly file: number;
-  readonly line: number;
-  readonly field: string;
-  readonly code: string;
-  readonly reason: string;
-}
+export type BadRow = Readonly<{
+  file: number;
+  line: number;
+  field: string;
+  code: string;
+  reason: string;
+}>;
 
 export function firstBadRows(tx: Transaction, limit: number): Promise<BadRow[]> {
   return query(tx, `SELECT file, line, field, code, reason FROM (${BAD_ROWS}) AS bad ORDER BY seq LIMIT :limit`, {

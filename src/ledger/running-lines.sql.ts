@@ -38,13 +38,13 @@ export const linesOf = (condition: string): string => `
     FROM ledger_rows e WHERE ${condition} GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9) AS grouped`;
 
 /** The rows of a month's documents. A closed month's rows posted after the month that was closed before. */
-export interface RowsOfMonth {
-  readonly month: Month;
-  readonly previous: Month | null;
-  readonly partnerId: string | null;
+export type RowsOfMonth = Readonly<{
+  month: Month;
+  previous: Month | null;
+  partnerId: string | null;
   /** The last log number of the last checkpoint for an open month; 0 for a closed month, which has no kept lines. */
-  readonly covered: number;
-}
+  covered: number;
+}>;
 
 /** SQL of the lines of a month with the bindings of RowsOfMonth: the kept lines, and those of the rows since then. */
 export const LINES_OF_MONTH = `

@@ -58,14 +58,14 @@ export interface StagedCounts {
 // Spreadsheets write numbers of twelve or more digits with an exponent.
 const SPREADSHEET = /^\d+(\.\d+)?[eE]\d+$|^\d{12}/;
 
-interface Stager {
-  readonly add: (file: number, record: SourceRecord, problem: RowProblem | undefined) => void;
+type Stager = Readonly<{
+  add: (file: number, record: SourceRecord, problem: RowProblem | undefined) => void;
   /** Waits if the server is slower than the reader. */
-  readonly drained: () => Promise<void>;
-  readonly finish: () => Promise<StagedCounts>;
+  drained: () => Promise<void>;
+  finish: () => Promise<StagedCounts>;
   /** Ends the COPY, so that the transaction can be rolled back. */
-  readonly abandon: () => Promise<void>;
-}
+  abandon: () => Promise<void>;
+}>;
 
 /**
  * Opens the COPY. `rejected` returns a record's text for the file of rejects. Callers pass `rejected` only if that file

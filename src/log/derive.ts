@@ -36,14 +36,14 @@ export const checkpointTitle = ({ size, closes }: Pick<Checkpoint, 'size' | 'clo
   `checkpoint of ${size} facts${closes === null ? '' : ` (${closes})`}`;
 
 /** The leaves of one checkpoint, as they are read again. */
-interface Part {
-  readonly checkpoint: Checkpoint;
-  readonly previous: Checkpoint | undefined;
-  readonly span: LeafRange;
-  readonly facts: LeafRange;
+type Part = Readonly<{
+  checkpoint: Checkpoint;
+  previous: Checkpoint | undefined;
+  span: LeafRange;
+  facts: LeafRange;
   /** Whether the part's ledger rows are read. */
-  readonly isWhole: boolean;
-}
+  isWhole: boolean;
+}>;
 
 export async function deriveLog(tx: Transaction, rows: DerivedRows): Promise<DerivedLog> {
   const checkpoints = await readCheckpoints(tx);

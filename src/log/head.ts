@@ -67,12 +67,12 @@ export async function refuseFork(tx: Transaction, { environment }: Pick<Installa
 }
 
 /** A log that succeeds this log, with the size that was lost and the size that remains. */
-export interface Continuation {
-  readonly origin: string;
-  readonly follows: string;
-  readonly lost_size: number;
-  readonly kept_size: number;
-}
+export type Continuation = Readonly<{
+  origin: string;
+  follows: string;
+  lost_size: number;
+  kept_size: number;
+}>;
 
 /**
  * Begins a successor log if this log does not continue a checkpoint that was seen outside the database. Returns

@@ -13,14 +13,14 @@ import { type NumberRange, readLeaves, readMonthPartnerLines, readPartnerLines }
 import { readNoteOf } from './signatures.sql.ts';
 import { hashLines, inclusionProof, knownNodes } from './tree.ts';
 
-export interface PartnerProof {
-  readonly currency: string;
-  readonly arrangement: string;
+export type PartnerProof = Readonly<{
+  currency: string;
+  arrangement: string;
   /** The lines of the partner's rows, in the order of the log. */
-  readonly rows: readonly string[];
+  rows: readonly string[];
   /** The fact, its place in the log, the hashes on the path to the root, and the checkpoint. */
-  readonly proof: string;
-}
+  proof: string;
+}>;
 
 /** One proof for each currency and arrangement of the partner in a closed month. */
 export async function provePartner(

@@ -20,18 +20,18 @@ export interface SendResult {
   readonly detail: string;
 }
 
-export interface Sender {
-  readonly environment: ActorContext['environment'];
-  readonly transport: Pick<Transport, 'send'>;
-  readonly holder: number;
+export type Sender = Readonly<{
+  environment: ActorContext['environment'];
+  transport: Pick<Transport, 'send'>;
+  holder: number;
   /** Whether this worker should still send the e-mail, which is then `sending`. */
-  readonly offer: (offer: Offer) => Promise<boolean>;
+  offer: (offer: Offer) => Promise<boolean>;
   /**
    * Returns false if another worker has taken over the e-mail, or if the e-mail was withdrawn or held before it was
    * offered.
    */
-  readonly recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
-}
+  recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
+}>;
 
 export interface OutgoingEmail {
   readonly raw: Buffer;

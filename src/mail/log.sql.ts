@@ -52,31 +52,31 @@ export const insertOutcomes = (tx: Transaction, outcomes: readonly AttemptOutcom
   query(tx, RECORD_OUTCOME, { outcomes: JSON.stringify(outcomes) });
 
 /** An e-mail in lists for people. Times are ISO instants. */
-export interface ListedEmail {
-  readonly email_id: number;
-  readonly kind: EmailKind;
-  readonly document: string | null;
-  readonly partner_id: string | null;
-  readonly month: string | null;
-  readonly day: string | null;
-  readonly payment_id: number | null;
-  readonly credit_refund_id: number | null;
-  readonly checkpoint_size: number | null;
-  readonly approval_request_id: number | null;
-  readonly preliminary: boolean;
-  readonly asked_for: string | null;
-  readonly status: EmailStatus;
-  readonly reason: string | null;
+export type ListedEmail = Readonly<{
+  email_id: number;
+  kind: EmailKind;
+  document: string | null;
+  partner_id: string | null;
+  month: string | null;
+  day: string | null;
+  payment_id: number | null;
+  credit_refund_id: number | null;
+  checkpoint_size: number | null;
+  approval_request_id: number | null;
+  preliminary: boolean;
+  asked_for: string | null;
+  status: EmailStatus;
+  reason: string | null;
   /** The recipients of the last attempt; null before the first attempt. */
-  readonly to: string[] | null;
-  readonly message_id: string;
-  readonly attempts: number;
-  readonly queued_at: string;
-  readonly attempted_at: string | null;
-  readonly sent_at: string | null;
-  readonly dismissal_reason: string | null;
-  readonly unfinished: boolean;
-}
+  to: string[] | null;
+  message_id: string;
+  attempts: number;
+  queued_at: string;
+  attempted_at: string | null;
+  sent_at: string | null;
+  dismissal_reason: string | null;
+  unfinished: boolean;
+}>;
 
 /** Reads e-mails, newest first; if only unfinished ones are requested, oldest first. */
 export function readEmails(

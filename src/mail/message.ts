@@ -22,19 +22,19 @@ export interface Attachment {
   readonly content: Buffer;
 }
 
-export interface MessageParts {
+export type MessageParts = Readonly<{
   /** With or without the angle brackets. Fixed before the first attempt. */
-  readonly messageId: string;
+  messageId: string;
   /** An ISO instant. */
-  readonly date: string;
-  readonly from: Mailbox;
+  date: string;
+  from: Mailbox;
   /** If absent or empty, replies go to `from`. */
-  readonly replyTo?: string | undefined;
-  readonly to: Mailbox;
-  readonly cc: readonly string[];
-  readonly content: EmailText;
-  readonly attachments: readonly Attachment[];
-}
+  replyTo?: string | undefined;
+  to: Mailbox;
+  cc: readonly string[];
+  content: EmailText;
+  attachments: readonly Attachment[];
+}>;
 
 /** These alone determine who gets the message. */
 export interface Envelope {

@@ -16,21 +16,21 @@ const subjectOf = (of = ''): string =>
 
 // --- Queueing --------------------------------------------------------------------------------------------------------
 
-interface EmailToQueue {
-  readonly kind: OtherEmailKind;
-  readonly partner_id?: string;
-  readonly month?: string;
-  readonly day?: string;
-  readonly preliminary?: boolean;
-  readonly payment_id?: number;
-  readonly credit_refund_id?: number;
-  readonly checkpoint_size?: number;
-  readonly approval_request_id?: number;
-  readonly user_event_id?: number;
+type EmailToQueue = Readonly<{
+  kind: OtherEmailKind;
+  partner_id?: string;
+  month?: string;
+  day?: string;
+  preliminary?: boolean;
+  payment_id?: number;
+  credit_refund_id?: number;
+  checkpoint_size?: number;
+  approval_request_id?: number;
+  user_event_id?: number;
   /** The event that the e-mail reports. By default, the caller's event for all of them. */
-  readonly event_id?: number;
-  readonly name: string;
-}
+  event_id?: number;
+  name: string;
+}>;
 
 /** Queues e-mails, each with a permanent Message-ID. One that is already queued does not change. */
 export async function queueEmails(
@@ -91,14 +91,14 @@ export const dueOtherEmails = (only: readonly number[] | null): DueItems => ({
   bindings: () => ({ only }),
 });
 
-export interface EmailCounts {
-  readonly sent: number;
-  readonly pending: number;
-  readonly held: number;
+export type EmailCounts = Readonly<{
+  sent: number;
+  pending: number;
+  held: number;
   /** Including bounced ones. */
-  readonly failed: number;
-  readonly uncertain: number;
-}
+  failed: number;
+  uncertain: number;
+}>;
 
 const EMAIL_COUNTS = `
   count(*) FILTER (WHERE status = 'sent') AS sent,
@@ -165,13 +165,13 @@ export async function nameNeedingAttention(tx: Transaction): Promise<{ documents
 }
 
 /** Consecutive e-mails that the mail server refused, which suggests a fault of the server. */
-export interface RefusedInARow {
+export type RefusedInARow = Readonly<{
   /** When the first one was refused. */
-  readonly since: string;
-  readonly documents: readonly number[];
-  readonly others: readonly number[];
-  readonly reason: string;
-}
+  since: string;
+  documents: readonly number[];
+  others: readonly number[];
+  reason: string;
+}>;
 
 /**
  * The failed e-mails that the server refused in a row, to at least three recipients. A wrong address affects only its
@@ -221,16 +221,16 @@ export async function readMailFailure(tx: Transaction): Promise<{ since: string;
 
 // --- Attempts --------------------------------------------------------------------------------------------------------
 
-export interface AttemptFacts {
-  readonly emailId: number;
+export type AttemptFacts = Readonly<{
+  emailId: number;
   /** If another attempt was made after the e-mail was read, its bytes may have to be repeated. */
-  readonly attempt: number;
-  readonly recipients: readonly string[];
-  readonly envelopeFrom: string;
-  readonly sha256: string;
+  attempt: number;
+  recipients: readonly string[];
+  envelopeFrom: string;
+  sha256: string;
   /** An ISO instant. */
-  readonly startedAt: string;
-}
+  startedAt: string;
+}>;
 
 export interface Offer extends AttemptFacts {
   readonly holder: number;

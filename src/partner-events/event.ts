@@ -38,21 +38,21 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-export interface PartnerEvent {
+export type PartnerEvent = Readonly<{
   /** The event's id, which is the same every time the event is read or sent. */
-  readonly event_id: string;
-  readonly position: number;
-  readonly type: EventType;
-  readonly recorded_at: string;
-  readonly data: object;
-}
+  event_id: string;
+  position: number;
+  type: EventType;
+  recorded_at: string;
+  data: object;
+}>;
 
-export interface EventFilter {
-  readonly partnerId: string;
-  readonly after: number;
-  readonly type?: EventType | undefined;
-  readonly limit: number;
-}
+export type EventFilter = Readonly<{
+  partnerId: string;
+  after: number;
+  type?: EventType | undefined;
+  limit: number;
+}>;
 
 /** Refusal: events_archived. */
 export async function readPartnerEvents(tx: Transaction, filter: EventFilter): Promise<PartnerEvent[]> {

@@ -3,14 +3,14 @@
 import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { NumberRange } from '../log/lines.sql.ts';
 
-export interface PageRow {
-  readonly installation_id: string;
-  readonly position: number;
-  readonly type: string;
-  readonly posted_month: string | null;
-  readonly entry_id: number | null;
-  readonly log_no: number | null;
-}
+export type PageRow = Readonly<{
+  installation_id: string;
+  position: number;
+  type: string;
+  posted_month: string | null;
+  entry_id: number | null;
+  log_no: number | null;
+}>;
 
 export const readEventPage = (
   tx: Transaction,
@@ -25,26 +25,26 @@ const EVENT_PAGE = prepared(
    ORDER BY e.position LIMIT :limit`,
 );
 
-export interface LedgerEventRow {
-  readonly entry_id: number;
-  readonly quote_id: string;
-  readonly requote_id: string | null;
-  readonly reversal_id: string | null;
-  readonly enrollment_id: string | null;
-  readonly policy_id: string;
-  readonly currency: string;
-  readonly accepted_at: string;
-  readonly month: string;
-  readonly posted_month: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly order_reference: string | null;
-  readonly cover_from: string | null;
-  readonly cover_to: string | null;
-  readonly recorded_at: string;
-  readonly ground: string | null;
-}
+export type LedgerEventRow = Readonly<{
+  entry_id: number;
+  quote_id: string;
+  requote_id: string | null;
+  reversal_id: string | null;
+  enrollment_id: string | null;
+  policy_id: string;
+  currency: string;
+  accepted_at: string;
+  month: string;
+  posted_month: string;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
+  order_reference: string | null;
+  cover_from: string | null;
+  cover_to: string | null;
+  recorded_at: string;
+  ground: string | null;
+}>;
 
 /** The ledger rows of events. A row is found by its whole key, because the id alone has no index. */
 export const readEventRows = (

@@ -25,18 +25,18 @@ export interface WebhookContext {
   readonly actor: Actor;
 }
 
-export interface Webhook {
-  readonly partner_id: string;
-  readonly url: string;
-  readonly state: 'active' | 'failing' | 'paused';
-  readonly acknowledged: number;
-  readonly waiting: number;
-  readonly failing_since: string | null;
-  readonly last_failure: string | null;
-  readonly next_attempt_at: string | null;
-  readonly paused_at: string | null;
-  readonly previous_secret_until: string | null;
-}
+export type Webhook = Readonly<{
+  partner_id: string;
+  url: string;
+  state: 'active' | 'failing' | 'paused';
+  acknowledged: number;
+  waiting: number;
+  failing_since: string | null;
+  last_failure: string | null;
+  next_attempt_at: string | null;
+  paused_at: string | null;
+  previous_secret_until: string | null;
+}>;
 
 export interface SetWebhook extends Webhook {
   /** The new secret; null if the secret stays unchanged. */

@@ -1,23 +1,23 @@
 import type { DueItems } from '../database/claims.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
-export interface WebhookRow {
-  readonly partner_id: string;
+export type WebhookRow = Readonly<{
+  partner_id: string;
   /** The webhook's address; null if the webhook was removed. */
-  readonly url: string | null;
-  readonly secret_version: number;
-  readonly key_check: string;
-  readonly previous_until: string | null;
-  readonly acknowledged: number;
-  readonly attempted_at: string | null;
-  readonly failures: number;
-  readonly failing_since: string | null;
-  readonly last_failure: string | null;
-  readonly next_attempt_at: string | null;
-  readonly paused_at: string | null;
-  readonly waiting: number;
-  readonly last: number;
-}
+  url: string | null;
+  secret_version: number;
+  key_check: string;
+  previous_until: string | null;
+  acknowledged: number;
+  attempted_at: string | null;
+  failures: number;
+  failing_since: string | null;
+  last_failure: string | null;
+  next_attempt_at: string | null;
+  paused_at: string | null;
+  waiting: number;
+  last: number;
+}>;
 
 /** The webhook of one partner (even if it was removed), or all webhooks that were not removed. */
 export const readWebhooks = (tx: Transaction, partnerId: string | null = null): Promise<WebhookRow[]> =>
@@ -39,14 +39,14 @@ export async function lockWebhook(tx: Transaction, partnerId: string): Promise<v
   await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
 }
 
-interface WebhookChange {
-  readonly partnerId: string;
-  readonly url: string;
-  readonly secretVersion: number;
-  readonly keyCheck: string;
-  readonly previousUntil: string | null;
-  readonly acknowledged: number;
-}
+type WebhookChange = Readonly<{
+  partnerId: string;
+  url: string;
+  secretVersion: number;
+  keyCheck: string;
+  previousUntil: string | null;
+  acknowledged: number;
+}>;
 
 export async function writeWebhook(tx: Transaction, change: WebhookChange): Promise<void> {
   await execute(

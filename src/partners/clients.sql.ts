@@ -21,16 +21,16 @@ export async function insertClient(
   );
 }
 
-interface NewSecret {
-  readonly clientId: string;
-  readonly sequence: number;
-  readonly sha256: string;
-  readonly expiresAt: string | null;
+type NewSecret = Readonly<{
+  clientId: string;
+  sequence: number;
+  sha256: string;
+  expiresAt: string | null;
   /** When the previous secret ends; null for the first one. */
-  readonly previousEndsAt: string | null;
-  readonly eventId: number;
-  readonly now: string;
-}
+  previousEndsAt: string | null;
+  eventId: number;
+  now: string;
+}>;
 
 export async function insertSecret(tx: Transaction, secret: NewSecret): Promise<void> {
   await execute(
@@ -55,21 +55,21 @@ export async function insertRevocation(
   return recorded === 1;
 }
 
-export interface ClientRow {
-  readonly client_id: string;
-  readonly partner_id: string;
-  readonly created_at: string;
-  readonly revoked_at: string | null;
+export type ClientRow = Readonly<{
+  client_id: string;
+  partner_id: string;
+  created_at: string;
+  revoked_at: string | null;
   /** Within minutes; null if the client never called. */
-  readonly last_used_at: string | null;
-  readonly last_sequence: number;
+  last_used_at: string | null;
+  last_sequence: number;
   /** The live secrets, newest first. `ends_at` is null for a secret without an end. */
-  readonly live_secrets: readonly {
+  live_secrets: readonly {
     readonly sequence: number;
     readonly sha256: string;
     readonly ends_at: string | null;
   }[];
-}
+}>;
 
 /**
  * Clients with the secrets that are live at an instant: the last two, until they expire or the newer one ends the older

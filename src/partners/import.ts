@@ -39,13 +39,13 @@ export interface PartnerImport {
 }
 
 /** The file is not stored, but its hash identifies it. */
-interface ImportedFile {
-  readonly file: string;
-  readonly sha256: string;
-  readonly actor: Actor;
-  readonly now: DateTime<true>;
-  readonly settings: Pick<Settings, 'we_are'>;
-}
+type ImportedFile = Readonly<{
+  file: string;
+  sha256: string;
+  actor: Actor;
+  now: DateTime<true>;
+  settings: Pick<Settings, 'we_are'>;
+}>;
 
 export async function importPartners(
   tx: Transaction,

@@ -6,19 +6,19 @@ import type { FieldChange } from '../people/field-changes.ts';
 import { type CancellationTerms, mergedTerms } from './cancellation.ts';
 import type { PartnerRecord, PolicyRecord } from './file.ts';
 
-export interface Arrangement {
-  readonly partner_id: string;
-  readonly from_month: Month;
-  readonly arrangement: 'invoicing' | 'connected_account';
-  readonly connected_account_id: string | null;
-  readonly merchant_of_record: 'platform' | 'third_party' | null;
-  readonly split: 'real_time' | 'sequential' | null;
-  readonly settlement_currencies: readonly string[] | null;
-  readonly connected_account_type: 'standard' | 'express' | 'custom' | null;
-  readonly connected_account_state: 'invited' | 'onboarding' | 'active' | 'restricted' | 'disconnected' | null;
+export type Arrangement = Readonly<{
+  partner_id: string;
+  from_month: Month;
+  arrangement: 'invoicing' | 'connected_account';
+  connected_account_id: string | null;
+  merchant_of_record: 'platform' | 'third_party' | null;
+  split: 'real_time' | 'sequential' | null;
+  settlement_currencies: readonly string[] | null;
+  connected_account_type: 'standard' | 'express' | 'custom' | null;
+  connected_account_state: 'invited' | 'onboarding' | 'active' | 'restricted' | 'disconnected' | null;
   /** The source of the balance transactions; null is treated as `processor`. */
-  readonly balance_transactions_from: 'processor' | 'settlement_file' | null;
-}
+  balance_transactions_from: 'processor' | 'settlement_file' | null;
+}>;
 
 /** The month from which a partner's first arrangement applies. */
 export const ALWAYS = '0001-01' as Month;
@@ -388,18 +388,18 @@ export async function recordedOtherwise(tx: Transaction, { we_are: asked }: Aske
   return recorded;
 }
 
-export interface ActivePartner {
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly contact_email: string;
-  readonly address_line1: string;
-  readonly address_city: string;
-  readonly address_country: string;
-  readonly tax_id: string;
-  readonly arrangement: string;
-  readonly e_invoice: string;
-  readonly policies: readonly { readonly id: string; readonly kind: string }[];
-}
+export type ActivePartner = Readonly<{
+  partner_id: string;
+  currency: string;
+  contact_email: string;
+  address_line1: string;
+  address_city: string;
+  address_country: string;
+  tax_id: string;
+  arrangement: string;
+  e_invoice: string;
+  policies: readonly { readonly id: string; readonly kind: string }[];
+}>;
 
 export const readActivePartners = (tx: Transaction): Promise<ActivePartner[]> =>
   query(

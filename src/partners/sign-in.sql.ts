@@ -1,12 +1,12 @@
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { hashOf, SECRET } from '../people/secrets.ts';
 
-export interface PartnerContact {
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly contact_name: string;
-  readonly contact_email: string;
-}
+export type PartnerContact = Readonly<{
+  partner_id: string;
+  partner_name: string;
+  contact_name: string;
+  contact_email: string;
+}>;
 
 export interface PartnerSession extends PartnerContact {
   readonly last_seen_at: string;

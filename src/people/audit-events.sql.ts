@@ -26,16 +26,16 @@ export const insertEvents = (
   );
 
 /** An event with field changes in its details. */
-export interface ChangeEvent {
-  readonly event_id: number;
-  readonly occurred_at: string;
-  readonly action: string;
-  readonly claimed_by: string | null;
-  readonly os_user: string;
-  readonly host: string;
-  readonly via: string;
-  readonly changes: readonly FieldChange[];
-}
+export type ChangeEvent = Readonly<{
+  event_id: number;
+  occurred_at: string;
+  action: string;
+  claimed_by: string | null;
+  os_user: string;
+  host: string;
+  via: string;
+  changes: readonly FieldChange[];
+}>;
 
 /** The change events of one subject, oldest first. */
 export function readChangeEvents(tx: Transaction, subject: string, actions: readonly string[]): Promise<ChangeEvent[]> {

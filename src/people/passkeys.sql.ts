@@ -51,14 +51,14 @@ export const updatePasskeyUse = (
     given,
   );
 
-export interface Passkey {
-  readonly passkey_id: number;
-  readonly credential_id: string;
-  readonly name: string;
-  readonly recorded_at: string;
-  readonly used_at: string | null;
-  readonly login: string;
-}
+export type Passkey = Readonly<{
+  passkey_id: number;
+  credential_id: string;
+  name: string;
+  recorded_at: string;
+  used_at: string | null;
+  login: string;
+}>;
 
 /** The passkeys of all active users, or of one, that have not ended. */
 export const readPasskeys = (
@@ -76,12 +76,12 @@ export const readPasskeys = (
     { passkeyId, userId },
   );
 
-interface KnownCredential {
-  readonly passkey_id: number;
-  readonly public_key: Buffer;
-  readonly counter: number;
-  readonly user: User;
-}
+type KnownCredential = Readonly<{
+  passkey_id: number;
+  public_key: Buffer;
+  counter: number;
+  user: User;
+}>;
 
 /** A passkey of an active user. Locks its signature count, so that the second of two concurrent answers waits. */
 export async function readCredential(tx: Transaction, credentialId: string): Promise<KnownCredential | undefined> {

@@ -1,13 +1,13 @@
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 
-export interface Pause {
-  readonly pause_id: number;
-  readonly cause: 'command' | 'restore';
-  readonly reason: string;
+export type Pause = Readonly<{
+  pause_id: number;
+  cause: 'command' | 'restore';
+  reason: string;
   /** The restored state, after which documents may have been issued. Null unless a restore caused the pause. */
-  readonly state_of: string | null;
-  readonly paused_at: string;
-}
+  state_of: string | null;
+  paused_at: string;
+}>;
 
 /** The open pauses, latest first. There can be two: a restored ledger may have been paused before its backup. */
 export const readPauses = (tx: Transaction): Promise<Pause[]> =>

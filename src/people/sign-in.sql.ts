@@ -98,24 +98,24 @@ export async function insertLink(
 
 export type SignInMethod = 'link' | 'passkey' | 'provider';
 
-export interface Session {
-  readonly session_id: number;
-  readonly user: User;
-  readonly method: SignInMethod;
-  readonly proved_at: string;
-  readonly last_seen_at: string;
-}
+export type Session = Readonly<{
+  session_id: number;
+  user: User;
+  method: SignInMethod;
+  proved_at: string;
+  last_seen_at: string;
+}>;
 
-export interface ListedSession {
-  readonly session_id: number;
-  readonly login: string;
-  readonly method: SignInMethod;
-  readonly network: string;
-  readonly browser: string;
-  readonly created_at: string;
-  readonly last_seen_at: string;
-  readonly ends_at: string;
-}
+export type ListedSession = Readonly<{
+  session_id: number;
+  login: string;
+  method: SignInMethod;
+  network: string;
+  browser: string;
+  created_at: string;
+  last_seen_at: string;
+  ends_at: string;
+}>;
 
 const LIVE = `s.ended_at IS NULL AND s.ends_at > :now::timestamptz AND s.last_seen_at > :idleSince::timestamptz`;
 

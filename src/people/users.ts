@@ -63,12 +63,12 @@ export async function identifyIfKnown(tx: Transaction, actor: Actor, login: stri
   return user === undefined ? actor : { ...actor, claimedBy: actor.claimedBy ?? user.login, user };
 }
 
-interface Invitation {
-  readonly login: string;
-  readonly name: string | undefined;
-  readonly roles: readonly Role[];
-  readonly partnerId: string | undefined;
-}
+type Invitation = Readonly<{
+  login: string;
+  name: string | undefined;
+  roles: readonly Role[];
+  partnerId: string | undefined;
+}>;
 
 export interface InvitedUser {
   readonly user: User;

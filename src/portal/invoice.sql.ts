@@ -5,31 +5,31 @@ import { type InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/chec
 import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 
-interface Reduction {
-  readonly kind: 'payment' | 'credit' | 'bank_charges' | 'written_off';
+type Reduction = Readonly<{
+  kind: 'payment' | 'credit' | 'bank_charges' | 'written_off';
   /** For a payment, the day when it was received. */
-  readonly on: string;
-  readonly amount: string;
+  on: string;
+  amount: string;
   /** If the reduction is a credit. */
-  readonly credit_note: string | null;
-}
+  credit_note: string | null;
+}>;
 
-export interface InvoiceFacts {
-  readonly document: DocumentRow;
+export type InvoiceFacts = Readonly<{
+  document: DocumentRow;
   /** The token of the payment page. Null if the token was revoked, or if nothing is to be paid. */
-  readonly token: string | null;
-  readonly instructions: Instructions | null;
+  token: string | null;
+  instructions: Instructions | null;
   /** Whether the document warns that its payment instructions differ from those on the previous invoice. */
-  readonly instructions_changed: boolean;
-  readonly reductions: readonly Reduction[];
+  instructions_changed: boolean;
+  reductions: readonly Reduction[];
   /** The processor's payment page. */
-  readonly processor_url: string | null;
+  processor_url: string | null;
   /** In progress at the processor. Empty if the document is not open. */
-  readonly payments: readonly InvoiceInCheckout[];
-  readonly dispute: OpenDispute | null;
+  payments: readonly InvoiceInCheckout[];
+  dispute: OpenDispute | null;
   /** The date on which the document was settled. Null while the document is open. */
-  readonly settled_on: string | null;
-}
+  settled_on: string | null;
+}>;
 
 /** Selects a document by the token of its payment page, or by its number and partner. */
 export type WhichInvoice = { readonly token: string } | { readonly partnerId: string; readonly number: string };

@@ -31,29 +31,29 @@ interface PageFact extends Fact {
   readonly copy: boolean;
 }
 
-interface HowToPay {
+type HowToPay = Readonly<{
   /** The URL of the processor's page, or empty if there is none. */
-  readonly url: string;
-  readonly ach: readonly PageFact[] | null;
-  readonly wire: readonly PageFact[] | null;
-  readonly creditorReference: string;
+  url: string;
+  ach: readonly PageFact[] | null;
+  wire: readonly PageFact[] | null;
+  creditorReference: string;
   /** Above the bank details if they have changed. */
-  readonly changed: { readonly title: string; readonly text: string } | null;
+  changed: { readonly title: string; readonly text: string } | null;
   /** That the bank details are those on the invoice, or empty if they differ. */
-  readonly sameDetails: string;
+  sameDetails: string;
   /** Whom to ask how to pay, or empty if the page shows it. */
-  readonly ask: string;
-}
+  ask: string;
+}>;
 
-interface Due {
+type Due = Readonly<{
   /** `Due December 1, 2026`, or empty without a due date. */
-  readonly on: string;
-  readonly dateKept: boolean;
+  on: string;
+  dateKept: boolean;
   /** Since the due date, or empty. */
-  readonly overdue: string;
+  overdue: string;
   /** The original amount and what was paid of it, or empty. */
-  readonly partlyPaid: string;
-}
+  partlyPaid: string;
+}>;
 
 export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | 'status' | 'sandbox'> {
   readonly documentId: number;

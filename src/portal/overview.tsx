@@ -41,14 +41,14 @@ const frameOf = (visit: PartnerVisit, tab: (typeof TABS)[number][0]) => ({
   ),
 });
 
-export interface OpenView {
-  readonly as_of: string;
-  readonly balances: readonly PartnerBalance[];
-  readonly items: readonly OpenItem[];
-  readonly pages: ReadonlyMap<number, string>;
-  readonly canPay: boolean;
-  readonly underWay: ReadonlyMap<number, InvoiceInCheckout>;
-}
+export type OpenView = Readonly<{
+  as_of: string;
+  balances: readonly PartnerBalance[];
+  items: readonly OpenItem[];
+  pages: ReadonlyMap<number, string>;
+  canPay: boolean;
+  underWay: ReadonlyMap<number, InvoiceInCheckout>;
+}>;
 
 export async function readOpen(tx: Transaction, { partnerId, today, context }: PartnerVisit): Promise<OpenView> {
   const { environment, settings } = context;

@@ -111,13 +111,13 @@ const UNREACHABLE = (
   </p>
 );
 
-interface Standing {
-  readonly chip: string;
-  readonly tone: Tone;
-  readonly text: string;
+type Standing = Readonly<{
+  chip: string;
+  tone: Tone;
+  text: string;
   /** Whether the contact can still pay or cancel it here. */
-  readonly isOpen?: true;
-}
+  isOpen?: true;
+}>;
 
 const AGAIN = 'Nothing was paid. Choose the invoices again if you still want to pay them.';
 

@@ -31,28 +31,28 @@ export interface AcceptanceRequest extends PartnerCall {
 }
 
 /** The prices of a quote, or the increments of a requote. */
-export interface AcceptanceAnswer {
-  readonly partnerId: string;
-  readonly quoteId: string;
-  readonly requoteId: string | null;
-  readonly enrollmentId: string;
-  readonly currency: string;
+export type AcceptanceAnswer = Readonly<{
+  partnerId: string;
+  quoteId: string;
+  requoteId: string | null;
+  enrollmentId: string;
+  currency: string;
   /** An ISO instant in UTC. */
-  readonly acceptedAt: string;
-  readonly spotPrice: string;
-  readonly partnerCut: string;
-  readonly invoiceAmount: string;
-}
+  acceptedAt: string;
+  spotPrice: string;
+  partnerCut: string;
+  invoiceAmount: string;
+}>;
 
-export interface Due {
-  readonly wanted: AcceptanceRequest;
-  readonly accepted: AcceptanceAnswer;
-  readonly policyId: string;
+export type Due = Readonly<{
+  wanted: AcceptanceRequest;
+  accepted: AcceptanceAnswer;
+  policyId: string;
   /** The partner's time zone at the time of the check. */
-  readonly timeZone: string;
-  readonly step: number | null;
-  readonly order: OrderFacts;
-}
+  timeZone: string;
+  step: number | null;
+  order: OrderFacts;
+}>;
 
 type Verdict = { readonly accepted: AcceptanceAnswer } | { readonly refusal: Refusal } | { readonly due: Due };
 

@@ -92,14 +92,14 @@ export async function reverseQuote(
 }
 
 /** What a reversal would be now. The amounts are at or below zero. */
-export interface ForeseenReversal {
-  readonly left: LeftOfQuote;
-  readonly amounts: ReversalAmounts;
-  readonly ground: Ground | null;
-  readonly outside: Outside | null;
+export type ForeseenReversal = Readonly<{
+  left: LeftOfQuote;
+  amounts: ReversalAmounts;
+  ground: Ground | null;
+  outside: Outside | null;
   /** The terms of the sale in words; null without terms. */
-  readonly terms: string | null;
-}
+  terms: string | null;
+}>;
 
 /** Judges a reversal without recording anything. Refusals: those of `reverseQuote`. */
 export async function previewReversal(

@@ -27,15 +27,15 @@ export const define: Definition = (credit, action) => {
     .action(action(refund));
 };
 
-interface RefundOptions {
-  readonly amount?: string;
-  readonly method: RefundMethod;
-  readonly reference: string;
-  readonly on?: string;
-  readonly again?: boolean;
-  readonly returned?: string;
-  readonly bankLine?: number;
-}
+type RefundOptions = Readonly<{
+  amount?: string;
+  method: RefundMethod;
+  reference: string;
+  on?: string;
+  again?: boolean;
+  returned?: string;
+  bankLine?: number;
+}>;
 
 function refund(
   output: Output,

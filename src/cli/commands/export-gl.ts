@@ -40,15 +40,15 @@ export const define: Definition = (group, action) => {
     );
 };
 
-interface Options {
-  readonly month: Month;
-  readonly format: GlFormat;
-  readonly out?: string;
-  readonly preliminary?: boolean;
-  readonly reclassify?: boolean;
-  readonly part?: number;
-  readonly dryRun?: boolean;
-}
+type Options = Readonly<{
+  month: Month;
+  format: GlFormat;
+  out?: string;
+  preliminary?: boolean;
+  reclassify?: boolean;
+  part?: number;
+  dryRun?: boolean;
+}>;
 
 async function exportGeneralLedger(context: CommandContext, options: Options): Promise<number> {
   const { month, format, out = '.', preliminary, reclassify, part, dryRun = false } = options;

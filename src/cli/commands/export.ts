@@ -47,12 +47,12 @@ export const define: Definition = (group, action) => {
     .action(action(reading(exportProof)));
 };
 
-interface ExportOptions {
-  readonly month: Month;
-  readonly to?: Month;
-  readonly format: ExportFormat;
-  readonly out: string;
-}
+type ExportOptions = Readonly<{
+  month: Month;
+  to?: Month;
+  format: ExportFormat;
+  out: string;
+}>;
 
 function exportData(output: Output, kind: ExportKind, options: ExportOptions): ExitStatus {
   const { month: from, to = from, format, out } = options;

@@ -28,13 +28,13 @@ async function partnerShow({ database, output }: CommandContext, partnerId: stri
 }
 
 /** A partner's open amounts in one currency. */
-interface Account {
-  readonly currency: string;
-  readonly open: Amount;
-  readonly credit: Amount;
-  readonly unapplied: Amount;
-  readonly documents: readonly DocumentRow[];
-}
+type Account = Readonly<{
+  currency: string;
+  open: Amount;
+  credit: Amount;
+  unapplied: Amount;
+  documents: readonly DocumentRow[];
+}>;
 
 const netOf = ({ open, credit, unapplied }: Account): Amount => open.minus(credit).minus(unapplied);
 

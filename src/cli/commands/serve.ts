@@ -50,12 +50,12 @@ const CONNECTIONS = 16;
  */
 const RETRY_SECONDS = 15;
 
-interface ServeOptions {
-  readonly host?: string;
-  readonly port?: number;
-  readonly managementHost?: string;
-  readonly managementPort?: number;
-}
+type ServeOptions = Readonly<{
+  host?: string;
+  port?: number;
+  managementHost?: string;
+  managementPort?: number;
+}>;
 
 async function serve(
   output: Output,

@@ -31,12 +31,12 @@ export const define: Definition = (command, action) => {
     .action(action(witness));
 };
 
-interface WitnessOptions {
-  readonly log: string;
-  readonly state: string;
-  readonly name: string;
-  readonly key: string;
-}
+type WitnessOptions = Readonly<{
+  log: string;
+  state: string;
+  name: string;
+  key: string;
+}>;
 
 async function witness(
   output: Output,

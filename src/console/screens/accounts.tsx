@@ -44,16 +44,16 @@ type AccountsReconciliation = Pick<
   'month' | 'partners' | 'exceptions' | 'payouts' | 'not_paid_out' | 'other_balance_transactions' | 'not_billable'
 >;
 
-interface AccountsView {
-  readonly found: AccountsReconciliation;
-  readonly months: readonly Month[];
-  readonly health: Pick<AccountHealth, 'accounts' | 'stale'>;
-  readonly names: ReadonlyMap<string, string>;
+type AccountsView = Readonly<{
+  found: AccountsReconciliation;
+  months: readonly Month[];
+  health: Pick<AccountHealth, 'accounts' | 'stale'>;
+  names: ReadonlyMap<string, string>;
   /** The accounts that belong only to partners in the user's scope. */
-  readonly owned: ReadonlySet<string>;
-  readonly all: boolean;
-  readonly after: number;
-}
+  owned: ReadonlySet<string>;
+  all: boolean;
+  after: number;
+}>;
 
 const PATH = '/console/accounts';
 const PAGE = 50;

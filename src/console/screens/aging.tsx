@@ -28,13 +28,13 @@ type AgingQuestion = Readonly<Partial<Record<'as_of' | 'partner' | 'currency' | 
 
 type Document = Aging['documents'][number];
 
-interface AgingView {
-  readonly aging: Aging;
+type AgingView = Readonly<{
+  aging: Aging;
   /** The filter for the documents listed. If the filter is null, no documents are listed. */
-  readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: ListedAging } | null;
-  readonly documents: readonly Document[];
-  readonly after: string | null;
-}
+  documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: ListedAging } | null;
+  documents: readonly Document[];
+  after: string | null;
+}>;
 
 const LISTED = [...BUCKETS, 'credit'] as const;
 type ListedAging = (typeof LISTED)[number];
@@ -166,12 +166,12 @@ const SUM_NAMES: Readonly<Record<(typeof SUMS)[number], string>> = {
   net: 'Net',
 };
 
-interface CurrencyProps {
-  readonly asOf: string;
-  readonly rows: readonly AgingRow[];
-  readonly total: Aging['totals'][number];
-  readonly isPart: boolean;
-}
+type CurrencyProps = Readonly<{
+  asOf: string;
+  rows: readonly AgingRow[];
+  total: Aging['totals'][number];
+  isPart: boolean;
+}>;
 
 function Currency({ asOf, rows, total, isPart }: CurrencyProps) {
   const { currency } = total;

@@ -11,12 +11,12 @@ import { AuditMenu } from './audit-menu.tsx';
 
 export type AuditQuestion = Readonly<Partial<Record<'action' | 'by' | 'subject' | 'from' | 'to' | 'before', string>>>;
 
-interface AuditEventsView {
-  readonly filter: Filter;
-  readonly events: readonly ListedEvent[];
-  readonly actions: readonly string[];
-  readonly next: number | null;
-}
+type AuditEventsView = Readonly<{
+  filter: Filter;
+  events: readonly ListedEvent[];
+  actions: readonly string[];
+  next: number | null;
+}>;
 
 const PATH = '/console/audit';
 const PAGE = 50;

@@ -1,12 +1,12 @@
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 
-export interface Run {
-  readonly job: string;
-  readonly started_at: string;
-  readonly finished_at: string;
-  readonly exit_status: number;
-}
+export type Run = Readonly<{
+  job: string;
+  started_at: string;
+  finished_at: string;
+  exit_status: number;
+}>;
 
 const RUNS_SHOWN = 14;
 

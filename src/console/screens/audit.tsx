@@ -25,13 +25,13 @@ import { MadePacks, PACKS_PATH, readPackTasks, readVerifyTask, Verify } from './
 
 // --- Checks -------------------------------------------------------------------------------------------------------------
 
-interface ChecksView {
-  readonly runs: readonly Run[];
+type ChecksView = Readonly<{
+  runs: readonly Run[];
   /** The latest run of each job other than verify. */
-  readonly others: readonly Run[];
-  readonly findings: readonly VerifyFinding[];
-  readonly task: AuditTask | undefined;
-}
+  others: readonly Run[];
+  findings: readonly VerifyFinding[];
+  task: AuditTask | undefined;
+}>;
 
 export async function readChecks(tx: Transaction): Promise<ChecksView> {
   return {
@@ -134,12 +134,12 @@ export const settingsLogScreen = (events: readonly ChangeEvent[]): Screen => ({
 
 // --- Packs --------------------------------------------------------------------------------------------------------------
 
-interface PacksView {
-  readonly month: Month | null;
-  readonly months: readonly ClosedMonth[];
-  readonly tasks: readonly AuditTask[];
-  readonly now: number;
-}
+type PacksView = Readonly<{
+  month: Month | null;
+  months: readonly ClosedMonth[];
+  tasks: readonly AuditTask[];
+  now: number;
+}>;
 
 export async function readPacks(
   tx: Transaction,

@@ -33,16 +33,16 @@ export async function readLikelyPayers(
   return [...likely].flatMap((id) => payers.find((each) => each.partner_id === id && isInScope(scope, id)) ?? []);
 }
 
-export interface CashItem {
-  readonly number: string;
-  readonly document: 'invoice' | 'credit_note';
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly issued_on: string;
-  readonly due_on: string | null;
-  readonly balance: string;
-  readonly currency: string;
-}
+export type CashItem = Readonly<{
+  number: string;
+  document: 'invoice' | 'credit_note';
+  partner_id: string;
+  partner_name: string;
+  issued_on: string;
+  due_on: string | null;
+  balance: string;
+  currency: string;
+}>;
 
 export const ITEMS_SHOWN = 100;
 
@@ -76,13 +76,13 @@ export const readOpenItems = (
     { currency, partners, q: q ?? null, chosen, scope, limit: ITEMS_SHOWN },
   );
 
-export interface Report {
-  readonly source: string;
-  readonly reference: string;
-  readonly recorded_at: string;
-  readonly text: string | null;
-  readonly fields: readonly { readonly field: string; readonly text: string }[];
-}
+export type Report = Readonly<{
+  source: string;
+  reference: string;
+  recorded_at: string;
+  text: string | null;
+  fields: readonly { readonly field: string; readonly text: string }[];
+}>;
 
 export const readReports = (tx: Transaction, id: number): Promise<Report[]> =>
   query(

@@ -21,20 +21,20 @@ import { choiceAsked } from '../parameters.ts';
 import { DoubtLine, Tick, Totals } from './close.tsx';
 import { LISTED, MonthChanges, More } from './month-changes.tsx';
 
-interface ClosePreview {
-  readonly month: Month;
+type ClosePreview = Readonly<{
+  month: Month;
   /** Whether the month has ended everywhere. */
-  readonly due: boolean;
+  due: boolean;
   /** The result of the dry run. Null before the dry run, and if the month cannot be closed. */
-  readonly seen: {
+  seen: {
     readonly report: CloseFigures & Pick<CloseReport, 'late'>;
     readonly feeds: Feeds | undefined;
     readonly holds: readonly ForeseenHold[];
   } | null;
-  readonly refused: string | null;
+  refused: string | null;
   /** The state of the feeds, until the dry run has ended. */
-  readonly awaiting: Feeds | null;
-}
+  awaiting: Feeds | null;
+}>;
 
 type ClosePreviewQuestion = Readonly<Partial<Record<'exact', string>>>;
 

@@ -34,13 +34,13 @@ type OwnReport = Pick<
   | 'accepted_doubts'
 >;
 
-interface CloseReportView {
-  readonly report: OwnReport | null;
-  readonly totals: CloseReport['totals'] | null;
+type CloseReportView = Readonly<{
+  report: OwnReport | null;
+  totals: CloseReport['totals'] | null;
   /** Whether documents add tax; for users who see all partners, also how much. */
-  readonly tax: string;
-  readonly months: readonly Month[];
-}
+  tax: string;
+  months: readonly Month[];
+}>;
 
 const PATH = '/console/reports/close';
 

@@ -1,14 +1,14 @@
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 
-export interface ClosedMonth {
-  readonly month: Month;
-  readonly closed_at: string;
-  readonly books_closed: boolean;
+export type ClosedMonth = Readonly<{
+  month: Month;
+  closed_at: string;
+  books_closed: boolean;
   /** The number of facts of the checkpoint that closes the month. */
-  readonly checkpoint: number | null;
-  readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
-}
+  checkpoint: number | null;
+  totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
+}>;
 
 export const MONTHS_SHOWN = 11;
 
@@ -41,12 +41,12 @@ export const readPostedSums = (
     { month },
   );
 
-export interface Signature {
-  readonly close: 'month' | 'books';
-  readonly by: string;
-  readonly at: string;
-  readonly approver: string | null;
-}
+export type Signature = Readonly<{
+  close: 'month' | 'books';
+  by: string;
+  at: string;
+  approver: string | null;
+}>;
 
 export const readSignatures = (tx: Transaction, month: Month): Promise<Signature[]> =>
   query(

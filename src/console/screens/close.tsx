@@ -21,21 +21,21 @@ import { LISTED, MonthChanges, More } from './month-changes.tsx';
 import { MonthStrip } from './month-strip.tsx';
 import { readSignOff, type SignOff, SignOffCard, SignOffLine, WaitingRequest } from './sign-off.tsx';
 
-interface OpenMonth {
-  readonly month: Month;
-  readonly rows: number;
-  readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
-  readonly due: boolean;
-}
+type OpenMonth = Readonly<{
+  month: Month;
+  rows: number;
+  totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
+  due: boolean;
+}>;
 
-interface OpenMonthFacts {
-  readonly feeds: Feeds;
-  readonly ends_at: string;
+type OpenMonthFacts = Readonly<{
+  feeds: Feeds;
+  ends_at: string;
   /** To close this month, or all that are due. */
-  readonly requests: readonly WaitingApproval[];
+  requests: readonly WaitingApproval[];
   /** What production still lacks; 0 in a sandbox. */
-  readonly missing: number;
-}
+  missing: number;
+}>;
 
 /** The month that closes next, the current one, and later ones with rows. */
 async function readOpenMonths(tx: Transaction, { environment, settings }: Installation): Promise<OpenMonth[]> {
@@ -70,19 +70,19 @@ async function readExpected(
   };
 }
 
-interface CloseView {
-  readonly closed: readonly ClosedMonth[];
-  readonly earlier: Month | null;
+type CloseView = Readonly<{
+  closed: readonly ClosedMonth[];
+  earlier: Month | null;
   /** Whether the strip ends before the latest month. */
-  readonly isEarlier: boolean;
-  readonly open: readonly OpenMonth[];
-  readonly shown: Month | null;
+  isEarlier: boolean;
+  open: readonly OpenMonth[];
+  shown: Month | null;
   /** Null if the month is closed. */
-  readonly expected: OpenMonthFacts | null;
-  readonly report: CloseFigures | null;
-  readonly signOff: SignOff | null;
-  readonly openBooks: readonly Month[];
-}
+  expected: OpenMonthFacts | null;
+  report: CloseFigures | null;
+  signOff: SignOff | null;
+  openBooks: readonly Month[];
+}>;
 
 /** Reads the cockpit of a month, by default the one that closes next. Undefined if the month has none. */
 export async function readClose(
@@ -198,12 +198,12 @@ export const Totals = ({ totals }: { totals: ClosedMonth['totals'] }) => (
   </dl>
 );
 
-interface RunningProps {
-  readonly open: OpenMonth;
-  readonly next: OpenMonth | undefined;
-  readonly expected: OpenMonthFacts;
-  readonly user: Seer;
-}
+type RunningProps = Readonly<{
+  open: OpenMonth;
+  next: OpenMonth | undefined;
+  expected: OpenMonthFacts;
+  user: Seer;
+}>;
 
 function Running({ open, next = open, expected: { feeds, requests, missing: lacking }, user }: RunningProps) {
   const missing = missingFeeds(feeds);
@@ -320,12 +320,12 @@ function Accept({ month, doubt, user, children }: AcceptProps) {
   );
 }
 
-interface AcceptProps {
-  readonly month: Month;
-  readonly doubt: Doubt | undefined;
-  readonly user: Seer;
-  readonly children?: ComponentChildren;
-}
+type AcceptProps = Readonly<{
+  month: Month;
+  doubt: Doubt | undefined;
+  user: Seer;
+  children?: ComponentChildren;
+}>;
 
 export const Tick = ({ done, text }: { done: boolean; text: string }) => (
   <li>

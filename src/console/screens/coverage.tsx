@@ -20,18 +20,18 @@ import { ReportsMenu } from './reports-menu.tsx';
 
 type CoverageQuestion = Readonly<Partial<Record<'as_of' | 'only' | 'after', string>>>;
 
-interface CoverageView {
+type CoverageView = Readonly<{
   /** `cells` covers one page of partners, and `gaps` covers all partners. */
-  readonly coverage: Coverage;
-  readonly listed: number;
-  readonly asOf: string | undefined;
-  readonly today: string;
-  readonly gapsOnly: boolean;
+  coverage: Coverage;
+  listed: number;
+  asOf: string | undefined;
+  today: string;
+  gapsOnly: boolean;
   /** The last partner of the previous page, and of this page. */
-  readonly after: string | undefined;
-  readonly next: string | null;
-  readonly names: ReadonlyMap<string, string>;
-}
+  after: string | undefined;
+  next: string | null;
+  names: ReadonlyMap<string, string>;
+}>;
 
 const PATH = '/console/reports/coverage';
 const PAGE = 50;

@@ -16,12 +16,12 @@ import { ActionLink, MoreActions, type RareAction } from '../action-link.tsx';
 import { Card, type Column, DataTable, Marks, Money } from '../kit.tsx';
 import type { Screen } from '../page.tsx';
 
-interface InvoiceView {
-  readonly document: DocumentRow;
-  readonly history: readonly HistoryLine[];
-  readonly dispute: OpenDispute | null;
-  readonly today: string;
-}
+type InvoiceView = Readonly<{
+  document: DocumentRow;
+  history: readonly HistoryLine[];
+  dispute: OpenDispute | null;
+  today: string;
+}>;
 
 /** Throws document_unknown, also for another partner's document. */
 export async function readInScope(tx: Transaction, scope: Scope, number: string): Promise<DocumentRow> {

@@ -16,12 +16,12 @@ export const More = ({ count, children }: { count: number; children: ComponentCh
     </p>
   );
 
-interface ChangesProps {
-  readonly partners: CloseFigures['partners'];
-  readonly linked: boolean;
-  readonly nothing: string;
-  readonly all: ComponentChildren;
-}
+type ChangesProps = Readonly<{
+  partners: CloseFigures['partners'];
+  linked: boolean;
+  nothing: string;
+  all: ComponentChildren;
+}>;
 
 export function MonthChanges({ partners, linked, nothing, all }: ChangesProps) {
   const largest = largestChanges(partners);

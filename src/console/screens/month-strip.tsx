@@ -7,13 +7,13 @@ interface ShownMonth {
   readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
 }
 
-interface MonthStripView {
-  readonly closed: readonly (ShownMonth & { readonly books_closed: boolean })[];
-  readonly open: readonly (ShownMonth & { readonly due: boolean })[];
-  readonly shown: Month | null;
-  readonly earlier: Month | null;
-  readonly isEarlier: boolean;
-}
+type MonthStripView = Readonly<{
+  closed: readonly (ShownMonth & { readonly books_closed: boolean })[];
+  open: readonly (ShownMonth & { readonly due: boolean })[];
+  shown: Month | null;
+  earlier: Month | null;
+  isEarlier: boolean;
+}>;
 
 /** The currency billed in the most months comes first. Amounts in different currencies cannot be ranked. */
 function currenciesOf(months: readonly ShownMonth[]): readonly string[] {

@@ -23,24 +23,24 @@ import type { Screen } from '../page.tsx';
 import { readInactivePolicies } from './partner.sql.ts';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
-interface Client {
-  readonly client_id: string;
-  readonly created_at: string;
-  readonly revoked_at: string | null;
-  readonly last_used_at: string | null;
+type Client = Readonly<{
+  client_id: string;
+  created_at: string;
+  revoked_at: string | null;
+  last_used_at: string | null;
   /** When each valid secret expires, or null if it does not. */
-  readonly secrets: readonly (string | null)[];
-}
+  secrets: readonly (string | null)[];
+}>;
 
-interface PartnerTermsView {
-  readonly partner: Partner;
-  readonly issuerTerms: number;
-  readonly arrangements: readonly Arrangement[];
-  readonly inactive: ReadonlyMap<string, string>;
-  readonly clients: readonly Client[];
-  readonly webhook: Webhook | null;
-  readonly changes: readonly ChangeEvent[];
-}
+type PartnerTermsView = Readonly<{
+  partner: Partner;
+  issuerTerms: number;
+  arrangements: readonly Arrangement[];
+  inactive: ReadonlyMap<string, string>;
+  clients: readonly Client[];
+  webhook: Webhook | null;
+  changes: readonly ChangeEvent[];
+}>;
 
 export async function readPartnerTerms(
   tx: Transaction,

@@ -1,13 +1,13 @@
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 
-export interface UnappliedPayment {
-  readonly payment_id: number;
-  readonly reference: string;
-  readonly received_on: string;
-  readonly currency: string;
-  readonly amount: string;
-}
+export type UnappliedPayment = Readonly<{
+  payment_id: number;
+  reference: string;
+  received_on: string;
+  currency: string;
+  amount: string;
+}>;
 
 export interface HeldDocument {
   readonly number: string;

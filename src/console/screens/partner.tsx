@@ -22,18 +22,18 @@ import {
   type UnappliedPayment,
 } from './partner.sql.ts';
 
-interface PartnerOverview {
-  readonly partner: Partner;
-  readonly as_of: string;
-  readonly balances: readonly PartnerBalance[];
+type PartnerOverview = Readonly<{
+  partner: Partner;
+  as_of: string;
+  balances: readonly PartnerBalance[];
   /** Open invoices by due date, and then open credit. */
-  readonly items: readonly OpenItem[];
-  readonly unapplied: readonly UnappliedPayment[];
-  readonly held: readonly HeldDocument[];
-  readonly disputes: readonly OpenDispute[];
-  readonly children: readonly Child[];
-  readonly pause: ReminderPause | undefined;
-}
+  items: readonly OpenItem[];
+  unapplied: readonly UnappliedPayment[];
+  held: readonly HeldDocument[];
+  disputes: readonly OpenDispute[];
+  children: readonly Child[];
+  pause: ReminderPause | undefined;
+}>;
 
 /** Throws partner_unknown, also for a partner outside the user's scope. */
 export async function readPartnerInScope(tx: Transaction, partnerId: string, scope: Scope): Promise<Partner> {

@@ -11,12 +11,12 @@ import type { Screen } from '../page.tsx';
 import { textAsked } from '../parameters.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
-interface PaymentsView {
-  readonly exceptions: readonly ListedException[];
-  readonly total: number;
-  readonly after: string | undefined;
-  readonly next: string | null;
-}
+type PaymentsView = Readonly<{
+  exceptions: readonly ListedException[];
+  total: number;
+  after: string | undefined;
+  next: string | null;
+}>;
 
 const PAGE = 50;
 

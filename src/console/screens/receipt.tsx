@@ -22,15 +22,15 @@ import { Remedies } from '../remedies.tsx';
 import { type Report, readLikelyPayers, readOpenItems, readReports } from './cash.sql.ts';
 import { type CashForm, type Choices, Duplicates, NOTHING_KEPT, OpenItems, Payer, Suggestions } from './cash.tsx';
 
-interface ReceiptView {
-  readonly exception: ListedException | null;
-  readonly payment: PaymentJson | null;
-  readonly partner_name: string | null;
+type ReceiptView = Readonly<{
+  exception: ListedException | null;
+  payment: PaymentJson | null;
+  partner_name: string | null;
   /** The payer, and the partners whose invoices it pays, also outside the user's scope. */
-  readonly whose: AffectedPartners;
-  readonly reports: readonly Report[];
-  readonly choices: Choices | null;
-}
+  whose: AffectedPartners;
+  reports: readonly Report[];
+  choices: Choices | null;
+}>;
 
 interface ReceiptContext {
   readonly settings: Settings;

@@ -2,48 +2,48 @@
 import { query, type Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 
-export interface FoundDocument {
-  readonly number: string;
-  readonly partner_name: string;
-  readonly month: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly exact: boolean;
-}
+export type FoundDocument = Readonly<{
+  number: string;
+  partner_name: string;
+  month: string;
+  currency: string;
+  amount: string;
+  exact: boolean;
+}>;
 
-export interface FoundPayment {
-  readonly payment_id: number;
-  readonly payer: string | null;
-  readonly received_on: string;
-  readonly reference: string;
-  readonly currency: string;
-  readonly amount: string;
-}
+export type FoundPayment = Readonly<{
+  payment_id: number;
+  payer: string | null;
+  received_on: string;
+  reference: string;
+  currency: string;
+  amount: string;
+}>;
 
-export interface FoundRow {
-  readonly quote_id: string;
-  readonly order_reference: string | null;
-  readonly kind: 'quote_accepted' | 'requote_accepted' | 'reversal';
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly posted_month: string;
-  readonly number: string | null;
-  readonly currency: string;
-  readonly amount: string;
-}
+export type FoundRow = Readonly<{
+  quote_id: string;
+  order_reference: string | null;
+  kind: 'quote_accepted' | 'requote_accepted' | 'reversal';
+  partner_id: string;
+  partner_name: string;
+  posted_month: string;
+  number: string | null;
+  currency: string;
+  amount: string;
+}>;
 
 export interface FoundPartner {
   readonly partner_id: string;
   readonly name: string;
 }
 
-interface SearchParameters {
-  readonly [name: string]: unknown;
-  readonly q: string;
-  readonly amount: string | null;
-  readonly scope: Scope;
-  readonly limit: number;
-}
+type SearchParameters = Readonly<{
+  [name: string]: unknown;
+  q: string;
+  amount: string | null;
+  scope: Scope;
+  limit: number;
+}>;
 
 export const readFoundDocuments = (tx: Transaction, seen: SearchParameters): Promise<FoundDocument[]> =>
   query(
@@ -88,14 +88,14 @@ export const readFoundPayments = (tx: Transaction, seen: SearchParameters): Prom
     seen,
   );
 
-export interface FoundLine {
-  readonly bank_line_id: number;
-  readonly booked_on: string;
-  readonly text: string;
-  readonly state: string;
-  readonly currency: string;
-  readonly amount: string;
-}
+export type FoundLine = Readonly<{
+  bank_line_id: number;
+  booked_on: string;
+  text: string;
+  state: string;
+  currency: string;
+  amount: string;
+}>;
 
 /** The latest bank lines with the text or the exact amount, for users who see the whole ledger. */
 export const readFoundLines = (tx: Transaction, seen: SearchParameters): Promise<FoundLine[]> =>

@@ -22,16 +22,16 @@ import {
   readFoundRows,
 } from './search.sql.ts';
 
-interface SearchView {
-  readonly q: string | undefined;
+type SearchView = Readonly<{
+  q: string | undefined;
   /** If it equals the searched text. */
-  readonly exact: string | null;
-  readonly documents: readonly FoundDocument[];
-  readonly partners: readonly FoundPartner[];
-  readonly payments: readonly FoundPayment[];
-  readonly lines: readonly FoundLine[];
-  readonly rows: readonly FoundRow[];
-}
+  exact: string | null;
+  documents: readonly FoundDocument[];
+  partners: readonly FoundPartner[];
+  payments: readonly FoundPayment[];
+  lines: readonly FoundLine[];
+  rows: readonly FoundRow[];
+}>;
 
 const SHOWN = 20;
 const NOTHING = { exact: null, documents: [], partners: [], payments: [], lines: [], rows: [] };

@@ -15,20 +15,20 @@ import type { Screen } from '../page.tsx';
 import { Remedies } from '../remedies.tsx';
 import { SettingsMenu } from './people.tsx';
 
-interface SettingsView {
-  readonly settings: Settings;
-  readonly environment: Environment['name'];
+type SettingsView = Readonly<{
+  settings: Settings;
+  environment: Environment['name'];
   /** The mail server's address, without user name and password. */
-  readonly mailServer: string | null;
-  readonly signsMail: boolean;
-  readonly signsCheckpoints: boolean;
-  readonly missing: readonly Gap[];
-  readonly held: readonly HeldDocument[];
-  readonly heldCount: number;
-  readonly documents: EmailCounts;
-  readonly others: EmailCounts;
-  readonly mailFailing: { readonly since: string; readonly reason: string } | null;
-}
+  mailServer: string | null;
+  signsMail: boolean;
+  signsCheckpoints: boolean;
+  missing: readonly Gap[];
+  held: readonly HeldDocument[];
+  heldCount: number;
+  documents: EmailCounts;
+  others: EmailCounts;
+  mailFailing: { readonly since: string; readonly reason: string } | null;
+}>;
 
 const HELD_SHOWN = 50;
 

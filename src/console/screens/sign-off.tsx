@@ -21,15 +21,15 @@ import { Card, Icon, Instant, type Tone } from '../kit.tsx';
 import { Remedies } from '../remedies.tsx';
 import { readSignatures, type Signature } from './close.sql.ts';
 
-export interface SignOff {
-  readonly signatures: readonly Signature[];
-  readonly obstacles: readonly Refusal[];
-  readonly requests: readonly WaitingApproval[];
+export type SignOff = Readonly<{
+  signatures: readonly Signature[];
+  obstacles: readonly Refusal[];
+  requests: readonly WaitingApproval[];
   /** The latest complete verify after the close. */
-  readonly verified: { readonly at: string; readonly differences: number } | null;
+  verified: { readonly at: string; readonly differences: number } | null;
   /** Empty while the books are open. */
-  readonly handOffs: readonly HandOff[];
-}
+  handOffs: readonly HandOff[];
+}>;
 
 export async function readSignOff(
   tx: Transaction,

@@ -10,34 +10,34 @@ export type CheckoutEnding =
   | 'refused'
   | 'not_made';
 
-export interface CheckoutPart {
-  readonly document_id: number;
-  readonly number: string;
-  readonly amount: string;
-  readonly status: 'open' | 'paid' | 'void';
-  readonly balance: string;
-}
+export type CheckoutPart = Readonly<{
+  document_id: number;
+  number: string;
+  amount: string;
+  status: 'open' | 'paid' | 'void';
+  balance: string;
+}>;
 
-export interface Checkout {
-  readonly checkout_id: number;
-  readonly reference: string;
-  readonly partner_id: string;
-  readonly provider: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly request: Readonly<Record<string, unknown>>;
-  readonly idempotency_key: string;
-  readonly expires_at: string;
-  readonly recorded_at: string;
-  readonly provider_id: string | null;
-  readonly url: string | null;
+export type Checkout = Readonly<{
+  checkout_id: number;
+  reference: string;
+  partner_id: string;
+  provider: string;
+  currency: string;
+  amount: string;
+  request: Readonly<Record<string, unknown>>;
+  idempotency_key: string;
+  expires_at: string;
+  recorded_at: string;
+  provider_id: string | null;
+  url: string | null;
   /** The day on which a bank debit was ordered. */
-  readonly ordered_on: string | null;
-  readonly ending: CheckoutEnding | null;
-  readonly detail: string | null;
+  ordered_on: string | null;
+  ending: CheckoutEnding | null;
+  detail: string | null;
   /** In the order in which a payment is applied to them. */
-  readonly invoices: readonly CheckoutPart[];
-}
+  invoices: readonly CheckoutPart[];
+}>;
 
 const CHECKOUT = `SELECT c.checkout_id, c.reference, c.partner_id, c.provider, c.currency, c.amount, c.request,
          c.idempotency_key, c.expires_at, c.recorded_at, s.provider_id, s.url, o.ordered_on, e.why AS ending, e.detail,
@@ -80,14 +80,14 @@ export const HAS_CHANGED_CHECKOUT = `EXISTS (
   WHERE x.document_id = d.document_id AND (b.status <> 'open' OR b.balance <> x.amount)
     AND NOT EXISTS (SELECT FROM checkout_endings z WHERE z.checkout_id = x.checkout_id))`;
 
-export interface InvoiceInCheckout {
-  readonly document_id: number;
+export type InvoiceInCheckout = Readonly<{
+  document_id: number;
   /** The checkout's reference; null for a debit that was ordered through the invoice's own link. */
-  readonly reference: string | null;
+  reference: string | null;
   /** The day on which a bank debit was ordered; null while its payer is still at the processor's page. */
-  readonly ordered_on: string | null;
-  readonly amount: string;
-}
+  ordered_on: string | null;
+  amount: string;
+}>;
 
 /** Open invoices with a payment in progress: all of a partner's, or one of them. */
 export function readInvoicesInCheckout(
@@ -110,15 +110,15 @@ export function readInvoicesInCheckout(
   );
 }
 
-export interface PayableInvoice {
-  readonly document_id: number;
-  readonly number: string;
-  readonly currency: string;
-  readonly balance: string;
-  readonly payable: boolean;
+export type PayableInvoice = Readonly<{
+  document_id: number;
+  number: string;
+  currency: string;
+  balance: string;
+  payable: boolean;
   /** The day on which a bank debit in progress was ordered through the invoice's own link; null if there is none. */
-  readonly ordered_on: string | null;
-}
+  ordered_on: string | null;
+}>;
 
 /** The partner's documents among the given ones, oldest due date first. */
 export function readPayableInvoices(
@@ -144,19 +144,19 @@ export async function lockPartner(tx: Transaction, partnerId: string): Promise<v
   await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
 }
 
-interface NewCheckout {
-  readonly reference: string;
-  readonly partnerId: string;
-  readonly provider: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly request: object;
-  readonly key: string;
-  readonly expiresAt: string;
-  readonly now: string;
-  readonly eventId: number;
-  readonly invoices: readonly { readonly document_id: number; readonly amount: string }[];
-}
+type NewCheckout = Readonly<{
+  reference: string;
+  partnerId: string;
+  provider: string;
+  currency: string;
+  amount: string;
+  request: object;
+  key: string;
+  expiresAt: string;
+  now: string;
+  eventId: number;
+  invoices: readonly { readonly document_id: number; readonly amount: string }[];
+}>;
 
 export async function insertCheckout(tx: Transaction, checkout: NewCheckout): Promise<void> {
   await execute(

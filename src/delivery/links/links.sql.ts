@@ -3,37 +3,37 @@ import { execute, query, queryOne, type Transaction } from '../../database/trans
 import { HAS_CHANGED_CHECKOUT } from '../checkouts/checkouts.sql.ts';
 
 /** The latest version of a document's link, and the document's current amounts. */
-export interface LinkFacts {
-  readonly document_id: number;
-  readonly number: string;
-  readonly partner_id: string;
-  readonly month: string;
-  readonly currency: string;
-  readonly payable: boolean;
-  readonly status: 'open' | 'paid' | 'void';
-  readonly balance: string;
-  readonly installation_id: string;
+export type LinkFacts = Readonly<{
+  document_id: number;
+  number: string;
+  partner_id: string;
+  month: string;
+  currency: string;
+  payable: boolean;
+  status: 'open' | 'paid' | 'void';
+  balance: string;
+  installation_id: string;
   /** The latest version; null if no link was ever intended. */
-  readonly version: number | null;
-  readonly provider: string | null;
-  readonly amount: string | null;
-  readonly request: Readonly<Record<string, unknown>> | null;
-  readonly intended_at: string | null;
-  readonly closed: boolean;
-  readonly provider_id: string | null;
-  readonly url: string | null;
-  readonly attempt: number | null;
-  readonly idempotency_key: string | null;
-  readonly attempted_at: string | null;
+  version: number | null;
+  provider: string | null;
+  amount: string | null;
+  request: Readonly<Record<string, unknown>> | null;
+  intended_at: string | null;
+  closed: boolean;
+  provider_id: string | null;
+  url: string | null;
+  attempt: number | null;
+  idempotency_key: string | null;
+  attempted_at: string | null;
   /** A refusal or limit noted within the last day, with the link that was wanted then. */
-  readonly noted: { readonly kind: WaitKind; readonly reason: string; readonly wanted: string } | null;
-  readonly waited_seconds: number | null;
-  readonly is_ordered: boolean;
+  noted: { readonly kind: WaitKind; readonly reason: string; readonly wanted: string } | null;
+  waited_seconds: number | null;
+  is_ordered: boolean;
   /** Whether its only session was completed without money. */
-  readonly is_used_up: boolean;
+  is_used_up: boolean;
   /** Whether an open session for several invoices asks for another amount than the balance. */
-  readonly has_changed_checkout: boolean;
-}
+  has_changed_checkout: boolean;
+}>;
 
 export type WaitKind = 'limit' | 'refused' | 'unavailable';
 
@@ -75,16 +75,16 @@ export function readLinkFacts(tx: Transaction, documentId: number): Promise<Link
   );
 }
 
-interface Intent {
-  readonly documentId: number;
-  readonly version: number;
-  readonly provider: string;
-  readonly amount: string;
-  readonly currency: string;
-  readonly request: object;
-  readonly key: string;
-  readonly now: string;
-}
+type Intent = Readonly<{
+  documentId: number;
+  version: number;
+  provider: string;
+  amount: string;
+  currency: string;
+  request: object;
+  key: string;
+  now: string;
+}>;
 
 /**
  * Records the link before the processor is called. If another worker recorded the same version first, the next read
@@ -228,14 +228,14 @@ export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>): string => `
       : ''
   }`;
 
-export interface LinkTrouble {
-  readonly number: string;
+export type LinkTrouble = Readonly<{
+  number: string;
   /** Whether it is still active although the balance has changed. */
-  readonly active: boolean;
-  readonly kind: WaitKind | null;
-  readonly reason: string | null;
-  readonly waited_seconds: number;
-}
+  active: boolean;
+  kind: WaitKind | null;
+  reason: string | null;
+  waited_seconds: number;
+}>;
 
 /**
  * Links that wait, and links that are active but must not be. Amounts outside the processor's limits are not a problem.

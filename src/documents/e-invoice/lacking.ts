@@ -10,15 +10,15 @@ export interface Lack {
   readonly field: string;
 }
 
-interface Demand {
-  readonly format: EInvoiceFormat;
-  readonly parties: Parties;
-  readonly currency: string;
+type Demand = Readonly<{
+  format: EInvoiceFormat;
+  parties: Parties;
+  currency: string;
   /** None if the reason for charging no tax is missing. */
-  readonly categories: readonly VatCategory[];
+  categories: readonly VatCategory[];
   /** Whether the document names an account to pay into, or nothing is due. */
-  readonly hasAccount: boolean;
-}
+  hasAccount: boolean;
+}>;
 
 export const FORMAT_NAMES: Readonly<Record<EInvoiceFormat, string>> = {
   facturx: 'Factur-X',

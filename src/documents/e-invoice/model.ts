@@ -13,18 +13,18 @@ import type { TaxTotal as DocumentTaxTotal, TaxRate } from '../document-tax.ts';
 import type { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
 
 /** An empty text means that the value is unknown. */
-export interface Party {
-  readonly name: string;
-  readonly line1: string;
-  readonly line2: string;
-  readonly city: string;
-  readonly region: string;
-  readonly postal_code: string;
-  readonly country: string;
-  readonly tax_id: string;
-  readonly contact_name: string;
-  readonly electronic_address: string;
-}
+export type Party = Readonly<{
+  name: string;
+  line1: string;
+  line2: string;
+  city: string;
+  region: string;
+  postal_code: string;
+  country: string;
+  tax_id: string;
+  contact_name: string;
+  electronic_address: string;
+}>;
 export interface Seller extends Party {
   readonly registration_id: string;
   readonly email: string;
@@ -43,28 +43,28 @@ export interface Parties {
   readonly no_tax: NoTax | null;
 }
 
-export interface Tax {
-  readonly category: VatCategory;
+export type Tax = Readonly<{
+  category: VatCategory;
   /** The rate in percent. The rate of category O is written only in the totals of UBL. */
-  readonly rate: string;
-  readonly reason: string;
-  readonly reason_code: string;
-}
+  rate: string;
+  reason: string;
+  reason_code: string;
+}>;
 
-export interface EInvoiceLine {
-  readonly id: string;
-  readonly name: string;
-  readonly description: string;
+export type EInvoiceLine = Readonly<{
+  id: string;
+  name: string;
+  description: string;
   /** Our id of the policy (BT-155); may be empty. */
-  readonly item_id: string;
+  item_id: string;
   /** The quantity, and the quantity to which the price applies. Their ratio is 1 or -1, so nothing is rounded. */
-  readonly quantity: string;
-  readonly base_quantity: string;
-  readonly price: string;
-  readonly amount: string;
-  readonly period: Period | null;
-  readonly tax: Tax;
-}
+  quantity: string;
+  base_quantity: string;
+  price: string;
+  amount: string;
+  period: Period | null;
+  tax: Tax;
+}>;
 
 interface TaxTotal extends Tax {
   readonly taxable: string;
@@ -90,30 +90,30 @@ interface Payment {
   } | null;
 }
 
-export interface EInvoice {
-  readonly format: EInvoiceFormat;
-  readonly document: 'invoice' | 'credit_note';
-  readonly number: string;
-  readonly issued_on: string;
-  readonly due_on: string | null;
-  readonly currency: string;
-  readonly note: string;
-  readonly period: Period;
+export type EInvoice = Readonly<{
+  format: EInvoiceFormat;
+  document: 'invoice' | 'credit_note';
+  number: string;
+  issued_on: string;
+  due_on: string | null;
+  currency: string;
+  note: string;
+  period: Period;
   /** The invoice that this document corrects (BG-3). */
-  readonly corrects: { readonly number: string; readonly issued_on: string } | null;
-  readonly seller: Seller;
-  readonly buyer: Buyer;
-  readonly payment: Payment | null;
-  readonly lines: readonly EInvoiceLine[];
-  readonly taxes: readonly TaxTotal[];
-  readonly totals: {
+  corrects: { readonly number: string; readonly issued_on: string } | null;
+  seller: Seller;
+  buyer: Buyer;
+  payment: Payment | null;
+  lines: readonly EInvoiceLine[];
+  taxes: readonly TaxTotal[];
+  totals: {
     readonly lines: string;
     readonly tax: string;
     readonly gross: string;
     readonly prepaid: string;
     readonly due: string;
   };
-}
+}>;
 
 /** What an e-invoice needs in addition to the snapshot. */
 export interface EInvoiceFacts {

@@ -193,18 +193,18 @@ export function readIssued(tx: Transaction): Promise<{ document_id: number; numb
 }
 
 /** What documents issued by one action have in common. */
-export interface IssueBatch {
-  readonly month: Month;
-  readonly purpose: 'month' | 'adjustment' | 'missing_shares';
-  readonly askedFor: 'close' | 'rerun' | 'credit' | 'missing_shares';
-  readonly issuedOn: string;
+export type IssueBatch = Readonly<{
+  month: Month;
+  purpose: 'month' | 'adjustment' | 'missing_shares';
+  askedFor: 'close' | 'rerun' | 'credit' | 'missing_shares';
+  issuedOn: string;
   /** The terms for partners that have no terms of their own. */
-  readonly termsDays: number;
-  readonly issuerVersionId: number;
+  termsDays: number;
+  issuerVersionId: number;
   /** Which open credit the invoices take. */
-  readonly creditAtClose: Settings['credit_at_close'];
-  readonly sandbox: boolean;
-  readonly now: string;
-  readonly eventId: number;
-  readonly mailDomain: string;
-}
+  creditAtClose: Settings['credit_at_close'];
+  sandbox: boolean;
+  now: string;
+  eventId: number;
+  mailDomain: string;
+}>;

@@ -7,14 +7,14 @@ import { execute, query, type Transaction } from '../../database/transaction.ts'
 import type { Month } from '../../month.ts';
 import type { CreditedTax, CreditShare } from '../document-tax.ts';
 
-export interface DraftedSale {
-  readonly partner_id: string;
-  readonly country: string;
-  readonly policy_id: string;
-  readonly policy_kind: string;
+export type DraftedSale = Readonly<{
+  partner_id: string;
+  country: string;
+  policy_id: string;
+  policy_kind: string;
   /** The month of acceptance; for a reversal, the month of the reversed row. */
-  readonly tax_month: Month;
-}
+  tax_month: Month;
+}>;
 
 /** The tax in a country that the settings do not name. */
 export const UNNAMED = { name: 'VAT', registration: '' };

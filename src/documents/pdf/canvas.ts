@@ -38,12 +38,12 @@ export interface ElementOptions {
 /** Decoration of the page or its content. Screen readers skip decoration. */
 export type ArtifactType = 'Pagination' | 'Layout';
 
-export interface Box {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
+export type Box = Readonly<{
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}>;
 
 /** The corner of a drawing, and the length of its unit. */
 export interface Placing {
@@ -130,14 +130,14 @@ export class MeasuringCanvas implements Canvas {
   frame(): void {}
 }
 
-interface PdfOptions {
-  readonly size: readonly [width: number, height: number];
-  readonly title: string;
-  readonly author: string;
-  readonly issuedOn: string;
-  readonly colors: Theme['colors'];
-  readonly eInvoice?: Uint8Array | undefined;
-}
+type PdfOptions = Readonly<{
+  size: readonly [width: number, height: number];
+  title: string;
+  author: string;
+  issuedOn: string;
+  colors: Theme['colors'];
+  eInvoice?: Uint8Array | undefined;
+}>;
 
 /** Text in one font: the shared font part, an added font, or the document's own font for all other characters. */
 interface Piece {

@@ -27,14 +27,14 @@ interface AmountColumn extends Place {
   readonly heading: string;
 }
 
-export interface Columns {
-  readonly policy: Place;
-  readonly what: Place;
-  readonly count: Place;
-  readonly amounts: readonly AmountColumn[];
+export type Columns = Readonly<{
+  policy: Place;
+  what: Place;
+  count: Place;
+  amounts: readonly AmountColumn[];
   /** The font size of numbers, which is smaller than the text's if they do not fit. */
-  readonly numberSize: number;
-}
+  numberSize: number;
+}>;
 
 export function layOutColumns(layout: PageLayout, { amounts, sections, total }: Table): Columns {
   const labels = layout.labels.lines;

@@ -19,32 +19,32 @@ interface CardFact extends Fact {
   readonly address: string;
 }
 
-export interface PaymentLink {
+export type PaymentLink = Readonly<{
   /** The link as printed. */
-  readonly text: string;
+  text: string;
   /** What a PDF viewer may open. */
-  readonly url: string | undefined;
-  readonly code: Code | undefined;
+  url: string | undefined;
+  code: Code | undefined;
   /** The texts of the link and the QR code for screen readers. */
-  readonly says: string;
-  readonly scan: string;
-}
+  says: string;
+  scan: string;
+}>;
 
-export interface Payment {
-  readonly heading: string;
+export type Payment = Readonly<{
+  heading: string;
   /** Whether the payer was given other bank details before. */
-  readonly changed: boolean;
-  readonly online: PaymentLink | null;
-  readonly cards: readonly Card[];
+  changed: boolean;
+  online: PaymentLink | null;
+  cards: readonly Card[];
   /** The contact if there is no way to pay; otherwise empty. */
-  readonly none: string;
+  none: string;
   /** What the payer should quote. */
-  readonly reference: string;
+  reference: string;
   /** The same reference with check digits, for the payer's bank; empty if there is none. */
-  readonly creditorReference: string;
+  creditorReference: string;
   /** The transfer as a QR code for banking apps. */
-  readonly transfer: TransferCode | undefined;
-}
+  transfer: TransferCode | undefined;
+}>;
 
 export interface TransferCode {
   readonly code: Code;

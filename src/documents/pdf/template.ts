@@ -11,13 +11,13 @@ type ShippedTemplate = typeof shipped;
 export type Labels = ShippedTemplate['labels'];
 export type Color = keyof ShippedTemplate['theme']['colors'];
 
-export interface Style {
-  readonly font: 'regular' | 'bold';
+export type Style = Readonly<{
+  font: 'regular' | 'bold';
   /** In points. */
-  readonly size: number;
-  readonly leading: number;
-  readonly color: Color;
-}
+  size: number;
+  leading: number;
+  color: Color;
+}>;
 
 export interface Theme extends Omit<ShippedTemplate['theme'], 'paper' | 'styles'> {
   readonly paper: Readonly<Record<keyof ShippedTemplate['theme']['paper'], [width: number, height: number]>>;

@@ -10,20 +10,20 @@ interface Paragraph {
   readonly lines: readonly Line[];
 }
 
-interface Fact {
-  readonly before: number;
-  readonly label: readonly Line[];
-  readonly value: readonly Line[];
-  readonly emphasized: boolean;
-}
+type Fact = Readonly<{
+  before: number;
+  label: readonly Line[];
+  value: readonly Line[];
+  emphasized: boolean;
+}>;
 
-interface Figure {
-  readonly before: number;
-  readonly width: number;
-  readonly figureHeight: number;
-  readonly says: string;
-  readonly paint: (box: Box) => void;
-}
+type Figure = Readonly<{
+  before: number;
+  width: number;
+  figureHeight: number;
+  says: string;
+  paint: (box: Box) => void;
+}>;
 
 type Item = Paragraph | Fact | Figure;
 

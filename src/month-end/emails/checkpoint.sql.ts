@@ -71,18 +71,18 @@ export const readKeys = (tx: Transaction): Promise<(LogKey & { readonly reason: 
   query(tx, `SELECT key_name, public_key, previous, signature, reason FROM log_keys ORDER BY log_no DESC`);
 
 /** The counts of a month's close. */
-export interface MonthCounts {
-  readonly entries: number;
-  readonly late_entries: number;
-  readonly partners_with_documents: number;
-  readonly totals: readonly {
+export type MonthCounts = Readonly<{
+  entries: number;
+  late_entries: number;
+  partners_with_documents: number;
+  totals: readonly {
     readonly currency: string;
     readonly entries: number;
     readonly spot_price: string;
     readonly partner_cut: string;
     readonly invoice_amount: string;
   }[];
-}
+}>;
 
 export const readMonthCounts = (tx: Transaction, month: Month): Promise<MonthCounts> =>
   queryOne(

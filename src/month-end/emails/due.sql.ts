@@ -52,20 +52,20 @@ export const readMonthsWithoutReport = (tx: Transaction, since: string): Promise
 export const readAlarmedEvents = (tx: Transaction): Promise<{ event_id: number | null }[]> =>
   query(tx, `SELECT event_id FROM emails WHERE kind = 'instructions_changed' AND asked_for IS NULL`);
 
-interface Receipt {
-  readonly partner_id: string | null;
-  readonly currency: string;
+type Receipt = Readonly<{
+  partner_id: string | null;
+  currency: string;
   /** The amount received, without the parts that were recorded by mistake or twice. */
-  readonly amount: string;
-  readonly received_on: string;
-  readonly method: Method;
-  readonly reference: string;
-  readonly status: 'reversed' | 'applied' | 'unapplied' | 'partly_applied';
-  readonly paid_back: string;
+  amount: string;
+  received_on: string;
+  method: Method;
+  reference: string;
+  status: 'reversed' | 'applied' | 'unapplied' | 'partly_applied';
+  paid_back: string;
   /** The part received that is not a payment of the partner. */
-  readonly elsewhere: string;
-  readonly unapplied: string;
-  readonly paid: readonly {
+  elsewhere: string;
+  unapplied: string;
+  paid: readonly {
     readonly number: string;
     readonly partner_id: string;
     readonly partner_name: string;
@@ -75,7 +75,7 @@ interface Receipt {
     /** Whether the payer, or a company below it, owes the invoice. */
     readonly of_family: boolean;
   }[];
-}
+}>;
 
 export async function readReceipt(tx: Transaction, paymentId: number): Promise<Receipt> {
   const [payment] = await query<Receipt>(
@@ -133,16 +133,16 @@ export const readDueReceipts = (
     { since },
   );
 
-interface Refund {
-  readonly number: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly refunded_on: string;
-  readonly method: RefundMethod;
-  readonly reference: string;
-  readonly returned: boolean;
-  readonly balance: string;
-}
+type Refund = Readonly<{
+  number: string;
+  currency: string;
+  amount: string;
+  refunded_on: string;
+  method: RefundMethod;
+  reference: string;
+  returned: boolean;
+  balance: string;
+}>;
 
 export async function readRefund(tx: Transaction, refundId: number): Promise<Refund> {
   const [refund] = await query<Refund>(
@@ -215,15 +215,15 @@ export function readQueued(
   );
 }
 
-export interface UserEvent {
-  readonly event_id: number;
-  readonly action: string;
-  readonly occurred_at: string;
-  readonly login: string;
-  readonly name: string;
+export type UserEvent = Readonly<{
+  event_id: number;
+  action: string;
+  occurred_at: string;
+  login: string;
+  name: string;
   /** The new passkey, the network of a sign-in, or who made a sign-in link. */
-  readonly detail: string;
-}
+  detail: string;
+}>;
 
 /** The events to report: those since an instant that have no e-mail, or the event of an e-mail. */
 export const readUserEvents = (

@@ -64,15 +64,15 @@ const recipientOf = ({ finance_email: finance, operations_email: operations }: S
       ? { name: 'Operations', address: operations }
       : undefined;
 
-interface ToTell {
-  readonly month: Month;
+type ToTell = Readonly<{
+  month: Month;
   /** Whether the month has ended everywhere. */
-  readonly due: boolean;
-  readonly empty: boolean;
-  readonly doubts: readonly Doubt[];
+  due: boolean;
+  empty: boolean;
+  doubts: readonly Doubt[];
   /** Rows that may repeat others, by partner. */
-  readonly rows: readonly Finding[];
-}
+  rows: readonly Finding[];
+}>;
 
 const pageOf = (remedies: Finding['remedies']): string =>
   remedies.flatMap((each) => ('page' in each && each.page !== undefined ? [each.page] : []))[0] ?? '/console/queue';
