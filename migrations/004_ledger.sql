@@ -149,6 +149,14 @@ SELECT a.month::text AS month, coalesce(m.previous::text, '') AS after
 FROM archived_months a JOIN closed_months m USING (month);
 CALL grant_to_app('SELECT', 'archived_postings');
 
+-- The same months one by one. A query that reads many rows compares their month with this list.
+CREATE VIEW archived_posting_months AS
+SELECT to_char(day, 'YYYY-MM') COLLATE "C" AS posted_month
+FROM archived_postings p
+CROSS JOIN generate_series((coalesce(nullif(p.after, ''), '1970-01') || '-01')::date, (p.month || '-01')::date, '1 month') AS day
+WHERE to_char(day, 'YYYY-MM') > p.after;
+CALL grant_to_app('SELECT', 'archived_posting_months');
+
 CREATE FUNCTION is_archived(posted_month text) RETURNS boolean STABLE LANGUAGE sql
 RETURN EXISTS (SELECT FROM archived_postings p WHERE posted_month > p.after AND posted_month <= p.month);
 

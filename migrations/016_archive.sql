@@ -1,11 +1,16 @@
 -- Moving the rows of a month to a cold store and back. Only these functions delete rows, or add rows to a closed month.
 
--- A hash over the rows that a closed month bills, as this table has them.
+-- A hash over the rows that a closed month bills, as this table has them. The columns are named, so that a later column
+-- does not change it.
 CREATE FUNCTION rows_digest(of_month text) RETURNS text STABLE LANGUAGE sql SET timezone = 'UTC' SET datestyle = 'ISO'
 BEGIN ATOMIC
   SELECT encode(sha256(coalesce(string_agg(part, '' ORDER BY partner_id, block), '')), 'hex')
   FROM (SELECT e.partner_id, e.entry_id / 100000 AS block,
-               sha256(convert_to(string_agg(e::text, E'\n' ORDER BY e.entry_id), 'UTF8')) AS part
+               sha256(convert_to(string_agg(ROW(
+                 e.partner_id, e.posted_month, e.entry_id, e.kind, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id,
+                 e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut, e.invoice_amount, e.order_reference,
+                 e.cover_from, e.cover_to, e.time_zone, e.month, e.arrangement, e.recorded_at, e.event_id)::text,
+                 E'\n' ORDER BY e.entry_id), 'UTF8')) AS part
         FROM ONLY ledger_rows e JOIN closed_months m ON m.month = of_month
         WHERE e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
         GROUP BY e.partner_id, e.entry_id / 100000) AS parts;
@@ -68,9 +73,10 @@ BEGIN ATOMIC
   WHERE w.url IS NOT NULL;
 END;
 
--- Records that a month is archived, and deletes the rows of archived months that need not stay. Returns their number.
+-- Records that a month is archived, and deletes the rows of archived months that need not stay. Returns their number. Only
+-- the owner may call it, because the program's role may not delete rows.
 CREATE FUNCTION archive_month(of_month text, into_store text, files json, on_day date, at timestamptz, event bigint)
-RETURNS bigint LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
+RETURNS bigint LANGUAGE sql
 BEGIN ATOMIC
   SELECT refuse_month(of_month)
   WHERE month_differs(of_month) AND NOT EXISTS (SELECT FROM archived_months a WHERE a.month = of_month);
@@ -85,20 +91,31 @@ BEGIN ATOMIC
   FROM json_populate_recordset(NULL::archived_files, files) AS f
   WHERE NOT EXISTS (SELECT FROM archived_files a WHERE a.month = of_month);
   WITH staying AS MATERIALIZED (SELECT s.partner_id, s.quote_id FROM staying_quotes(on_day) AS s), gone AS (
-    DELETE FROM ONLY ledger_rows e
-    WHERE is_archived(e.posted_month)
+    DELETE FROM ONLY ledger_rows e USING archived_postings p
+    WHERE e.posted_month > p.after AND e.posted_month <= p.month
       AND NOT EXISTS (SELECT FROM staying s WHERE s.partner_id = e.partner_id AND s.quote_id = e.quote_id)
     RETURNING 1)
   SELECT count(*) FROM gone;
 END;
 
--- Makes the temporary table into which a session copies rows of archived months. A transaction's end empties it.
+-- Without other children, ANALYZE would keep no statistics for queries that also read copies of rows, and every session
+-- would plan without them once a session had made its table. This child is always empty.
+CREATE TABLE rows_elsewhere (CONSTRAINT rows_elsewhere_are_copies CHECK (false) NO INHERIT) INHERITS (ledger_rows);
+
+-- Makes the temporary tables into which a session copies rows of archived months, and counts and sums of rows
+-- (src/archive/summaries.ts). A transaction's end empties them.
 CREATE FUNCTION make_archive_table(rows regclass) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('CREATE TEMP TABLE archived_rows () INHERITS (%s) ON COMMIT DELETE ROWS', rows);
   CREATE INDEX ON pg_temp.archived_rows (partner_id, kind, coalesce(reversal_id, requote_id, quote_id));
+  CREATE TEMP TABLE archived_groups (
+    posted_month text COLLATE "C", partner_id text COLLATE "C", currency text COLLATE "C", arrangement text COLLATE "C",
+    policy_id text COLLATE "C", kind text COLLATE "C", month text COLLATE "C", time_zone text COLLATE "C", event_id bigint,
+    entries bigint, spot_price bigint, partner_cut bigint, invoice_amount bigint, first_at text, last_at text,
+    first_recorded text, last_recorded text, first_no bigint, last_no bigint, quote_id text COLLATE "C",
+    unbalanced bigint, misnamed bigint, uncovered bigint) ON COMMIT DELETE ROWS;
   IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'reckoner_app') THEN
-    GRANT SELECT, INSERT, DELETE ON pg_temp.archived_rows TO reckoner_app;
+    GRANT SELECT, INSERT, DELETE ON pg_temp.archived_rows, pg_temp.archived_groups TO reckoner_app;
   END IF;
 END
 $$;
@@ -107,30 +124,28 @@ BEGIN ATOMIC
   SELECT make_archive_table('ledger_rows'::regclass);
 END;
 
-CREATE FUNCTION insert_archived_rows(rows regclass) RETURNS void LANGUAGE plpgsql AS $$
+-- Brings the rows of a month back from the copies of this session. They must be those that left (returned_month_is_whole).
+-- Only the owner may call it.
+CREATE FUNCTION return_month(of_month text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   columns text;
 BEGIN
   SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) INTO columns FROM pg_catalog.pg_attribute
-  WHERE attrelid = rows AND attnum > 0 AND NOT attisdropped;
-  EXECUTE format('INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %2$s FROM pg_temp.archived_rows ORDER BY entry_id',
-                 rows, columns);
+  WHERE attrelid = 'ledger_rows'::regclass AND attnum > 0 AND NOT attisdropped;
+  EXECUTE format('INSERT INTO ledger_rows (%s) OVERRIDING SYSTEM VALUE
+    SELECT %1$s FROM pg_temp.archived_rows r
+    WHERE EXISTS (SELECT FROM archived_postings p
+                  WHERE p.month = $1 AND r.posted_month > p.after AND r.posted_month <= p.month)
+    ORDER BY entry_id', columns) USING of_month;
+  DELETE FROM archived_files f WHERE f.month = of_month;
+  DELETE FROM archived_months a WHERE a.month = of_month;
 END
 $$;
 
--- Brings the rows of a month back from archived_rows. They must be those that left (returned_month_is_whole). The triggers
--- of ledger_rows need the caller's search path.
-CREATE FUNCTION return_month(of_month text) RETURNS void LANGUAGE sql SECURITY DEFINER
-BEGIN ATOMIC
-  SELECT insert_archived_rows('ledger_rows'::regclass);
-  DELETE FROM archived_files f WHERE f.month = of_month;
-  DELETE FROM archived_months a WHERE a.month = of_month;
-END;
-
--- Describes the copied rows to the planner. The session does not own their table.
+-- Describes the copies to the planner. The session does not own their tables.
 CREATE FUNCTION analyze_archive() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  ANALYZE pg_temp.archived_rows;
+  ANALYZE pg_temp.archived_rows, pg_temp.archived_groups;
 END
 $$;
 

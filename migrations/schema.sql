@@ -1,4 +1,4 @@
--- Facts: SHA-256 675af10d4b99406ede952f5f2d8e98a8054501887ad2849b63bf095fff02f365, without the role reckoner_app d3bbdb857ccc557b05a438145cb06a700fb5e287f845524cd4e78ea889f85711
+-- Facts: SHA-256 c754ba810d8a9cdf973fd5e822d7ee6b9d04e9189a3bc0df249513f335b09a7e, without the role reckoner_app 9fa33d4a365aee776b6f7d0755597f71fb31272f5b400f4c4890b2b1521c96ea
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -27,13 +27,13 @@ GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_eve
 GRANT INSERT, SELECT, UPDATE ON passkey_uses, partners, partner_arrangements, policies, client_uses, presentation,
   emails, account_months, published_marks, webhooks TO reckoner_app;
 GRANT SELECT ON schema_records, active_users, present_roles, present_work_assignments, open_pauses, partner_payers,
-  present_cancellation_terms, archived_months, archived_files, archived_postings, undecided_rows, live_documents,
-  live_credit_applications, live_write_offs, current_holds, open_invoice_disputes, instructions_in_force,
-  document_emails, latest_emails, latest_other_emails, unfinished_emails, document_email_history, current_links,
-  ordered_payments, payment_link_history, printed_links, bank_feeds, last_dispute_outcomes, live_payment_applications,
-  live_small_differences, document_bank_charges, live_payment_reversals, live_credit_refunds, live_refund_matches,
-  live_bank_bookings, bank_line_states, payment_balances, unapplied_payments, payment_cash, payer_accounts,
-  balance_changes, document_balances, open_documents, applicable_credit, payment_history, opening_sums,
+  present_cancellation_terms, archived_months, archived_files, archived_postings, archived_posting_months,
+  undecided_rows, live_documents, live_credit_applications, live_write_offs, current_holds, open_invoice_disputes,
+  instructions_in_force, document_emails, latest_emails, latest_other_emails, unfinished_emails, document_email_history,
+  current_links, ordered_payments, payment_link_history, printed_links, bank_feeds, last_dispute_outcomes,
+  live_payment_applications, live_small_differences, document_bank_charges, live_payment_reversals, live_credit_refunds,
+  live_refund_matches, live_bank_bookings, bank_line_states, payment_balances, unapplied_payments, payment_cash,
+  payer_accounts, balance_changes, document_balances, open_documents, applicable_credit, payment_history, opening_sums,
   opening_differences, bank_statement_breaks, suggested_duplicates, possible_duplicates, payment_exceptions,
   present_reminder_pauses, account_sources, account_partners, routed_quotes, unattributed_balance_transactions,
   unexplained_balance_transactions, live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows,

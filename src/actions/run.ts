@@ -53,7 +53,10 @@ async function runNamed<Input, Result, Followed, Json>(
 ): Promise<Report<Json>> {
   const input = readInput(action, given);
   await readFiles(context, action, input, { isAsked: approval !== undefined });
-  await action.begin?.(context, input);
+  if (action.begin !== undefined) {
+    await context.database.reading((tx) => admit(tx, context, action, input, { isAsked: approval !== undefined }));
+    await action.begin(context, input);
+  }
   const heard = { ...context, reporter };
   const deliver = follows && later === undefined;
   const isAgreed = approval !== undefined || shown !== undefined;

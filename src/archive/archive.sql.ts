@@ -1,5 +1,8 @@
 /** SQL of archived months (migrations/016_archive.sql). */
+import { asTableOwner } from '../database/grants.ts';
+import { LOCKS, takeLock } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { ColdMonth } from '../log/derive.ts';
 import type { NumberRange } from '../log/lines.sql.ts';
 import type { Month } from '../month.ts';
 import type { PartnerTotals } from './parquet.ts';
@@ -19,7 +22,7 @@ export interface StoredFile extends ArchivedFile {
   readonly store: string;
 }
 
-/** Billing months, numbers in the log, and partners; absent means all. */
+/** Posting months, numbers in the log, and partners; absent means all. */
 export type RowScope = Readonly<{
   from?: Month | undefined;
   to?: Month | undefined;
@@ -31,8 +34,8 @@ export type RowScope = Readonly<{
 export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds }: RowScope): Promise<StoredFile[]> =>
   query(
     tx,
-    `SELECT f.*, a.store FROM archived_files f JOIN archived_months a USING (month)
-     WHERE f.month >= coalesce(:from::text, '') AND f.month <= coalesce(:to::text, '9999-12')
+    `SELECT f.*, a.store FROM archived_files f JOIN archived_months a USING (month) JOIN archived_postings p USING (month)
+     WHERE f.month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9999-12')
        AND (:after::bigint IS NULL OR a.last_no > :after::bigint AND a.first_no <= :upTo::bigint)
        AND (:partnerIds::text[] IS NULL OR EXISTS (
          SELECT FROM unnest(:partnerIds::text[]) AS p (id)
@@ -44,17 +47,17 @@ export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds
     },
   );
 
-/** A value that changes whenever a month is archived or brought back. */
-export async function readArchiveState(tx: Transaction): Promise<string> {
-  const { state } = await queryOne<{ state: string }>(
+/**
+ * Keeps the archives as they are until a transaction ends that reads anew with each statement. Others have one snapshot.
+ */
+export const keepArchives = (tx: Transaction): Promise<number> =>
+  execute(
     tx,
-    `SELECT concat_ws(' ', count(*), max(event_id)) AS state FROM archived_months`,
+    `SELECT pg_advisory_xact_lock_shared(${LOCKS.archives}) WHERE current_setting('transaction_isolation') = 'read committed'`,
   );
-  return state;
-}
 
-export const readPartnerIds = async (tx: Transaction): Promise<string[]> =>
-  (await query<{ partner_id: string }>(tx, 'SELECT partner_id FROM partners')).map(({ partner_id }) => partner_id);
+export const readColdMonths = (tx: Transaction): Promise<ColdMonth[]> =>
+  query(tx, 'SELECT month, first_no, last_no FROM archived_months ORDER BY month');
 
 /** The number of rows that these archived months have of these partners. */
 export async function countArchived(
@@ -71,9 +74,17 @@ export async function countArchived(
   return entries;
 }
 
-/** Makes the table for copies of rows in this session, unless it has one. */
-export const openArchive = (tx: Transaction): Promise<number> =>
-  execute(tx, `SELECT open_archive() WHERE to_regclass('pg_temp.archived_rows') IS NULL`);
+/** Whether this session has the tables for copies. */
+export const hasTable = (tx: Transaction): Promise<boolean> =>
+  isThere(tx, `to_regclass('pg_temp.archived_rows') IS NOT NULL`);
+
+/** Whether this transaction has groups of archived rows. */
+export const hasSummaries = async (tx: Transaction): Promise<boolean> =>
+  (await hasTable(tx)) && (await isThere(tx, 'EXISTS (SELECT FROM pg_temp.archived_groups)'));
+
+async function isThere(tx: Transaction, condition: string): Promise<boolean> {
+  return (await queryOne<{ there: boolean }>(tx, `SELECT ${condition} AS there`)).there;
+}
 
 /** Lines of a partner and an id of a quote, requote or reversal. Only well-formed rows have such ids. */
 export const STAGED_IDS = `COPY (
@@ -81,17 +92,76 @@ export const STAGED_IDS = `COPY (
   CROSS JOIN LATERAL (VALUES (s.quote_id), (s.requote_id), (s.reversal_id)) AS i (id)
   WHERE s.code IS NULL AND i.id IS NOT NULL) TO STDOUT`;
 
-export const copyInto = (columns: readonly string[]): string =>
-  `COPY pg_temp.archived_rows (${columns.join(', ')}) FROM STDIN`;
+/** The partners that rows are staged for. */
+export const readStagedPartners = async (tx: Transaction): Promise<string[]> =>
+  (await query<{ id: string }>(tx, 'SELECT DISTINCT partner_id AS id FROM staged WHERE code IS NULL')).map(
+    ({ id }) => id,
+  );
 
-/** Removes from `archived_rows` the rows that ledger_rows has, and describes the others to the planner. */
+/** The tables of a session for copies. */
+export type CopyTable = 'archived_rows' | 'archived_groups';
+
+export const copyInto = (table: CopyTable, columns: readonly string[]): string =>
+  `COPY pg_temp.${table} (${columns.join(', ')}) FROM STDIN`;
+
+const IN_ARCHIVES = 'e.posted_month IN (SELECT posted_month FROM archived_posting_months)';
+
+/** The numbers of archived rows that are in the database, too. */
+export const PRESENT = `COPY (
+  SELECT e.entry_id FROM ONLY ledger_rows e WHERE ${IN_ARCHIVES}) TO STDOUT`;
+
+/** The numbers of archived rows that other facts name. */
+export const NAMED = `COPY (
+  SELECT e.entry_id
+  FROM (SELECT posted_month, entry_id FROM share_allocations UNION SELECT posted_month, entry_id FROM reversal_evidence
+        UNION SELECT posted_month, entry_id FROM quote_acceptances
+        UNION SELECT posted_month, entry_id FROM requote_acceptances) AS e
+  WHERE ${IN_ARCHIVES}) TO STDOUT`;
+
+/** The quotes that other facts name, and those of rows of other months. */
+export const OTHER_QUOTES = `COPY (
+  SELECT quote_id FROM missing_shares UNION ALL SELECT quote_id FROM held_rows
+  UNION ALL SELECT repeats FROM held_rows WHERE kind = 'quote_accepted' AND repeats IS NOT NULL
+  UNION ALL SELECT quote_id FROM reversal_grounds
+  UNION ALL
+  SELECT e.quote_id FROM ONLY ledger_rows e
+  WHERE e.posted_month NOT IN (SELECT posted_month FROM archived_posting_months)) TO STDOUT`;
+
+/** The digits of the currencies of these months. */
+export const readDigits = (
+  tx: Transaction,
+  months: readonly Month[],
+): Promise<{ readonly currency: string; readonly digits: number }[]> =>
+  query(
+    tx,
+    `SELECT DISTINCT currency, minor_digits(currency) AS digits FROM month_partners WHERE month = ANY (:months::text[])`,
+    { months },
+  );
+
+/** Removes from the copies those that are there twice. */
+export const keepOneCopy = (tx: Transaction): Promise<number> =>
+  execute(
+    tx,
+    `DELETE FROM pg_temp.archived_rows a USING pg_temp.archived_rows b
+     WHERE (a.partner_id, a.posted_month, a.entry_id) = (b.partner_id, b.posted_month, b.entry_id) AND a.ctid > b.ctid`,
+  );
+
+/** Removes from the copies the rows that ledger_rows has, and describes the others to the planner. */
 export async function keepOnlyMoved(tx: Transaction): Promise<void> {
   await execute(
     tx,
     `DELETE FROM pg_temp.archived_rows a USING ONLY ledger_rows r
      WHERE (r.partner_id, r.posted_month, r.entry_id) = (a.partner_id, a.posted_month, a.entry_id)`,
   );
-  await execute(tx, 'SELECT analyze_archive()');
+  await describeCopies(tx);
+}
+
+/** Describes the copies to the planner. */
+export const describeCopies = (tx: Transaction): Promise<number> => execute(tx, 'SELECT analyze_archive()');
+
+export async function countGrouped(tx: Transaction): Promise<number> {
+  const sql = 'SELECT coalesce(sum(entries), 0)::bigint AS entries FROM pg_temp.archived_groups';
+  return (await queryOne<{ entries: number }>(tx, sql)).entries;
 }
 
 /** The totals and roots of a month's partners, by the facts of its close. */
@@ -134,6 +204,10 @@ export async function countPresent(tx: Transaction, month: Month, previous: Mont
   return entries;
 }
 
+/** Waits for transactions that have copies of archived rows, and keeps others from beginning until this one ends. */
+export const lockArchives = (tx: Transaction): Promise<number> => takeLock(tx, LOCKS.archives);
+
+/** Has the owner record a month's files and delete its rows. Returns the number of deleted rows. */
 export async function moveMonth(
   tx: Transaction,
   given: {
@@ -145,13 +219,17 @@ export async function moveMonth(
     readonly eventId: number;
   },
 ): Promise<number> {
-  const { moved } = await queryOne<{ moved: number }>(
-    tx,
-    `SELECT archive_month(:month, :store, :files::json, :day::date, :now::timestamptz, :eventId::bigint) AS moved`,
-    { ...given, files: JSON.stringify(given.files) },
+  const files = JSON.stringify(given.files);
+  const { moved } = await asTableOwner(tx, () =>
+    queryOne<{ moved: number }>(
+      tx,
+      `SELECT archive_month(:month, :store, :files::json, :day::date, :now::timestamptz, :eventId::bigint) AS moved`,
+      { ...given, files },
+    ),
   );
   return moved;
 }
 
+/** Has the owner insert the copies of a month's rows, and forget its files. */
 export const returnMonth = (tx: Transaction, month: Month): Promise<number> =>
-  execute(tx, `SELECT return_month(:month)`, { month });
+  asTableOwner(tx, () => execute(tx, `SELECT return_month(:month)`, { month }));

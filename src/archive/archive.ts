@@ -5,12 +5,13 @@
  * ends. Refusals: month_not_closed, archive_too_early, archive_store_unknown, archive_incomplete, duckdb_missing,
  * month_not_archived.
  */
+import { existsSync } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
 import { lockImporters } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { patiently, type Transaction } from '../database/transaction.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { draftOf, isSystemError, makeFolder } from '../files.ts';
@@ -21,13 +22,14 @@ import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import {
   type ArchivedFile,
   countPresent,
+  lockArchives,
   type MonthState,
   moveMonth,
   readMonthPartners,
   readMonthState,
   returnMonth,
 } from './archive.sql.ts';
-import { type PartnerTotals, readTotals, withDuckDb, writeParquet } from './parquet.ts';
+import { isStoreError, type PartnerTotals, readTotals, withDuckDb, writeParquet } from './parquet.ts';
 import { needRows } from './rows.ts';
 import { folderOf, sha256Of, storeFolder, writeFile } from './store.ts';
 
@@ -88,26 +90,37 @@ export async function writeMonth(
     if (archived !== null) return;
     const folder = await folderOf(tx, environment, store);
     await writable(folder, async () => makeFolder(folder));
+    await patiently(tx);
     const partners = await readMonthPartners(tx, month);
-    await withDuckDb(async (connection, scratch) => {
+    await withDuckDb(async (connection) => {
       for (const [index, { from, last }] of rangesOf(partners).entries()) {
-        const lines = join(scratch, 'lines.tsv');
-        await writeFile(lines, (take) => copyRowLines(tx, { after: previous ?? '', to: month }, { from, last }, take));
+        const target = join(folder, fileName(month, index));
+        const [lines, file] = [draftOf(join(folder, 'lines')), draftOf(target)];
         await writable(folder, async () => {
-          const draft = draftOf(join(folder, fileName(month, index)));
           try {
-            await writeParquet(connection, lines, draft.path);
-            await synced(draft.path);
-          } catch (error) {
-            await draft.discard();
-            throw error;
+            const range = { after: previous ?? '', to: month };
+            await writeFile(lines.path, (take) => copyRowLines(tx, range, { from, last }, take));
+            await writeParquet(connection, lines.path, file.path);
+            await synced(file.path);
+            if (existsSync(target)) await refuseOther(target, file.path);
+            else await file.publish();
+          } finally {
+            await lines.discard();
+            await file.discard();
           }
-          await draft.replace();
         });
         failpoint('archive.written');
       }
     });
   });
+}
+
+/** A file that an archive may name, even in a backup, is never replaced by another. */
+async function refuseOther(target: string, written: string): Promise<void> {
+  const [there, now] = await Promise.all([sha256Of(target), sha256Of(written)]);
+  if (there === now) return;
+  const reason = `${basename(target)} has other bytes than this month's rows give now. Move it away if no backup needs it`;
+  throw refuse('file_unwritable', { file: target, reason });
 }
 
 async function synced(path: string): Promise<void> {
@@ -119,10 +132,13 @@ async function writable(folder: string, work: () => Promise<void>): Promise<void
   try {
     await work();
   } catch (error) {
-    if (!isSystemError(error) && !/^(IO|Permission) Error/.test(reasonOf(error))) throw error;
+    if (!isSystemError(error) && !isStoreError(error)) throw error;
     throw refuse('file_unwritable', { file: folder, reason: reasonOf(error) });
   }
 }
+
+/** The hashes of the files that this process has read back. */
+const PROVEN = new Set<string>();
 
 /** Reads the files of a month back, and refuses them if they are not exactly the rows that the close counted. */
 async function readProven(
@@ -137,6 +153,17 @@ async function readProven(
   if (ranges.length === 0) return [];
   const paths = ranges.map((_, index) => join(folder, fileName(month, index)));
   const incomplete = (reason: string) => refuse('archive_incomplete', { month, store, reason });
+  const files = await Promise.all(
+    ranges.map(async ({ from, last, entries }, index) => {
+      const path = paths[index] as string;
+      const [sha256, { size: bytes }] = await Promise.all([sha256Of(path), stat(path)]);
+      return { name: fileName(month, index), sha256, bytes, entries, partner_from: from, partner_to: last };
+    }),
+  ).catch((error: unknown) => {
+    throw incomplete(reasonOf(error));
+  });
+  const proof = [month, ...files.map(({ sha256 }) => sha256)].join(' ');
+  if (PROVEN.has(proof)) return files;
   const read = await withDuckDb((connection) => readTotals(connection, paths)).catch((error: unknown) => {
     throw incomplete(reasonOf(error));
   });
@@ -147,13 +174,8 @@ async function readProven(
     if (found.get(key) !== text) throw incomplete(`its files do not have the rows of ${key} that the close counted`);
   }
   if (found.size > stated.size) throw incomplete('its files have rows of partners that the close did not count');
-  return Promise.all(
-    ranges.map(async ({ from, last, entries }, index) => {
-      const path = paths[index] as string;
-      const [sha256, { size: bytes }] = await Promise.all([sha256Of(path), stat(path)]);
-      return { name: fileName(month, index), sha256, bytes, entries, partner_from: from, partner_to: last };
-    }),
-  );
+  PROVEN.add(proof);
+  return files;
 }
 
 const textOf = ({ entries, root, currency, ...sums }: PartnerTotals): string =>
@@ -175,7 +197,8 @@ export async function archiveMonth(
   storeFolder(environment, store);
   const files = context.undone || state.store !== null ? [] : await readProven(tx, environment, month, store);
   failpoint('archive.proven');
-  // Imports look their ids up in the archive before they take this lock.
+  await lockArchives(tx);
+  // Reversals through the API look at their quotes while they have this lock.
   await lockImporters(tx);
   const now = environment.now();
   const details = { store, files: files.map(({ name, sha256 }) => ({ name, sha256 })) };
@@ -198,9 +221,10 @@ export async function unarchiveMonth(
   const { store } = state;
   if (store === null) throw refuse('month_not_archived', { month });
   await needRows(tx, { from: month, to: month });
+  await lockArchives(tx);
+  await lockImporters(tx);
   const now = environment.now().toISO();
   await recordEvent(tx, actor, { action: 'month.unarchive', subject: month, details: { store }, now });
-  await lockImporters(tx);
   await returnMonth(tx, month);
   failpoint('archive.returned');
   return { month, store, entries: await countPresent(tx, month, state.previous) };

@@ -6,10 +6,10 @@
  * DuckDB is an optional dependency, because its library has 70 MB. Refusal: duckdb_missing.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
-import { refuse } from '../errors/refusals.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf } from '../files.ts';
 import { LOG_FORMS } from '../log/forms.ts';
 import { LeafRange } from '../log/tree.ts';
@@ -117,6 +117,10 @@ export async function readTotals(connection: DuckDBConnection, files: readonly s
   return totals;
 }
 
+/** Returns whether DuckDB could not read or write a file. */
+export const isStoreError = (error: unknown): boolean =>
+  /^(IO|Permission|Invalid Input|Serialization|Out of Memory|TProtocolException)\b.*Error/.test(reasonOf(error));
+
 type Leaves = Awaited<ReturnType<DuckDBConnection['stream']>>;
 
 /** Returns the hashes one after another. A stored hash that is not the row's becomes zeros, which fit no root. */
@@ -137,33 +141,126 @@ function leafReader(leaves: Leaves): () => Promise<Buffer> {
 export type Wanted =
   | { readonly partnerIds?: readonly string[] | undefined }
   /** A file with lines of a partner and an id of a quote, requote or reversal. */
-  | { readonly ids: string };
+  | { readonly ids: string }
+  /** An id of a quote, requote or reversal, an enrollment or an order, of any partner. */
+  | { readonly named: string };
 
-/** Writes the lines of wanted rows to a file: the values of LINE_COLUMNS in the text format of COPY. */
-export async function readRows(
+const LINE = `concat_ws(chr(9), entry_id, ${FIELDS})`;
+
+/** Reads the lines of wanted rows in pieces: the values of LINE_COLUMNS in the text format of COPY. */
+export function readRows(
   connection: DuckDBConnection,
   files: readonly string[],
   wanted: Wanted,
-  target: string,
-): Promise<void> {
+): AsyncGenerator<Buffer> {
   const rows = `read_parquet(${list(files)})`;
-  await connection.run(
-    `COPY (SELECT concat_ws(chr(9), entry_id, ${FIELDS}) FROM ${rows} r ${conditionOf(wanted, rows)})
-     TO ${text(target)} (${AS_IT_IS})`,
-  );
+  return linesOf(connection, `SELECT ${LINE} FROM ${rows} r ${conditionOf(wanted, rows)}`);
+}
+
+/** The lines of a query of one column, in pieces. */
+async function* linesOf(connection: DuckDBConnection, sql: string): AsyncGenerator<Buffer> {
+  const lines = await connection.stream(sql);
+  for (;;) {
+    const chunk = await lines.fetchChunk();
+    if (chunk === null || chunk.rowCount === 0) return;
+    yield Buffer.from(`${chunk.getColumnValues(0).join('\n')}\n`);
+  }
 }
 
 function conditionOf(wanted: Wanted, rows: string): string {
+  if ('partnerIds' in wanted && wanted.partnerIds !== undefined) {
+    return `WHERE partner_id IN (${wanted.partnerIds.map(text).join(', ')})`;
+  }
+  const named = (ids: readonly string[], condition: (id: string) => string) =>
+    ids.map((id) => `SELECT n.partner_id, n.quote_id FROM ${rows} n ${condition(id)}`).join(' UNION ');
+  const ofQuotes = (quotes: string) =>
+    `SEMI JOIN (${quotes}) AS q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id`;
   if ('ids' in wanted) {
-    const named = ['quote_id', 'requote_id', 'reversal_id'].map(
-      (id) =>
-        `SELECT n.partner_id, n.quote_id FROM ${rows} n JOIN ids i ON i.partner_id = n.partner_id AND i.id = n.${id}`,
-    );
-    return `SEMI JOIN (
+    return ofQuotes(`
       WITH ids AS MATERIALIZED (
         SELECT partner_id, id FROM read_csv(${text(wanted.ids)}, delim = '\t', header = false, auto_detect = false,
           quote = '', escape = '', columns = {partner_id: 'VARCHAR', id: 'VARCHAR'}))
-      ${named.join(' UNION ')}) AS q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id`;
+      ${named(IDS, (id) => `JOIN ids i ON i.partner_id = n.partner_id AND i.id = n.${id}`)}`);
   }
-  return wanted.partnerIds === undefined ? '' : `WHERE partner_id IN (${wanted.partnerIds.map(text).join(', ')})`;
+  if ('named' in wanted) {
+    return ofQuotes(
+      named([...IDS, 'enrollment_id', 'order_reference'], (id) => `WHERE n.${id} = ${text(wanted.named)}`),
+    );
+  }
+  return '';
+}
+
+const IDS = ['quote_id', 'requote_id', 'reversal_id'];
+
+/** Files of numbers of rows, and of quotes; and the digits of each currency. */
+interface Naming {
+  readonly present: string;
+  readonly named: string;
+  readonly quotes: string;
+  readonly digits: readonly { readonly currency: string; readonly digits: number }[];
+}
+
+/** The columns of `archived_groups`, each with what it is in the files. Amounts are in the currency's smallest unit. */
+const GROUPS: Readonly<Record<string, string>> = {
+  ...keys('posted_month partner_id currency arrangement policy_id kind month time_zone event_id'),
+  entries: 'count(*)',
+  ...units('spot_price partner_cut invoice_amount'),
+  ...{ first_at: 'min(accepted_at)', last_at: 'max(accepted_at)' },
+  ...{ first_recorded: 'min(recorded_at)', last_recorded: 'max(recorded_at)' },
+  ...{ first_no: 'min(entry_id)', last_no: 'max(entry_id)', quote_id: 'min(quote_id)' },
+  unbalanced: `count(*) FILTER (WHERE NOT (
+    spot_price::DECIMAL(38, 4) = partner_cut::DECIMAL(38, 4) + invoice_amount::DECIMAL(38, 4)
+    AND least(spot_price::DECIMAL(38, 4), partner_cut::DECIMAL(38, 4), invoice_amount::DECIMAL(38, 4)) >= 0))`,
+  misnamed: 'count(*) FILTER (WHERE requote_id IS NOT NULL OR reversal_id IS NOT NULL)',
+  uncovered: 'count(*) FILTER (WHERE cover_to < cover_from OR cover_to IS NOT NULL AND cover_from IS NULL)',
+};
+export const GROUP_COLUMNS: readonly string[] = Object.keys(GROUPS);
+
+function keys(names: string): Record<string, string> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, name]));
+}
+function units(names: string): Record<string, string> {
+  return Object.fromEntries(
+    names.split(' ').map((name) => [name, `(sum(${name}::DECIMAL(38, 4)) * any_value(unit))::DECIMAL(38, 0)`]),
+  );
+}
+
+/**
+ * Divides the rows of files into those that are `present` in the database, the lines of those that are named, by their
+ * number or their quote, or are no plain sale of a quote, and the groups of all others.
+ */
+export async function summarized(
+  connection: DuckDBConnection,
+  files: readonly string[],
+  { present, named, quotes, digits }: Naming,
+): Promise<{ present: number; rows: AsyncGenerator<Buffer>; groups: AsyncGenerator<Buffer> }> {
+  const column = (path: string, name: string, type: string) =>
+    `(SELECT DISTINCT ${name} FROM read_csv(${text(path)}, delim = '\t', header = false, auto_detect = false, quote = '',
+        escape = '', columns = {${name}: '${type}'}))`;
+  await connection.run(`SET threads = ${availableParallelism()}; SET preserve_insertion_order = false;
+    CREATE VIEW files AS SELECT * FROM read_parquet(${list(files)});
+    CREATE TABLE present AS ${column(present, 'entry_id', 'BIGINT')};
+    CREATE VIEW absent AS SELECT * FROM files ANTI JOIN present USING (entry_id);
+    CREATE TABLE named AS
+      SELECT partner_id, quote_id FROM absent WHERE kind <> 'quote_accepted'
+      UNION SELECT partner_id, quote_id FROM absent SEMI JOIN ${column(named, 'entry_id', 'BIGINT')} USING (entry_id)
+      UNION SELECT partner_id, quote_id FROM absent SEMI JOIN ${column(quotes, 'quote_id', 'VARCHAR')} USING (quote_id);
+    CREATE TABLE currencies (currency VARCHAR, unit BIGINT)`);
+  for (const { currency, digits: places } of digits) {
+    await connection.run(`INSERT INTO currencies VALUES (${text(currency)}, ${10 ** places})`);
+  }
+  const counted = await connection.runAndReadAll(
+    'SELECT count(*)::INTEGER FROM files SEMI JOIN present USING (entry_id)',
+  );
+  const fields = GROUP_COLUMNS.map((name) => GROUPS[name]).join(', ');
+  return {
+    present: counted.getRows()[0]?.[0] as number,
+    rows: linesOf(connection, `SELECT ${LINE} FROM absent SEMI JOIN named USING (partner_id, quote_id)`),
+    groups: linesOf(
+      connection,
+      `SELECT concat_ws(chr(9), ${fields}) FROM absent ANTI JOIN named USING (partner_id, quote_id)
+       JOIN currencies USING (currency)
+       GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id`,
+    ),
+  };
 }

@@ -4,10 +4,9 @@
  * to read are those that the transaction's snapshot names: rows that are archived or brought back meanwhile are read once.
  * Refusals: archive_incomplete, archive_store_unknown, duckdb_missing.
  */
-import { createReadStream } from 'node:fs';
-import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import type { DuckDBConnection } from '@duckdb/node-api';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Environment } from '../config/environment.ts';
 import { copyOut } from '../database/copy.ts';
@@ -15,25 +14,40 @@ import { Elsewhere } from '../database/elsewhere.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import {
+  type CopyTable,
   copyInto,
   countArchived,
+  hasTable,
+  keepArchives,
+  keepOneCopy,
   keepOnlyMoved,
-  openArchive,
   type RowScope,
-  readArchiveState,
-  readPartnerIds,
+  readStagedPartners,
   readStoredFiles,
   STAGED_IDS,
   type StoredFile,
 } from './archive.sql.ts';
-import { LINE_COLUMNS, readRows, withDuckDb } from './parquet.ts';
-import { folderOf, sha256Of, type Take, writeFile } from './store.ts';
+import { isStoreError, LINE_COLUMNS, readRows, type Wanted, withDuckDb } from './parquet.ts';
+import { folderOf, sha256Of, writeFile } from './store.ts';
 
-/** The files whose rows a transaction has a copy of, by partner if not all partners were copied. */
-const COPIED = new WeakMap<
-  Transaction,
-  { readonly file: string; readonly partnerIds: readonly string[] | undefined }[]
->();
+/** What a transaction has copies of: files, with their partners if not all partners were copied, and searches. */
+const COPIED = new WeakMap<Transaction, { of: string; partnerIds?: readonly string[] | undefined }[]>();
+
+const nameOf = ({ month, name }: StoredFile): string => `${month} ${name}`;
+
+export function remember(tx: Transaction, copied: { of: string; partnerIds?: readonly string[] | undefined }[]): void {
+  COPIED.set(tx, [...(COPIED.get(tx) ?? []), ...copied]);
+}
+
+export const remembers = (tx: Transaction, what: string): boolean =>
+  COPIED.get(tx)?.some(({ of }) => of === what) === true;
+
+/** Returns whether a transaction has copies of the file's rows, for these partners. */
+export const hasCopy = (tx: Transaction, file: StoredFile, wanted?: RowScope['partnerIds']): boolean =>
+  (COPIED.get(tx) ?? []).some(
+    ({ of, partnerIds }) =>
+      of === nameOf(file) && (partnerIds === undefined || wanted?.every((id) => partnerIds.includes(id))),
+  );
 
 /**
  * Makes sure that a transaction has the archived rows of these months and partners. Call this before anything else that
@@ -41,64 +55,103 @@ const COPIED = new WeakMap<
  */
 export async function needRows(tx: Transaction, scope: RowScope): Promise<void> {
   const files = await readStoredFiles(tx, scope);
-  const copied = COPIED.get(tx) ?? [];
-  const has = ({ month, name }: StoredFile) =>
-    copied.some(
-      ({ file, partnerIds }) =>
-        file === `${month} ${name}` &&
-        (partnerIds === undefined || scope.partnerIds?.every((id) => partnerIds.includes(id))),
-    );
-  if (files.every(has)) return;
-  throw new Elsewhere((next, environment) => copyArchived(next, environment, scope));
+  if (files.every((file) => hasCopy(tx, file, scope.partnerIds))) return;
+  throw new Elsewhere((next, environment) => haveRows(next, environment, scope));
 }
 
-/** Gives all archived rows to a transaction that cannot be repeated. */
-export async function haveRows(tx: Transaction, environment: Environment): Promise<void> {
-  await copyArchived(tx, environment, {});
-}
-
-async function copyArchived(tx: Transaction, environment: Environment, scope: RowScope): Promise<void> {
-  const files = await readStoredFiles(tx, scope);
-  if (files.length === 0) return;
+/** Gives archived rows to a transaction that cannot be repeated. Its session has the table for them. */
+export async function haveRows(tx: Transaction, environment: Environment, scope: RowScope): Promise<void> {
+  await keepArchives(tx);
   const { partnerIds } = scope;
+  const files = (await readStoredFiles(tx, scope)).filter((file) => !hasCopy(tx, file, partnerIds));
+  if (files.length === 0) return;
   const copied = await copyRows(tx, environment, files, { partnerIds });
   const months = [...new Set(files.map(({ month }) => month))];
-  const entries = await countArchived(tx, months, scope);
+  const entries = partnerIds === undefined ? files.reduce((sum, file) => sum + file.entries, 0) : undefined;
+  const stated = entries ?? (await countArchived(tx, months, scope));
   const [{ month, store }] = files as [StoredFile];
-  if (copied !== entries) {
-    throw refuse('archive_incomplete', { month, store, reason: `${copied} rows were read where ${entries} are` });
+  if (copied !== stated) {
+    throw refuse('archive_incomplete', { month, store, reason: `${copied} rows were read where ${stated} are` });
   }
-  COPIED.set(tx, [
-    ...(COPIED.get(tx) ?? []),
-    ...files.map((file) => ({ file: `${file.month} ${file.name}`, partnerIds })),
-  ]);
+  remember(
+    tx,
+    files.map((file) => ({ of: nameOf(file), partnerIds })),
+  );
 }
 
 /**
- * Copies the archived rows of all quotes that a staged row names, for the rest of an import's transaction. Returns the
- * state of the archive that was read, and does nothing if this state is known. No lock of the ledger may be held, because
- * this reads the files of all archived months.
+ * Begins an import. Until its transaction ends, the archives stay as they are. If there is an archive, the import runs
+ * on a connection of its own, which has the table for copies already.
  */
-export async function copyStagedQuotes(tx: Transaction, environment: Environment, known?: string): Promise<string> {
-  const state = await readArchiveState(tx);
-  if (state === known) return state;
-  const files = await readStoredFiles(tx, {});
-  if (files.length > 0) await copyRows(tx, environment, files, { writeIds: (take) => copyOut(tx, STAGED_IDS, take) });
-  return state;
+export async function beginWithArchives(tx: Transaction): Promise<void> {
+  await keepArchives(tx);
+  if ((await readStoredFiles(tx, {})).length > 0 && !(await hasTable(tx))) throw new Elsewhere(async () => {});
 }
 
 /**
- * Makes sure that a transaction has the archived rows of the quotes that have a row with this id, of any partner. The
- * work is repeated if there is an archive, because only its files tell.
+ * Copies the archived rows of all quotes that a staged row names, for the rest of an import's transaction. No other lock
+ * of the ledger may be held, because this reads files.
+ */
+export async function copyStagedQuotes(tx: Transaction, environment: Environment): Promise<void> {
+  if (!(await hasTable(tx))) return;
+  const files = await readStoredFiles(tx, { partnerIds: await readStagedPartners(tx) });
+  if (files.length > 0) await copyRows(tx, environment, files, { idsOf: STAGED_IDS });
+}
+
+/**
+ * Makes sure that a transaction has the archived rows of the quotes that have a row with this id, enrollment or order,
+ * of any partner. The work is repeated if there is an archive, because only its files tell.
  */
 export async function needQuotes(tx: Transaction, id: string): Promise<void> {
-  const name = `quotes of ${id}`;
-  if (COPIED.get(tx)?.some(({ file }) => file === name) || (await readStoredFiles(tx, {})).length === 0) return;
+  const of = `quotes of ${id}`;
+  if (remembers(tx, of) || (await readStoredFiles(tx, {})).length === 0) return;
   throw new Elsewhere(async (next, environment) => {
-    const files = await readStoredFiles(next, {});
-    const ids = (await readPartnerIds(next)).map((partner) => `${partner}\t${id}\n`).join('');
-    await copyRows(next, environment, files, { writeIds: (take) => take(Buffer.from(ids)) });
-    COPIED.set(next, [...(COPIED.get(next) ?? []), { file: name, partnerIds: [] }]);
+    await keepArchives(next);
+    await copyRows(next, environment, await readStoredFiles(next, {}), { named: id });
+    remember(next, [{ of }]);
+  });
+}
+
+/** What a transaction reads from files. */
+export interface Reading {
+  readonly connection: DuckDBConnection;
+  readonly paths: readonly string[];
+  /** Writes the output of a COPY to a file, for DuckDB. Returns its path. */
+  readonly written: (statement: string) => Promise<string>;
+  /** Copies lines into a table of the session. Returns their number. */
+  readonly copied: (table: CopyTable, columns: readonly string[], lines: AsyncIterable<Buffer>) => Promise<number>;
+}
+
+/** Reads files whose content must be what was archived. Refuses files that cannot be read. */
+export async function readingFiles<Result>(
+  tx: Transaction,
+  environment: Environment,
+  files: readonly StoredFile[],
+  work: (reading: Reading) => Promise<Result>,
+): Promise<Result> {
+  const paths: string[] = [];
+  for (const file of files) paths.push(await provenPath(await folderOf(tx, environment, file.store), file));
+  const [{ month, store }] = files as [StoredFile];
+  return withDuckDb((connection, folder) => {
+    let written = 0;
+    return work({
+      connection,
+      paths,
+      written: async (statement) => {
+        written += 1;
+        const path = join(folder, String(written));
+        await writeFile(path, (take) => copyOut(tx, statement, take));
+        return path;
+      },
+      copied: async (table, columns, lines) => {
+        const copy = tx.client.query(copyFrom(copyInto(table, columns)));
+        await pipeline(lines, copy);
+        return copy.rowCount;
+      },
+    });
+  }).catch((error: unknown) => {
+    if (!isStoreError(error)) throw error;
+    throw refuse('archive_incomplete', { month, store, reason: reasonOf(error) });
   });
 }
 
@@ -107,25 +160,16 @@ async function copyRows(
   tx: Transaction,
   environment: Environment,
   files: readonly StoredFile[],
-  wanted: Pick<RowScope, 'partnerIds'> | { readonly writeIds: (take: Take) => Promise<void> },
+  wanted: Wanted | { readonly idsOf: string },
 ): Promise<number> {
-  const paths: string[] = [];
-  for (const file of files) paths.push(await provenPath(await folderOf(tx, environment, file.store), file));
-  return withDuckDb(async (connection, folder) => {
-    const target = join(folder, 'rows.tsv');
-    if ('writeIds' in wanted) {
-      const ids = join(folder, 'ids.tsv');
-      await writeFile(ids, wanted.writeIds);
-      await readRows(connection, paths, { ids }, target);
-    } else await readRows(connection, paths, wanted, target);
-    if ((await stat(target)).size === 0) return 0;
-    // Making the table waits for other sessions that are making theirs, so it is made only for rows.
-    await openArchive(tx);
-    const copy = tx.client.query(copyFrom(copyInto(LINE_COLUMNS)));
-    await pipeline(createReadStream(target), copy);
-    await keepOnlyMoved(tx);
-    return copy.rowCount;
+  const count = await readingFiles(tx, environment, files, async ({ connection, paths, written, copied }) => {
+    const rows = 'idsOf' in wanted ? { ids: await written(wanted.idsOf) } : wanted;
+    return copied('archived_rows', LINE_COLUMNS, readRows(connection, paths, rows));
   });
+  if (count === 0) return 0;
+  if (COPIED.has(tx)) await keepOneCopy(tx);
+  await keepOnlyMoved(tx);
+  return count;
 }
 
 /** The path of a file, whose content must be what was archived. */

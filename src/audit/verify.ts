@@ -4,7 +4,9 @@
  */
 
 import type { DateTime } from 'luxon';
+import { readColdMonths } from '../archive/archive.sql.ts';
 import { needRows } from '../archive/rows.ts';
+import { needSummaries } from '../archive/summaries.ts';
 import { compareSchema, type SchemaComparison } from '../database/schema.ts';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -63,7 +65,10 @@ export async function verify(
   month: Month | undefined,
   { onCheck, beside, ...options }: VerifyOptions = {},
 ): Promise<Verification> {
-  await needRows(tx, {});
+  // Copies of archived rows are where temporary tables can be made.
+  const copies = beside ?? tx;
+  if (month !== undefined) await needRows(copies, { from: month, to: month });
+  await needSummaries(copies);
   const context = await checkContext(tx, month ?? null, options);
   if (await isEmpty(tx)) throw refuse('nothing_to_verify', {});
   const done = new Map<string, CheckReport>();
@@ -86,7 +91,10 @@ export async function verify(
     }
   };
   if (beside === undefined) await run(tx, CHECKS, context);
-  else {
+  else if ((await readColdMonths(tx)).some((each) => each.month === month)) {
+    // The other connection does not have the month's rows.
+    await run(copies, CHECKS, await checkContext(copies, month ?? null, options));
+  } else {
     const rules = checkContext(beside, month ?? null, options).then((own) => run(beside, BESIDE, own));
     const others = run(tx, OTHERS, context);
     // Waits for both transactions even if one fails, because the caller then ends them.
@@ -136,7 +144,9 @@ export async function checkContext(
   { fonts = [], schema, derived = 'all' }: CheckOptions = {},
 ): Promise<CheckContext> {
   if (month !== null && (await readClosedMonth(tx, month)) === undefined) throw refuse('month_not_closed', { month });
-  return { month, fonts, schema: once(async () => schema ?? compareSchema(tx)), derived };
+  // The caller has copied the rows of the month that it verifies.
+  const cold = (await readColdMonths(tx)).filter((each) => each.month !== month);
+  return { month, fonts, schema: once(async () => schema ?? compareSchema(tx)), derived, cold };
 }
 
 function once<Result>(work: () => Promise<Result>): () => Promise<Result> {

@@ -37,6 +37,11 @@ export type Database = Readonly<{
   inOneTrip: <Result>(work: (tx: Transaction) => Promise<Result>, options?: { readOnly?: boolean }) => Promise<Result>;
   /** Runs `work` for its result, and rolls back everything that `work` wrote. */
   preview: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  /**
+   * Runs `work` on a connection of its own, with a table for copies of archived rows (archive/rows.ts) and without time
+   * limits. At most three run at once.
+   */
+  readonly aside: Aside;
   /** Runs `work` in a transaction as the owner, because the app's role may not do a backup or restore. */
   asOwner: <Result>(work: (tx: Transaction) => Promise<Result>, options?: { readOnly?: boolean }) => Promise<Result>;
   /** How long transactions wait for a lock, in milliseconds; 0 means no limit. */
@@ -115,17 +120,20 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await close();
     throw error;
   }
-  /** A connection of its own, with a table for copies of archived rows (archive/rows.ts). Copying has no time limit. */
-  const aside: Aside = async (work) => {
-    const own = openPool(server.connection, 1, { ...asApp, patience: undefined, opening: 'SELECT open_archive()' });
-    try {
-      return await work(workOf({ app: own, trips }, fitness));
-    } finally {
-      await own.end();
-    }
-  };
+  const turn = atMost(MOST_ASIDE);
+  const aside: Aside = (work) =>
+    turn(async () => {
+      const opening = 'SELECT open_archive(); SET idle_in_transaction_session_timeout TO 0';
+      const own = openPool(server.connection, 1, { ...asApp, patience: undefined, opening });
+      try {
+        return await work(workOf({ app: own, trips, beside: app }, fitness));
+      } finally {
+        await own.end();
+      }
+    });
   return {
     ...wherever(workOf({ app, trips }, fitness), aside, environment),
+    aside,
     asOwner: (work, given) => inTransaction(owner, work, given),
     lockPatience: (options.patience?.lockSeconds ?? 0) * 1000,
     connection: server.connection,
@@ -156,14 +164,14 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
 type Work = Pick<Database, 'transaction' | 'reading' | 'readingBeside' | 'inOneTrip' | 'preview'>;
 
 /** Transactions that write, and previews, are refused if the database is not fit for writing. */
-function workOf({ app, trips }: { app: pg.Pool; trips: pg.Pool }, { assure }: Fitness): Work {
+function workOf({ app, trips, beside }: { app: pg.Pool; trips: pg.Pool; beside?: pg.Pool }, { assure }: Fitness): Work {
   return {
     transaction: async (work) => {
       await assure();
       return inTransaction(app, work);
     },
     reading: (work) => inTransaction(app, work, { readOnly: true }),
-    readingBeside: (work) => readBeside(app, work),
+    readingBeside: (work) => readBeside(app, work, beside),
     inOneTrip: async (work, given) => {
       if (!given?.readOnly) await assure();
       return inOneTrip(trips, work, given);
@@ -177,6 +185,26 @@ function workOf({ app, trips }: { app: pg.Pool; trips: pg.Pool }, { assure }: Fi
 
 type Aside = <Result>(work: (own: Work) => Promise<Result>) => Promise<Result>;
 
+/** The most connections of their own at once. Others wait. */
+const MOST_ASIDE = 3;
+
+/** Runs at most this many calls at the same time, in the order of their calls. */
+function atMost(most: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (running === most) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
+}
+
 /** Work that also gets what is elsewhere (elsewhere.ts). */
 function wherever(work: Work, aside: Aside, environment: Environment): Work {
   const prepared = async <Result>(tx: Transaction, preparations: readonly Prepare[], then: () => Promise<Result>) => {
@@ -189,7 +217,7 @@ function wherever(work: Work, aside: Aside, environment: Environment): Work {
       withElsewhere(work, aside, (on, before) => on.reading((tx) => prepared(tx, before, () => given(tx)))),
     readingBeside: (given) =>
       withElsewhere(work, aside, (on, before) =>
-        on.readingBeside((tx, beside) => prepared(tx, before, () => given(tx, beside))),
+        on.readingBeside((tx, beside) => prepared(beside ?? tx, before, () => given(tx, beside))),
       ),
     transaction: (given) =>
       withElsewhere(work, aside, (on, before) => on.transaction((tx) => prepared(tx, before, () => given(tx)))),
@@ -240,6 +268,11 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
   const never = async (): Promise<never> => {
     throw new Error('a command that only reads tried to write');
   };
+  // A replica allows no temporary tables.
+  const aside: Aside = async (work) => {
+    const primary = await openDatabase(environment);
+    return primary.aside(work).finally(() => primary.close());
+  };
   return {
     ...wherever(
       {
@@ -247,13 +280,10 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
         readingBeside: (work) => readBeside(app, work),
         ...{ transaction: never, inOneTrip: never, preview: never },
       },
-      // A replica allows no temporary tables.
-      async (work) => {
-        const primary = await openDatabase(environment);
-        return work(primary).finally(() => primary.close());
-      },
+      aside,
       environment,
     ),
+    aside,
     asOwner: never,
     lockPatience: 0,
     connection: server.connection,

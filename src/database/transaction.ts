@@ -112,6 +112,10 @@ export async function raiseWorkMemory(tx: Transaction): Promise<void> {
   await execute(tx, `SET LOCAL work_mem = '96MB'`);
 }
 
+/** Lets a transaction be idle for as long as it likes, while other work goes on. */
+export const patiently = (tx: Transaction): Promise<number> =>
+  execute(tx, 'SET LOCAL idle_in_transaction_session_timeout TO 0');
+
 export async function setLocally(tx: Transaction, name: string, value: string): Promise<void> {
   await execute(tx, `SELECT set_config(:name, :value, true)`, { name, value });
 }
@@ -175,22 +179,24 @@ const WRITING = { isolationLevel: 'read committed' } as const;
 
 /**
  * Runs `work` in one transaction that only reads. If the pool has a connection for it, `beside` is a second transaction
- * on the same snapshot, which can make temporary tables. Without a second transaction, the only one can make them.
+ * on the same snapshot, which can make temporary tables. Without a second transaction, the only one can make them. With
+ * a second pool, its connection is the one that only reads.
  */
 export function readBeside<Result>(
   pool: pg.Pool,
   work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
+  second?: pg.Pool,
 ): Promise<Result> {
   const read = async (tx: Transaction) => {
-    const client = pool.options.max < 2 ? undefined : await pool.connect().catch(() => undefined);
+    const others = second ?? pool;
+    const client = others.options.max < 2 ? undefined : await others.connect().catch(() => undefined);
     let beside: Transaction | undefined;
     try {
       beside = client && (await beginBeside(client, tx));
-      if (beside) await execute(tx, 'SET TRANSACTION READ ONLY');
+      if (beside) await execute(second === undefined ? tx : beside, 'SET TRANSACTION READ ONLY');
       // The transaction that finishes first stays idle until the end.
-      const patient = 'SET LOCAL idle_in_transaction_session_timeout TO 0';
-      await Promise.all([execute(tx, patient), beside && execute(beside, patient)]);
-      return await work(tx, beside);
+      await Promise.all([patiently(tx), beside && patiently(beside)]);
+      return await (second && beside ? work(beside, tx) : work(tx, beside));
     } finally {
       await beside?.knex.rollback();
       if (client) release(client);

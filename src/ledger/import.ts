@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { DateTime } from 'luxon';
-import { copyStagedQuotes } from '../archive/rows.ts';
+import { beginWithArchives, copyStagedQuotes } from '../archive/rows.ts';
 import type { Environment } from '../config/environment.ts';
 import { lockImporters, lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -126,16 +126,15 @@ export async function importRows(
   files: readonly SourceFile[],
   options: ImportOptions,
 ): Promise<ImportReport> {
+  const { environment } = options;
+  if (environment) await beginWithArchives(tx);
   await createStaging(tx);
   const { broken, staged, sha256, trailers } = await stageFiles(tx, files, options);
   failpoint('import.staged');
-  const { environment } = options;
-  const found = environment && (await copyStagedQuotes(tx, environment));
+  if (environment) await copyStagedQuotes(tx, environment);
   // Only one importer at a time continues from here, so the results of these checks still hold when the rows are
   // recorded.
   await lockImporters(tx);
-  // A month may have been archived meanwhile. While this importer has the lock, none is.
-  if (environment && found !== null) await copyStagedQuotes(tx, environment, found);
   await judge(tx, staged, options);
   failpoint('import.judged');
 

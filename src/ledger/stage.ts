@@ -11,7 +11,10 @@ import type { RowProblem } from './row.ts';
 
 export async function createStaging(tx: Transaction): Promise<void> {
   // A transaction may import more than once.
-  await execute(tx, 'DISCARD TEMP');
+  await execute(
+    tx,
+    'DROP TABLE IF EXISTS pg_temp.staged, pg_temp.findings, pg_temp.doubles, pg_temp.grounds, pg_temp.sellers, pg_temp.related, pg_temp.alike, pg_temp.spans',
+  );
   // The work memory is enough to join a million rows by hash. A larger import spills to disk.
   await raiseWorkMemory(tx);
   await execute(

@@ -2,7 +2,7 @@
 import type { SchemaComparison } from '../../database/schema.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import type { AddedFont } from '../../documents/pdf/added-fonts.ts';
-import type { DerivedRows } from '../../log/derive.ts';
+import type { ColdMonth, DerivedRows } from '../../log/derive.ts';
 import type { CheckScope, Finding } from './query.ts';
 
 export interface CheckContext extends CheckScope {
@@ -11,6 +11,8 @@ export interface CheckContext extends CheckScope {
   readonly schema: () => Promise<SchemaComparison>;
   /** The rows whose leaves are hashed again when everything is checked. */
   readonly derived: DerivedRows;
+  /** The archived months whose rows this transaction has no copy of. */
+  readonly cold: readonly ColdMonth[];
 }
 
 export interface Check {

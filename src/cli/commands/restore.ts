@@ -1,13 +1,13 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
-import { haveRows } from '../../archive/rows.ts';
+import { haveSummaries } from '../../archive/summaries.ts';
 import { type Verification, verify } from '../../audit/verify.ts';
 import { type Environment, readEnvironment } from '../../config/environment.ts';
 import { settingsFile } from '../../config/settings.ts';
 import { readIdentities } from '../../database/backup-encryption.ts';
 import { checkBackup, restoreBackup } from '../../database/restore.ts';
 import type { Recording } from '../../database/schema.ts';
-import type { Transaction } from '../../database/transaction.ts';
+import { execute, type Transaction } from '../../database/transaction.ts';
 import { repeatErasures } from '../../erasures/erase.ts';
 import { readErasureFile } from '../../erasures/file.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
@@ -140,7 +140,8 @@ export type Proof = Verification | string | null;
 
 async function prove(tx: Transaction, environment: Environment): Promise<Proof> {
   try {
-    await haveRows(tx, environment);
+    await execute(tx, 'SELECT open_archive()');
+    await haveSummaries(tx, environment);
     return await verify(tx, undefined);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
