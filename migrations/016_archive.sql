@@ -48,8 +48,9 @@ CREATE TRIGGER returned_month_is_whole BEFORE DELETE ON archived_months
   FOR EACH ROW WHEN (rows_digest(OLD.month) <> OLD.digest) EXECUTE FUNCTION refuse_differing_return();
 
 -- The quotes whose rows stay, although their months are archived: those with a row in a month that is not archived, of a
--- connected account, with a reversal, or quoted through the API; those that the terms let be reversed on a day; those with a row that
--- waits for a decision; and those with an event that a webhook still has to get. Without terms, a reversal is possible for 30 days (src/ledger/cancellation.ts).
+-- connected account, or quoted through the API; those that the terms let be reversed on a day; those with a row that waits
+-- for a decision; and those with an event that a webhook still has to get. Without terms, a reversal is possible for 30
+-- days (src/ledger/cancellation.ts). Of other quotes only the reversals stay, for lists.
 CREATE FUNCTION staying_quotes(on_day date) RETURNS TABLE (partner_id text, quote_id text) STABLE LANGUAGE sql
 BEGIN ATOMIC
   WITH terms AS (
@@ -61,7 +62,7 @@ BEGIN ATOMIC
   LEFT JOIN archived_postings a ON e.posted_month > a.after AND e.posted_month <= a.month
   LEFT JOIN terms t ON t.partner_id = e.partner_id AND t.policy_id = e.policy_id
   WHERE a.month IS NULL OR e.arrangement <> 'invoicing' OR e.cover_to >= on_day OR t.always
-     OR e.kind = 'reversal' OR e.accepted_at >= on_day - (greatest(t.days, 30) + 1)
+     OR e.accepted_at >= on_day - (greatest(t.days, 30) + 1)
   UNION
   SELECT u.partner_id, u.quote_id FROM undecided_rows u
   UNION
@@ -72,6 +73,17 @@ BEGIN ATOMIC
   JOIN ONLY ledger_rows e ON (e.partner_id, e.posted_month, e.entry_id) = (n.partner_id, n.posted_month, n.entry_id)
   WHERE w.url IS NOT NULL;
 END;
+
+-- The months of archived sales that have a reversal. The tax of a reversal is that of its sale.
+CREATE TABLE archived_sales (
+  partner_id text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  own_id text COLLATE "C" NOT NULL,
+  month text COLLATE "C" NOT NULL,
+  posted_month text COLLATE "C" NOT NULL,
+  PRIMARY KEY (partner_id, kind, own_id)
+);
+CALL make_append_only('archived_sales');
 
 -- Records that a month is archived, and deletes the rows of archived months that need not stay. Returns their number. Only
 -- the owner may call it, because the program's role may not delete rows.
@@ -90,10 +102,18 @@ BEGIN ATOMIC
   SELECT of_month, f.name, f.sha256, f.bytes, f.entries, f.partner_from, f.partner_to
   FROM json_populate_recordset(NULL::archived_files, files) AS f
   WHERE NOT EXISTS (SELECT FROM archived_files a WHERE a.month = of_month);
+  INSERT INTO archived_sales (partner_id, kind, own_id, month, posted_month)
+  SELECT q.partner_id, q.kind, own_id(q), q.month, q.posted_month
+  FROM ONLY ledger_rows r
+  JOIN ONLY ledger_rows q ON q.partner_id = r.partner_id AND own_id(q) = coalesce(r.requote_id, r.quote_id)
+    AND q.kind = CASE WHEN r.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+  JOIN archived_postings p ON q.posted_month > p.after AND q.posted_month <= p.month
+  WHERE r.kind = 'reversal'
+  ON CONFLICT DO NOTHING;
   WITH staying AS MATERIALIZED (SELECT s.partner_id, s.quote_id FROM staying_quotes(on_day) AS s), gone AS (
     DELETE FROM ONLY ledger_rows e USING archived_postings p
     WHERE e.posted_month > p.after AND e.posted_month <= p.month
-      AND NOT EXISTS (SELECT FROM staying s WHERE s.partner_id = e.partner_id AND s.quote_id = e.quote_id)
+      AND e.kind <> 'reversal' AND NOT EXISTS (SELECT FROM staying s WHERE s.partner_id = e.partner_id AND s.quote_id = e.quote_id)
     RETURNING 1)
   SELECT count(*) FROM gone;
 END;

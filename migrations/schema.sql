@@ -1,4 +1,4 @@
--- Facts: SHA-256 c754ba810d8a9cdf973fd5e822d7ee6b9d04e9189a3bc0df249513f335b09a7e, without the role reckoner_app 9fa33d4a365aee776b6f7d0755597f71fb31272f5b400f4c4890b2b1521c96ea
+-- Facts: SHA-256 b684bddcf2ca4a0c5c84aa1afaa6e73132629e8d966ccc640fb6ab71d8b84696, without the role reckoner_app 618187e156f2e9a2d9ed9abe440f44cf1d55914b8cbffbb1df945b6a3709089b
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -23,7 +23,7 @@ GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_eve
   book_unapplied_cash, reminders, reminder_pauses, settlement_files, settlement_lines, balance_transactions,
   processor_readings, share_allocations, balance_transaction_closings, reversal_evidence, missing_shares,
   share_payments, payout_contents, account_payouts, partner_events, approval_requests, approval_decisions, gl_exports,
-  gl_export_lines, gl_export_files TO reckoner_app;
+  gl_export_lines, gl_export_files, archived_sales TO reckoner_app;
 GRANT INSERT, SELECT, UPDATE ON passkey_uses, partners, partner_arrangements, policies, client_uses, presentation,
   emails, account_months, published_marks, webhooks TO reckoner_app;
 GRANT SELECT ON schema_records, active_users, present_roles, present_work_assignments, open_pauses, partner_payers,

@@ -118,14 +118,12 @@ export const NAMED = `COPY (
         UNION SELECT posted_month, entry_id FROM requote_acceptances) AS e
   WHERE ${IN_ARCHIVES}) TO STDOUT`;
 
-/** The quotes that other facts name, and those of rows of other months. */
+/** The quotes that other facts name, and those of all rows in the database. */
 export const OTHER_QUOTES = `COPY (
   SELECT quote_id FROM missing_shares UNION ALL SELECT quote_id FROM held_rows
   UNION ALL SELECT repeats FROM held_rows WHERE kind = 'quote_accepted' AND repeats IS NOT NULL
   UNION ALL SELECT quote_id FROM reversal_grounds
-  UNION ALL
-  SELECT e.quote_id FROM ONLY ledger_rows e
-  WHERE e.posted_month NOT IN (SELECT posted_month FROM archived_posting_months)) TO STDOUT`;
+  UNION ALL SELECT quote_id FROM ONLY ledger_rows) TO STDOUT`;
 
 /** The digits of the currencies of these months. */
 export const readDigits = (
@@ -158,6 +156,20 @@ export async function keepOnlyMoved(tx: Transaction): Promise<void> {
 
 /** Describes the copies to the planner. */
 export const describeCopies = (tx: Transaction): Promise<number> => execute(tx, 'SELECT analyze_archive()');
+
+/** Keeps the months of archived sales that rows of an event reverse, for documents (ledger/running-lines.sql.ts). */
+export const keepReversedSales = (tx: Transaction, eventId: number): Promise<number> =>
+  execute(
+    tx,
+    `INSERT INTO archived_sales (partner_id, kind, own_id, month, posted_month)
+     SELECT q.partner_id, q.kind, coalesce(q.requote_id, q.quote_id), q.month, q.posted_month
+     FROM ledger_rows e
+     JOIN pg_temp.archived_rows q ON q.partner_id = e.partner_id AND coalesce(q.requote_id, q.quote_id) = coalesce(e.requote_id, e.quote_id)
+       AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+     WHERE e.event_id = :eventId::bigint AND e.kind = 'reversal'
+     ON CONFLICT DO NOTHING`,
+    { eventId },
+  );
 
 export async function countGrouped(tx: Transaction): Promise<number> {
   const sql = 'SELECT coalesce(sum(entries), 0)::bigint AS entries FROM pg_temp.archived_groups';

@@ -21,6 +21,7 @@ import {
   keepArchives,
   keepOneCopy,
   keepOnlyMoved,
+  keepReversedSales,
   type RowScope,
   readStagedPartners,
   readStoredFiles,
@@ -96,6 +97,11 @@ export async function copyStagedQuotes(tx: Transaction, environment: Environment
   if (!(await hasTable(tx))) return;
   const files = await readStoredFiles(tx, { partnerIds: await readStagedPartners(tx) });
   if (files.length > 0) await copyRows(tx, environment, files, { idsOf: STAGED_IDS });
+}
+
+/** Ends what beginWithArchives began, after the rows of an event were recorded. */
+export async function endWithArchives(tx: Transaction, eventId: number): Promise<void> {
+  if (await hasTable(tx)) await keepReversedSales(tx, eventId);
 }
 
 /**

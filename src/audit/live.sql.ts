@@ -243,6 +243,16 @@ export const LIVE_RULES: readonly Rule[] = [
           OR min(last) <> max(last)`,
   },
   {
+    name: 'archived_sales',
+    sentence: 'The months of archived sales that have a reversal are those of their rows.',
+    columns: columnsIn('at partner month posted_month'),
+    query: `
+      SELECT s.kind || ' ' || s.own_id, s.partner_id, s.month, s.posted_month
+      FROM archived_sales s LEFT JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = s.kind
+        AND own_id(e) = s.own_id
+      WHERE (e.month, e.posted_month) IS DISTINCT FROM (s.month, s.posted_month)`,
+  },
+  {
     name: 'balance_shown',
     sentence: 'The tax, gross amount, paid amount and balance that a document shows are those of its facts.',
     columns: columnsIn(

@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { DateTime } from 'luxon';
-import { beginWithArchives, copyStagedQuotes } from '../archive/rows.ts';
+import { beginWithArchives, copyStagedQuotes, endWithArchives } from '../archive/rows.ts';
 import type { Environment } from '../config/environment.ts';
 import { lockImporters, lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -186,6 +186,7 @@ export async function importRows(
   const event_id = await recordEvent(tx, options.actor, { ...action, details, now });
   await insertGrounds(tx, { allowedBy: options.allowedBy, recordedAt: now, eventId: event_id });
   const recorded = await insertEntries(tx, distinct(zoneMonths), { recordedAt: now, eventId: event_id });
+  if (environment) await endWithArchives(tx, event_id);
   failpoint('import.recorded');
   if (!isDeepStrictEqual(recorded.totals, totals)) {
     throw new Error(`${good} rows were good, but ${recorded.entries} were recorded, or other amounts`);

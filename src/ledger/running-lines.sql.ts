@@ -17,6 +17,11 @@ export const LAST_CLOSED = `coalesce((SELECT max(month) FROM closed_months), '')
 const BY_RECEIPT = `e.event_id IN (
   SELECT event_id FROM ledger_receipts WHERE posted_month > ${LAST_CLOSED})`;
 
+/** The sale `q` of a reversal `e`. */
+const SALE_ID = 'coalesce(e.requote_id, e.quote_id)';
+const SALE = `q.partner_id = e.partner_id
+  AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END`;
+
 /**
  * SQL of the lines of the rows `e` that fulfil a condition. A reversal's line names the row that it reverses, which is
  * one probe of the index for each reversal. A join would read the rows of all months.
@@ -27,11 +32,10 @@ export const linesOf = (condition: string): string => `
          partner_cut, invoice_amount, last_accepted_at
   FROM (
     SELECT e.posted_month, e.partner_id, e.currency, e.arrangement, e.policy_id, e.kind, e.month,
-           CASE e.kind WHEN 'reversal' THEN (
-             SELECT ARRAY[q.month, q.posted_month, q.kind] FROM ledger_rows q
-             WHERE q.partner_id = e.partner_id
-               AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
-               AND own_id(q) = coalesce(e.requote_id, e.quote_id)) END AS sold,
+           CASE e.kind WHEN 'reversal' THEN coalesce(
+             (SELECT ARRAY[q.month, q.posted_month, q.kind] FROM ledger_rows q WHERE ${SALE} AND own_id(q) = ${SALE_ID}),
+             (SELECT ARRAY[q.month, q.posted_month, q.kind] FROM archived_sales q WHERE ${SALE} AND q.own_id = ${SALE_ID})
+           ) END AS sold,
            ${BY_RECEIPT} AS by_receipt, count(*) AS count, sum(e.spot_price) AS spot_price,
            sum(e.partner_cut) AS partner_cut, sum(e.invoice_amount) AS invoice_amount,
            max(e.accepted_at) AS last_accepted_at
