@@ -5,6 +5,7 @@
  */
 import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { firstSettings } from '../../src/config/first-settings.ts';
 import { type Measured, measured } from './measured.ts';
 import { cpuInWords, emptyLedger, inTurns, type Workbench } from './workbench.ts';
 
@@ -24,7 +25,7 @@ export async function measureArchive(bench: Workbench): Promise<Measured[]> {
   const partners = Math.ceil(bench.partners / PARTNERS_BY);
   writeFileSync(
     join(bench.folder, 'home', 'settings.json'),
-    JSON.stringify({ archive: { cold: { parquet: 'cold' } } }),
+    JSON.stringify({ ...firstSettings('sandbox'), archive: { cold: { parquet: 'cold' } } }),
   );
   const hot = await bench.made(
     'history',
