@@ -544,6 +544,6 @@ CREATE TABLE doubled_rows (
 CALL grant_to_app('SELECT, INSERT, DELETE', 'doubled_rows');
 
 CREATE FUNCTION has_no_rows() RETURNS boolean STABLE LANGUAGE sql
-RETURN NOT EXISTS (SELECT FROM ledger_rows);
+RETURN NOT EXISTS (SELECT FROM ledger_rows) AND NOT EXISTS (SELECT FROM archived_months);
 CALL make_append_only('presentation', 'UPDATE', 'has_no_rows()');
 CALL grant_to_app('UPDATE', 'presentation');

@@ -92,6 +92,13 @@ export const STAGED_IDS = `COPY (
   CROSS JOIN LATERAL (VALUES (s.quote_id), (s.requote_id), (s.reversal_id)) AS i (id)
   WHERE s.code IS NULL AND i.id IS NOT NULL) TO STDOUT`;
 
+/** Lines of a partner and a day of the sales that are staged for archived months, with the days around it. */
+export const STAGED_DAYS = `COPY (
+  SELECT DISTINCT s.partner_id, to_char(s.accepted_at + each * interval '1 day', 'YYYY-MM-DD')
+  FROM staged s CROSS JOIN generate_series(-1, 1) AS each
+  WHERE s.code IS NULL
+    AND s.accepted_at < (SELECT (max(month) || '-01')::date + interval '1 month 2 days' FROM archived_months)) TO STDOUT`;
+
 /** The partners that rows are staged for. */
 export const readStagedPartners = async (tx: Transaction): Promise<string[]> =>
   (await query<{ id: string }>(tx, 'SELECT DISTINCT partner_id AS id FROM staged WHERE code IS NULL')).map(

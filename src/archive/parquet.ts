@@ -140,8 +140,8 @@ function leafReader(leaves: Leaves): () => Promise<Buffer> {
 /** Which rows to read: those of partners, or those of all quotes that have a row with one of some ids. */
 export type Wanted =
   | { readonly partnerIds?: readonly string[] | undefined }
-  /** A file with lines of a partner and an id of a quote, requote or reversal. */
-  | { readonly ids: string }
+  /** A file with lines of a partner and an id of a quote, requote or reversal, and one of a partner and a day of a sale. */
+  | { readonly ids: string; readonly days: string }
   /** An id of a quote, requote or reversal, an enrollment or an order, of any partner. */
   | { readonly named: string };
 
@@ -176,11 +176,14 @@ function conditionOf(wanted: Wanted, rows: string): string {
   const ofQuotes = (quotes: string) =>
     `SEMI JOIN (${quotes}) AS q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id`;
   if ('ids' in wanted) {
+    const given = (path: string) => `SELECT partner_id, id FROM read_csv(${text(path)}, delim = '\t', header = false,
+      auto_detect = false, quote = '', escape = '', columns = {partner_id: 'VARCHAR', id: 'VARCHAR'})`;
     return ofQuotes(`
-      WITH ids AS MATERIALIZED (
-        SELECT partner_id, id FROM read_csv(${text(wanted.ids)}, delim = '\t', header = false, auto_detect = false,
-          quote = '', escape = '', columns = {partner_id: 'VARCHAR', id: 'VARCHAR'}))
-      ${named(IDS, (id) => `JOIN ids i ON i.partner_id = n.partner_id AND i.id = n.${id}`)}`);
+      WITH ids AS MATERIALIZED (${given(wanted.ids)}), days AS MATERIALIZED (${given(wanted.days)})
+      ${named(IDS, (id) => `JOIN ids i ON i.partner_id = n.partner_id AND i.id = n.${id}`)}
+      UNION
+      SELECT n.partner_id, n.quote_id FROM ${rows} n
+      JOIN days d ON d.partner_id = n.partner_id AND d.id = substr(n.accepted_at, 1, 10)`);
   }
   if ('named' in wanted) {
     return ofQuotes(

@@ -25,6 +25,7 @@ import {
   type RowScope,
   readStagedPartners,
   readStoredFiles,
+  STAGED_DAYS,
   STAGED_IDS,
   type StoredFile,
 } from './archive.sql.ts';
@@ -90,13 +91,13 @@ export async function beginWithArchives(tx: Transaction): Promise<void> {
 }
 
 /**
- * Copies the archived rows of all quotes that a staged row names, for the rest of an import's transaction. No other lock
- * of the ledger may be held, because this reads files.
+ * Copies the archived rows of all quotes that a staged row names or may repeat, for the rest of an import's transaction.
+ * No other lock of the ledger may be held, because this reads files.
  */
 export async function copyStagedQuotes(tx: Transaction, environment: Environment): Promise<void> {
   if (!(await hasTable(tx))) return;
   const files = await readStoredFiles(tx, { partnerIds: await readStagedPartners(tx) });
-  if (files.length > 0) await copyRows(tx, environment, files, { idsOf: STAGED_IDS });
+  if (files.length > 0) await copyRows(tx, environment, files, 'staged');
 }
 
 /** Ends what beginWithArchives began, after the rows of an event were recorded. */
@@ -166,10 +167,11 @@ async function copyRows(
   tx: Transaction,
   environment: Environment,
   files: readonly StoredFile[],
-  wanted: Wanted | { readonly idsOf: string },
+  wanted: Wanted | 'staged',
 ): Promise<number> {
   const count = await readingFiles(tx, environment, files, async ({ connection, paths, written, copied }) => {
-    const rows = 'idsOf' in wanted ? { ids: await written(wanted.idsOf) } : wanted;
+    const staged = async () => ({ ids: await written(STAGED_IDS), days: await written(STAGED_DAYS) });
+    const rows = wanted === 'staged' ? await staged() : wanted;
     return copied('archived_rows', LINE_COLUMNS, readRows(connection, paths, rows));
   });
   if (count === 0) return 0;

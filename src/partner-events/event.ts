@@ -54,7 +54,7 @@ export type EventFilter = Readonly<{
   limit: number;
 }>;
 
-/** Refusal: events_archived. */
+/** The events of a page, up to the first whose row is in an archive. Refusal: events_archived, if that is the first. */
 export async function readPartnerEvents(tx: Transaction, filter: EventFilter): Promise<PartnerEvent[]> {
   const page = await readEventPage(tx, { ...filter, type: filter.type ?? null });
   const entries = page.filter(({ entry_id: id }) => id !== null);
@@ -68,10 +68,12 @@ export async function readPartnerEvents(tx: Transaction, filter: EventFilter): P
       rowsById.set(row.entry_id, row);
     }
   }
-  const away = page.filter(({ entry_id: id }) => id !== null && !rowsById.has(id)).at(-1);
-  if (away !== undefined) throw refuse('events_archived', { after: away.position });
+  const isAway = ({ entry_id: id }: PageRow) => id !== null && !rowsById.has(id);
+  const first = page.findIndex(isAway);
+  if (first === 0) throw refuse('events_archived', { after: (page.findLast(isAway) as PageRow).position });
   if (facts.length > 0) for (const fact of await readEventFacts(tx, facts)) factsById.set(fact.log_no, fact);
-  return page.map((each) => eventOf(filter.partnerId, each, rowsById, factsById));
+  const there = first < 0 ? page : page.slice(0, first);
+  return there.map((each) => eventOf(filter.partnerId, each, rowsById, factsById));
 }
 
 function eventOf(

@@ -12,7 +12,7 @@ import { refuse } from '../errors/refusals.ts';
 import { partnerExists } from '../partners/clients.sql.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { changesBetween, fieldsOf, type Value } from '../people/field-changes.ts';
-import { readLastPosition } from './events.sql.ts';
+import { readLastArchived, readLastPosition } from './events.sql.ts';
 import { urlProblem } from './post.ts';
 import { keyCheck, keysByCheck, requiredKey, secretOf, secretText } from './signature.ts';
 import { lockWebhook, readWebhooks, removeUrl, type WebhookRow, writeWebhook } from './webhooks.sql.ts';
@@ -72,7 +72,7 @@ export async function setWebhook(
   await lockWebhook(tx, partnerId);
   const [before] = await readWebhooks(tx, partnerId);
   const last = await readLastPosition(tx, partnerId);
-  checkPosition(partnerId, after, last);
+  await checkPosition(tx, partnerId, after, last);
   const isNew = before === undefined || before.url === null;
   if (!isNew) checkKey(before, context);
   const version = isNew ? (before?.secret_version ?? 0) + 1 : before.secret_version;
@@ -129,7 +129,7 @@ export async function resumeWebhook(
   await lockWebhook(tx, partnerId);
   const row = await rowNamed(tx, partnerId);
   checkKey(row, context);
-  checkPosition(partnerId, after, row.last);
+  await checkPosition(tx, partnerId, after, row.last);
   await writeWebhook(tx, {
     partnerId,
     url: row.url as string,
@@ -176,9 +176,16 @@ function checkKey(row: WebhookRow, { environment }: WebhookContext): void {
   throw refuse('webhook_key_unusable', { variable: 'WEBHOOK_SIGNING_KEY', reason });
 }
 
-function checkPosition(partnerId: string, after: number | undefined, last: number): void {
-  if (after === undefined || after <= last) return;
-  throw refuse('webhook_position_unknown', { partner_id: partnerId, position: after, last });
+async function checkPosition(
+  tx: Transaction,
+  partnerId: string,
+  after: number | undefined,
+  last: number,
+): Promise<void> {
+  if (after === undefined) return;
+  const archived = await readLastArchived(tx, partnerId);
+  if (after >= archived && after <= last) return;
+  throw refuse('webhook_position_unknown', { partner_id: partnerId, position: after, last, archived });
 }
 
 /** Removes the query of a URL, because partners put their own keys there. */

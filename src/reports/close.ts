@@ -3,6 +3,7 @@
  * e-mails. The report is always read from current data. Refusals: month_not_closed.
  */
 
+import { needRows } from '../archive/rows.ts';
 import { readFeedDecisions, type StoredFeedDecision } from '../close/feeds.sql.ts';
 import { type MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/months.sql.ts';
 import { otherCurrencyJson } from '../close/other-currencies.ts';
@@ -69,6 +70,7 @@ export async function readCloseReport(tx: Transaction, asked?: Month): Promise<C
   const figures = await readCloseFigures(tx, asked);
   if (figures === undefined) return undefined;
   const { month, previous } = figures;
+  await needRows(tx, { from: month, to: month });
   return {
     ...figures,
     late: await readLateRows(tx, figures),

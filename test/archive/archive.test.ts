@@ -69,7 +69,7 @@ async function answers(): Promise<Record<string, unknown>> {
     proof: await read(async (tx) => {
       const month = '2026-02' as Month;
       await needRows(tx, { from: month, to: month, partnerIds: ['p-1'] });
-      return provePartner(tx, { partnerId: 'p-1', month });
+      return provePartner(tx, { partnerId: 'p-1', month }, (numbers) => needRows(tx, { numbers }));
     }),
     close: await read((tx) => readCloseReport(tx, '2026-02' as Month)),
     balances: await read((tx) => readBalances(tx, '2026-02-15')),

@@ -93,7 +93,7 @@ async function exportProof({ database, output }: CommandContext, options: ProofO
   const { partner: partnerId, month, out } = options;
   const proofs = await database.reading(async (tx) => {
     await needRows(tx, { from: month, to: month, partnerIds: [partnerId] });
-    return provePartner(tx, { partnerId, month });
+    return provePartner(tx, { partnerId, month }, (numbers) => needRows(tx, { numbers }));
   });
   await makeFolder(out);
   const files = proofs.map(({ currency, arrangement, rows, proof }) => {
