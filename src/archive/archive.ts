@@ -14,8 +14,8 @@ import type { Transaction } from '../database/transaction.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { draftOf, isSystemError, makeFolder } from '../files.ts';
+import { readCheckpoints } from '../log/checkpoints.sql.ts';
 import { copyRowLines } from '../log/lines.sql.ts';
-import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import {
@@ -27,7 +27,8 @@ import {
   readMonthState,
   returnMonth,
 } from './archive.sql.ts';
-import { type PartnerTotals, readTotals, withDuckDb, writeParquet } from './parquet.ts';
+import { compareHeld, proveMonth, statementPath, writeStatement } from './month-proof.ts';
+import { type PartnerTotals, withDuckDb, writeParquet } from './parquet.ts';
 import { needRows } from './rows.ts';
 import { folderOf, sha256Of, storeFolder, writeFile } from './store.ts';
 
@@ -84,7 +85,7 @@ export async function writeMonth(
   { month, store }: { readonly month: Month; readonly store: string },
 ): Promise<void> {
   await database.reading(async (tx) => {
-    const { previous, store: archived } = await readArchivable(tx, month);
+    const { previous, first, store: archived } = await readArchivable(tx, month);
     if (archived !== null) return;
     const folder = await folderOf(tx, environment, store);
     await writable(folder, async () => makeFolder(folder));
@@ -107,6 +108,9 @@ export async function writeMonth(
         failpoint('archive.written');
       }
     });
+    await writable(folder, async () =>
+      writeStatement(tx, folder, { month, first, files: await filesOf(folder, month, partners) }),
+    );
   });
 }
 
@@ -124,44 +128,36 @@ async function writable(folder: string, work: () => Promise<void>): Promise<void
   }
 }
 
-/** Reads the files of a month back, and refuses them if they are not exactly the rows that the close counted. */
+/** The files of a month as they are in the store. */
+const filesOf = (folder: string, month: Month, partners: readonly PartnerTotals[]): Promise<ArchivedFile[]> =>
+  Promise.all(
+    rangesOf(partners).map(async ({ from, last, entries }, index) => {
+      const [name, path] = [fileName(month, index), join(folder, fileName(month, index))];
+      const [sha256, { size: bytes }] = await Promise.all([sha256Of(path), stat(path)]);
+      return { name, sha256, bytes, entries, partner_from: from, partner_to: last };
+    }),
+  );
+
+/**
+ * Reads the files of a month back, and refuses them if they are not exactly the rows that the close counted. Returns the
+ * SHA-256 of its statement, too.
+ */
 async function readProven(
   tx: Transaction,
   environment: Environment,
   month: Month,
   store: string,
-): Promise<ArchivedFile[]> {
+): Promise<{ files: readonly ArchivedFile[]; statement?: string }> {
   const folder = await folderOf(tx, environment, store);
-  const partners = await readMonthPartners(tx, month);
-  const ranges = rangesOf(partners);
-  if (ranges.length === 0) return [];
-  const paths = ranges.map((_, index) => join(folder, fileName(month, index)));
+  const path = statementPath(folder, month);
+  const { wrong, open, files: proved } = compareHeld(await proveMonth(path), await readCheckpoints(tx));
   const incomplete = (reason: string) => refuse('archive_incomplete', { month, store, reason });
-  const read = await withDuckDb((connection) => readTotals(connection, paths)).catch((error: unknown) => {
-    throw incomplete(reasonOf(error));
-  });
-  const keyed = (totals: readonly PartnerTotals[]) =>
-    new Map(totals.map((each) => [`${each.partner_id} ${each.currency} ${each.arrangement}`, textOf(each)]));
-  const [stated, found] = [keyed(partners), keyed(read)];
-  for (const [key, text] of stated) {
-    if (found.get(key) !== text) throw incomplete(`its files do not have the rows of ${key} that the close counted`);
-  }
-  if (found.size > stated.size) throw incomplete('its files have rows of partners that the close did not count');
-  return Promise.all(
-    ranges.map(async ({ from, last, entries }, index) => {
-      const path = paths[index] as string;
-      const [sha256, { size: bytes }] = await Promise.all([sha256Of(path), stat(path)]);
-      return { name: fileName(month, index), sha256, bytes, entries, partner_from: from, partner_to: last };
-    }),
-  );
+  for (const fault of [...wrong, ...open]) throw incomplete(fault);
+  const files = await filesOf(folder, month, await readMonthPartners(tx, month));
+  if (files.some(({ sha256 }, at) => sha256 !== proved[at]?.sha256))
+    throw incomplete('its statement is of other files');
+  return { files, statement: await sha256Of(path) };
 }
-
-const textOf = ({ entries, root, currency, ...sums }: PartnerTotals): string =>
-  [
-    entries,
-    root,
-    ...[sums.spot_price, sums.partner_cut, sums.invoice_amount].map((sum) => Amount.of(sum, currency)),
-  ].join(' ');
 
 /** Records the written files of a month, and deletes its rows that need not stay. An archived month is looked at again. */
 export async function archiveMonth(
@@ -173,12 +169,13 @@ export async function archiveMonth(
   const state = await readArchivable(tx, month);
   const store = state.store ?? asked;
   storeFolder(environment, store);
-  const files = context.undone || state.store !== null ? [] : await readProven(tx, environment, month, store);
+  const isMoved = context.undone || state.store !== null;
+  const { files, statement } = isMoved ? { files: [] } : await readProven(tx, environment, month, store);
   failpoint('archive.proven');
   // Imports look their ids up in the archive before they take this lock.
   await lockImporters(tx);
   const now = environment.now();
-  const details = { store, files: files.map(({ name, sha256 }) => ({ name, sha256 })) };
+  const details = { store, files: files.map(({ name, sha256 }) => ({ name, sha256 })), statement };
   const eventId = await recordEvent(tx, actor, { action: 'month.archive', subject: month, details, now: now.toISO() });
   const moved = await moveMonth(tx, { month, store, files, day: now.toISODate(), now: now.toISO(), eventId });
   failpoint('archive.moved');

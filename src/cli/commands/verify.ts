@@ -1,10 +1,15 @@
+import { availableParallelism } from 'node:os';
+import type { Proof } from '../../archive/month-proof.ts';
+import { verifyPacks } from '../../archive/packs.ts';
 import { rowsOfToday, type Verification, verify as verifyAll } from '../../audit/verify.ts';
-import { EXIT } from '../../errors/refusals.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
+import { isSignedBy } from '../../log/note.ts';
 import type { Month } from '../../month.ts';
-import { plural } from '../../text.ts';
-import { monthArgument } from '../arguments.ts';
+import { counted, plural } from '../../text.ts';
+import { monthArgument, wholeNumberArgument } from '../arguments.ts';
 import { type CommandContext, type Definition, readingNow } from '../define.ts';
-import { printable, table } from '../output.ts';
+import { logKeyOf, readNoteFile } from '../fields.ts';
+import { money, type Output, printable, table } from '../output.ts';
 
 export const define: Definition = (command, action) => {
   command
@@ -14,6 +19,10 @@ export const define: Definition = (command, action) => {
       monthArgument('month'),
     )
     .option('--all', 'hash the rows of all months again')
+    .option('--packs <folder>', 'verify archived months and packs in a folder, without the server')
+    .option('--held <file...>', 'with --packs: checkpoints that you received earlier')
+    .option('--key <key>', "with --packs: the log's verifier key, or a file with it")
+    .option('--jobs <number>', 'with --packs: processes at once (default: one per core)', JOBS)
     .addHelpText(
       'after',
       `
@@ -21,8 +30,18 @@ Without a month, each run hashes the rows of the open months and of one closed
 month, a different one each day. It verifies all other facts, documents and
 balances every time. --all hashes every row.`,
     )
-    .action(action(readingNow(verify)));
+    .action(
+      action((output, month: Month | undefined, options: Options) =>
+        options.packs === undefined
+          ? readingNow(verify)(output, month, options)
+          : packs(output, options.packs, options),
+      ),
+    );
 };
+
+const JOBS = wholeNumberArgument('--jobs', 1, 1000);
+
+type Options = Readonly<{ all?: true; packs?: string; held?: string[]; key?: string; jobs?: number }>;
 
 /** The maximum number of differences of a check that are printed. --json has all. */
 const SHOWN = 10;
@@ -30,7 +49,7 @@ const SHOWN = 10;
 async function verify(
   { database, environment, output }: CommandContext,
   month: Month | undefined,
-  { all }: { readonly all?: true },
+  { all }: Options,
 ): Promise<number> {
   // The renderer is loaded only here, because loading is slow.
   const { installedFonts } = await import('../../documents/printable.ts');
@@ -41,6 +60,42 @@ async function verify(
   });
   output.print(found, () => described(found));
   return found.differences > 0 ? EXIT.attention : EXIT.done;
+}
+
+async function packs(output: Output, folder: string, { held = [], key, jobs }: Options): Promise<number> {
+  const own = key === undefined ? undefined : logKeyOf('--key', key);
+  const heads = held.map(readNoteFile).map(({ head, lines }) => {
+    if (own === undefined || isSignedBy(head, lines, own)) return head;
+    throw refuse('checkpoint_not_signed', { ...head, key: own.name });
+  });
+  const options = [...held.flatMap((file) => ['--held', file]), ...(key === undefined ? [] : ['--key', key])];
+  const found = await verifyPacks(folder, { held: heads, options, jobs: jobs ?? availableParallelism() });
+  if (found.length === 0) throw refuse('file_unreadable', { file: folder, reason: 'it has no archived month or pack' });
+  const resultOf = ({ wrong, open }: Proof) => (wrong.length > 0 ? 'WRONG' : open.length > 0 ? 'open' : 'holds');
+  output.print(
+    found.map((proof) => ({ ...proof, result: resultOf(proof) })),
+    () =>
+      [
+        table(
+          ['months', '>rows', 'to invoice', 'root', 'result', 'path'],
+          found.map((proof) => [
+            proof.months,
+            proof.rows === null ? null : counted(proof.rows),
+            Object.entries(proof.totals)
+              .map(([currency, sum]) => money(sum, currency))
+              .join(', '),
+            (proof.root ?? '').slice(0, 12),
+            resultOf(proof),
+            proof.path,
+          ]),
+        ),
+        ...found.flatMap(({ months, path, wrong, open }) => [
+          ...wrong.slice(0, SHOWN).map((fault) => `WRONG ${months || path}: ${fault}`),
+          ...open.map((what) => `open  ${months || path}: ${what}`),
+        ]),
+      ].join('\n'),
+  );
+  return found.every((proof) => resultOf(proof) === 'holds') ? EXIT.done : EXIT.attention;
 }
 
 function described({ checks, inspected, differences }: Verification): string {
