@@ -16,6 +16,7 @@ import { failpoint } from '../failpoint.ts';
 import { draftOf, isSystemError, makeFolder } from '../files.ts';
 import { readCheckpoints } from '../log/checkpoints.sql.ts';
 import { copyRowLines } from '../log/lines.sql.ts';
+import { bodyOf } from '../log/note.ts';
 import type { Month } from '../month.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import {
@@ -27,8 +28,8 @@ import {
   readMonthState,
   returnMonth,
 } from './archive.sql.ts';
-import { compareHeld, proveMonth, statementPath, writeStatement } from './month-proof.ts';
 import { type PartnerTotals, withDuckDb, writeParquet } from './parquet.ts';
+import { compareHeld, proveMonth, statementPath, writeStatement } from './proof.ts';
 import { needRows } from './rows.ts';
 import { folderOf, sha256Of, storeFolder, writeFile } from './store.ts';
 
@@ -89,13 +90,16 @@ export async function writeMonth(
     if (archived !== null) return;
     const folder = await folderOf(tx, environment, store);
     await writable(folder, async () => makeFolder(folder));
-    const partners = await readMonthPartners(tx, month);
+    const files: ArchivedFile[] = [];
+    const ranges = rangesOf(await readMonthPartners(tx, month));
     await withDuckDb(async (connection, scratch) => {
-      for (const [index, { from, last }] of rangesOf(partners).entries()) {
+      for (const [index, { from, last, entries }] of ranges.entries()) {
         const lines = join(scratch, 'lines.tsv');
+        const name = fileName(month, index);
+        const path = join(folder, name);
         await writeFile(lines, (take) => copyRowLines(tx, { after: previous ?? '', to: month }, { from, last }, take));
         await writable(folder, async () => {
-          const draft = draftOf(join(folder, fileName(month, index)));
+          const draft = draftOf(path);
           try {
             await writeParquet(connection, lines, draft.path);
             await synced(draft.path);
@@ -104,13 +108,13 @@ export async function writeMonth(
             throw error;
           }
           await draft.replace();
+          const [sha256, { size: bytes }] = await Promise.all([sha256Of(path), stat(path)]);
+          files.push({ name, sha256, bytes, entries, partner_from: from, partner_to: last });
         });
         failpoint('archive.written');
       }
     });
-    await writable(folder, async () =>
-      writeStatement(tx, folder, { month, first, files: await filesOf(folder, month, partners) }),
-    );
+    await writable(folder, () => writeStatement(tx, statementPath(folder, month), first, files));
   });
 }
 
@@ -128,16 +132,6 @@ async function writable(folder: string, work: () => Promise<void>): Promise<void
   }
 }
 
-/** The files of a month as they are in the store. */
-const filesOf = (folder: string, month: Month, partners: readonly PartnerTotals[]): Promise<ArchivedFile[]> =>
-  Promise.all(
-    rangesOf(partners).map(async ({ from, last, entries }, index) => {
-      const [name, path] = [fileName(month, index), join(folder, fileName(month, index))];
-      const [sha256, { size: bytes }] = await Promise.all([sha256Of(path), stat(path)]);
-      return { name, sha256, bytes, entries, partner_from: from, partner_to: last };
-    }),
-  );
-
 /**
  * Reads the files of a month back, and refuses them if they are not exactly the rows that the close counted. Returns the
  * SHA-256 of its statement, too.
@@ -148,14 +142,9 @@ async function readProven(
   month: Month,
   store: string,
 ): Promise<{ files: readonly ArchivedFile[]; statement?: string }> {
-  const folder = await folderOf(tx, environment, store);
-  const path = statementPath(folder, month);
-  const { wrong, open, files: proved } = compareHeld(await proveMonth(path), await readCheckpoints(tx));
-  const incomplete = (reason: string) => refuse('archive_incomplete', { month, store, reason });
-  for (const fault of [...wrong, ...open]) throw incomplete(fault);
-  const files = await filesOf(folder, month, await readMonthPartners(tx, month));
-  if (files.some(({ sha256 }, at) => sha256 !== proved[at]?.sha256))
-    throw incomplete('its statement is of other files');
+  const path = statementPath(await folderOf(tx, environment, store), month);
+  const { wrong, open, files } = compareHeld(await proveMonth(path), (await readCheckpoints(tx)).map(bodyOf));
+  for (const reason of [...wrong, ...open]) throw refuse('archive_incomplete', { month, store, reason });
   return { files, statement: await sha256Of(path) };
 }
 

@@ -1,7 +1,7 @@
 /**
  * Rows of the ledger as Parquet files, written and read by DuckDB. The columns are those of the rows' lines in the log,
- * as texts, with the number of the row and the hash of its leaf. A line can be written again from the columns exactly, so
- * every row can be proved. The same rows make the same bytes, with the same version of DuckDB.
+ * as texts, with the number of the row. A line and its leaf can be written again from the columns exactly, so every row
+ * can be proved. The same rows make the same bytes, with the same version of DuckDB.
  *
  * DuckDB is an optional dependency, because its library has 70 MB. Refusal: duckdb_missing.
  */
@@ -65,9 +65,8 @@ export async function writeParquet(connection: DuckDBConnection, lines: string, 
     nullable ? `replace(${name}, '\\\\', '\\') AS ${name}` : name,
   ).join(', ');
   await connection.run(
-    `COPY (SELECT *, ${LEAF} AS leaf FROM (
-       SELECT entry_id, ${columns} FROM read_csv(${text(lines)}, delim = '\t', header = false, auto_detect = false,
-         quote = '', escape = '', nullstr = '\\N', columns = {${read}}))
+    `COPY (SELECT entry_id, ${columns} FROM read_csv(${text(lines)}, delim = '\t', header = false, auto_detect = false,
+       quote = '', escape = '', nullstr = '\\N', columns = {${read}})
      ORDER BY partner_id, entry_id) TO ${text(target)} (FORMAT parquet, COMPRESSION zstd)`,
   );
 }
@@ -93,9 +92,7 @@ export async function readTotals(connection: DuckDBConnection, files: readonly s
   const sorted = await connection.runAndReadAll(
     `SELECT ${key}, count(*)::INTEGER, ${sums.join(', ')} ${from} GROUP BY ${key} ORDER BY ${key}`,
   );
-  const leaves = await connection.stream(
-    `SELECT ${LEAF} AS hash, leaf = hash AS same ${from} ORDER BY ${key}, entry_id`,
-  );
+  const leaves = await connection.stream(`SELECT ${LEAF} ${from} ORDER BY ${key}, entry_id`);
   const nextLeaf = leafReader(leaves);
   const totals: PartnerTotals[] = [];
   for (const row of sorted.getRows()) {
@@ -119,7 +116,7 @@ export async function readTotals(connection: DuckDBConnection, files: readonly s
 
 type Leaves = Awaited<ReturnType<DuckDBConnection['stream']>>;
 
-/** Returns the hashes one after another. A stored hash that is not the row's becomes zeros, which fit no root. */
+/** Returns the hashes one after another. */
 function leafReader(leaves: Leaves): () => Promise<Buffer> {
   let chunk: Awaited<ReturnType<Leaves['fetchChunk']>> = null;
   let at = 0;
@@ -127,9 +124,8 @@ function leafReader(leaves: Leaves): () => Promise<Buffer> {
     if (chunk === null || at === chunk.rowCount) [chunk, at] = [await leaves.fetchChunk(), 0];
     if (chunk === null || chunk.rowCount === 0) throw new Error('the files changed while they were read');
     const { bytes } = chunk.getColumnVector(0).getItem(at) as { bytes: Uint8Array };
-    const same = chunk.getColumnVector(1).getItem(at) === true;
     at += 1;
-    return same ? Buffer.from(bytes) : Buffer.alloc(bytes.length);
+    return Buffer.from(bytes);
   };
 }
 

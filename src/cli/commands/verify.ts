@@ -1,15 +1,13 @@
-import { availableParallelism } from 'node:os';
-import type { Proof } from '../../archive/month-proof.ts';
-import { verifyPacks } from '../../archive/packs.ts';
+import { JOBS, verifyPacks } from '../../archive/proof.ts';
 import { rowsOfToday, type Verification, verify as verifyAll } from '../../audit/verify.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
-import { isSignedBy } from '../../log/note.ts';
+import { bodyOf, isSignedBy } from '../../log/note.ts';
 import type { Month } from '../../month.ts';
-import { counted, plural } from '../../text.ts';
+import { plural } from '../../text.ts';
 import { monthArgument, wholeNumberArgument } from '../arguments.ts';
 import { type CommandContext, type Definition, readingNow } from '../define.ts';
 import { logKeyOf, readNoteFile } from '../fields.ts';
-import { money, type Output, printable, table } from '../output.ts';
+import { type Output, printable, table } from '../output.ts';
 
 export const define: Definition = (command, action) => {
   command
@@ -22,7 +20,7 @@ export const define: Definition = (command, action) => {
     .option('--packs <folder>', 'verify archived months and packs in a folder, without the server')
     .option('--held <file...>', 'with --packs: checkpoints that you received earlier')
     .option('--key <key>', "with --packs: the log's verifier key, or a file with it")
-    .option('--jobs <number>', 'with --packs: processes at once (default: one per core)', JOBS)
+    .option('--jobs <number>', 'with --packs: processes at once (default: one per core)', JOBS_ARGUMENT)
     .addHelpText(
       'after',
       `
@@ -39,7 +37,7 @@ balances every time. --all hashes every row.`,
     );
 };
 
-const JOBS = wholeNumberArgument('--jobs', 1, 1000);
+const JOBS_ARGUMENT = wholeNumberArgument('--jobs', 1, 1000);
 
 type Options = Readonly<{ all?: true; packs?: string; held?: string[]; key?: string; jobs?: number }>;
 
@@ -62,40 +60,34 @@ async function verify(
   return found.differences > 0 ? EXIT.attention : EXIT.done;
 }
 
-async function packs(output: Output, folder: string, { held = [], key, jobs }: Options): Promise<number> {
+async function packs(output: Output, folder: string, { held = [], key, jobs = JOBS }: Options): Promise<number> {
   const own = key === undefined ? undefined : logKeyOf('--key', key);
-  const heads = held.map(readNoteFile).map(({ head, lines }) => {
-    if (own === undefined || isSignedBy(head, lines, own)) return head;
+  const bodies = held.map(readNoteFile).map(({ head, lines }) => {
+    if (own === undefined || isSignedBy(head, lines, own)) return bodyOf(head);
     throw refuse('checkpoint_not_signed', { ...head, key: own.name });
   });
   const options = [...held.flatMap((file) => ['--held', file]), ...(key === undefined ? [] : ['--key', key])];
-  const found = await verifyPacks(folder, { held: heads, options, jobs: jobs ?? availableParallelism() });
-  if (found.length === 0) throw refuse('file_unreadable', { file: folder, reason: 'it has no archived month or pack' });
-  const resultOf = ({ wrong, open }: Proof) => (wrong.length > 0 ? 'WRONG' : open.length > 0 ? 'open' : 'holds');
-  output.print(
-    found.map((proof) => ({ ...proof, result: resultOf(proof) })),
-    () =>
-      [
-        table(
-          ['months', '>rows', 'to invoice', 'root', 'result', 'path'],
-          found.map((proof) => [
-            proof.months,
-            proof.rows === null ? null : counted(proof.rows),
-            Object.entries(proof.totals)
-              .map(([currency, sum]) => money(sum, currency))
-              .join(', '),
-            (proof.root ?? '').slice(0, 12),
-            resultOf(proof),
-            proof.path,
-          ]),
-        ),
-        ...found.flatMap(({ months, path, wrong, open }) => [
-          ...wrong.slice(0, SHOWN).map((fault) => `WRONG ${months || path}: ${fault}`),
-          ...open.map((what) => `open  ${months || path}: ${what}`),
-        ]),
-      ].join('\n'),
+  const proofs = (await verifyPacks(folder, { held: bodies, options, jobs })).map((proof) => ({
+    ...proof,
+    result: proof.wrong.length > 0 ? 'wrong' : proof.open.length > 0 ? 'open' : 'holds',
+  }));
+  if (proofs.length === 0)
+    throw refuse('file_unreadable', { file: folder, reason: 'it has no archived month or pack' });
+  output.print(proofs, () =>
+    [
+      table(
+        ['months', '>rows', 'to invoice', 'root', 'result', 'path'],
+        proofs.map(({ months, rows, totals = {}, checkpoint = '', result, path }) => {
+          const sums = Object.entries(totals).map(([currency, { invoiceAmount }]) => `${invoiceAmount} ${currency}`);
+          return [months, rows ?? null, sums.join(', '), checkpoint.split('\n')[2]?.slice(0, 12) ?? '', result, path];
+        }),
+      ),
+      ...proofs.flatMap(({ months, wrong, open }) =>
+        [...wrong.slice(0, SHOWN), ...open].map((each) => `${months}: ${each}`),
+      ),
+    ].join('\n'),
   );
-  return found.every((proof) => resultOf(proof) === 'holds') ? EXIT.done : EXIT.attention;
+  return proofs.every(({ result }) => result === 'holds') ? EXIT.done : EXIT.attention;
 }
 
 function described({ checks, inspected, differences }: Verification): string {

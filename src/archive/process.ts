@@ -1,5 +1,5 @@
-/** The process that proves a month for packs.ts. It ends with its parent. */
-import { proveMonth } from './month-proof.ts';
+/** Proves a month for proof.ts, and ends with the process that wants it. */
+import { proveMonth } from './proof.ts';
 
 process.stdin.resume().once('end', () => process.exit());
 process.stdout.write(JSON.stringify(await proveMonth(process.argv[2] ?? '')), () => process.exit());
