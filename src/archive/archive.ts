@@ -15,8 +15,9 @@ import { patiently, type Transaction } from '../database/transaction.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { draftOf, isSystemError, makeFolder } from '../files.ts';
+import { readCheckpoints } from '../log/checkpoints.sql.ts';
 import { copyRowLines } from '../log/lines.sql.ts';
-import { Amount } from '../money.ts';
+import { bodyOf } from '../log/note.ts';
 import type { Month } from '../month.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import {
@@ -29,7 +30,8 @@ import {
   readMonthState,
   returnMonth,
 } from './archive.sql.ts';
-import { isStoreError, type PartnerTotals, readTotals, withDuckDb, writeParquet } from './parquet.ts';
+import { isStoreError, type PartnerTotals, withDuckDb, writeParquet } from './parquet.ts';
+import { compareHeld, proveMonth, statementPath, writeStatement } from './proof.ts';
 import { needRows } from './rows.ts';
 import { folderOf, sha256Of, storeFolder, writeFile } from './store.ts';
 
@@ -86,32 +88,37 @@ export async function writeMonth(
   { month, store }: { readonly month: Month; readonly store: string },
 ): Promise<void> {
   await database.reading(async (tx) => {
-    const { previous, store: archived } = await readArchivable(tx, month);
+    const { previous, first, store: archived } = await readArchivable(tx, month);
     if (archived !== null) return;
     const folder = await folderOf(tx, environment, store);
     await writable(folder, async () => makeFolder(folder));
     await patiently(tx);
-    const partners = await readMonthPartners(tx, month);
+    const files: ArchivedFile[] = [];
+    const ranges = rangesOf(await readMonthPartners(tx, month));
     await withDuckDb(async (connection) => {
-      for (const [index, { from, last }] of rangesOf(partners).entries()) {
-        const target = join(folder, fileName(month, index));
-        const [lines, file] = [draftOf(join(folder, 'lines')), draftOf(target)];
+      for (const [index, { from, last, entries }] of ranges.entries()) {
+        const name = fileName(month, index);
+        const path = join(folder, name);
+        const [lines, file] = [draftOf(join(folder, 'lines')), draftOf(path)];
         await writable(folder, async () => {
           try {
             const range = { after: previous ?? '', to: month };
             await writeFile(lines.path, (take) => copyRowLines(tx, range, { from, last }, take));
             await writeParquet(connection, lines.path, file.path);
             await synced(file.path);
-            if (existsSync(target)) await refuseOther(target, file.path);
+            if (existsSync(path)) await refuseOther(path, file.path);
             else await file.publish();
           } finally {
             await lines.discard();
             await file.discard();
           }
+          const [sha256, { size: bytes }] = await Promise.all([sha256Of(path), stat(path)]);
+          files.push({ name, sha256, bytes, entries, partner_from: from, partner_to: last });
         });
         failpoint('archive.written');
       }
     });
+    await writable(folder, () => writeStatement(tx, statementPath(folder, month), first, files));
   });
 }
 
@@ -137,53 +144,21 @@ async function writable(folder: string, work: () => Promise<void>): Promise<void
   }
 }
 
-/** The hashes of the files that this process has read back. */
-const PROVEN = new Set<string>();
-
-/** Reads the files of a month back, and refuses them if they are not exactly the rows that the close counted. */
+/**
+ * Reads the files of a month back, and refuses them if they are not exactly the rows that the close counted. Returns the
+ * SHA-256 of its statement, too.
+ */
 async function readProven(
   tx: Transaction,
   environment: Environment,
   month: Month,
   store: string,
-): Promise<ArchivedFile[]> {
-  const folder = await folderOf(tx, environment, store);
-  const partners = await readMonthPartners(tx, month);
-  const ranges = rangesOf(partners);
-  if (ranges.length === 0) return [];
-  const paths = ranges.map((_, index) => join(folder, fileName(month, index)));
-  const incomplete = (reason: string) => refuse('archive_incomplete', { month, store, reason });
-  const files = await Promise.all(
-    ranges.map(async ({ from, last, entries }, index) => {
-      const path = paths[index] as string;
-      const [sha256, { size: bytes }] = await Promise.all([sha256Of(path), stat(path)]);
-      return { name: fileName(month, index), sha256, bytes, entries, partner_from: from, partner_to: last };
-    }),
-  ).catch((error: unknown) => {
-    throw incomplete(reasonOf(error));
-  });
-  const proof = [month, ...files.map(({ sha256 }) => sha256)].join(' ');
-  if (PROVEN.has(proof)) return files;
-  const read = await withDuckDb((connection) => readTotals(connection, paths)).catch((error: unknown) => {
-    throw incomplete(reasonOf(error));
-  });
-  const keyed = (totals: readonly PartnerTotals[]) =>
-    new Map(totals.map((each) => [`${each.partner_id} ${each.currency} ${each.arrangement}`, textOf(each)]));
-  const [stated, found] = [keyed(partners), keyed(read)];
-  for (const [key, text] of stated) {
-    if (found.get(key) !== text) throw incomplete(`its files do not have the rows of ${key} that the close counted`);
-  }
-  if (found.size > stated.size) throw incomplete('its files have rows of partners that the close did not count');
-  PROVEN.add(proof);
-  return files;
+): Promise<{ files: readonly ArchivedFile[]; statement?: string }> {
+  const path = statementPath(await folderOf(tx, environment, store), month);
+  const { wrong, open, files } = compareHeld(await proveMonth(path), (await readCheckpoints(tx)).map(bodyOf));
+  for (const reason of [...wrong, ...open]) throw refuse('archive_incomplete', { month, store, reason });
+  return { files, statement: await sha256Of(path) };
 }
-
-const textOf = ({ entries, root, currency, ...sums }: PartnerTotals): string =>
-  [
-    entries,
-    root,
-    ...[sums.spot_price, sums.partner_cut, sums.invoice_amount].map((sum) => Amount.of(sum, currency)),
-  ].join(' ');
 
 /** Records the written files of a month, and deletes its rows that need not stay. An archived month is looked at again. */
 export async function archiveMonth(
@@ -195,13 +170,14 @@ export async function archiveMonth(
   const state = await readArchivable(tx, month);
   const store = state.store ?? asked;
   storeFolder(environment, store);
-  const files = context.undone || state.store !== null ? [] : await readProven(tx, environment, month, store);
+  const isMoved = context.undone || state.store !== null;
+  const { files, statement } = isMoved ? { files: [] } : await readProven(tx, environment, month, store);
   failpoint('archive.proven');
   await lockArchives(tx);
   // Reversals through the API look at their quotes while they have this lock.
   await lockImporters(tx);
   const now = environment.now();
-  const details = { store, files: files.map(({ name, sha256 }) => ({ name, sha256 })) };
+  const details = { store, files: files.map(({ name, sha256 }) => ({ name, sha256 })), statement };
   const eventId = await recordEvent(tx, actor, { action: 'month.archive', subject: month, details, now: now.toISO() });
   const moved = await moveMonth(tx, { month, store, files, day: now.toISODate(), now: now.toISO(), eventId });
   failpoint('archive.moved');

@@ -3,11 +3,11 @@ import { type NumberParts, numberOf, partsOf, resumeLedger } from '../../documen
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { readHead } from '../../log/head.ts';
-import { readNote, type TreeHead } from '../../log/note.ts';
+import type { TreeHead } from '../../log/note.ts';
 import { describeAfterRestore, readAfterRestore } from '../../reports/after-restore.ts';
 import { counted, plural } from '../../text.ts';
 import { acting, type CommandContext, type Definition } from '../define.ts';
-import { readInput } from '../fields.ts';
+import { readNoteFile } from '../fields.ts';
 
 const HELP = `
 After 'reckoner restore FILE', the first run shows what may have happened after
@@ -92,8 +92,7 @@ async function resume(
 function seenOutside(file: string | undefined, environment: Environment): TreeHead | undefined {
   const kept = readHead(environment)?.head;
   if (file === undefined) return kept;
-  const given = readNote(readInput(file).toString())?.head;
-  if (given === undefined) throw refuse('checkpoint_unreadable', { file });
+  const given = readNoteFile(file).head;
   return kept !== undefined && kept.origin === given.origin && kept.size > given.size ? kept : given;
 }
 

@@ -5,10 +5,11 @@ import { DateTime } from 'luxon';
 import { readLogKey } from '../../config/log-key.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { unless, writeWhole } from '../../files.ts';
-import { cosignHead, noteOf, readKey, readNote, witnessKeyOf } from '../../log/note.ts';
+import { cosignHead, noteOf, readNote, witnessKeyOf } from '../../log/note.ts';
 import { acceptCheckpoint } from '../../log/witness.ts';
 import { counted, plural } from '../../text.ts';
 import type { Definition } from '../define.ts';
+import { logKeyOf, readInput } from '../fields.ts';
 import type { Output } from '../output.ts';
 
 const HELP = `
@@ -43,9 +44,7 @@ async function witness(
   source: string,
   { log, state, name, key: file }: WitnessOptions,
 ): Promise<number> {
-  const logKey = readKey(log.includes('+') ? log : read(log));
-  if (logKey === undefined || logKey.isWitness)
-    throw refuse('argument_invalid', { argument: '--log', value: log, reason: 'is not a verifier key' });
+  const logKey = logKeyOf('--log', log);
   const own = readLogKey({ WITNESS_KEY_FILE: file }, 'WITNESS_KEY');
   if (own === undefined) throw refuse('file_unreadable', { file, reason: 'it is empty' });
   const key = {
@@ -82,20 +81,17 @@ function readState(file: string): ReturnType<typeof acceptCheckpoint> | undefine
   return note.head;
 }
 
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
-  }
-}
-
 async function fetchProof(source: string, old: number): Promise<string> {
   if (!/^https?:\/\//.test(source)) {
     const file = join(source, `from-${old}`);
     const first = join(source, 'from-0');
-    if (existsSync(file) || !existsSync(first)) return read(file);
-    const last = readNote(read(first).replace(/^old 0\n\n/, ''))?.head.size ?? null;
+    if (existsSync(file) || !existsSync(first)) return readInput(file).toString();
+    const last =
+      readNote(
+        readInput(first)
+          .toString()
+          .replace(/^old 0\n\n/, ''),
+      )?.head.size ?? null;
     throw refuse('checkpoint_unknown', { size: old, last });
   }
   const url = new URL(`/log/checkpoint?old=${old}`, source);

@@ -1,0 +1,243 @@
+/**
+ * Proves archived months and packs without a database, each in a process of its own. Beside the files of a month is its
+ * statement, a text that proves what the close stated (docs/auditors.md). Refusals: archive_store_unknown, duckdb_missing.
+ */
+import { execFile } from 'node:child_process';
+import { hash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { COMPILED } from '../compiled.ts';
+import type { Environment } from '../config/environment.ts';
+import type { Transaction } from '../database/transaction.ts';
+import { Refusal, reasonOf } from '../errors/refusals.ts';
+import { writeWhole } from '../files.ts';
+import { type Checkpoint, readCheckpoints } from '../log/checkpoints.sql.ts';
+import { copyLines, readLeaves } from '../log/lines.sql.ts';
+import { bodyOf } from '../log/note.ts';
+import { hashLines, LeafRange } from '../log/tree.ts';
+import { Amount, sumsOf } from '../money.ts';
+import type { Month } from '../month.ts';
+import { packageRoot } from '../package.ts';
+import { type ArchivedFile, readStoredFiles } from './archive.sql.ts';
+import { type PartnerTotals, readTotals, withDuckDb } from './parquet.ts';
+import { needRows } from './rows.ts';
+import { folderOf, sha256Of } from './store.ts';
+
+export const statementPath = (folder: string, month: Month): string => join(folder, `${month}.statement`);
+
+/** Writes the statement of a close, whose first fact has the number `first`. It always has the same bytes. */
+export async function writeStatement(
+  tx: Transaction,
+  path: string,
+  first: number,
+  files: readonly ArchivedFile[],
+): Promise<void> {
+  const checkpoints = await readCheckpoints(tx);
+  const at = checkpoints.findIndex(({ last_no }) => last_no >= first);
+  const [before, own] = [checkpoints[at - 1], checkpoints[at] as Checkpoint];
+  const range = { after: before?.last_no ?? 0, to: first - 1 };
+  await needRows(tx, { numbers: range });
+  const tree = before === undefined ? new LeafRange() : LeafRange.read(0, before.size, before.edge);
+  const add = (_: number, content: Buffer, from: number) => tree.add(content, from);
+  await readLeaves(tx, range, { onFact: add, onRow: add });
+  const facts: Buffer[] = [];
+  await copyLines(tx, { after: range.to, to: own.last_no }, (piece) => void facts.push(Buffer.from(piece)));
+  const named = files.map((file) => `${JSON.stringify(file)}\n`).join('');
+  const parts = [bodyOf(own), hashLines(tree.hashes()), Buffer.concat(facts), named];
+  await writeWhole(path, parts.join('\n'), 'replace');
+}
+
+/** A month or a pack, what is wrong with it, and what is not proved. */
+export type Proof = Readonly<{
+  path: string;
+  months: string;
+  /** Its three lines. */
+  checkpoint?: string;
+  rows?: number;
+  totals?: Readonly<Record<string, { readonly invoiceAmount: string }>>;
+  files: readonly ArchivedFile[];
+  wrong: readonly string[];
+  open: readonly string[];
+}>;
+
+const unproved = (path: string, wrong: readonly string[], open: readonly string[] = []): Proof => ({
+  ...{ path, months: basename(path, '.statement'), files: [], wrong, open },
+});
+
+/** Proves the rows of a month by its statement and the files beside it. Every proof of an archived month is this one. */
+export const proveMonth = (path: string): Promise<Proof> =>
+  proved(path, basename(path, '.statement')).catch((error: unknown) => {
+    if (error instanceof Refusal) throw error;
+    return unproved(path, [`${basename(path)} does not prove its rows: ${reasonOf(error)}`]);
+  });
+
+async function proved(path: string, months: string): Promise<Proof> {
+  const [head = '', edge, lines, named] = readFileSync(path, 'utf8').split('\n\n');
+  const split = (part = '') => part.split('\n').filter(Boolean);
+  const facts = split(lines);
+  const fields = facts.map((line) => line.split('\t'));
+  if (fields[0]?.[0] !== 'closed_months' || fields[0][2] !== months) throw new Error('it states another close');
+  // The facts are the last leaves of the checkpoint.
+  const [, size, root] = split(head);
+  const subtrees = Buffer.concat(split(edge).map((each) => Buffer.from(each, 'base64')));
+  const tree = LeafRange.read(0, Number(size) - facts.length, subtrees);
+  for (const line of facts) tree.add(hash('sha256', `\0${line}`, 'buffer'));
+  if (tree.root().toString('base64') !== root) throw new Error('its facts do not give the root of its checkpoint');
+  const partners = fields.filter(([kind]) => kind === 'month_partners').map(partnerOf);
+  const files = split(named).map((line) => JSON.parse(line) as ArchivedFile);
+  const totals = sumsOf(partners.map((each) => Amount.of(each.invoice_amount, each.currency)));
+  return {
+    ...{ path, months, checkpoint: `${head}\n`, files, open: [] },
+    rows: partners.reduce((sum, { entries }) => sum + entries, 0),
+    totals: Object.fromEntries(totals.map((sum) => [sum.currency, { invoiceAmount: sum.toString() }])),
+    wrong: await faultsOf(dirname(path), files, partners),
+  };
+}
+
+/** The columns of a fact month_partners. */
+function partnerOf([, , , partner_id, currency = '', arrangement, entries, ...rest]: readonly string[]): PartnerTotals {
+  const sums = rest.slice(0, 3).map((amount) => Amount.of(amount, currency).toString());
+  const [spot_price, partner_cut, invoice_amount] = sums;
+  const key = { partner_id, currency, arrangement, entries: Number(entries), root: rest[4] };
+  return { ...key, spot_price, partner_cut, invoice_amount } as PartnerTotals;
+}
+
+async function faultsOf(
+  folder: string,
+  files: readonly ArchivedFile[],
+  partners: readonly PartnerTotals[],
+): Promise<string[]> {
+  const paths = files.map(({ name }) => join(folder, basename(name)));
+  const hashes = await Promise.all(paths.map((path) => sha256Of(path).catch(reasonOf)));
+  const others = files.filter(({ sha256 }, at) => sha256 !== hashes[at]);
+  if (others.length > 0) return others.map(({ name }) => `${name} is missing, or not the file that was archived`);
+  const read = await withDuckDb(async (connection) => (paths.length === 0 ? [] : readTotals(connection, paths)));
+  const [found, stated] = [new Set(read.map(textOf)), new Set(partners.map(textOf))];
+  return [
+    ...[...found].filter((text) => !stated.has(text)).map((text) => `the files have ${text}`),
+    ...[...stated].filter((text) => !found.has(text)).map((text) => `the close stated ${text}`),
+  ];
+}
+
+const textOf = (each: PartnerTotals): string =>
+  `${each.partner_id} ${each.currency} ${each.arrangement}: ${each.entries} rows, ` +
+  `${each.spot_price} ${each.partner_cut} ${each.invoice_amount}, root ${each.root}`;
+
+/** Compares the checkpoint of a month with those that are held elsewhere, as their three lines. */
+export function compareHeld(proof: Proof, held: readonly string[]): Proof {
+  const { checkpoint, wrong } = proof;
+  if (checkpoint === undefined) return proof;
+  const [origin, size] = checkpoint.split('\n');
+  const own = held.filter((each) => each.startsWith(`${origin}\n${size}\n`));
+  const differs = own.some((each) => each !== checkpoint) ? [`the held checkpoint of ${size} facts is another`] : [];
+  return {
+    ...proof,
+    wrong: [...wrong, ...differs],
+    open: own.length > 0 ? [] : [`no held checkpoint has ${size} facts`],
+  };
+}
+
+/** Runs a program with Node, without our secrets. */
+const run = (...args: readonly string[]): Promise<{ readonly stdout: string; readonly message?: string }> => {
+  const { PATH, TMPDIR } = process.env;
+  const options = { env: { PATH, TMPDIR }, maxBuffer: 2 ** 30 };
+  return promisify(execFile)(process.execPath, [...process.execArgv, ...args], options).catch((error) => error);
+};
+
+async function proveBeside(path: string, held: readonly string[]): Promise<Proof> {
+  if (!COMPILED) return compareHeld(await proveMonth(path), held);
+  const { stdout, message } = await run(fileURLToPath(new URL('./process.js', import.meta.url)), path);
+  return message === undefined ? compareHeld(JSON.parse(stdout) as Proof, held) : unproved(path, [message]);
+}
+
+/** Processes at once. */
+export const JOBS = availableParallelism();
+
+async function sideBySide(
+  paths: readonly string[],
+  jobs: number,
+  prove: (path: string) => Promise<Proof>,
+): Promise<Proof[]> {
+  const proofs: Proof[] = [];
+  const rest = [...new Set(paths)].sort().entries();
+  const next = async () => {
+    for (const [at, path] of rest) proofs[at] = await prove(path);
+  };
+  await Promise.all(Array.from({ length: jobs }, next));
+  return proofs;
+}
+
+/** What is wrong with the files of archived months, of which the log has the checkpoints. */
+export async function proveColdMonths(
+  tx: Transaction,
+  environment: Environment,
+  months: readonly Month[],
+  jobs = JOBS,
+): Promise<{ readonly subject: string; readonly detail: string }[]> {
+  const files = (await readStoredFiles(tx, {})).filter(({ month }) => months.includes(month));
+  const folders = new Map<string, string>();
+  for (const store of new Set(files.map((file) => file.store))) {
+    folders.set(store, await folderOf(tx, environment, store));
+  }
+  const paths = files.map(({ store, month }) => statementPath(folders.get(store) ?? '', month));
+  const held = (await readCheckpoints(tx)).map(bodyOf);
+  const proofs = await sideBySide(paths, jobs, (path) => proveBeside(path, held));
+  return proofs.flatMap(({ months: subject, wrong, open }) =>
+    [...wrong, ...open].map((detail) => ({ subject, detail })),
+  );
+}
+
+/** Proves all archived months and packs in a folder and its subfolders. `options` are those of verify.mjs. */
+export async function verifyPacks(
+  folder: string,
+  { held, options, jobs }: { readonly [key in 'held' | 'options']: readonly string[] } & { readonly jobs: number },
+): Promise<Proof[]> {
+  const paths = pathsIn(folder);
+  const isMonth = (path: string) => path.endsWith('.statement');
+  // If DuckDB is missing, this says so before any process.
+  if (paths.some(isMonth)) await withDuckDb(async () => {});
+  return sideBySide(paths, jobs, (path) => (isMonth(path) ? proveBeside(path, held) : verifyPack(path, options)));
+}
+
+/** Packs, .zip files, and the statement of each month that has any file. */
+function pathsIn(folder: string): string[] {
+  const entries = readdirSync(folder, { withFileTypes: true });
+  if (entries.some(({ name }) => name === 'manifest.json')) return [folder];
+  return entries.flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return pathsIn(path);
+    const [, month] = /^(\d{4}-\d\d)(?:-\d+\.parquet|\.statement)$/.exec(entry.name) ?? [];
+    return month !== undefined ? statementPath(folder, month as Month) : (/.*\.zip$/.exec(path) ?? []);
+  });
+}
+
+const VERIFIER = join(packageRoot, 'templates', 'export', 'verify.mjs');
+
+async function verifyPack(path: string, options: readonly string[]): Promise<Proof> {
+  if (path.endsWith('.zip')) return unproved(path, [], ['is not read: unpack it']);
+  const { stdout, message } = await run(VERIFIER, path, ...options);
+  const said = (verdict: string) =>
+    (stdout.match(new RegExp(`^${verdict} .*(\\n .*)*`, 'gm')) ?? []).map((text) =>
+      text.slice(6).replaceAll(/\s+/g, ' '),
+    );
+  const [wrong, open] = [said('WRONG'), said('open ')];
+  if (message !== undefined && wrong.length + open.length === 0) wrong.push(message);
+  return { ...unproved(path, wrong, open), ...describe(path) };
+}
+
+/** What a pack says of itself, which its verifier compares. */
+function describe(pack: string): Partial<Proof> {
+  const read = (...path: readonly string[]) => readFileSync(join(pack, ...path), 'utf8');
+  try {
+    const { from, to, size, files } = JSON.parse(read('manifest.json')) as Record<string, string> & {
+      readonly files: readonly Partial<Proof>[];
+    };
+    const { rows = 0, totals = {} } = files.find((file) => file.totals !== undefined) ?? {};
+    return { months: `${from} to ${to}`, checkpoint: read('checkpoints', String(size)), rows, totals };
+  } catch {
+    return {};
+  }
+}
