@@ -1,5 +1,5 @@
 /** Archived months and packs are verified without the server: no database, no settings, nothing in RECKONER_HOME. */
-import { createHash } from 'node:crypto';
+import { createHash, generateKeyPairSync } from 'node:crypto';
 import { copyFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { runAction } from '../../src/actions/run.ts';
 import { readRows, withDuckDb, writeParquet } from '../../src/archive/parquet.ts';
 import { proveColdMonths } from '../../src/archive/proof.ts';
 import { exportPack } from '../../src/audit/export.ts';
+import { noteOf, readNote, signHead, type TreeHead, vkeyOf } from '../../src/log/note.ts';
 import type { Month } from '../../src/month.ts';
 import { reckoner } from '../support/program.ts';
 import type { World } from '../support/world.ts';
@@ -90,7 +91,7 @@ test('people read a line for each month, and then what is open', async () => {
   expect(ran.status).toBe(4);
   expect(ran.stdout).toMatch(/^months +rows +to invoice +root +result +path\n2026-01 +3 +\S+ USD +\S{12} +holds +/);
   expect(ran.stdout).toMatch(/\n2026-02 +4 .* open /);
-  expect(ran.stdout).toMatch(/\nopen {2}2026-02: no held checkpoint has \d+ facts\n$/);
+  expect(ran.stdout).toMatch(/\n2026-02: no held checkpoint has \d+ facts\n$/);
 });
 
 const swap = (one: string, other: string) => {
@@ -159,7 +160,9 @@ describe('the month is named', () => {
     await withDuckDb(async (connection, folder) => {
       const lines = join(folder, 'lines');
       await readRows(connection, [path], {}, lines);
-      const changed = readFileSync(lines, 'utf8').replaceAll(/^/gm, 'ledger_rows\t').replace('enr-', 'enx-');
+      const changed = readFileSync(lines, 'utf8')
+        .replaceAll(/^/gm, 'ledger_rows\t')
+        .replace('q-a-2026-01', 'q-x-2026-01');
       writeFileSync(lines, changed.replace(/ledger_rows\t$/, ''));
       await writeParquet(connection, lines, path);
     });
@@ -177,4 +180,72 @@ describe('the month is named', () => {
     expect(january?.wrong).toEqual([expect.stringMatching(/^the held checkpoint of \d+ facts is another$/)]);
     expect(february?.result).toBe('holds');
   });
+});
+
+test('packs of exports in the same folder are verified by verify.mjs, and a .zip file is named as not read', async () => {
+  const out = file('pack');
+  await exportPack(world.database, world.environment, {
+    ...{ kind: 'ledger', format: 'csv', out, from: MONTHS[0] as Month, to: MONTHS[1] as Month },
+  });
+  const changed = file('changed');
+  cpSync(out, changed, { recursive: true });
+  writeFileSync(join(changed, 'ledger.csv'), readFileSync(join(changed, 'ledger.csv'), 'utf8').replace('q-a', 'q-x'));
+  writeFileSync(file('more.zip'), '');
+  const found = await proofs(...withHeld());
+  const of = (name: string) => found.find(({ path }) => path.endsWith(name));
+  expect(found).toHaveLength(5);
+  expect(of('pack')).toMatchObject({
+    months: '2026-01 to 2026-02',
+    rows: 7,
+    totals: { USD: { invoiceAmount: '49.00' } },
+  });
+  expect(of('pack')).toMatchObject({
+    result: 'open',
+    wrong: [],
+    open: expect.arrayContaining([expect.stringMatching(/^signatures: the last checkpoint/)]),
+  });
+  expect(of('changed')).toMatchObject({ result: 'wrong', wrong: [expect.stringMatching(/ledger\.csv/)] });
+  expect(of('more.zip')).toMatchObject({ result: 'open', open: ['is not read: unpack it'] });
+  expect(of('2026-02.statement')).toMatchObject({ result: 'holds' });
+});
+
+describe('a folder', () => {
+  test('without anything to verify is refused', async () => {
+    rmSync(join(cold, 'years'), { recursive: true });
+    expect(await verify()).toMatchObject({ status: 2, stdout: expect.stringMatching(/no archived month or pack/) });
+  });
+
+  test('holds by checkpoints that the key signed, and is refused if the key did not sign one', async () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ed25519');
+    const head = readNote(readFileSync(held[0] as string, 'utf8'))?.head as TreeHead;
+    const raw = publicKey.export({ format: 'der', type: 'spki' }).subarray(-32);
+    const key = { name: head.origin, publicKey: raw };
+    const signed = join(cold, 'signed.note.txt');
+    writeFileSync(signed, noteOf(head, [signHead(head, key, privateKey)]));
+    const [january] = await proofs('--held', signed, '--key', vkeyOf(key));
+    expect(january).toMatchObject({ months: '2026-01', result: 'holds' });
+    const refused = await verify(...withHeld(), '--key', vkeyOf(key));
+    expect(refused).toMatchObject({ status: 3, stdout: expect.stringMatching(/checkpoint_not_signed/) });
+  });
+
+  test('needs DuckDB, and says how to install it', async () => {
+    const hook = new URL('without-duckdb.mjs', import.meta.url).href;
+    const ran = await reckoner(['verify', '--packs', cold], { env: { NODE_OPTIONS: `--import ${hook}` } });
+    expect(ran).toMatchObject({ status: 1, stderr: expect.stringMatching(/npm install --no-save @duckdb\/node-api/) });
+  });
+});
+
+test('in the database, months are proved by the checkpoints of the log', async () => {
+  const prove = () => world.database.reading((tx) => proveColdMonths(tx, world.environment, MONTHS, 2));
+  expect(await prove()).toEqual([]);
+  const path = join(store(), '2026-01.statement');
+  const kept = readFileSync(path);
+  writeFileSync(path, readFileSync(join(store(), '2026-02.statement')));
+  try {
+    expect(await prove()).toEqual([
+      { subject: '2026-01', detail: '2026-01.statement does not prove its rows: it states another close' },
+    ]);
+  } finally {
+    writeFileSync(path, kept);
+  }
 });
