@@ -6,6 +6,7 @@
 import { execute } from '../database/transaction.ts';
 import { ROWS_AT_OFFERED_PRICES } from './checks/acceptances.ts';
 import { ACTIONS_APPROVED, ACTIONS_COMPARED } from './checks/approvals.ts';
+import { findChangedArchives } from './checks/archives.ts';
 import { OPEN_ITEMS_OF_CLOSED_BOOKS } from './checks/books.ts';
 import type { Check } from './checks/check.ts';
 import * as delivery from './checks/delivery.ts';
@@ -65,5 +66,6 @@ export const CHECKS: readonly Check[] = [
   { name: 'checkouts_consistent', run: checkQuery(delivery.CHECKOUTS_CONSISTENT) },
   { name: 'events_match_facts', run: joinedByHashing(checkQuery(EVENTS_MATCH_FACTS)) },
   { name: 'log_derived_again', run: findBrokenCheckpoints },
+  { name: 'archives_as_moved', run: findChangedArchives },
   { name: 'rules_hold', beside: true, run: (tx) => findBrokenRules(tx) },
 ];

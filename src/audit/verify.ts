@@ -7,6 +7,7 @@ import type { DateTime } from 'luxon';
 import { readColdMonths } from '../archive/archive.sql.ts';
 import { needRows } from '../archive/rows.ts';
 import { needSummaries } from '../archive/summaries.ts';
+import type { Environment } from '../config/environment.ts';
 import { compareSchema, type SchemaComparison } from '../database/schema.ts';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -46,6 +47,8 @@ interface CheckOptions {
    * schema once for all clones of a database.
    */
   readonly schema?: SchemaComparison | undefined;
+  /** For the files of archived months. */
+  readonly environment?: Environment | undefined;
   /** The rows whose leaves are hashed again; by default all. */
   readonly derived?: DerivedRows | undefined;
 }
@@ -141,12 +144,12 @@ function isEmpty(tx: Transaction): Promise<boolean> {
 export async function checkContext(
   tx: Transaction,
   month: Month | null,
-  { fonts = [], schema, derived = 'all' }: CheckOptions = {},
+  { fonts = [], schema, derived = 'all', environment }: CheckOptions = {},
 ): Promise<CheckContext> {
   if (month !== null && (await readClosedMonth(tx, month)) === undefined) throw refuse('month_not_closed', { month });
   // The caller has copied the rows of the month that it verifies.
   const cold = (await readColdMonths(tx)).filter((each) => each.month !== month);
-  return { month, fonts, schema: once(async () => schema ?? compareSchema(tx)), derived, cold };
+  return { month, fonts, schema: once(async () => schema ?? compareSchema(tx)), derived, environment, cold };
 }
 
 function once<Result>(work: () => Promise<Result>): () => Promise<Result> {

@@ -159,8 +159,11 @@ describe('the month is named', () => {
     const before = createHash('sha256').update(readFileSync(path)).digest('hex');
     await withDuckDb(async (connection, folder) => {
       const lines = join(folder, 'lines');
-      await readRows(connection, [path], {}, lines);
-      const changed = readFileSync(lines, 'utf8')
+      const pieces: Buffer[] = [];
+      for await (const piece of readRows(connection, [path], {})) pieces.push(piece);
+      const changed = Buffer.concat(pieces)
+        .toString()
+
         .replaceAll(/^/gm, 'ledger_rows\t')
         .replace('q-a-2026-01', 'q-x-2026-01');
       writeFileSync(lines, changed.replace(/ledger_rows\t$/, ''));

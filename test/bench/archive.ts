@@ -10,7 +10,7 @@ import { type Measured, measured } from './measured.ts';
 import { cpuInWords, emptyLedger, inTurns, type Workbench } from './workbench.ts';
 
 const ROWS_BY = 5;
-const PARTNERS_BY = 20;
+const PARTNERS_BY = 25;
 const ARCHIVED = 20;
 
 const MONTHS = Array.from({ length: 25 }, (_, index) => {

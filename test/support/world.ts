@@ -281,7 +281,9 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
       return deliveries;
     },
     verify: (month) =>
-      database.readingBeside((tx, beside) => verify(tx, month as Month | undefined, { beside, schema: world.schema })),
+      database.readingBeside((tx, beside) =>
+        verify(tx, month as Month | undefined, { beside, schema: world.schema, environment: world.environment }),
+      ),
     documents: async (filter = {}) => (await database.reading((tx) => readDocuments(tx, filter))).map(documentJson),
     sql: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
       (await owner.query<Row>(text, values)).rows,

@@ -1,4 +1,5 @@
 /** The definition of a check, and the context that it can use. */
+import type { Environment } from '../../config/environment.ts';
 import type { SchemaComparison } from '../../database/schema.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import type { AddedFont } from '../../documents/pdf/added-fonts.ts';
@@ -11,6 +12,8 @@ export interface CheckContext extends CheckScope {
   readonly schema: () => Promise<SchemaComparison>;
   /** The rows whose leaves are hashed again when everything is checked. */
   readonly derived: DerivedRows;
+  /** For the files of archived months; if absent, they are not read. */
+  readonly environment: Environment | undefined;
   /** The archived months whose rows this transaction has no copy of. */
   readonly cold: readonly ColdMonth[];
 }

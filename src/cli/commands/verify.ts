@@ -54,7 +54,7 @@ async function verify(
   const fonts = installedFonts(environment);
   const found = await database.readingBeside(async (tx, beside) => {
     const derived = all ? 'all' : await rowsOfToday(tx, environment.now());
-    return verifyAll(tx, month, { fonts, beside, derived });
+    return verifyAll(tx, month, { fonts, beside, derived, environment });
   });
   output.print(found, () => described(found));
   return found.differences > 0 ? EXIT.attention : EXIT.done;
