@@ -43,8 +43,9 @@ CREATE TRIGGER returned_month_is_whole BEFORE DELETE ON archived_months
   FOR EACH ROW WHEN (rows_digest(OLD.month) <> OLD.digest) EXECUTE FUNCTION refuse_differing_return();
 
 -- The quotes whose rows stay, although their months are archived: those with a row in a month that is not archived, of a
--- connected account, with a reversal, or quoted through the API; those that the terms let be reversed on a day; those with a row that
--- waits for a decision; and those with an event that a webhook still has to get. Without terms, a reversal is possible for 30 days (src/ledger/cancellation.ts).
+-- connected account, or with a reversal; those that the terms let be reversed on a day; those with a row that waits for a
+-- decision; those with an event that a webhook still has to get; and those that the API can still accept or requote, or
+-- that an import accepted (a quote or requote without an acceptance). Without terms, a reversal is possible for 30 days (src/ledger/cancellation.ts).
 CREATE FUNCTION staying_quotes(on_day date) RETURNS TABLE (partner_id text, quote_id text) STABLE LANGUAGE sql
 BEGIN ATOMIC
   WITH terms AS (
@@ -61,6 +62,10 @@ BEGIN ATOMIC
   SELECT u.partner_id, u.quote_id FROM undecided_rows u
   UNION
   SELECT q.partner_id, q.quote_id FROM quotes q
+  WHERE NOT EXISTS (SELECT FROM quote_acceptances a WHERE a.quote_id = q.quote_id)
+  UNION
+  SELECT r.partner_id, r.quote_id FROM requotes r
+  WHERE NOT EXISTS (SELECT FROM requote_acceptances a WHERE a.requote_id = r.requote_id)
   UNION
   SELECT e.partner_id, e.quote_id
   FROM webhooks w JOIN partner_events n ON n.partner_id = w.partner_id AND n.position > w.acknowledged

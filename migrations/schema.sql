@@ -1,4 +1,4 @@
--- Facts: SHA-256 675af10d4b99406ede952f5f2d8e98a8054501887ad2849b63bf095fff02f365, without the role reckoner_app d3bbdb857ccc557b05a438145cb06a700fb5e287f845524cd4e78ea889f85711
+-- Facts: SHA-256 178d0605b6168a201d9fd79c28fd1a486cea319ac632422a42c5edda5ccad686, without the role reckoner_app ad1bb912ffc0ad275d46178fac91ad94de2283a44edef73a7d88a5d8eb2bba37
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -25,7 +25,7 @@ GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_eve
   share_payments, payout_contents, account_payouts, partner_events, approval_requests, approval_decisions, gl_exports,
   gl_export_lines, gl_export_files TO reckoner_app;
 GRANT INSERT, SELECT, UPDATE ON passkey_uses, partners, partner_arrangements, policies, client_uses, presentation,
-  emails, account_months, published_marks, webhooks TO reckoner_app;
+  late_requests, emails, account_months, published_marks, webhooks TO reckoner_app;
 GRANT SELECT ON schema_records, active_users, present_roles, present_work_assignments, open_pauses, partner_payers,
   present_cancellation_terms, archived_months, archived_files, archived_postings, undecided_rows, live_documents,
   live_credit_applications, live_write_offs, current_holds, open_invoice_disputes, instructions_in_force,

@@ -84,6 +84,14 @@ export const STAGED_IDS = `COPY (
 export const copyInto = (columns: readonly string[]): string =>
   `COPY pg_temp.archived_rows (${columns.join(', ')}) FROM STDIN`;
 
+/** Adds the rows of `archived_rows` to ledger_rows. Only the owner may. */
+export const insertRecalled = (tx: Transaction, columns: readonly string[]): Promise<number> =>
+  execute(
+    tx,
+    `INSERT INTO ledger_rows (${columns.join(', ')}) OVERRIDING SYSTEM VALUE
+     SELECT ${columns.join(', ')} FROM pg_temp.archived_rows ORDER BY entry_id`,
+  );
+
 /** Removes from `archived_rows` the rows that ledger_rows has, and describes the others to the planner. */
 export async function keepOnlyMoved(tx: Transaction): Promise<void> {
   await execute(

@@ -103,7 +103,7 @@ export async function needQuotes(tx: Transaction, id: string): Promise<void> {
 }
 
 /** Copies the wanted rows that have left the database. Returns the number of all wanted rows. */
-async function copyRows(
+export async function copyRows(
   tx: Transaction,
   environment: Environment,
   files: readonly StoredFile[],

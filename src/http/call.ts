@@ -135,6 +135,7 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
     const answer = await action(call, key === undefined ? undefined : { key, sha256: fingerprint(request, body) });
     if (answer instanceof Content) return reply.headers(answer.headers).send(answer.body);
     if (answer.replayed === true) reply.header('Idempotent-Replayed', 'true');
+    if (answer.status === 202) reply.headers(locationOf(answer.text));
     return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.text);
   };
   const { file } = operation;
@@ -145,6 +146,12 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
     config: { bound: boundFor(operation), ...(file !== undefined && { mediaType: file.type }) },
     ...(file !== undefined && { bodyLimit: file.bytes }),
   });
+}
+
+/** A late request has an address. */
+function locationOf(text: string): { Location?: string } {
+  const { location: Location } = JSON.parse(text) as { location?: string };
+  return Location === undefined ? {} : { Location };
 }
 
 function boundFor({ action, file, answer, query }: Operation): BoundName {
@@ -296,10 +303,12 @@ function readParams(operation: Operation, request: FastifyRequest): unknown {
     requote_id: requoteId,
     number,
     sha256,
+    request_id: requestId,
   } = request.params as Record<string, string | undefined>;
   if (requoteId !== undefined) throw refuse('requote_unknown', { requote_id: requoteId });
   if (quoteId !== undefined) throw refuse('quote_unknown', { quote_id: quoteId });
   if (number !== undefined) throw refuse('invoice_unknown', { number });
+  if (requestId !== undefined) throw refuse('late_request_unknown', { request_id: requestId });
   if (sha256 !== undefined) throw refuse('settlement_file_unknown', { sha256 });
   throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
 }

@@ -27,8 +27,12 @@ export interface Operation<
   /** Other query parameters are refused. */
   readonly query: Query;
   readonly status: 200 | 201;
-  /** Another status of the same response, and when it is returned. */
-  readonly otherwise?: { readonly status: 200 | 202; readonly description: string };
+  /** Another status, and when it is returned. Its response is the same, unless `answers` lists what it may be. */
+  readonly otherwise?: {
+    readonly status: 200 | 202;
+    readonly description: string;
+    readonly answers?: readonly z.ZodType[];
+  };
   readonly answer: AnswerKind;
   readonly example: unknown;
   readonly refusals: readonly CallRefusalCode[];

@@ -106,21 +106,20 @@ function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest,
     const missing = refusal.code === 'token_missing';
     reply.header('WWW-Authenticate', missing ? 'Bearer' : 'Bearer error="invalid_token"');
   }
-  const problem = {
-    type: `${issuer}/reference#${refusal.code}`,
-    title: STATUS_CODES[status],
-    status,
-    detail: refusal.message,
-    instance: `urn:request:${request.id}`,
-    code: refusal.code,
-    ...refusal.facts,
-  };
+  const problem = problemOf(refusal, issuer, `urn:request:${request.id}`);
   // The response is sent as bytes, because Fastify would add a charset, which RFC 9457's media type does not have.
   return reply
     .code(status)
     .type('application/problem+json')
     .send(Buffer.from(JSON.stringify(problem)));
 }
+
+export const problemOf = (refusal: Refusal, issuer: string, instance: string): object => ({
+  type: `${issuer}/reference#${refusal.code}`,
+  title: STATUS_CODES[httpStatusOf(refusal.code)],
+  ...{ status: httpStatusOf(refusal.code), detail: refusal.message, instance, code: refusal.code },
+  ...refusal.facts,
+});
 
 /** Much is unread, so the connection is closed: Node would read the whole body to keep it open. */
 const hasUnreadBody = ({ body, headers }: FastifyRequest): boolean =>

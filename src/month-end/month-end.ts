@@ -54,28 +54,37 @@ export async function deliverAll(context: MonthEndContext, reporter: Reporter): 
   await sendEvents({ ...context, ...reporter });
 }
 
-/** Delivers until the signal to stop. Does nothing while the ledger is paused. */
+type Worker = (stop: AbortSignal) => Promise<void>;
+
+/** Delivers until the signal to stop, with another worker beside. Does nothing while the ledger is paused. */
 export async function deliverAllForever(
   context: MonthEndContext,
   reporter: Reporter,
   stop: AbortSignal,
+  beside: Worker,
 ): Promise<void> {
-  await whileNotPaused(context.database, stop, (pausedOrStop) => deliverUntil(context, reporter, pausedOrStop));
+  await whileNotPaused(context.database, stop, (until) => deliverUntil(context, reporter, until, beside));
 }
 
-async function deliverUntil(context: MonthEndContext, reporter: Reporter, stop: AbortSignal): Promise<void> {
+async function deliverUntil(
+  context: MonthEndContext,
+  reporter: Reporter,
+  stop: AbortSignal,
+  beside: Worker,
+): Promise<void> {
   const counted = counting(reporter);
   const sendOthers = () =>
     takeDayCheckpoint(context, reporter)
       .then(() => sendEmails(context, reporter, stop))
       .catch((error: unknown) => reporter.onEmailsFailed?.(error));
-  // If one worker fails, the other worker is stopped too.
+  // If one worker fails, the others are stopped too.
   const either = new AbortController();
   const both = AbortSignal.any([stop, either.signal]);
   const ended = (work: Promise<void>) => work.finally(() => either.abort());
   const results = await Promise.allSettled([
     ended(deliverForever({ ...context, ...counted.reporter, sendOthers }, both)),
     ended(sendEventsForever({ ...context, ...reporter }, both)),
+    ended(beside(both)),
   ]);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
   await recordRun(context, counted.sent());

@@ -78,6 +78,8 @@ export interface QuoteState extends QuoteFacts, PolicyLimit {
   readonly enrollment_id: string | null;
   readonly accepted_at: string | null;
   readonly imported: boolean;
+  /** Whether the ledger row of the acceptance is in the archive, so that the sums lack it. */
+  readonly archived: boolean;
   readonly reversed: boolean;
   /** The last accepted price: the quote's own, plus the increments of all accepted requotes. */
   readonly accepted_spot_price: string;
@@ -90,6 +92,14 @@ export interface QuoteState extends QuoteFacts, PolicyLimit {
 type AskedQuote = Caller & { readonly now: string } & ({ readonly quoteId: string } | { readonly requoteId: string });
 
 type Nullable<Row> = { readonly [Column in keyof Row]: Row[Column] | null };
+
+/** The enrollment of a quote that the API accepts. Thus an acceptance can be answered again without its ledger row. */
+export const enrollmentOf = (quoteId: string): string => `e-${quoteId.slice(2)}`;
+const enrollment = (offer: string) => `coalesce(e.enrollment_id, 'e-' || substr(${offer}.quote_id, 3))`;
+
+/** The time of an acceptance. If its row is archived, that of its event, which has the same time. */
+const acceptedAt = (offer: string, event: string) => `coalesce(e.accepted_at, (
+               SELECT v.occurred_at FROM audit_events v WHERE v.subject = ${offer}.quote_id AND ${event} LIMIT 1))`;
 
 const READ_QUOTES = prepared(
   'read_quotes',
@@ -108,9 +118,10 @@ const READ_QUOTES = prepared(
              o.largest_price, p.currency AS partner_currency,
              coalesce(p.inactive_since <= w.now, false) AS partner_inactive,
              coalesce(o.inactive_since <= w.now, false) AS policy_inactive,
-             CASE WHEN a.quote_id IS NOT NULL THEN e.enrollment_id END AS enrollment_id,
-             CASE WHEN a.quote_id IS NOT NULL THEN e.accepted_at END AS accepted_at,
+             CASE WHEN a.quote_id IS NOT NULL THEN ${enrollment('q')} END AS enrollment_id,
+             CASE WHEN a.quote_id IS NOT NULL THEN ${acceptedAt('q', `v.action = 'quote.accept'`)} END AS accepted_at,
              a.quote_id IS NULL AND e.entry_id IS NOT NULL AS imported,
+             a.quote_id IS NOT NULL AND e.entry_id IS NULL AS archived,
              coalesce(l.reversals, 0) > 0 AS reversed,
              coalesce(e.spot_price, 0) + coalesce(l.spot_price, 0) AS accepted_spot_price,
              coalesce(e.partner_cut, 0) + coalesce(l.partner_cut, 0) AS accepted_partner_cut,
@@ -152,6 +163,16 @@ export async function readQuotes(
     client_lives,
     quote: quote.quote_id === null ? undefined : (quote as QuoteState),
   }));
+}
+
+/** Whether a file of an archived month may have rows of this partner. */
+export async function hasArchivedRows(tx: Transaction, partnerId: string): Promise<boolean> {
+  const found = await query(
+    tx,
+    'SELECT FROM archived_files WHERE :partnerId::text COLLATE "C" BETWEEN partner_from AND partner_to LIMIT 1',
+    { partnerId },
+  );
+  return found.length > 0;
 }
 
 export async function insertQuote(tx: Transaction, quote: QuoteFacts & { client_id: string }): Promise<void> {
@@ -201,8 +222,8 @@ const READ_REQUOTES = prepared(
       SELECT r.requote_id, r.quote_id, r.partner_id, r.step, r.currency, r.insured_amount, r.accepted_spot_price,
              r.accepted_partner_cut, r.accepted_invoice_amount, r.spot_price, r.partner_cut, r.invoice_amount,
              r.requoted_at, r.expires_at, r.order_reference, r.cover_from, r.cover_to,
-             CASE WHEN a.requote_id IS NOT NULL THEN e.enrollment_id END AS enrollment_id,
-             CASE WHEN a.requote_id IS NOT NULL THEN e.accepted_at END AS accepted_at,
+             CASE WHEN a.requote_id IS NOT NULL THEN ${enrollment('r')} END AS enrollment_id,
+             CASE WHEN a.requote_id IS NOT NULL THEN ${acceptedAt('r', `v.details ->> 'requote_id' = r.requote_id AND v.action = 'requote.accept'`)} END AS accepted_at,
              a.requote_id IS NULL AND e.entry_id IS NOT NULL AS imported
       FROM requotes r
       LEFT JOIN requote_acceptances a ON a.requote_id = r.requote_id
@@ -353,7 +374,7 @@ export async function readReversal(
 
 /**
  * The amounts that are left of an accepted quote after its requotes and reversals, or of one accepted requote. The
- * result is undefined if the ledger has no such row.
+ * result is undefined if the ledger has no such row, or not the quote's.
  */
 export async function readLeftOfQuote(
   tx: Transaction,
@@ -374,7 +395,9 @@ export async function readLeftOfQuote(
          AND (:requoteId::text IS NULL OR (x.kind = 'reversal' AND x.requote_id = :requoteId))) AS l
      WHERE e.partner_id = :partnerId AND e.quote_id = :quoteId
        AND e.kind = CASE WHEN :requoteId::text IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
-       AND own_id(e) = coalesce(:requoteId, :quoteId)`,
+       AND own_id(e) = coalesce(:requoteId, :quoteId)
+       AND EXISTS (SELECT FROM ledger_rows q WHERE q.partner_id = e.partner_id AND q.kind = 'quote_accepted'
+                     AND own_id(q) = e.quote_id)`,
     facts,
   );
   return rows[0];

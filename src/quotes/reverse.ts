@@ -2,7 +2,7 @@
  * Records a partner's reversals: refunds or cancellations of a quote, in whole or in part. The rules of imported ledger
  * rows apply (contract.md, Amounts). A reversal outside the cancellation terms becomes a request, which is a held row. The
  * partner assigns the reversal's id, so a repeated call is safe. Refusals: quote_unknown, quote_not_accepted,
- * reversal_reused, reversal_exceeds, request_invalid.
+ * quote_archived, reversal_reused, reversal_exceeds, request_invalid.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -19,7 +19,7 @@ import { Amount, isZero } from '../money.ts';
 import { cancellationText, termsOn } from '../partners/cancellation.ts';
 import { thisProcess } from '../people/audit-events.ts';
 import type { PartnerCall } from './quote.ts';
-import { orderOf, quoteOf } from './quote.ts';
+import { orderOf, quoteOf, refuseArchived } from './quote.ts';
 import { type LeftOfQuote, type ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
 
 /** The amounts are decimals at or below zero. */
@@ -66,7 +66,7 @@ export async function reverseQuote(
   await lockImporters(tx);
   await lockLedgerWhole(tx);
   const known = await readAnswered(tx, { partnerId, reversalId });
-  const left = await readLeftOfQuote(tx, { partnerId, quoteId, requoteId: requoteId ?? null });
+  const left = await readLeft(tx, wanted, asked);
   if (known !== undefined) return sameReversal(known, wanted, { nothingLeft: left === undefined || isNothing(left) });
   const { amounts } = await prepare(tx, wanted, asked, left);
   const row = {
@@ -107,9 +107,7 @@ export async function previewReversal(
   wanted: AskedReversal,
   asked: ReversalCall,
 ): Promise<ForeseenReversal> {
-  const { quoteId, requoteId } = wanted;
-  const { partnerId } = asked.caller;
-  const left = await readLeftOfQuote(tx, { partnerId, quoteId, requoteId: requoteId ?? null });
+  const left = await readLeft(tx, wanted, asked);
   const prepared = await prepare(tx, wanted, asked, left);
   const { rows, reversal, terms } = prepared;
   const [verdict] = await judgeRows(tx, [...rows, reversal], terms, asked.ceilings);
@@ -121,6 +119,17 @@ export async function previewReversal(
     ...{ ground: verdict?.ground ?? null, outside: verdict?.outside ?? null },
     terms: ofSale === undefined ? null : cancellationText([{ ...ofSale, from: null }]),
   };
+}
+
+/** Refusal: quote_archived. */
+async function readLeft(
+  tx: Transaction,
+  { quoteId, requoteId = null }: { quoteId: string; requoteId?: string | null | undefined },
+  asked: PartnerCall,
+): Promise<LeftOfQuote | undefined> {
+  const left = await readLeftOfQuote(tx, { partnerId: asked.caller.partnerId, quoteId, requoteId });
+  if (left === undefined) await refuseArchived(tx, quoteId, asked);
+  return left;
 }
 
 /** A reversal that can be judged, with its amounts, and what it is judged by. */
