@@ -52,8 +52,7 @@ CREATE TABLE quote_acceptances (
 );
 CALL make_fact('quote_acceptances');
 
--- An accepted quote is kept, whether the API or an import recorded its ledger row. An imported row stays in the database
--- as long as its quote (staying_quotes).
+-- An accepted quote is kept, whether the API or an import recorded its row. An imported row stays as long as its quote.
 CREATE FUNCTION quote_may_go(quote quotes) RETURNS boolean STABLE LANGUAGE sql
 RETURN quote.expires_at < now() - interval '30 days'
   AND NOT EXISTS (SELECT FROM quote_acceptances a WHERE a.quote_id = quote.quote_id)
@@ -62,14 +61,14 @@ RETURN quote.expires_at < now() - interval '30 days'
 CALL make_append_only('quotes', 'DELETE', 'quote_may_go(OLD)');
 CALL grant_to_app('DELETE', 'quotes');
 
--- This trigger replaces a foreign key: the row may move to the archive later, and a key would look up and lock each row.
+-- This trigger replaces a foreign key, because the row may move to the archive later.
 CREATE FUNCTION refuse_acceptance_without_row() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (
     SELECT FROM added a WHERE NOT EXISTS (
       SELECT FROM ONLY ledger_rows e
       WHERE e.partner_id = a.partner_id AND e.posted_month = a.posted_month AND e.entry_id = a.entry_id)) THEN
-    RAISE EXCEPTION 'an acceptance has no row in the ledger'
+    RAISE EXCEPTION 'an acceptance has no row'
       USING ERRCODE = 'foreign_key_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'acceptance_is_in_the_ledger';
   END IF;
   RETURN NULL;
@@ -167,17 +166,16 @@ RETURN kept.recorded_at < now() - interval '30 days';
 CALL make_append_only('idempotency_keys', 'DELETE', 'idempotency_key_may_go(OLD)');
 CALL grant_to_app('DELETE', 'idempotency_keys');
 
--- Calls of partners that need rows of archived months. A worker answers each one once (src/http/late-requests.ts).
+-- Calls that need rows of archived months. A worker answers each one once (src/http/late-requests.ts).
 CREATE TABLE late_requests (
   request_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   partner_id text COLLATE "C" NOT NULL,
   client_id text COLLATE "C" NOT NULL,
-  -- The id of the call's operation (src/http/operations.ts), and what was asked for.
-  operation text NOT NULL CONSTRAINT late_request_operation_known CHECK (operation IN ('createRequote', 'reverseQuote')),
+  operation text NOT NULL,
   quote_id text COLLATE "C" NOT NULL,
   body text NOT NULL,
   requested_at timestamptz NOT NULL,
-  -- The answer that the call would have had, or its refusal.
+  -- What the call would have answered.
   status integer,
   answer text,
   answered_at timestamptz,
@@ -186,9 +184,6 @@ CREATE TABLE late_requests (
   CONSTRAINT late_request_answer_whole CHECK (num_nulls(status, answer, answered_at) IN (0, 3))
 );
 CREATE INDEX late_requests_pending ON late_requests (partner_id, request_id) WHERE answered_at IS NULL;
-
-CREATE FUNCTION is_answer(before late_requests, after late_requests) RETURNS boolean IMMUTABLE LANGUAGE sql
-RETURN before.answered_at IS NULL AND to_jsonb(before) - '{status,answer,answered_at}'::text[]
-                                    = to_jsonb(after) - '{status,answer,answered_at}'::text[];
-CALL make_append_only('late_requests', 'UPDATE', 'is_answer(OLD, NEW)');
+CALL make_append_only('late_requests', 'UPDATE', $$OLD.answered_at IS NULL
+  AND to_jsonb(OLD) - '{status,answer,answered_at}'::text[] = to_jsonb(NEW) - '{status,answer,answered_at}'::text[]$$);
 CALL grant_to_app('UPDATE', 'late_requests');

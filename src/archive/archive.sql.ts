@@ -84,7 +84,7 @@ export const STAGED_IDS = `COPY (
 export const copyInto = (columns: readonly string[]): string =>
   `COPY pg_temp.archived_rows (${columns.join(', ')}) FROM STDIN`;
 
-/** Adds the rows of `archived_rows` to ledger_rows. Only the owner may. */
+/** Only for the owner. */
 export const insertRecalled = (tx: Transaction, columns: readonly string[]): Promise<number> =>
   execute(
     tx,

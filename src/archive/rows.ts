@@ -11,12 +11,15 @@ import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Environment } from '../config/environment.ts';
 import { copyOut } from '../database/copy.ts';
+import type { Database } from '../database/database.ts';
 import { Elsewhere } from '../database/elsewhere.ts';
+import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import {
   copyInto,
   countArchived,
+  insertRecalled,
   keepOnlyMoved,
   openArchive,
   type RowScope,
@@ -102,8 +105,35 @@ export async function needQuotes(tx: Transaction, id: string): Promise<void> {
   });
 }
 
+/**
+ * Brings the archived rows of a partner's quotes back into ledger_rows. Their months stay archived, and the store keeps
+ * its copies. Returns the state of the archive in which the database has all rows of these quotes.
+ */
+export const recallQuotes = (
+  database: Database,
+  environment: Environment,
+  partnerId: string,
+  quoteIds: readonly string[],
+): Promise<string> =>
+  // Only the owner may add rows to archived months.
+  database.asOwner(async (tx) => {
+    const state = await readArchiveState(tx);
+    const files = await readStoredFiles(tx, { partnerIds: [partnerId] });
+    const ids = Buffer.from(quoteIds.map((id) => `${partnerId}\t${id}\n`).join(''));
+    const found = files.length > 0 && (await copyRows(tx, environment, files, { writeIds: (take) => take(ids) }));
+    await requireState(tx, state);
+    if (found) await insertRecalled(tx, LINE_COLUMNS);
+    return state;
+  });
+
+/** Throws if a month was archived or brought back since the state was read. None is until the transaction ends. */
+export async function requireState(tx: Transaction, state: string): Promise<void> {
+  await lockImporters(tx);
+  if ((await readArchiveState(tx)) !== state) throw new Error('a month was archived or brought back meanwhile');
+}
+
 /** Copies the wanted rows that have left the database. Returns the number of all wanted rows. */
-export async function copyRows(
+async function copyRows(
   tx: Transaction,
   environment: Environment,
   files: readonly StoredFile[],

@@ -74,8 +74,7 @@ export const QUOTES = {
   quote_archived: defineAnswer<{ quote_id: string }>(
     409,
     (f) =>
-      `The rows of quote ${f.quote_id} may be in the archive, which no call reads. Send the reversal itself: it becomes a ` +
-      'late request.',
+      `The rows of quote ${f.quote_id} may be in the archive. Send the reversal itself: it becomes a late request.`,
   ),
   late_request_unknown: defineAnswer<{ request_id: string }>(404, (f) => `You have no late request ${f.request_id}.`),
   quote_reversed: defineAnswer<{ quote_id: string }>(

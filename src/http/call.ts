@@ -135,7 +135,8 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
     const answer = await action(call, key === undefined ? undefined : { key, sha256: fingerprint(request, body) });
     if (answer instanceof Content) return reply.headers(answer.headers).send(answer.body);
     if (answer.replayed === true) reply.header('Idempotent-Replayed', 'true');
-    if (answer.status === 202) reply.headers(locationOf(answer.text));
+    const { location } = (answer.status === 202 ? JSON.parse(answer.text) : {}) as { location?: string };
+    if (location !== undefined) reply.header('Location', location);
     return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.text);
   };
   const { file } = operation;
@@ -146,12 +147,6 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
     config: { bound: boundFor(operation), ...(file !== undefined && { mediaType: file.type }) },
     ...(file !== undefined && { bodyLimit: file.bytes }),
   });
-}
-
-/** A late request has an address. */
-function locationOf(text: string): { Location?: string } {
-  const { location: Location } = JSON.parse(text) as { location?: string };
-  return Location === undefined ? {} : { Location };
 }
 
 function boundFor({ action, file, answer, query }: Operation): BoundName {

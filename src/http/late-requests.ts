@@ -1,12 +1,11 @@
 /**
- * Reversals and requotes of quotes whose rows are in the archive. No call waits for the archive: such a call is recorded
- * as a late request, and `deliver` answers the requests of each partner in their order. It brings the rows of their quotes
- * back into the database, and then does what the call would have done, at the time of the call. The effect and the answer
- * are recorded in one transaction, so a request that was interrupted is answered once. Refusal: late_request_unknown.
+ * Late requests: calls that change a quote whose rows are in the archive. No call waits for the archive. `deliver` answers
+ * each partner's requests in order: it brings the rows of their quotes back, and does what the call would have done, at
+ * the time of the call. The effect and the answer are one transaction. Refusal: late_request_unknown.
  */
 import type { FastifyInstance } from 'fastify';
 import { DateTime } from 'luxon';
-import { recallQuotes, requireState } from '../archive/recall.ts';
+import { recallQuotes, requireState } from '../archive/rows.ts';
 import { Claims, workOn } from '../database/claims.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -15,13 +14,7 @@ import { failpoint } from '../failpoint.ts';
 import { ExactNumber, writeExactJson } from '../json.ts';
 import type { ActorContext } from '../people/audit-events.ts';
 import { instant } from '../quotes/accept.ts';
-import {
-  answerLateRequest,
-  DUE_PARTNERS,
-  insertLateRequest,
-  type LateRequest,
-  readLateRequests,
-} from '../quotes/late-requests.sql.ts';
+import * as requests from '../quotes/late-requests.sql.ts';
 import { QUOTE_WORKS, type QuoteWork } from './api.ts';
 import { OtherResult, serve } from './call.ts';
 import { readLateRequest } from './operations.ts';
@@ -37,13 +30,14 @@ export function addLateRequests(app: FastifyInstance, shared: Shared): void {
         if (!isArchived(error)) throw error;
         const { caller, params, body, now } = call;
         const asked = { operation: operation.id, quoteId: params.quote_id, body: JSON.stringify(body) };
-        return new OtherResult(answerOf(await insertLateRequest(tx, { ...caller, ...asked, now: now.toISO() })));
+        const made = await requests.insertLateRequest(tx, { ...caller, ...asked, now: now.toISO() });
+        return new OtherResult(answerOf(made[0] as requests.LateRequest));
       }
     });
   }
-  serve(app, shared, readLateRequest, async (tx, { caller: { partnerId }, params: { request_id } }) => {
-    const [found] = await readLateRequests(tx, { partnerId, requestId: Number(request_id) });
-    if (found === undefined) throw refuse('late_request_unknown', { request_id });
+  serve(app, shared, readLateRequest, async (tx, { caller: { partnerId }, params: { request_id: requestId } }) => {
+    const [found] = await requests.readLateRequests(tx, { partnerId, requestId, most: 1 });
+    if (found === undefined) throw refuse('late_request_unknown', { request_id: requestId });
     return answerOf(found);
   });
 }
@@ -51,23 +45,20 @@ export function addLateRequests(app: FastifyInstance, shared: Shared): void {
 /** Refused before anything was written. */
 const isArchived = (error: unknown): boolean => error instanceof Refusal && error.code === 'quote_archived';
 
-function answerOf(request: LateRequest): object {
-  const { request_id, quote_id, status, answer, answered_at } = request;
+function answerOf({ request_id, quote_id, status, answer, requested_at, answered_at }: requests.LateRequest): object {
   return {
     ...{ request_id, location: `/api/v1/late-requests/${request_id}`, quote_id },
     status: status === null ? 'pending' : status < 400 ? 'done' : 'refused',
-    requested_at: instant(request.requested_at),
-    answered_at: answered_at === null ? null : instant(answered_at),
+    requested_at: instant(requested_at),
+    answered_at: answered_at && instant(answered_at),
     // The body is JSON already.
-    answer: answer === null ? null : { status, body: new ExactNumber(answer) },
+    answer: answer && { status, body: new ExactNumber(answer) },
   };
 }
 
-// --- Answering --------------------------------------------------------------------------------------------------------
-
 interface LateContext extends ActorContext {
   readonly database: Database;
-  /** Called if a partner's requests stay pending, for example because the store is not readable. */
+  /** Called if requests stay pending, for example because the store is not readable. */
   readonly onLateFailed: (error: unknown) => void;
 }
 
@@ -76,56 +67,59 @@ const BATCH = 200;
 
 /** Answers the pending requests, and with `stop` also those that come until then. */
 export async function answerLateRequests(context: LateContext, stop?: AbortSignal): Promise<void> {
-  const claims = await Claims.open(context.database.connection);
+  const { database, environment, onLateFailed } = context;
+  const claims = await Claims.open(database.connection);
   const work = async (partnerId: string) => {
     try {
-      await answerPartner(context, partnerId);
+      const pending = await database.reading((tx) =>
+        requests.readLateRequests(tx, { partnerId, requestId: null, most: BATCH }),
+      );
+      const quoteIds = pending.map(({ quote_id: id }) => id);
+      const state = await recallQuotes(database, environment, partnerId, quoteIds);
+      failpoint('late_request.recalled');
+      for (const request of pending) await answer(context, partnerId, request, state);
       return true;
     } catch (error) {
       await claims.check();
-      context.onLateFailed(error);
+      onLateFailed(error);
       return false;
     }
   };
   try {
-    await workOn(claims, DUE_PARTNERS, { atOnce: 1, work, stop, stays: stop !== undefined });
+    await workOn(claims, requests.DUE_PARTNERS, { atOnce: 1, work, stop, stays: stop !== undefined });
   } finally {
     await claims.end();
   }
 }
 
-async function answerPartner({ database, environment, settings }: LateContext, partnerId: string): Promise<void> {
-  const requests = await database.reading((tx) => readLateRequests(tx, { partnerId, most: BATCH }));
-  const quoteIds = requests.map(({ quote_id: id }) => id);
-  const state = await recallQuotes(database, environment, { partnerId, quoteIds });
-  failpoint('late_request.recalled');
-  for (const request of requests) {
-    const done = (tx: Transaction, status: number, answer: object) =>
-      answerLateRequest(tx, request, { status, answer: writeExactJson(answer), now: environment.now().toISO() });
-    try {
-      await database.transaction(async (tx) => {
-        await requireState(tx, state);
-        const { operation, work } = QUOTE_WORKS.find((each) => each.operation.id === request.operation) as QuoteWork;
-        const result = await work(tx, settings, callOf(request));
-        const other = result instanceof OtherResult;
-        await done(tx, other ? 202 : operation.status, (other ? result.result : result) as object);
-        failpoint('late_request.answered');
-      });
-    } catch (error) {
-      // What the server lacks for now is not an answer: the request stays pending.
-      if (!(error instanceof Refusal) || httpStatusOf(error.code) >= 500 || isArchived(error)) throw error;
-      const instance = `urn:late-request:${request.request_id}`;
-      const problem = problemOf(error, issuerOf({ settings }), instance);
-      await database.transaction((tx) => done(tx, httpStatusOf(error.code), problem));
-    }
-    failpoint('late_request.committed');
-  }
-}
-
-function callOf({ partner_id, client_id, quote_id, body, requested_at }: LateRequest) {
-  return {
-    caller: { partnerId: partner_id, clientId: client_id },
-    now: DateTime.fromISO(requested_at, { setZone: true }) as DateTime<true>,
+async function answer(
+  { database, environment, settings }: LateContext,
+  partnerId: string,
+  { request_id: requestId, client_id: clientId, quote_id, operation: id, body, requested_at }: requests.LateRequest,
+  state: string,
+): Promise<void> {
+  const done = (tx: Transaction, status: number, result: unknown) =>
+    requests.answerLateRequest(tx, {
+      ...{ requestId, status, answer: writeExactJson(result), now: environment.now().toISO() },
+    });
+  const call = {
+    caller: { partnerId, clientId },
+    now: DateTime.fromISO(requested_at) as DateTime<true>,
     ...{ params: { quote_id }, body: JSON.parse(body), recalled: true as const },
   };
+  try {
+    await database.transaction(async (tx) => {
+      await requireState(tx, state);
+      const { operation, work } = QUOTE_WORKS.find((each) => each.operation.id === id) as QuoteWork;
+      const result = await work(tx, settings, call);
+      await (result instanceof OtherResult ? done(tx, 202, result.result) : done(tx, operation.status, result));
+      failpoint('late_request.answered');
+    });
+  } catch (error) {
+    // What the server lacks for now is not an answer: the request stays pending.
+    if (!(error instanceof Refusal) || httpStatusOf(error.code) >= 500 || isArchived(error)) throw error;
+    const problem = problemOf(error, issuerOf({ settings }), `urn:late-request:${requestId}`);
+    await database.transaction((tx) => done(tx, problem.status, problem));
+  }
+  failpoint('late_request.committed');
 }

@@ -72,7 +72,7 @@ const HEADERS = {
   'Retry-After': header('Seconds to wait before the next try', whole),
   'WWW-Authenticate': header('How to authenticate (RFC 6750)'),
   'Idempotent-Replayed': header('true if this response was returned before for the same Idempotency-Key'),
-  Location: header('The address of the late request, if the call became one'),
+  Location: header('The address of the late request'),
   Link: header('The URL of the next page, rel="next"; absent on the last one (RFC 8288)'),
 };
 type HeaderName = keyof typeof HEADERS;

@@ -159,10 +159,10 @@ export const acceptQuote = operation({
   ],
 });
 
-/** What a call answers if it needs rows that left the database. */
+/** A call that needs rows which left the database. */
 const LATE =
-  'The rows of the quote are, or may be, in the archive of old months: the call is a late request, which is answered ' +
-  'within minutes. Location has its address';
+  'The rows of the quote may be in the archive of old months: the call is a late request, answered within minutes. ' +
+  'Location has its address';
 
 export const createRequote = operation({
   id: 'createRequote',
@@ -324,20 +324,20 @@ export const readLateRequest = operation({
   path: '/api/v1/late-requests/{request_id}',
   summary: 'Read a late request',
   description:
-    'What became of a reversal or requote of a quote in the archive of old months. Ask again while it is pending. Once it ' +
-    'is done or refused, `answer` has the status and body that the call would have had. Your requests are answered in ' +
-    'their order.',
+    'What became of a reversal or requote of a quote in the archive of old months. Ask again while it is pending. Then ' +
+    '`answer` has the status and body that the call would have had. Your requests are answered in order.',
   params: z.object({ request_id: z.string().regex(/^[1-9]\d{0,14}$/) }),
   answer: lateRequestAnswer,
   example: {
     ...{ request_id: 17, location: '/api/v1/late-requests/17', quote_id: QUOTE_ID, status: 'refused' },
     ...{ requested_at: '2026-10-19T08:12:30.000Z', answered_at: '2026-10-19T08:14:02.117Z' },
     answer: {
-      status: 422,
+      status: 404,
       body: {
-        ...{ type: 'https://reckoner.example/reference#quote_reversed', title: 'Unprocessable Entity', status: 422 },
-        detail: `Quote ${QUOTE_ID} has been reversed and can no longer be requoted. Create a new quote.`,
-        ...{ instance: 'urn:late-request:17', code: 'quote_reversed', quote_id: QUOTE_ID },
+        status: 404,
+        code: 'quote_unknown',
+        detail: `No such quote: ${QUOTE_ID}. Check the id.`,
+        quote_id: QUOTE_ID,
       },
     },
   },

@@ -114,12 +114,10 @@ function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest,
     .send(Buffer.from(JSON.stringify(problem)));
 }
 
-export const problemOf = (refusal: Refusal, issuer: string, instance: string): object => ({
-  type: `${issuer}/reference#${refusal.code}`,
-  title: STATUS_CODES[httpStatusOf(refusal.code)],
-  ...{ status: httpStatusOf(refusal.code), detail: refusal.message, instance, code: refusal.code },
-  ...refusal.facts,
-});
+export const problemOf = ({ code, message: detail, facts }: Refusal, issuer: string, instance: string) => {
+  const status = httpStatusOf(code);
+  return { type: `${issuer}/reference#${code}`, title: STATUS_CODES[status], status, detail, instance, code, ...facts };
+};
 
 /** Much is unread, so the connection is closed: Node would read the whole body to keep it open. */
 const hasUnreadBody = ({ body, headers }: FastifyRequest): boolean =>

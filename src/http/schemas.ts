@@ -227,15 +227,15 @@ export const lateRequestAnswer = named(
   'LateRequest',
   z.object({
     request_id: z.int(),
-    location: z.string().meta({ description: 'Where to read the request' }),
+    location: z.string(),
     quote_id: identifier,
     status: z.enum(['pending', 'done', 'refused']),
-    requested_at: instant.meta({ description: 'The time of the call, which counts for the reversal or requote' }),
+    requested_at: instant.meta({ description: 'The time of the call, which counts' }),
     answered_at: instant.nullable(),
     answer: z
       .object({ status: z.int(), body: z.looseObject({}) })
       .nullable()
-      .meta({ description: 'What the call would have answered: its response, or the problem document of a refusal' }),
+      .meta({ description: 'What the call would have answered' }),
   }),
 );
 

@@ -1,18 +1,10 @@
-/** SQL of late requests: calls of partners that need rows of archived months (migrations/005_quotes.sql). */
+/** SQL of late requests (http/late-requests.ts). */
 import type { DueItems } from '../database/claims.ts';
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Caller } from './quotes.sql.ts';
-
-export interface LateCall {
-  readonly operation: string;
-  readonly quoteId: string;
-  /** JSON. */
-  readonly body: string;
-}
 
 export type LateRequest = Readonly<{
   request_id: number;
-  partner_id: string;
   client_id: string;
   operation: string;
   quote_id: string;
@@ -20,34 +12,32 @@ export type LateRequest = Readonly<{
   requested_at: string;
   /** Null while the request is pending. */
   status: number | null;
-  /** JSON. */
   answer: string | null;
   answered_at: string | null;
 }>;
 
-export const insertLateRequest = (
-  tx: Transaction,
-  call: LateCall & Caller & { readonly now: string },
-): Promise<LateRequest> =>
-  queryOne(
+type NewRequest = Caller & Readonly<{ operation: string; quoteId: string; body: string; now: string }>;
+
+export const insertLateRequest = (tx: Transaction, call: NewRequest): Promise<LateRequest[]> =>
+  query(
     tx,
     `INSERT INTO late_requests (partner_id, client_id, operation, quote_id, body, requested_at)
      VALUES (:partnerId, :clientId, :operation, :quoteId, :body, :now::timestamptz) RETURNING *`,
     { ...call },
   );
 
-/** The requests of a partner in their order: one, or the first that are pending. */
+/** One request of a partner, or the first that are pending. */
 export const readLateRequests = (
   tx: Transaction,
-  asked: { readonly partnerId: string } & ({ readonly requestId: number } | { readonly most: number }),
+  asked: { readonly partnerId: string; readonly requestId: string | null; readonly most: number },
 ): Promise<LateRequest[]> =>
   query(
     tx,
     `SELECT * FROM late_requests
-     WHERE partner_id = :partnerId AND CASE WHEN :requestId::bigint IS NULL THEN answered_at IS NULL
-                                            ELSE request_id = :requestId::bigint END
+     WHERE partner_id = :partnerId
+       AND CASE WHEN :requestId::bigint IS NULL THEN answered_at IS NULL ELSE request_id = :requestId::bigint END
      ORDER BY request_id LIMIT :most`,
-    { requestId: null, most: 1, ...asked },
+    asked,
   );
 
 /** The partners with pending requests. */
@@ -58,17 +48,14 @@ export const DUE_PARTNERS: DueItems = {
     WHERE answered_at IS NULL AND ${free('partner_id')} ORDER BY partner_id LIMIT :most`,
 };
 
-/** Throws if the request is answered already. */
-export async function answerLateRequest(
+/** Refused by a trigger if the request is answered already. */
+export const answerLateRequest = (
   tx: Transaction,
-  { request_id: requestId }: LateRequest,
-  answer: { readonly status: number; readonly answer: string; readonly now: string },
-): Promise<void> {
-  const answered = await execute(
+  answer: Readonly<{ requestId: number; status: number; answer: string; now: string }>,
+): Promise<number> =>
+  execute(
     tx,
     `UPDATE late_requests SET status = :status, answer = :answer, answered_at = :now::timestamptz
-     WHERE request_id = :requestId AND answered_at IS NULL`,
-    { ...answer, requestId },
+     WHERE request_id = :requestId`,
+    answer,
   );
-  if (answered !== 1) throw new Error(`late request ${requestId} is answered already`);
-}

@@ -9,7 +9,7 @@ import { monthArchive } from '../../src/actions/archive.ts';
 import { runAction } from '../../src/actions/run.ts';
 import { needRows } from '../../src/archive/rows.ts';
 import { query } from '../../src/database/transaction.ts';
-import { readLateRequests } from '../../src/findings/late-requests.ts';
+import { readLateRequests } from '../../src/findings/machine.ts';
 import { answerLateRequests } from '../../src/http/late-requests.ts';
 import type { Month } from '../../src/month.ts';
 import { readBalances } from '../../src/reports/balances.sql.ts';
