@@ -40,10 +40,11 @@ import { type Context, withContext } from './context.ts';
 import { logFailure, logOf, recordRun } from './job-log.ts';
 import { inCommands, withCommands } from './remedies.ts';
 
-interface Job extends Context {
-  readonly name: string;
-  readonly log: pino.Logger;
-}
+type Job = Context &
+  Readonly<{
+    name: string;
+    log: pino.Logger;
+  }>;
 
 /** While the ledger is paused, only jobs with `whilePaused` run. */
 async function runJob(

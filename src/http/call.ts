@@ -23,12 +23,12 @@ type Call<Params, Body, Query> = Readonly<{
   query: Query;
 }>;
 
-interface JsonAnswer {
-  readonly status: number;
-  readonly text: string;
+type JsonAnswer = Readonly<{
+  status: number;
+  text: string;
   /** Whether this response was stored for an idempotency key. */
-  readonly replayed?: boolean;
-}
+  replayed?: boolean;
+}>;
 
 /** A response that is a file, or JSON with additional headers. */
 export class Content {
@@ -51,10 +51,10 @@ export class OtherResult {
 }
 type Answer = JsonAnswer | Content;
 
-interface RequestKey {
-  readonly key: string;
-  readonly sha256: string;
-}
+type RequestKey = Readonly<{
+  key: string;
+  sha256: string;
+}>;
 
 export type CallOf<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType> = Call<
   z.output<Params>,

@@ -56,11 +56,12 @@ function answerOf({ request_id, quote_id, status, answer, requested_at, answered
   };
 }
 
-interface LateContext extends ActorContext {
-  readonly database: Database;
-  /** Called if requests stay pending, for example because the store is not readable. */
-  readonly onLateFailed: (error: unknown) => void;
-}
+type LateContext = ActorContext &
+  Readonly<{
+    database: Database;
+    /** Called if requests stay pending, for example because the store is not readable. */
+    onLateFailed: (error: unknown) => void;
+  }>;
 
 /** Requests whose quotes are looked up together. */
 const BATCH = 200;

@@ -69,10 +69,10 @@ export const ofOrder = {
   cover_from: coverDay.optional().meta({ description: 'The first day of cover' }),
   cover_to: coverDay.optional().meta({ description: 'The last day of cover; requires cover_from' }),
 };
-interface Cover {
-  readonly cover_from?: string | undefined;
-  readonly cover_to?: string | undefined;
-}
+type Cover = Readonly<{
+  cover_from?: string | undefined;
+  cover_to?: string | undefined;
+}>;
 export const coverIsInOrder = ({ cover_from: from, cover_to: to }: Cover): boolean =>
   to === undefined || (from !== undefined && from <= to);
 export const COVER_PROBLEM = { path: ['cover_to'], message: 'requires cover_from, and must not be before it' };

@@ -25,10 +25,11 @@ import {
   recordAcceptances,
 } from './quotes.sql.ts';
 
-export interface AcceptanceRequest extends PartnerCall {
-  readonly kind: 'quote' | 'requote';
-  readonly id: string;
-}
+export type AcceptanceRequest = PartnerCall &
+  Readonly<{
+    kind: 'quote' | 'requote';
+    id: string;
+  }>;
 
 /** The prices of a quote, or the increments of a requote. */
 export type AcceptanceAnswer = Readonly<{

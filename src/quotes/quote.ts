@@ -29,16 +29,17 @@ import {
   readRequotes,
 } from './quotes.sql.ts';
 
-export interface PartnerCall {
-  readonly caller: Caller;
-  readonly now: DateTime<true>;
+export type PartnerCall = Readonly<{
+  caller: Caller;
+  now: DateTime<true>;
   /** Whether the quote was looked up in the archive, and its rows are in the database. */
-  readonly recalled?: true;
-}
+  recalled?: true;
+}>;
 
-interface AskedPrice extends PartnerCall {
-  readonly rules: Settings['quotes'];
-}
+type AskedPrice = PartnerCall &
+  Readonly<{
+    rules: Settings['quotes'];
+  }>;
 
 const expiryOf = ({ now, rules }: AskedPrice): string | null =>
   rules.valid_days === null ? null : now.toUTC().plus({ days: rules.valid_days }).toISO();

@@ -6,26 +6,27 @@ import { clientLives } from '../partners/clients.sql.ts';
 import type { Actor } from '../people/audit-events.ts';
 import type { Terms } from './price.ts';
 
-export interface Caller {
-  readonly partnerId: string;
-  readonly clientId: string;
-}
+export type Caller = Readonly<{
+  partnerId: string;
+  clientId: string;
+}>;
 
 /** The highest total price of a quote of this policy, in the partner's currency; null if the policy has no limit. */
-export interface PolicyLimit {
-  readonly largest_price: string | null;
-  readonly partner_currency: string;
-}
+export type PolicyLimit = Readonly<{
+  largest_price: string | null;
+  partner_currency: string;
+}>;
 
 /** The terms of a policy's quotes at an instant. The rates are null if the policy has no price. */
-interface PolicyTerms extends PolicyLimit {
-  readonly currency: string;
-  readonly price_rate: string | null;
-  readonly price_minimum: string | null;
-  readonly partner_cut_rate: string;
-  readonly partner_inactive: boolean;
-  readonly policy_inactive: boolean;
-}
+type PolicyTerms = PolicyLimit &
+  Readonly<{
+    currency: string;
+    price_rate: string | null;
+    price_minimum: string | null;
+    partner_cut_rate: string;
+    partner_inactive: boolean;
+    policy_inactive: boolean;
+  }>;
 
 export async function readPolicyTerms(
   tx: Transaction,
@@ -58,35 +59,39 @@ export async function isConnected(tx: Transaction, facts: { partnerId: string; n
   return found?.arrangement === 'connected_account';
 }
 
-export interface QuoteFacts extends Terms, OrderFacts {
-  readonly quote_id: string;
-  readonly partner_id: string;
-  readonly policy_id: string;
-  readonly insured_amount: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly quoted_at: string;
-  readonly expires_at: string | null;
-}
+export type QuoteFacts = Terms &
+  OrderFacts &
+  Readonly<{
+    quote_id: string;
+    partner_id: string;
+    policy_id: string;
+    insured_amount: string;
+    spot_price: string;
+    partner_cut: string;
+    invoice_amount: string;
+    quoted_at: string;
+    expires_at: string | null;
+  }>;
 
 /** A quote with the sums of its ledger rows and all facts that its acceptance depends on. */
-export interface QuoteState extends QuoteFacts, PolicyLimit {
-  readonly time_zone: string;
-  readonly partner_inactive: boolean;
-  readonly policy_inactive: boolean;
-  readonly enrollment_id: string | null;
-  readonly accepted_at: string | null;
-  readonly imported: boolean;
-  /** Whether the ledger row of the acceptance is in the archive, so that the sums lack it. */
-  readonly archived: boolean;
-  readonly reversed: boolean;
-  /** The last accepted price: the quote's own, plus the increments of all accepted requotes. */
-  readonly accepted_spot_price: string;
-  readonly accepted_partner_cut: string;
-  readonly accepted_invoice_amount: string;
-  readonly steps: number;
-}
+export type QuoteState = QuoteFacts &
+  PolicyLimit &
+  Readonly<{
+    time_zone: string;
+    partner_inactive: boolean;
+    policy_inactive: boolean;
+    enrollment_id: string | null;
+    accepted_at: string | null;
+    imported: boolean;
+    /** Whether the ledger row of the acceptance is in the archive, so that the sums lack it. */
+    archived: boolean;
+    reversed: boolean;
+    /** The last accepted price: the quote's own, plus the increments of all accepted requotes. */
+    accepted_spot_price: string;
+    accepted_partner_cut: string;
+    accepted_invoice_amount: string;
+    steps: number;
+  }>;
 
 /** A client's request for a quote, by the id of the quote or of a requote, at an ISO instant. */
 type AskedQuote = Caller & { readonly now: string } & ({ readonly quoteId: string } | { readonly requoteId: string });
@@ -190,28 +195,30 @@ export async function insertQuote(tx: Transaction, quote: QuoteFacts & { client_
   );
 }
 
-export interface RequoteFacts extends OrderFacts {
-  readonly requote_id: string;
-  readonly quote_id: string;
-  readonly partner_id: string;
-  readonly step: number;
-  readonly currency: string;
-  readonly insured_amount: string;
-  readonly accepted_spot_price: string;
-  readonly accepted_partner_cut: string;
-  readonly accepted_invoice_amount: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly requoted_at: string;
-  readonly expires_at: string | null;
-}
+export type RequoteFacts = OrderFacts &
+  Readonly<{
+    requote_id: string;
+    quote_id: string;
+    partner_id: string;
+    step: number;
+    currency: string;
+    insured_amount: string;
+    accepted_spot_price: string;
+    accepted_partner_cut: string;
+    accepted_invoice_amount: string;
+    spot_price: string;
+    partner_cut: string;
+    invoice_amount: string;
+    requoted_at: string;
+    expires_at: string | null;
+  }>;
 
-export interface RequoteState extends RequoteFacts {
-  readonly enrollment_id: string | null;
-  readonly accepted_at: string | null;
-  readonly imported: boolean;
-}
+export type RequoteState = RequoteFacts &
+  Readonly<{
+    enrollment_id: string | null;
+    accepted_at: string | null;
+    imported: boolean;
+  }>;
 
 const READ_REQUOTES = prepared(
   'read_requotes',
@@ -262,10 +269,11 @@ export async function insertRequote(tx: Transaction, requote: RequoteFacts & { c
 }
 
 /** `step` is the number of the requote within its quote; null for the quote itself. */
-interface NewAcceptance extends Acceptance {
-  readonly clientId: string;
-  readonly step: number | null;
-}
+type NewAcceptance = Acceptance &
+  Readonly<{
+    clientId: string;
+    step: number | null;
+  }>;
 
 const RECORD_ACCEPTANCES = prepared(
   'record_acceptances',
@@ -340,20 +348,21 @@ export const isOvertaken = (error: unknown): boolean => constraintOf(error) === 
 
 // --- Reversals -------------------------------------------------------------------------------------------------------
 
-export interface ReversalRow extends OrderFacts {
-  readonly quote_id: string;
-  readonly requote_id: string | null;
-  readonly reversal_id: string;
-  readonly enrollment_id: string | null;
-  readonly currency: string;
-  readonly accepted_at: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly ground: Ground;
-  /** Whether the request stated the amounts. */
-  readonly stated: boolean;
-}
+export type ReversalRow = OrderFacts &
+  Readonly<{
+    quote_id: string;
+    requote_id: string | null;
+    reversal_id: string;
+    enrollment_id: string | null;
+    currency: string;
+    accepted_at: string;
+    spot_price: string;
+    partner_cut: string;
+    invoice_amount: string;
+    ground: Ground;
+    /** Whether the request stated the amounts. */
+    stated: boolean;
+  }>;
 
 export async function readReversal(
   tx: Transaction,
@@ -402,21 +411,22 @@ export async function readLeftOfQuote(
   );
   return rows[0];
 }
-export interface LeftOfQuote extends Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums> {
-  readonly policy_id: string;
-  readonly time_zone: string;
-  /** The earliest open month; null before the first close. */
-  readonly open_month: string | null;
-}
+export type LeftOfQuote = Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums> &
+  Readonly<{
+    policy_id: string;
+    time_zone: string;
+    /** The earliest open month; null before the first close. */
+    open_month: string | null;
+  }>;
 type Sums = 'spot_price' | 'partner_cut' | 'invoice_amount';
 
 // --- Idempotency keys ------------------------------------------------------------------------------------------------
 
-interface KeptAnswer {
-  readonly request_sha256: string;
-  readonly status: number;
-  readonly answer: string;
-}
+type KeptAnswer = Readonly<{
+  request_sha256: string;
+  status: number;
+  answer: string;
+}>;
 
 export async function readKeptAnswer(
   tx: Transaction,

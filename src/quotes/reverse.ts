@@ -23,35 +23,37 @@ import { orderOf, quoteOf, refuseArchived } from './quote.ts';
 import { type LeftOfQuote, type ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
 
 /** The amounts are decimals at or below zero. */
-interface ReversalAmounts {
-  readonly spotPrice: string;
-  readonly partnerCut: string;
-  readonly invoiceAmount: string;
-}
+type ReversalAmounts = Readonly<{
+  spotPrice: string;
+  partnerCut: string;
+  invoiceAmount: string;
+}>;
 
-interface AskedReversal {
-  readonly quoteId: string;
+type AskedReversal = Readonly<{
+  quoteId: string;
   /** The reversed requote; undefined for the whole quote. */
-  readonly requoteId: string | undefined;
+  requoteId: string | undefined;
   /** If undefined, what the terms give is reversed, or all that is left if they give nothing. */
-  readonly amounts: ReversalAmounts | undefined;
-}
+  amounts: ReversalAmounts | undefined;
+}>;
 
-interface WantedReversal extends AskedReversal {
-  readonly reversalId: string;
-  readonly order: OrderFacts;
-}
+type WantedReversal = AskedReversal &
+  Readonly<{
+    reversalId: string;
+    order: OrderFacts;
+  }>;
 
-export interface ReversalCall extends PartnerCall {
-  readonly ceilings: Ceilings;
-}
+export type ReversalCall = PartnerCall &
+  Readonly<{
+    ceilings: Ceilings;
+  }>;
 
 /** A recorded reversal, or a request for one, which a person has not granted. */
-export interface AnsweredReversal {
-  readonly row: Omit<ReversalRow, 'ground' | 'stated'>;
-  readonly ground: Ground | null;
-  readonly request: HeldRow | undefined;
-}
+export type AnsweredReversal = Readonly<{
+  row: Omit<ReversalRow, 'ground' | 'stated'>;
+  ground: Ground | null;
+  request: HeldRow | undefined;
+}>;
 
 export async function reverseQuote(
   tx: Transaction,
@@ -133,11 +135,12 @@ async function readLeft(
 }
 
 /** A reversal that can be judged, with its amounts, and what it is judged by. */
-interface Prepared extends Pick<ForeseenReversal, 'left' | 'amounts'> {
-  readonly rows: readonly QuoteRow[];
-  readonly reversal: QuoteRow;
-  readonly terms: Awaited<ReturnType<typeof readTermsOf>>;
-}
+type Prepared = Pick<ForeseenReversal, 'left' | 'amounts'> &
+  Readonly<{
+    rows: readonly QuoteRow[];
+    reversal: QuoteRow;
+    terms: Awaited<ReturnType<typeof readTermsOf>>;
+  }>;
 
 async function prepare(
   tx: Transaction,
@@ -189,13 +192,13 @@ function decimals({ cut, share }: { cut: bigint; share: bigint }, currency: stri
 
 const invalid = (path: string, reason: string) => refuse('request_invalid', { problems: [{ path, reason }] });
 
-interface Known {
+type Known = Readonly<{
   /** What was recorded, or what was requested and is not recorded. */
-  readonly answer: AnsweredReversal;
+  answer: AnsweredReversal;
   /** What the partner asked for. A person may have granted other amounts. */
-  readonly asked: Omit<ReversalRow, 'ground' | 'stated'>;
-  readonly stated: boolean;
-}
+  asked: Omit<ReversalRow, 'ground' | 'stated'>;
+  stated: boolean;
+}>;
 
 async function readAnswered(
   tx: Transaction,

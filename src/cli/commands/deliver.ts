@@ -29,11 +29,11 @@ export const define: Definition = (command, action) => {
     .action(action(deliver));
 };
 
-interface DeliverOptions {
-  readonly watch?: boolean;
-  readonly retry?: RetryRequest['status'];
-  readonly since?: string;
-}
+type DeliverOptions = Readonly<{
+  watch?: boolean;
+  retry?: RetryRequest['status'];
+  since?: string;
+}>;
 
 async function deliver(output: Output, options: DeliverOptions): Promise<number> {
   const { retry: status, since } = options;
