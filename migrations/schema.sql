@@ -1,4 +1,4 @@
--- Facts: SHA-256 178d0605b6168a201d9fd79c28fd1a486cea319ac632422a42c5edda5ccad686, without the role reckoner_app ad1bb912ffc0ad275d46178fac91ad94de2283a44edef73a7d88a5d8eb2bba37
+-- Facts: SHA-256 a8455f5505fce125348bc68b1454af8dcf875faed71610017cfa324b6691126f, without the role reckoner_app a321e97324ae941466f3497b3bcb33bd3cc7503eee6a4c0ff0b58950e410525e
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

@@ -133,6 +133,6 @@ export const readLateRequests: ReadFindings = async (tx, { scope, now }) => {
     'SELECT count(*) AS count, min(requested_at) AS since FROM late_requests WHERE answered_at IS NULL',
   );
   if (scope !== null || since === null || now - Date.parse(since) < LATE_REQUEST_HOURS * 3_600_000) return [];
-  const urgent = `${plural(count, 'late request')} of partners wait for the archive. The log of deliver says why.`;
+  const urgent = `Late requests of partners wait for the archive: ${count}. The log of deliver says why.`;
   return [troubleOf('machine', 'late_requests', { urgent, since, count })];
 };

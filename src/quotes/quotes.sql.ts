@@ -104,7 +104,10 @@ const enrollment = (offer: string) => `coalesce(e.enrollment_id, 'e-' || substr(
 
 /** The time of an acceptance. If its row is archived, that of its event, which has the same time. */
 const acceptedAt = (offer: string, event: string) => `coalesce(e.accepted_at, (
-               SELECT v.occurred_at FROM audit_events v WHERE v.subject = ${offer}.quote_id AND ${event} LIMIT 1))`;
+               SELECT v.occurred_at FROM audit_events v
+               WHERE v.subject = ${offer}.quote_id AND v.action = ${event} LIMIT 1))`;
+const QUOTE_ACCEPTED_AT = acceptedAt('q', `'quote.accept'`);
+const REQUOTE_ACCEPTED_AT = acceptedAt('r', `'requote.accept' AND v.details ->> 'requote_id' = r.requote_id`);
 
 const READ_QUOTES = prepared(
   'read_quotes',
@@ -124,7 +127,7 @@ const READ_QUOTES = prepared(
              coalesce(p.inactive_since <= w.now, false) AS partner_inactive,
              coalesce(o.inactive_since <= w.now, false) AS policy_inactive,
              CASE WHEN a.quote_id IS NOT NULL THEN ${enrollment('q')} END AS enrollment_id,
-             CASE WHEN a.quote_id IS NOT NULL THEN ${acceptedAt('q', `v.action = 'quote.accept'`)} END AS accepted_at,
+             CASE WHEN a.quote_id IS NOT NULL THEN ${QUOTE_ACCEPTED_AT} END AS accepted_at,
              a.quote_id IS NULL AND e.entry_id IS NOT NULL AS imported,
              a.quote_id IS NOT NULL AND e.entry_id IS NULL AS archived,
              coalesce(l.reversals, 0) > 0 AS reversed,
@@ -230,7 +233,7 @@ const READ_REQUOTES = prepared(
              r.accepted_partner_cut, r.accepted_invoice_amount, r.spot_price, r.partner_cut, r.invoice_amount,
              r.requoted_at, r.expires_at, r.order_reference, r.cover_from, r.cover_to,
              CASE WHEN a.requote_id IS NOT NULL THEN ${enrollment('r')} END AS enrollment_id,
-             CASE WHEN a.requote_id IS NOT NULL THEN ${acceptedAt('r', `v.details ->> 'requote_id' = r.requote_id AND v.action = 'requote.accept'`)} END AS accepted_at,
+             CASE WHEN a.requote_id IS NOT NULL THEN ${REQUOTE_ACCEPTED_AT} END AS accepted_at,
              a.requote_id IS NULL AND e.entry_id IS NOT NULL AS imported
       FROM requotes r
       LEFT JOIN requote_acceptances a ON a.requote_id = r.requote_id

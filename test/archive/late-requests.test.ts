@@ -252,7 +252,7 @@ describe('while the rows of a quote are in the archive', () => {
         );
       expect(await found(0)).toEqual([]);
       expect(await found(2)).toMatchObject([
-        { item: 'late_requests', urgent: expect.stringContaining('1 late request of partners waits since') },
+        { item: 'late_requests', urgent: expect.stringContaining('wait for the archive: 1.') },
       ]);
     } finally {
       renameSync(`${store}-away`, store);
