@@ -48,9 +48,10 @@ CREATE TRIGGER returned_month_is_whole BEFORE DELETE ON archived_months
   FOR EACH ROW WHEN (rows_digest(OLD.month) <> OLD.digest) EXECUTE FUNCTION refuse_differing_return();
 
 -- The quotes whose rows stay, although their months are archived: those with a row in a month that is not archived, of a
--- connected account, or quoted through the API; those that the terms let be reversed on a day; those with a row that waits
--- for a decision; and those with an event that a webhook still has to get. Without terms, a reversal is possible for 30
--- days (src/ledger/cancellation.ts). Of other quotes only the reversals stay, for lists.
+-- connected account; those that the terms let be reversed on a day; those with a row that waits for a decision; those with
+-- an event that a webhook still has to get, or with a late request; and those that the API can still accept or requote, or
+-- that an import accepted (a quote or requote without an acceptance). Without terms, a reversal is possible for 30 days
+-- (src/ledger/cancellation.ts). Of other quotes only the reversals stay, for lists.
 CREATE FUNCTION staying_quotes(on_day date) RETURNS TABLE (partner_id text, quote_id text) STABLE LANGUAGE sql
 BEGIN ATOMIC
   WITH terms AS (
@@ -66,7 +67,13 @@ BEGIN ATOMIC
   UNION
   SELECT u.partner_id, u.quote_id FROM undecided_rows u
   UNION
+  SELECT l.partner_id, l.quote_id FROM late_requests l WHERE l.answered_at IS NULL
+  UNION
   SELECT q.partner_id, q.quote_id FROM quotes q
+  WHERE NOT EXISTS (SELECT FROM quote_acceptances a WHERE a.quote_id = q.quote_id)
+  UNION
+  SELECT r.partner_id, r.quote_id FROM requotes r
+  WHERE NOT EXISTS (SELECT FROM requote_acceptances a WHERE a.requote_id = r.requote_id)
   UNION
   SELECT e.partner_id, e.quote_id
   FROM webhooks w JOIN partner_events n ON n.partner_id = w.partner_id AND n.position > w.acknowledged
@@ -161,6 +168,54 @@ BEGIN
   DELETE FROM archived_months a WHERE a.month = of_month;
 END
 $$;
+
+-- The leaf of a row in the log (src/log/lines.sql.ts).
+CREATE FUNCTION row_leaf(e ledger_rows) RETURNS bytea STABLE LANGUAGE sql SET timezone = 'UTC' SET datestyle = 'ISO'
+RETURN sha256('\x00'::bytea || convert_to(concat_ws(E'\t', 'ledger_rows', e.entry_id, e.kind, e.partner_id, e.quote_id,
+  coalesce(replace(e.requote_id, '\', '\\'), '\N'), coalesce(replace(e.reversal_id, '\', '\\'), '\N'),
+  coalesce(replace(e.enrollment_id, '\', '\\'), '\N'), e.policy_id, e.currency,
+  to_char(e.accepted_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), trim_scale(e.spot_price), trim_scale(e.partner_cut),
+  trim_scale(e.invoice_amount), coalesce(replace(e.order_reference, '\', '\\'), '\N'),
+  coalesce(e.cover_from::text, '\N'), coalesce(e.cover_to::text, '\N'), e.posted_month,
+  to_char(e.recorded_at, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), e.month, e.time_zone, e.arrangement, e.event_id), 'UTF8'));
+
+-- The root of a Merkle tree over leaves (RFC 9162): each level pairs the nodes of the one below.
+CREATE FUNCTION tree_root(leaves bytea[]) RETURNS bytea IMMUTABLE LANGUAGE plpgsql AS $$
+BEGIN
+  WHILE cardinality(leaves) > 1 LOOP
+    leaves := (
+      SELECT array_agg(CASE WHEN cardinality(pair) = 2 THEN sha256('\x01'::bytea || pair[1] || pair[2]) ELSE pair[1] END
+                       ORDER BY place)
+      FROM (SELECT (n - 1) / 2 AS place, array_agg(node ORDER BY n) AS pair
+            FROM unnest(leaves) WITH ORDINALITY AS l (node, n) GROUP BY 1) AS pairs);
+  END LOOP;
+  RETURN leaves[1];
+END
+$$;
+
+-- Brings rows of quotes back to their archived month, for late requests. Each must be a leaf of a tree that has the root
+-- that the close of the month stated, so no other row can be added. Rows that are there already stay as they are. The
+-- triggers of ledger_rows need the schema; the names in this function are bound now.
+CREATE FUNCTION recall_rows(rows json, of_month text, of_partner text, of_currency text, of_arrangement text, leaves bytea[])
+RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
+BEGIN ATOMIC
+  SELECT refuse_month(of_month)
+  WHERE NOT EXISTS (
+      SELECT FROM month_partners p JOIN archived_months a USING (month)
+      WHERE (p.month, p.partner_id, p.currency, p.arrangement) = (of_month, of_partner, of_currency, of_arrangement)
+        AND p.root = encode(tree_root(leaves), 'base64'))
+    OR EXISTS (SELECT FROM json_populate_recordset(NULL::ledger_rows, rows) AS r
+               WHERE (row_leaf(r) = ANY (leaves)) IS NOT TRUE);
+  INSERT INTO ledger_rows (
+    partner_id, posted_month, entry_id, kind, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
+    accepted_at, spot_price, partner_cut, invoice_amount, order_reference, cover_from, cover_to, time_zone, month,
+    arrangement, recorded_at, event_id) OVERRIDING SYSTEM VALUE
+  SELECT r.partner_id, r.posted_month, r.entry_id, r.kind, r.quote_id, r.requote_id, r.reversal_id, r.enrollment_id,
+         r.policy_id, r.currency, r.accepted_at, r.spot_price, r.partner_cut, r.invoice_amount, r.order_reference,
+         r.cover_from, r.cover_to, r.time_zone, r.month, r.arrangement, r.recorded_at, r.event_id
+  FROM json_populate_recordset(NULL::ledger_rows, rows) AS r ORDER BY r.entry_id
+  ON CONFLICT DO NOTHING;
+END;
 
 -- Describes the copies to the planner. The session does not own their tables.
 CREATE FUNCTION analyze_archive() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$

@@ -1,4 +1,4 @@
--- Facts: SHA-256 b684bddcf2ca4a0c5c84aa1afaa6e73132629e8d966ccc640fb6ab71d8b84696, without the role reckoner_app 618187e156f2e9a2d9ed9abe440f44cf1d55914b8cbffbb1df945b6a3709089b
+-- Facts: SHA-256 14f02077df8790beb6bebe254b56522573e0ecebd54b949512a839e031d3b2d6, without the role reckoner_app 63a54f9c23c876e206aa48fbbb99c934bbe07bab5a0be3c54af734529c48db65
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -25,7 +25,7 @@ GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_eve
   share_payments, payout_contents, account_payouts, partner_events, approval_requests, approval_decisions, gl_exports,
   gl_export_lines, gl_export_files, archived_sales TO reckoner_app;
 GRANT INSERT, SELECT, UPDATE ON passkey_uses, partners, partner_arrangements, policies, client_uses, presentation,
-  emails, account_months, published_marks, webhooks TO reckoner_app;
+  late_requests, emails, account_months, published_marks, webhooks TO reckoner_app;
 GRANT SELECT ON schema_records, active_users, present_roles, present_work_assignments, open_pauses, partner_payers,
   present_cancellation_terms, archived_months, archived_files, archived_postings, archived_posting_months,
   undecided_rows, live_documents, live_credit_applications, live_write_offs, current_holds, open_invoice_disputes,

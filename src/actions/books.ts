@@ -16,11 +16,11 @@ import { needsAttention, sendDue } from './emails.ts';
 import { line, month, several, text } from './fields.ts';
 import { remediesJson } from './remedies.ts';
 
-interface BooksInput {
-  readonly month: Month;
-  readonly without?: readonly string[] | undefined;
-  readonly reason?: string | undefined;
-}
+type BooksInput = Readonly<{
+  month: Month;
+  without?: readonly string[] | undefined;
+  reason?: string | undefined;
+}>;
 
 export const booksClose = defineAction({
   name: 'books.close',

@@ -12,18 +12,19 @@ import { namesOf } from './command.ts';
 import { inputInWords } from './fields.ts';
 
 /** The figures of a preview, which are compared with those of the confirmed or approved action. */
-interface Figures {
-  readonly changes: readonly Change[];
+type Figures = Readonly<{
+  changes: readonly Change[];
   /** One amount for each currency, for the thresholds of approval rules. */
-  readonly amounts: readonly Amount[];
+  amounts: readonly Amount[];
   /** One amount above zero for each partner and currency, for the rule for adjustments. */
-  readonly adjustments: readonly Adjustment[];
-}
+  adjustments: readonly Adjustment[];
+}>;
 
 /** The effect that an action would have now, with a report for people. */
-export interface Consequence<Json = unknown> extends Figures {
-  readonly report: Report<Json>;
-}
+export type Consequence<Json = unknown> = Figures &
+  Readonly<{
+    report: Report<Json>;
+  }>;
 
 export type Change = PreviewedChange;
 

@@ -13,10 +13,10 @@ import { amount, choice, date, flag, line, onLatestDate, text } from './fields.t
 const CREDIT_NOTE = () => text('Credit note', 'The credit note with the open credit.');
 const INVOICE = () => text('Invoice', 'The invoice.');
 
-interface Placement {
-  readonly creditNote: string;
-  readonly number: string;
-}
+type Placement = Readonly<{
+  creditNote: string;
+  number: string;
+}>;
 
 /** The parts of an action on the credit of `creditNote` that is applied to the invoice `number`. */
 const OF_CREDIT = {

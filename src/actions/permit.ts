@@ -20,11 +20,11 @@ import { inputJson } from './fields.ts';
 /** Thrown if the action's effect differs from its preview. Nothing was done. */
 export class OutdatedPreview extends Error {}
 
-export interface Agreement {
+export type Agreement = Readonly<{
   /** A second person's approval of a request. The action is attributed to the requester. */
-  readonly approval?: Approval | undefined;
-  readonly shown?: string | undefined;
-}
+  approval?: Approval | undefined;
+  shown?: string | undefined;
+}>;
 
 /**
  * Refuses a user without the role. Attributes the transaction's events to the user. Jobs need no role, and neither does

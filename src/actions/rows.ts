@@ -98,12 +98,13 @@ const record = (
     ...{ now: environment.now(), actor, ceilings: settings.reversals, environment },
   });
 
-interface RecordOptions extends Partial<Pick<ImportOptions, 'rejects' | 'onProgress' | 'agree'>> {
-  readonly skipInvalid?: boolean | undefined;
-  readonly acceptDiffering?: boolean | undefined;
-  readonly control?: readonly string[] | undefined;
-  readonly count?: number | undefined;
-}
+type RecordOptions = Partial<Pick<ImportOptions, 'rejects' | 'onProgress' | 'agree'>> &
+  Readonly<{
+    skipInvalid?: boolean | undefined;
+    acceptDiffering?: boolean | undefined;
+    control?: readonly string[] | undefined;
+    count?: number | undefined;
+  }>;
 
 /** Leaves out late rows, whose number is only known once they are recorded. */
 const factsOf = (

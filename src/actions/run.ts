@@ -13,16 +13,17 @@ import { type Agreement, admit, OutdatedPreview, permit, permitForeseen } from '
 export { OutdatedPreview };
 
 /** If the action's effect differs from the agreed effect, the run throws OutdatedPreview. */
-export interface RunOptions extends Agreement {
-  /** If false, e-mails are left to `reckoner deliver`. */
-  readonly deliver?: boolean;
-  readonly reporter?: Reporter;
-  /**
-   * Receives the function that sends e-mails, and calls this function after the report. This option is for callers that
-   * cannot wait for e-mails.
-   */
-  readonly later?: (follow: () => Promise<unknown>) => void;
-}
+export type RunOptions = Agreement &
+  Readonly<{
+    /** If false, e-mails are left to `reckoner deliver`. */
+    deliver?: boolean;
+    reporter?: Reporter;
+    /**
+     * Receives the function that sends e-mails, and calls this function after the report. This option is for callers that
+     * cannot wait for e-mails.
+     */
+    later?: (follow: () => Promise<unknown>) => void;
+  }>;
 
 /** Performs an action in its transaction, sends e-mails after the transaction, and reports both. */
 export async function runAction<Input, Result, Followed, Json>(

@@ -251,6 +251,20 @@ export async function moveMonth(
   return moved;
 }
 
+/** Rows of a partner in a closed month, currency and arrangement, with the leaves of all its rows there. */
+export type Tree = Readonly<{ month: string; currency: string; arrangement: string; rows: string; leaves: string }>;
+
+/** Adds rows to their archived month, which are proved by the leaves of their trees (hexadecimal, one after another). */
+export const recallRows = (tx: Transaction, partnerId: string, trees: readonly Tree[]): Promise<number> =>
+  execute(
+    tx,
+    `SELECT recall_rows(t.rows, t.month, :partnerId, t.currency, t.arrangement, array(
+       SELECT substring(t.leaves FROM 32 * n + 1 FOR 32) FROM generate_series(0, length(t.leaves) / 32 - 1) AS n ORDER BY n))
+     FROM (SELECT month, currency, arrangement, rows::json AS rows, decode(leaves, 'hex') AS leaves
+           FROM json_to_recordset(:trees::json) AS each (month text, currency text, arrangement text, rows text, leaves text)) AS t`,
+    { partnerId, trees: JSON.stringify(trees) },
+  );
+
 /** Has the owner insert the copies of a month's rows, and forget its files. */
 export const returnMonth = (tx: Transaction, month: Month): Promise<number> =>
   asTableOwner(tx, () => execute(tx, `SELECT return_month(:month)`, { month }));

@@ -14,6 +14,7 @@ import { codeOf } from '../files.ts';
 import { LOG_FORMS } from '../log/forms.ts';
 import { LeafRange } from '../log/tree.ts';
 import { Amount } from '../money.ts';
+import type { Tree } from './archive.sql.ts';
 
 const COLUMNS = LOG_FORMS.find(({ kind }) => kind === 'ledger_rows')?.columns ?? [];
 /** The columns of a line of `readRows`. */
@@ -194,6 +195,26 @@ function conditionOf(wanted: Wanted, rows: string): string {
 }
 
 const IDS = ['quote_id', 'requote_id', 'reversal_id'];
+
+/** Reads the rows of a partner's quotes as JSON, by month, currency and arrangement, with the leaves of all rows there. */
+export async function readTrees(
+  connection: DuckDBConnection,
+  files: readonly string[],
+  { partnerId, quoteIds }: { readonly partnerId: string; readonly quoteIds: readonly string[] },
+): Promise<Tree[]> {
+  const found = await connection.runAndReadAll(
+    `SELECT left(parse_filename(filename), 7), currency, arrangement,
+            to_json(list(struct_pack(${LINE_COLUMNS.map((name) => `${name} := ${name}`).join(', ')}))
+              FILTER (WHERE list_contains(${list(quoteIds)}, quote_id)))::VARCHAR,
+            string_agg(hex(leaf), '' ORDER BY entry_id)
+     FROM read_parquet(${list(files)}, filename = true) WHERE partner_id = ${text(partnerId)}
+     GROUP BY ALL HAVING bool_or(list_contains(${list(quoteIds)}, quote_id))`,
+  );
+  return found.getRows().map((row) => {
+    const [month, currency, arrangement, rows, leaves] = row as string[] as [string, string, string, string, string];
+    return { month, currency, arrangement, rows, leaves };
+  });
+}
 
 /** Files of numbers of rows, and of quotes; and the digits of each currency. */
 interface Naming {

@@ -10,6 +10,7 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Environment } from '../config/environment.ts';
 import { copyOut } from '../database/copy.ts';
+import type { Database } from '../database/database.ts';
 import { Elsewhere } from '../database/elsewhere.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
@@ -22,14 +23,16 @@ import {
   keepOneCopy,
   keepOnlyMoved,
   keepReversedSales,
+  lockArchives,
   type RowScope,
   readStagedPartners,
   readStoredFiles,
+  recallRows,
   STAGED_DAYS,
   STAGED_IDS,
   type StoredFile,
 } from './archive.sql.ts';
-import { isStoreError, LINE_COLUMNS, readRows, type Wanted, withDuckDb } from './parquet.ts';
+import { isStoreError, LINE_COLUMNS, readRows, readTrees, type Wanted, withDuckDb } from './parquet.ts';
 import { folderOf, sha256Of, writeFile } from './store.ts';
 
 /** What a transaction has copies of: files, with their partners if not all partners were copied, and searches. */
@@ -161,6 +164,27 @@ export async function readingFiles<Result>(
     throw refuse('archive_incomplete', { month, store, reason: reasonOf(error) });
   });
 }
+
+/**
+ * Brings the archived rows of a partner's quotes back into ledger_rows, each with the proof that its close counted it.
+ * Their months stay archived, and the store keeps its copies. Quotes with a pending late request stay from then on.
+ */
+export const recallQuotes = (
+  database: Database,
+  environment: Environment,
+  partnerId: string,
+  quoteIds: readonly string[],
+): Promise<void> =>
+  database.transaction(async (tx) => {
+    const files = await readStoredFiles(tx, { partnerIds: [partnerId] });
+    if (files.length === 0) return;
+    const trees = await readingFiles(tx, environment, files, ({ connection, paths }) =>
+      readTrees(connection, paths, { partnerId, quoteIds }),
+    );
+    // Others may have copies of these rows.
+    await lockArchives(tx);
+    await recallRows(tx, partnerId, trees);
+  });
 
 /** Copies the wanted rows that have left the database. Returns the number of all wanted rows. */
 async function copyRows(

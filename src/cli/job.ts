@@ -16,6 +16,7 @@ import { oneAtATime } from '../database/session.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, exitOf, Refusal } from '../errors/refusals.ts';
 import { mailFailure } from '../findings/emails.ts';
+import { answerLateRequests } from '../http/late-requests.ts';
 import { readCheckpointsOf } from '../log/closing.sql.ts';
 import { openLog } from '../log.ts';
 import { countDeliveries, nameNeedingAttention, readMailFailure } from '../mail/outbox.sql.ts';
@@ -39,10 +40,11 @@ import { type Context, withContext } from './context.ts';
 import { logFailure, logOf, recordRun } from './job-log.ts';
 import { inCommands, withCommands } from './remedies.ts';
 
-interface Job extends Context {
-  readonly name: string;
-  readonly log: pino.Logger;
-}
+type Job = Context &
+  Readonly<{
+    name: string;
+    log: pino.Logger;
+  }>;
 
 /** While the ledger is paused, only jobs with `whilePaused` run. */
 async function runJob(
@@ -184,6 +186,7 @@ export function runDeliver(): Promise<number> {
   return runJob('deliver', async (job) => {
     await processPendingEvents(job);
     await deliverAll(job, logOf(job.log));
+    await answerLateRequests({ ...job, onLateFailed: (error) => logFailure(job.log, error) });
     return exitFor(job, await unsent(job));
   });
 }

@@ -33,10 +33,10 @@ export type Output = Readonly<{
   progress: (label: string, total: number, unit?: string) => Progress;
 }>;
 
-export interface Progress {
-  readonly advance: (by?: number) => void;
-  readonly done: () => void;
-}
+export type Progress = Readonly<{
+  advance: (by?: number) => void;
+  done: () => void;
+}>;
 
 const SILENT: Progress = { advance: () => {}, done: () => {} };
 

@@ -1,11 +1,11 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import { lastDay, type Month } from '../month.ts';
 
-export interface BooksState {
-  readonly first_closed: Month | null;
-  readonly last_closed: Month | null;
-  readonly last_books: Month | null;
-}
+export type BooksState = Readonly<{
+  first_closed: Month | null;
+  last_closed: Month | null;
+  last_books: Month | null;
+}>;
 
 export function readBooksState(tx: Transaction): Promise<BooksState> {
   return queryOne(
@@ -43,12 +43,12 @@ export function readClosedWithout(tx: Transaction, month: Month): Promise<{ acco
   );
 }
 
-interface BankGap {
-  readonly account: string;
+type BankGap = Readonly<{
+  account: string;
   /** The id of the gap's exception, such as `bank-statement-7`. */
-  readonly exception: string;
-  readonly reason: string;
-}
+  exception: string;
+  reason: string;
+}>;
 
 /** The unexplained gaps and disagreements of bank statements that may have begun by the given day. */
 export function readBankGaps(tx: Transaction, day: string): Promise<BankGap[]> {

@@ -30,22 +30,23 @@ import {
   readPossibleDuplicates,
 } from './books.sql.ts';
 
-export interface BooksRequest {
-  readonly month: Month;
+export type BooksRequest = Readonly<{
+  month: Month;
   /** Bank accounts that no longer report, with the reason. The accounts named in the settings are added. */
-  readonly without?: Without;
-}
+  without?: Without;
+}>;
 
-export interface Without {
-  readonly accounts: readonly string[];
-  readonly reason: string;
-}
+export type Without = Readonly<{
+  accounts: readonly string[];
+  reason: string;
+}>;
 
-export interface BankFeed extends Omit<ReportedAccount, 'currencies'> {
-  readonly complete: boolean;
-  /** Why the account no longer reports; null while files of the account are expected. */
-  readonly ended: string | null;
-}
+export type BankFeed = Omit<ReportedAccount, 'currencies'> &
+  Readonly<{
+    complete: boolean;
+    /** Why the account no longer reports; null while files of the account are expected. */
+    ended: string | null;
+  }>;
 
 /** The bank accounts that ever reported. Refuses an account that is named as one of them, and is not. */
 export async function readReported(tx: Transaction, without?: Without): Promise<ReportedAccount[]> {

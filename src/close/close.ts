@@ -49,23 +49,24 @@ import {
 } from './months.sql.ts';
 import { lockFeed } from './stated.sql.ts';
 
-export interface CloseRequest extends FeedDecision {
-  /** The month to close; if omitted, all months that are due. */
-  readonly month?: Month | undefined;
-  /**
-   * The first month of the ledger, which the first close sets permanently. The default is the month of the earliest
-   * row.
-   */
-  readonly firstMonth?: Month | undefined;
-  /** A preview is rolled back. */
-  readonly preview: boolean;
-  /**
-   * Whether a preview includes a month that a close would still refuse, because the month has not ended or is in doubt.
-   */
-  readonly forecast?: boolean | undefined;
-  /** The imports that were judged before the close took the ledger's lock. */
-  readonly judged?: JudgedDeliveries | undefined;
-}
+export type CloseRequest = FeedDecision &
+  Readonly<{
+    /** The month to close; if omitted, all months that are due. */
+    month?: Month | undefined;
+    /**
+     * The first month of the ledger, which the first close sets permanently. The default is the month of the earliest
+     * row.
+     */
+    firstMonth?: Month | undefined;
+    /** A preview is rolled back. */
+    preview: boolean;
+    /**
+     * Whether a preview includes a month that a close would still refuse, because the month has not ended or is in doubt.
+     */
+    forecast?: boolean | undefined;
+    /** The imports that were judged before the close took the ledger's lock. */
+    judged?: JudgedDeliveries | undefined;
+  }>;
 
 /**
  * The months that a request would close now, oldest first. The list is empty if no month is due or the month is closed

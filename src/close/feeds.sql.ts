@@ -2,11 +2,11 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import { LINES_OF_MONTH, type RowsOfMonth } from '../ledger/running-lines.sql.ts';
 import type { Month } from '../month.ts';
 
-export interface ExpectedFeed {
-  readonly partner_id: string;
-  readonly name: string;
-  readonly arrived: boolean;
-}
+export type ExpectedFeed = Readonly<{
+  partner_id: string;
+  name: string;
+  arrived: boolean;
+}>;
 
 export const readExpectedFeeds = (
   tx: Transaction,

@@ -76,17 +76,17 @@ export type Feeds = Readonly<{
 /** Which doubts are read that history suggests: none of a month that has not ended, or only those that stop the month. */
 type HistoryRead = 'none' | 'strict' | 'all';
 
-export interface Reading {
-  readonly history: HistoryRead;
-  readonly judged?: JudgedDeliveries | undefined;
-}
+export type Reading = Readonly<{
+  history: HistoryRead;
+  judged?: JudgedDeliveries | undefined;
+}>;
 
 /** The repeated deliveries among the imports of a month up to an event. */
-export interface JudgedDeliveries {
-  readonly month: Month;
-  readonly to: number;
-  readonly found: readonly RepeatedDelivery[];
-}
+export type JudgedDeliveries = Readonly<{
+  month: Month;
+  to: number;
+  found: readonly RepeatedDelivery[];
+}>;
 
 /** Judges the imports that were not judged yet. Before a close takes the ledger's lock, it judges those of weeks. */
 export async function judgeDeliveries(
@@ -226,14 +226,14 @@ export async function readContradicted(tx: Transaction, scope: Scope): Promise<C
 
 // --- Decisions -------------------------------------------------------------------------------------------------------
 
-export interface FeedDecision {
+export type FeedDecision = Readonly<{
   /** Accept that these partners have no rows. */
-  readonly without?: readonly string[] | undefined;
+  without?: readonly string[] | undefined;
   /** Accept the other doubts about the rows of these partners. */
-  readonly acceptFeed?: readonly string[] | undefined;
+  acceptFeed?: readonly string[] | undefined;
   /** Accept every missing feed, even a month without any rows. */
-  readonly allowEmpty?: boolean | undefined;
-}
+  allowEmpty?: boolean | undefined;
+}>;
 
 const isDecided = (doubt: Doubt, { without = [], acceptFeed = [], allowEmpty = false }: FeedDecision): boolean =>
   doubt.accepted ||

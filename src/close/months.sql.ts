@@ -5,12 +5,12 @@ import { CONTENT } from '../documents/content.sql.ts';
 import type { IssueBatch } from '../documents/issue/issue.sql.ts';
 import type { Month } from '../month.ts';
 
-export interface LedgerState {
-  readonly first_month: Month | null;
-  readonly last_closed: Month | null;
+export type LedgerState = Readonly<{
+  first_month: Month | null;
+  last_closed: Month | null;
   /** The earliest month that a row belongs to; null after the first close. */
-  readonly earliest_row: Month | null;
-}
+  earliest_row: Month | null;
+}>;
 
 export function readLedgerState(tx: Transaction): Promise<LedgerState> {
   return queryOne(

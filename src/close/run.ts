@@ -15,11 +15,11 @@ import { type CloseRequest, closeNext, planClose, readFeeds } from './close.ts';
 import { type Feeds, judgeDeliveries } from './feeds.ts';
 import { type MonthFacts, type OtherCurrency, readMonthFacts, readOtherCurrencies } from './months.sql.ts';
 
-interface PreviewedClose {
-  readonly months: readonly MonthFacts[];
-  readonly documents: readonly DocumentRow[];
-  readonly feeds: readonly Feeds[];
-}
+type PreviewedClose = Readonly<{
+  months: readonly MonthFacts[];
+  documents: readonly DocumentRow[];
+  feeds: readonly Feeds[];
+}>;
 
 /** A callback for each closed month, before anything is e-mailed. */
 export type OnClosed = (month: Month, others: readonly OtherCurrency[]) => void;
@@ -86,11 +86,11 @@ export function previewClose<Seen = undefined>(
   });
 }
 
-interface ClosedTogether {
-  readonly months: readonly Month[];
+type ClosedTogether = Readonly<{
+  months: readonly Month[];
   /** What was in doubt about each month before it closed. Only a preview reads this. */
-  readonly feeds: readonly Feeds[];
-}
+  feeds: readonly Feeds[];
+}>;
 
 /** Closes all months of the plan in one transaction. A caller that previews the close rolls the transaction back. */
 export async function closeTogether(

@@ -5,10 +5,10 @@ import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 
 /** A number of rows, and the sums of their invoice amounts by currency. */
-export interface FeedTotals {
-  readonly entries: number;
-  readonly totals: Readonly<Record<string, string>>;
-}
+export type FeedTotals = Readonly<{
+  entries: number;
+  totals: Readonly<Record<string, string>>;
+}>;
 
 /** The latest statement of a partner and month. */
 export type StatedTotals = Readonly<{

@@ -38,11 +38,11 @@ export type ListView<Row = unknown> = Readonly<{
   next: string | null;
 }>;
 
-export interface ListContext {
-  readonly scope: Scope;
-  readonly today: string;
-  readonly context: Installation;
-}
+export type ListContext = Readonly<{
+  scope: Scope;
+  today: string;
+  context: Installation;
+}>;
 
 const idOfRow = (value: string | undefined) => idAsked('after', value);
 
@@ -313,14 +313,15 @@ function Tick({ list: { ticks }, row }: { list: List; row: unknown }) {
   return <input type="checkbox" class="tick" name={ticks.field} value={value} aria-label={`Select ${value}`} />;
 }
 
-interface CellProps extends Pick<ListProps, 'hrefOf'> {
-  readonly list: List;
-  readonly name: string;
-  readonly column: Described<unknown>;
-  readonly row: unknown;
-  readonly today: string;
-  readonly isFirst: boolean;
-}
+type CellProps = Pick<ListProps, 'hrefOf'> &
+  Readonly<{
+    list: List;
+    name: string;
+    column: Described<unknown>;
+    row: unknown;
+    today: string;
+    isFirst: boolean;
+  }>;
 
 function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
   const value = cellOf(list, name, row, today);

@@ -151,10 +151,11 @@ export const outerPage = (
     </html>,
   )}`;
 
-export interface PartnerReader extends Pick<PageUser, 'issuer' | 'sandbox' | 'theme' | 'formToken'> {
-  readonly partner: string;
-  readonly contact: string;
-}
+export type PartnerReader = Pick<PageUser, 'issuer' | 'sandbox' | 'theme' | 'formToken'> &
+  Readonly<{
+    partner: string;
+    contact: string;
+  }>;
 
 /** A page of the partner's place, without rail, search or scripts. */
 export const partnerPage = (reader: PartnerReader, screen: Omit<Screen, 'place'>): string =>

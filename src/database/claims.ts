@@ -10,7 +10,7 @@ import { connectClient } from './session.ts';
 import { type Bindings, query, queryOne, type Transaction } from './transaction.ts';
 
 export interface DueItems {
-  readonly kind: 'document' | 'email' | 'webhook';
+  readonly kind: 'document' | 'email' | 'webhook' | 'late_requests';
   /**
    * Returns the query for the keys of the next `:most` items. The query locks the rows of these items, so that no other
    * transaction changes an item while the item is claimed. `free(key)` is the condition that the item is not claimed.

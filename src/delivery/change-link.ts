@@ -11,16 +11,16 @@ import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { insertLinkChange, readLinkStanding } from './documents.sql.ts';
 import { newToken } from './payment-link.ts';
 
-export interface LinkChange {
-  readonly number: string;
-  readonly to: 'rotate' | 'revoke';
-  readonly reason: string;
-}
+export type LinkChange = Readonly<{
+  number: string;
+  to: 'rotate' | 'revoke';
+  reason: string;
+}>;
 
-interface Acting {
-  readonly environment: Environment;
-  readonly actor: Actor;
-}
+type Acting = Readonly<{
+  environment: Environment;
+  actor: Actor;
+}>;
 
 /** The audit event contains no token, because events are exported. */
 export async function changeLink(

@@ -16,9 +16,10 @@ import { type WorkerPoolOptions, withWorkerPool } from './worker-pool.ts';
  */
 const LOOK_AGAIN_MILLISECONDS = 60_000;
 
-export interface DeliveryOptions extends WorkerPoolOptions {
-  readonly onStart?: ((documents: number) => void) | undefined;
-}
+export type DeliveryOptions = WorkerPoolOptions &
+  Readonly<{
+    onStart?: ((documents: number) => void) | undefined;
+  }>;
 
 /** What this process can do for links with its keys and settings. */
 function linkWork({ settings, environment }: { settings: Settings; environment: Environment }): LinkWork {
@@ -42,10 +43,11 @@ export async function deliverThese(options: DeliveryOptions, numbers: readonly s
   await withWorkerPool(options, documents.length, (pool) => pool.deliverAll(documents));
 }
 
-interface StandingOptions extends DeliveryOptions {
-  /** Sends e-mails without a document, at the start and every minute. */
-  readonly sendOthers?: () => Promise<void>;
-}
+type StandingOptions = DeliveryOptions &
+  Readonly<{
+    /** Sends e-mails without a document, at the start and every minute. */
+    sendOthers?: () => Promise<void>;
+  }>;
 
 /** Delivers documents as they are issued. */
 export async function deliverForever(options: StandingOptions, stop: AbortSignal): Promise<void> {

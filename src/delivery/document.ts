@@ -46,15 +46,16 @@ export type DeliveryContext = Readonly<{
   holder: number;
 }>;
 
-export interface Delivery extends Omit<SendResult, 'status'> {
-  readonly number: string;
-  /** `no_email`: the previous system sent the document, so only its payment link is made. */
-  readonly status: SendResult['status'] | 'no_email';
-  /** This attempt sent nothing. */
-  readonly before?: true;
-  /** The problem with the link at the processor, if any. */
-  readonly link?: string;
-}
+export type Delivery = Omit<SendResult, 'status'> &
+  Readonly<{
+    number: string;
+    /** `no_email`: the previous system sent the document, so only its payment link is made. */
+    status: SendResult['status'] | 'no_email';
+    /** This attempt sent nothing. */
+    before?: true;
+    /** The problem with the link at the processor, if any. */
+    link?: string;
+  }>;
 
 /**
  * Sends the e-mail before it syncs the link, so that a slow processor does not delay it. The payment page shows its

@@ -78,10 +78,10 @@ export const theseDocuments = (documentIds: readonly number[]): DueItems => ({
 });
 
 /** A request to check a document's link. The field `asked` contains the state of the request when it was read. */
-export interface LinkCheck {
-  readonly document_id: number;
-  readonly asked: number;
-}
+export type LinkCheck = Readonly<{
+  document_id: number;
+  asked: number;
+}>;
 
 const LINK_CHECKS = prepared(
   'delivery.link_checks',

@@ -13,11 +13,11 @@ import { type LinkProvider, linkProvider } from './payment-link.ts';
 import { instructionsOf } from './prepare.ts';
 import { isPayable, whyNoLink } from './printed-link.ts';
 
-export interface ForeseenHold {
-  readonly number: string;
-  readonly partner_id: string;
-  readonly reason: string;
-}
+export type ForeseenHold = Readonly<{
+  number: string;
+  partner_id: string;
+  reason: string;
+}>;
 
 /** The holds in the order of the documents, each with its first reason. Requests no links from a processor. */
 export async function foreseeHolds(

@@ -12,12 +12,12 @@ import { PROCESSORS } from '../processors/processors.ts';
 
 export type { LinkFacts };
 
-interface PaymentLink {
-  readonly provider: string;
+type PaymentLink = Readonly<{
+  provider: string;
   /** The unguessable part of the page's address. */
-  readonly token: string;
-  readonly url: string;
-}
+  token: string;
+  url: string;
+}>;
 
 export type LinkProvider = Readonly<{
   /** `page`, or the provider whose URL is printed. */
@@ -35,10 +35,10 @@ export type LinkProvider = Readonly<{
   processors: ReadonlyMap<string, PaymentLinks>;
 }>;
 
-export interface WantedLinks {
-  readonly provider: string;
-  readonly methods: readonly string[];
-}
+export type WantedLinks = Readonly<{
+  provider: string;
+  methods: readonly string[];
+}>;
 
 /** 192 random bits, as many as a session key has. */
 export const newToken = (): string => randomBytes(24).toString('base64url');

@@ -14,11 +14,12 @@ import { currentRenderer, librariesWith, type PdfRendererPool } from './pdf-rend
 import { isPayable, linkToPrint, type PrintContext } from './printed-link.ts';
 import type { DeliverySteps } from './steps.ts';
 
-interface PrepareContext extends PrintContext {
-  readonly settings: Settings;
-  readonly steps: DeliverySteps;
-  readonly renderer: PdfRendererPool;
-}
+type PrepareContext = PrintContext &
+  Readonly<{
+    settings: Settings;
+    steps: DeliverySteps;
+    renderer: PdfRendererPool;
+  }>;
 
 export type PreparedDocument = Readonly<{
   snapshot: DocumentSnapshot;

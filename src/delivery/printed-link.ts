@@ -13,9 +13,10 @@ import { hasLinkWork, type LinkFacts, type LinkProvider, newToken } from './paym
  */
 const LONGEST_WAIT_FOR_LINK_SECONDS = 15 * 60;
 
-export interface PrintContext extends LinkContext {
-  readonly links: LinkProvider;
-}
+export type PrintContext = LinkContext &
+  Readonly<{
+    links: LinkProvider;
+  }>;
 
 export const isPayable = (document: DocumentRow): boolean =>
   document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();

@@ -42,11 +42,11 @@ const STEPS_WITH_A_LEAST_BATCH = 3;
 /** The rows of a document with more are read separately. */
 const MANY_ROWS = 1000;
 
-export interface DeliveryState {
-  readonly document: DocumentRow | undefined;
-  readonly email: DocumentEmail | undefined;
-  readonly check: LinkCheck | undefined;
-}
+export type DeliveryState = Readonly<{
+  document: DocumentRow | undefined;
+  email: DocumentEmail | undefined;
+  check: LinkCheck | undefined;
+}>;
 
 /** What is printed or attached, and not frozen with the document. */
 export type Preparation = Readonly<{
@@ -72,11 +72,11 @@ type PreparedDocument = Readonly<{
 }>;
 
 /** A new PDF, an e-mail to offer, both of these, or the outcome of an attempt. */
-interface Keeping {
-  readonly pdf?: PdfToKeep | undefined;
-  readonly offer?: Offer | undefined;
-  readonly outcome?: AttemptOutcome | undefined;
-}
+type Keeping = Readonly<{
+  pdf?: PdfToKeep | undefined;
+  offer?: Offer | undefined;
+  outcome?: AttemptOutcome | undefined;
+}>;
 
 export class DeliverySteps {
   private readonly database: Database;

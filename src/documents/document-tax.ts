@@ -18,14 +18,15 @@ export type TaxRate = Readonly<{
 }>;
 
 /** A total by country, category and rate. Reduced rates have their own totals. */
-export interface TaxTotal extends TaxRate {
-  /** The partner's country, which selected the rule; may be empty. A reversal has that of the reversed sale. */
-  readonly country: string;
-  /** The printed name, such as `VAT`. */
-  readonly name: string;
-  readonly taxable: string;
-  readonly tax: string;
-}
+export type TaxTotal = TaxRate &
+  Readonly<{
+    /** The partner's country, which selected the rule; may be empty. A reversal has that of the reversed sale. */
+    country: string;
+    /** The printed name, such as `VAT`. */
+    name: string;
+    taxable: string;
+    tax: string;
+  }>;
 
 export type DocumentTax = Readonly<{
   /** The issuer's tax number in the partner's country; empty if its usual number applies. */
@@ -39,23 +40,24 @@ export type DocumentTax = Readonly<{
 
 export type LineTax = TaxRate;
 
-export interface TaxRow extends TaxTotal {
-  readonly position: number;
-  readonly registration: string;
-}
+export type TaxRow = TaxTotal &
+  Readonly<{
+    position: number;
+    registration: string;
+  }>;
 
-export interface CreditedTax {
-  readonly position: number;
-  readonly taxable: string;
-  readonly tax: string;
-}
+export type CreditedTax = Readonly<{
+  position: number;
+  taxable: string;
+  tax: string;
+}>;
 
 /** The part of a credit note that belongs to one tax total of the invoice. */
-export interface CreditShare {
-  readonly position: number;
-  readonly taxable: Amount;
-  readonly tax: Amount;
-}
+export type CreditShare = Readonly<{
+  position: number;
+  taxable: Amount;
+  tax: Amount;
+}>;
 
 /**
  * Divides a credit before tax among an invoice's tax totals, in proportion to what earlier credits have left of each.

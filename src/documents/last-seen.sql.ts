@@ -2,29 +2,28 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 
 /** What a host has seen committed. Each value identifies the content of a fact. */
-export interface Seen {
+export type Seen = Readonly<{
   /** The latest pause after a restore that was resumed, or 0. What was seen before it may rightly be missing. */
-  readonly resumed: number;
+  resumed: number;
   /** The last document of each series. */
-  readonly documents: Readonly<
-    Record<string, { readonly number: string; readonly sequence: number; readonly content: string }>
-  >;
+  documents: Readonly<Record<string, { readonly number: string; readonly sequence: number; readonly content: string }>>;
   /** By id, the latest events. */
-  readonly events: Readonly<Record<string, string>>;
-}
+  events: Readonly<Record<string, string>>;
+}>;
 
-export interface Present extends Seen {
-  readonly installation_id: string;
-  readonly system_identifier: string;
-  /** Null on a standby. */
-  readonly timeline: string | null;
-  /** Whether the ledger has been on this server and timeline, or on no server that it knows. */
-  readonly known: boolean;
-  /** Whether a pause after a restore is open. */
-  readonly restored: boolean;
-  /** The time of the latest event. */
-  readonly state_of: string | null;
-}
+export type Present = Seen &
+  Readonly<{
+    installation_id: string;
+    system_identifier: string;
+    /** Null on a standby. */
+    timeline: string | null;
+    /** Whether the ledger has been on this server and timeline, or on no server that it knows. */
+    known: boolean;
+    /** Whether a pause after a restore is open. */
+    restored: boolean;
+    /** The time of the latest event. */
+    state_of: string | null;
+  }>;
 
 const SERVER = `
   SELECT system_identifier::text,
@@ -81,10 +80,10 @@ export const readMissing = (
 export const insertServer = (tx: Transaction): Promise<number> =>
   execute(tx, `INSERT INTO servers (system_identifier, timeline) ${SERVER} ON CONFLICT DO NOTHING`);
 
-export interface Move {
-  readonly timeline: string;
-  readonly seen_at: string;
-}
+export type Move = Readonly<{
+  timeline: string;
+  seen_at: string;
+}>;
 
 /** The server that the ledger came to last, if it has been on more than one. */
 export const readMove = (tx: Transaction): Promise<Move[]> =>

@@ -9,10 +9,10 @@ type NewCreditApplication = Readonly<{
   applied_on: string;
 }>;
 
-interface CreditAction {
-  readonly now: string;
-  readonly eventId: number;
-}
+type CreditAction = Readonly<{
+  now: string;
+  eventId: number;
+}>;
 
 /**
  * Applies credit to issued invoices, and requests that delivery sync their payment links. The entry date is no earlier
@@ -42,10 +42,10 @@ export async function insertCreditApplications(
   );
 }
 
-interface LiveCreditApplication {
-  readonly credit_application_id: number;
-  readonly amount: string;
-}
+type LiveCreditApplication = Readonly<{
+  credit_application_id: number;
+  amount: string;
+}>;
 
 export function readCreditOn(
   tx: Transaction,

@@ -19,15 +19,15 @@ type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | '
 /** Makes a text from a partner or the settings safe for its destination. */
 type Clean = (text: string) => string;
 
-export interface Fact {
-  readonly label: string;
-  readonly value: string;
-}
+export type Fact = Readonly<{
+  label: string;
+  value: string;
+}>;
 
-export interface Total {
-  readonly label: string;
-  readonly amount: Amount;
-}
+export type Total = Readonly<{
+  label: string;
+  amount: Amount;
+}>;
 
 export type PaymentField = Extract<
   keyof Labels['payment'],
@@ -43,13 +43,14 @@ export type PaymentField = Extract<
   | 'intermediary_bic'
 >;
 
-export interface PaymentFact extends Fact {
-  readonly field: PaymentField;
-  /** An account holder or a bank, a number that payers copy, or a word. */
-  readonly kind: 'party' | 'number' | 'word';
-  /** The address of a party; null for other kinds. */
-  readonly address: Address | null;
-}
+export type PaymentFact = Fact &
+  Readonly<{
+    field: PaymentField;
+    /** An account holder or a bank, a number that payers copy, or a word. */
+    kind: 'party' | 'number' | 'word';
+    /** The address of a party; null for other kinds. */
+    address: Address | null;
+  }>;
 
 export type Presentation = Readonly<{
   locale: Locale;

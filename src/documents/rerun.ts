@@ -27,18 +27,19 @@ import { issueDocuments } from './issue/issue.ts';
 import { recordIssuerVersion } from './issue/issuer-version.sql.ts';
 import { type RerunCandidate, readLastOfChain, readReplacements, readRerunCandidates } from './rerun.sql.ts';
 
-export interface RerunOptions {
+export type RerunOptions = Readonly<{
   /** Counts the due date of a replacement from today by the current terms, instead of keeping it. */
-  readonly newTerms: boolean;
+  newTerms: boolean;
   /** Finds the documents that would show a different payment link under the current settings. */
-  readonly otherLinks?: (tx: Transaction, documentIds: readonly number[]) => Promise<ReadonlySet<number>>;
-}
+  otherLinks?: (tx: Transaction, documentIds: readonly number[]) => Promise<ReadonlySet<number>>;
+}>;
 
-interface MonthRerunOptions extends RerunOptions {
-  /** Also replaces live documents that differ. */
-  readonly changed: boolean;
-  readonly partnerId?: string | undefined;
-}
+type MonthRerunOptions = RerunOptions &
+  Readonly<{
+    /** Also replaces live documents that differ. */
+    changed: boolean;
+    partnerId?: string | undefined;
+  }>;
 
 export type Rerun = Readonly<{
   month: Month;

@@ -1,10 +1,10 @@
 /** The last number of each series, assigned or skipped. */
 import { execute, query, type Transaction } from '../database/transaction.ts';
 
-interface LastNumber {
-  readonly series: string;
-  readonly last: number;
-}
+type LastNumber = Readonly<{
+  series: string;
+  last: number;
+}>;
 
 export const readLastNumbers = (tx: Transaction): Promise<LastNumber[]> =>
   query(
@@ -15,11 +15,11 @@ export const readLastNumbers = (tx: Transaction): Promise<LastNumber[]> =>
      GROUP BY series ORDER BY series`,
   );
 
-export interface SkippedRange {
-  readonly series: string;
-  readonly first: number;
-  readonly last: number;
-}
+export type SkippedRange = Readonly<{
+  series: string;
+  first: number;
+  last: number;
+}>;
 
 export async function insertSkippedNumbers(
   tx: Transaction,

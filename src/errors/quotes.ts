@@ -71,6 +71,12 @@ export const QUOTES = {
     (f) =>
       `Quote ${f.quote_id} has not been accepted: there is nothing to requote or reverse. Accept it, or create a new quote.`,
   ),
+  quote_archived: defineAnswer<{ quote_id: string }>(
+    409,
+    (f) =>
+      `The rows of quote ${f.quote_id} may be in the archive. Send the reversal itself: it becomes a late request.`,
+  ),
+  late_request_unknown: defineAnswer<{ request_id: string }>(404, (f) => `You have no late request ${f.request_id}.`),
   quote_reversed: defineAnswer<{ quote_id: string }>(
     422,
     (f) => `Quote ${f.quote_id} has been reversed and can no longer be requoted. Create a new quote.`,

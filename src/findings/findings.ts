@@ -7,7 +7,7 @@ import { readAwaitedFiles } from './bank-files.ts';
 import { readDisputes, readHolds, readUnreplaced } from './documents.ts';
 import { readDeliveries, readLinks, readOtherEmails } from './emails.ts';
 import { FINDING_KINDS, type Finding, type FindingKind, type FindingQuestion, type ReadFindings } from './finding.ts';
-import { readJobFindings } from './machine.ts';
+import { readJobFindings, readLateRequests } from './machine.ts';
 import { readDoubled, readHeld, readRequested, readReversedByProcessor, readStated } from './rows.ts';
 
 const KINDS: readonly ReadFindings[] = [
@@ -25,6 +25,7 @@ const KINDS: readonly ReadFindings[] = [
     readOtherEmails,
     readLinks,
   ],
+  readLateRequests,
   readJobFindings,
 ];
 

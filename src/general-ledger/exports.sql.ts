@@ -65,9 +65,10 @@ export function readLines(tx: Transaction, ids: readonly number[]): Promise<GlLi
   );
 }
 
-export interface StoredFile extends GlFile {
-  readonly sha256: string;
-}
+export type StoredFile = GlFile &
+  Readonly<{
+    sha256: string;
+  }>;
 
 export function readFiles(tx: Transaction, id: number): Promise<StoredFile[]> {
   return query(
@@ -137,16 +138,17 @@ export async function insertFiles(tx: Transaction, id: number, files: readonly G
   );
 }
 
-export interface ListedExport extends GlExport {
-  readonly login: string | null;
-  /**
-   * The state of a month's parts in a format. `final` matches the month's closed books, `preliminary` waits for the
-   * books to close, and `outdated` no longer matches them.
-   */
-  readonly state: 'final' | 'preliminary' | 'outdated';
-  readonly totals: readonly { readonly currency: string; readonly debit: string }[];
-  readonly files: readonly { readonly name: string; readonly sha256: string; readonly bytes: number }[];
-}
+export type ListedExport = GlExport &
+  Readonly<{
+    login: string | null;
+    /**
+     * The state of a month's parts in a format. `final` matches the month's closed books, `preliminary` waits for the
+     * books to close, and `outdated` no longer matches them.
+     */
+    state: 'final' | 'preliminary' | 'outdated';
+    totals: readonly { readonly currency: string; readonly debit: string }[];
+    files: readonly { readonly name: string; readonly sha256: string; readonly bytes: number }[];
+  }>;
 
 export function readExports(
   tx: Transaction,

@@ -23,11 +23,11 @@ type SigningKey = Readonly<{
   signsUntil: number;
 }>;
 
-interface PublishedKey {
-  readonly key: CryptoKey;
-  readonly jwk: JWK;
-  readonly until: number;
-}
+type PublishedKey = Readonly<{
+  key: CryptoKey;
+  jwk: JWK;
+  until: number;
+}>;
 
 export class KeyStore {
   readonly #database: Database;

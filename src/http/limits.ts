@@ -13,12 +13,12 @@ import { countFailures } from './server.sql.ts';
 import type { Service } from './service.ts';
 import { SharedCounts } from './shared-counts.ts';
 
-interface Allowance {
-  readonly limit: number;
-  readonly remaining: number;
+type Allowance = Readonly<{
+  limit: number;
+  remaining: number;
   /** Seconds until the full limit is available again. */
-  readonly reset: number;
-}
+  reset: number;
+}>;
 
 export const rateHeaders = ({ limit, remaining, reset }: Allowance): Record<string, string> => ({
   'RateLimit-Limit': String(limit),
@@ -58,11 +58,11 @@ const BAD_SIGNATURES_PER_MINUTE = 60;
 /** Refused networks and clients kept in memory, whose further wrong secrets cause no database writes. */
 const MOST_REFUSED = 10_000;
 
-interface LimitOptions {
-  readonly requestsPerMinute: number;
+type LimitOptions = Readonly<{
+  requestsPerMinute: number;
   /** Called with the first refusal of each minute. */
-  readonly onLimited?: (kind: string, key: string) => void;
-}
+  onLimited?: (kind: string, key: string) => void;
+}>;
 
 export function openLimits(
   { database, environment, log }: Pick<Service, 'database' | 'environment' | 'log'>,

@@ -18,11 +18,11 @@ export type ManagementData = Readonly<{
   heartbeat: SharedArrayBuffer;
 }>;
 
-interface Question {
-  readonly id: number;
-  readonly url: string;
-  readonly address: string;
-}
+type Question = Readonly<{
+  id: number;
+  url: string;
+  address: string;
+}>;
 
 export type Answer = Readonly<{
   id: number;
@@ -36,10 +36,10 @@ export type FromThread =
   | { readonly failed: { readonly code: string | undefined; readonly message: string } }
   | { readonly question: Question };
 
-interface Management {
-  readonly url: string;
-  readonly close: () => Promise<void>;
-}
+type Management = Readonly<{
+  url: string;
+  close: () => Promise<void>;
+}>;
 
 /** Rejects if the port cannot be opened. */
 export async function openManagement(

@@ -57,9 +57,10 @@ export type QuoteRow = Readonly<{
   taken_back: string;
 }>;
 
-export interface StoredTerms extends CancellationTerms {
-  readonly cancellation_terms_id: number;
-}
+export type StoredTerms = CancellationTerms &
+  Readonly<{
+    cancellation_terms_id: number;
+  }>;
 
 export type Verdict = Readonly<{
   seq: number;
@@ -71,11 +72,11 @@ export type Verdict = Readonly<{
   judged_on: string;
 }>;
 
-interface Sums {
-  readonly spot: bigint;
-  readonly cut: bigint;
-  readonly share: bigint;
-}
+type Sums = Readonly<{
+  spot: bigint;
+  cut: bigint;
+  share: bigint;
+}>;
 
 const NOTHING: Sums = { spot: 0n, cut: 0n, share: 0n };
 const sumsOf = ({ currency, spot_price, partner_cut, invoice_amount }: QuoteRow): Sums => {
@@ -147,12 +148,12 @@ type Sale = Readonly<{
   reversals: readonly Reversed[];
 }>;
 
-interface Reversed {
-  readonly sums: Sums;
-  readonly ground: Ground;
+type Reversed = Readonly<{
+  sums: Sums;
+  ground: Ground;
   /** Whether it names the sale. A reversal of the whole quote takes back a part of each requote. */
-  readonly isOwn: boolean;
-}
+  isOwn: boolean;
+}>;
 
 function saleOf(
   { requote_id }: Pick<QuoteRow, 'requote_id'>,

@@ -58,10 +58,10 @@ export function readTotals(controls: readonly string[]): Totals {
 }
 
 /** What a sender states. What is missing is not compared. */
-export interface Control {
-  readonly count?: number | undefined;
-  readonly totals?: Totals | undefined;
-}
+export type Control = Readonly<{
+  count?: number | undefined;
+  totals?: Totals | undefined;
+}>;
 
 const CONTROL = z
   .strictObject({
@@ -126,18 +126,19 @@ function controlOfText(text: string): Control | string {
 }
 
 /** Where a control was stated: an option, the last record of a file, or a file of totals. */
-export interface StatedControl extends Control {
-  readonly by: 'option' | 'trailer' | 'totals_file';
-  /** The file that it is about; null for all files of the delivery. */
-  readonly file: number | null;
-  /** The line of a trailer. */
-  readonly line?: number;
-}
+export type StatedControl = Control &
+  Readonly<{
+    by: 'option' | 'trailer' | 'totals_file';
+    /** The file that it is about; null for all files of the delivery. */
+    file: number | null;
+    /** The line of a trailer. */
+    line?: number;
+  }>;
 
-interface Found {
-  readonly count: number;
-  readonly totals: Totals;
-}
+type Found = Readonly<{
+  count: number;
+  totals: Totals;
+}>;
 
 export type ControlResult = Readonly<{
   by: StatedControl['by'];

@@ -132,11 +132,11 @@ async function* endedByTrailer(batches: AsyncIterable<SourceRecord[]>): AsyncGen
 
 // --- Lines -----------------------------------------------------------------------------------------------------------
 
-interface Line {
-  readonly number: number;
+type Line = Readonly<{
+  number: number;
   /** The text without line end and byte order mark, cut to LONGEST_RECORD + 1 characters. */
-  readonly text: string;
-}
+  text: string;
+}>;
 
 async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line[]> {
   const decoder = new StringDecoder('utf8');
@@ -288,9 +288,10 @@ const NEVER_CLOSED: RowProblem = {
   reason: 'has a quotation mark that is never closed, so that the rest of the file cannot be read',
 };
 
-interface CsvLine extends Line {
-  readonly fields: Fields;
-}
+type CsvLine = Line &
+  Readonly<{
+    fields: Fields;
+  }>;
 
 /**
  * Yields the lines that are not blank, with their fields. A quoted field with line breaks joins the lines that it

@@ -293,12 +293,12 @@ export async function sumGoodRows(tx: Transaction): Promise<Totals> {
   return totals;
 }
 
-export interface PartnerReversals {
-  readonly partner_id: string;
-  readonly currency: string;
+export type PartnerReversals = Readonly<{
+  partner_id: string;
+  currency: string;
   /** Above zero. */
-  readonly invoice_amount: string;
-}
+  invoice_amount: string;
+}>;
 
 export function sumGoodReversals(tx: Transaction): Promise<PartnerReversals[]> {
   return query(
@@ -374,27 +374,28 @@ export function insertEntries(
 }
 
 /** The partner's own order, and the first and last day of cover. Each fact may be missing. */
-export interface OrderFacts {
-  readonly order_reference: string | null;
-  readonly cover_from: string | null;
-  readonly cover_to: string | null;
-}
+export type OrderFacts = Readonly<{
+  order_reference: string | null;
+  cover_from: string | null;
+  cover_to: string | null;
+}>;
 
 /** A ledger row that is recorded at its acceptance. An acceptance can only raise the sums of its quote. */
-export interface Acceptance extends OrderFacts {
-  readonly kind: 'quote_accepted' | 'requote_accepted';
-  readonly partnerId: string;
-  readonly quoteId: string;
-  readonly requoteId: string | null;
-  readonly enrollmentId: string;
-  readonly policyId: string;
-  readonly currency: string;
-  readonly acceptedAt: string;
-  readonly spotPrice: string;
-  readonly partnerCut: string;
-  readonly invoiceAmount: string;
-  readonly recordedAt: string;
-}
+export type Acceptance = OrderFacts &
+  Readonly<{
+    kind: 'quote_accepted' | 'requote_accepted';
+    partnerId: string;
+    quoteId: string;
+    requoteId: string | null;
+    enrollmentId: string;
+    policyId: string;
+    currency: string;
+    acceptedAt: string;
+    spotPrice: string;
+    partnerCut: string;
+    invoiceAmount: string;
+    recordedAt: string;
+  }>;
 
 /**
  * SQL that records acceptances by the posting rule. The caller must hold the ledger's lock. `wanted` names rows with

@@ -51,12 +51,12 @@ const COLUMNS = `seq, file, line, kind, partner_id, quote_id, requote_id, revers
 
 const CHUNK = 128 * 1024;
 
-export interface StagedCounts {
-  readonly rows: number;
-  readonly bad: number;
+export type StagedCounts = Readonly<{
+  rows: number;
+  bad: number;
   /** Whether a spreadsheet writes some of the own ids with an exponent, or has done so. */
-  readonly spreadsheet: boolean;
-}
+  spreadsheet: boolean;
+}>;
 
 // Spreadsheets write numbers of twelve or more digits with an exponent.
 const SPREADSHEET = /^\d+(\.\d+)?[eE]\d+$|^\d{12}/;

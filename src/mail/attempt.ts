@@ -15,10 +15,10 @@ import { whyRefusedInSandbox } from './sandbox.ts';
 import type { SendOutcome, Transport } from './transport.ts';
 
 /** The result of one attempt. A `deferred` e-mail is retried later. */
-export interface SendResult {
-  readonly status: 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'deferred' | 'elsewhere' | 'withdrawn';
-  readonly detail: string;
-}
+export type SendResult = Readonly<{
+  status: 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'deferred' | 'elsewhere' | 'withdrawn';
+  detail: string;
+}>;
 
 export type Sender = Readonly<{
   environment: ActorContext['environment'];
@@ -33,10 +33,10 @@ export type Sender = Readonly<{
   recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
 }>;
 
-export interface OutgoingEmail {
-  readonly raw: Buffer;
-  readonly envelope: Envelope;
-}
+export type OutgoingEmail = Readonly<{
+  raw: Buffer;
+  envelope: Envelope;
+}>;
 
 export const ELSEWHERE: SendResult = { status: 'elsewhere', detail: 'another worker is sending it' };
 const CALLED_OFF: SendResult = {

@@ -11,8 +11,8 @@ import { insertBounces, readBounces, readByMessageIds, type Target } from './bou
 import { nameOf, readEmail } from './log.ts';
 import { lockEmails } from './outbox.sql.ts';
 
-export interface RecordedBounces {
-  readonly bounces: readonly {
+export type RecordedBounces = Readonly<{
+  bounces: readonly {
     readonly email: number;
     readonly about: string;
     readonly recipient: string;
@@ -20,9 +20,9 @@ export interface RecordedBounces {
     readonly diagnostic: string;
     readonly bounced: boolean;
   }[];
-  readonly duplicates: number;
-  readonly unmatched: readonly { readonly message_id: string; readonly recipient: string; readonly reason: string }[];
-}
+  duplicates: number;
+  unmatched: readonly { readonly message_id: string; readonly recipient: string; readonly reason: string }[];
+}>;
 
 /** `source` names the files, for the audit event. */
 export async function recordBounces(

@@ -58,19 +58,20 @@ export type EmailContent = Readonly<{
 /** Otherwise, why the e-mail waits for missing data or is no longer needed. */
 export type Composition = EmailContent | { readonly held: string } | { readonly withdrawn: string };
 
-export interface EmailComposer {
-  readonly kind: OtherEmailKind;
+export type EmailComposer = Readonly<{
+  kind: OtherEmailKind;
   /** Queues the due e-mails of this kind. Safe to repeat. */
-  readonly queueDue?: (tx: Transaction, context: ActorContext) => Promise<void>;
+  queueDue?: (tx: Transaction, context: ActorContext) => Promise<void>;
   /** Composes an e-mail from current data, in a read-only transaction. */
-  readonly compose: (
+  compose: (
     tx: Transaction,
     email: EmailSubject,
     context: ActorContext,
     templates: EmailTemplates,
   ) => Promise<Composition>;
-}
+}>;
 
-export interface Mailer extends Installation {
-  readonly database: Database;
-}
+export type Mailer = Installation &
+  Readonly<{
+    database: Database;
+  }>;

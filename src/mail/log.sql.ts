@@ -5,16 +5,17 @@ import type { EmailStatus } from './email.ts';
 import type { EmailKind } from './kinds.ts';
 import type { AttemptFacts } from './outbox.sql.ts';
 
-export interface AttemptOutcome extends Partial<AttemptFacts> {
-  readonly emailId: number;
-  readonly attempt: number;
-  readonly outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
-  readonly status: 'queued' | 'sent' | 'failed' | 'uncertain';
-  /** The mail server's reply, or the reason why there is none. */
-  readonly reply: string;
-  /** An ISO instant. */
-  readonly now: string;
-}
+export type AttemptOutcome = Partial<AttemptFacts> &
+  Readonly<{
+    emailId: number;
+    attempt: number;
+    outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
+    status: 'queued' | 'sent' | 'failed' | 'uncertain';
+    /** The mail server's reply, or the reason why there is none. */
+    reply: string;
+    /** An ISO instant. */
+    now: string;
+  }>;
 
 const RECORD_OUTCOME = prepared(
   'mail.record_outcome',

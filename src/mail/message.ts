@@ -10,17 +10,17 @@ import { emailAddress } from '../config/validation.ts';
 import { refuse } from '../errors/refusals.ts';
 import { oneLine } from './text.ts';
 
-export interface Mailbox {
+export type Mailbox = Readonly<{
   /** The display name; may be empty or contain any text. */
-  readonly name: string;
-  readonly address: string;
-}
+  name: string;
+  address: string;
+}>;
 
-export interface Attachment {
-  readonly filename: string;
-  readonly contentType: string;
-  readonly content: Buffer;
-}
+export type Attachment = Readonly<{
+  filename: string;
+  contentType: string;
+  content: Buffer;
+}>;
 
 export type MessageParts = Readonly<{
   /** With or without the angle brackets. Fixed before the first attempt. */
@@ -164,8 +164,8 @@ const mailbox = (role: string, { name, address }: Mailbox): { name: string; addr
   address: checkedAddress(role, address),
 });
 
-export interface EmailText {
-  readonly subject: string;
-  readonly text: string;
-  readonly html: string;
-}
+export type EmailText = Readonly<{
+  subject: string;
+  text: string;
+  html: string;
+}>;

@@ -232,13 +232,14 @@ export type AttemptFacts = Readonly<{
   startedAt: string;
 }>;
 
-export interface Offer extends AttemptFacts {
-  readonly holder: number;
-  readonly message: Buffer;
-  /** If this worker rendered the PDF. Another may have stored a different one first. */
-  readonly pdfSha256?: string | undefined;
-  readonly eInvoiceSha256?: string | undefined;
-}
+export type Offer = AttemptFacts &
+  Readonly<{
+    holder: number;
+    message: Buffer;
+    /** If this worker rendered the PDF. Another may have stored a different one first. */
+    pdfSha256?: string | undefined;
+    eInvoiceSha256?: string | undefined;
+  }>;
 
 const OFFER = prepared(
   'mail.offer',

@@ -31,18 +31,21 @@ const WORKERS = 4;
 /** How long e-mails in progress may still take when the program must stop. */
 const STOP_MILLISECONDS = 15_000;
 
-export interface EmailResult extends SendResult {
-  readonly email: EmailSubject;
-}
+export type EmailResult = SendResult &
+  Readonly<{
+    email: EmailSubject;
+  }>;
 
-interface OutboxOptions extends Mailer, ActorContext {
-  readonly composers: readonly EmailComposer[];
-  readonly onEmail?: ((result: EmailResult) => void) | undefined;
-  /** Queues none. */
-  readonly only?: readonly number[] | undefined;
-  /** Cuts off e-mails in progress after a while, and leaves waiting ones for the next run. */
-  readonly stop?: AbortSignal | undefined;
-}
+type OutboxOptions = Mailer &
+  ActorContext &
+  Readonly<{
+    composers: readonly EmailComposer[];
+    onEmail?: ((result: EmailResult) => void) | undefined;
+    /** Queues none. */
+    only?: readonly number[] | undefined;
+    /** Cuts off e-mails in progress after a while, and leaves waiting ones for the next run. */
+    stop?: AbortSignal | undefined;
+  }>;
 
 export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
   const { environment, database, composers, only = null, stop } = options;
@@ -84,10 +87,10 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
 }
 
 type Compose = (tx: Transaction, email: EmailSubject, messageId: string) => Promise<OutgoingEmail | SetAside>;
-interface SetAside {
-  readonly status: 'held' | 'withdrawn';
-  readonly reason: string;
-}
+type SetAside = Readonly<{
+  status: 'held' | 'withdrawn';
+  reason: string;
+}>;
 
 async function sendOne(
   { database }: Mailer,

@@ -132,10 +132,10 @@ function fileName(messageId: string): string {
 
 // --- Mail server -----------------------------------------------------------------------------------------------------
 
-interface MailServer {
-  readonly connection: SMTPConnectionOptions;
-  readonly auth: SMTPConnectionAuth | undefined;
-}
+type MailServer = Readonly<{
+  connection: SMTPConnectionOptions;
+  auth: SMTPConnectionAuth | undefined;
+}>;
 
 /**
  * SMTP_URL is `smtp://user:password@host:587` (STARTTLS) or `smtps://…` (TLS from the start), with nodemailer's options
@@ -167,14 +167,15 @@ function parsed(smtpUrl: string): SMTPConnectionOptions & { auth?: SMTPConnectio
 
 const badUrl = (reason: string) => refuse('environment_invalid', { variable: 'SMTP_URL', reason });
 
-interface SmtpError extends Error {
-  readonly code?: string | undefined;
-  readonly command?: string | undefined;
-  readonly responseCode?: number | undefined;
-  readonly response?: string | undefined;
-  readonly recipient?: string | undefined;
-  readonly rejectedErrors?: readonly SmtpError[] | undefined;
-}
+type SmtpError = Error &
+  Readonly<{
+    code?: string | undefined;
+    command?: string | undefined;
+    responseCode?: number | undefined;
+    response?: string | undefined;
+    recipient?: string | undefined;
+    rejectedErrors?: readonly SmtpError[] | undefined;
+  }>;
 
 interface Session {
   readonly connection: SMTPConnection;
@@ -182,13 +183,13 @@ interface Session {
   idleTimer: NodeJS.Timeout | undefined;
 }
 
-interface Attempt {
-  readonly outcome: SendOutcome;
+type Attempt = Readonly<{
+  outcome: SendOutcome;
   /** Whether the connection was lost or silent. */
-  readonly lost: boolean;
+  lost: boolean;
   /** Whether it was lost before any part of the message was sent. */
-  readonly untouched: boolean;
-}
+  untouched: boolean;
+}>;
 
 /** Servers drop idle connections anyway, and an open one would keep the process alive. */
 const IDLE_MILLISECONDS = 20_000;

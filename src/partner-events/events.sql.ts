@@ -62,11 +62,11 @@ export const readEventRows = (
     keys,
   );
 
-export interface FactRow {
-  readonly log_no: number;
-  readonly recorded_at: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
+export type FactRow = Readonly<{
+  log_no: number;
+  recorded_at: string;
+  data: Readonly<Record<string, unknown>>;
+}>;
 
 /** The facts of events. The numbers are passed as one list, so that every part of the view looks them up by index. */
 export const readEventFacts = (tx: Transaction, ids: readonly number[]): Promise<FactRow[]> =>

@@ -20,10 +20,10 @@ import { lockWebhook, readWebhooks, removeUrl, type WebhookRow, writeWebhook } f
 /** The period in which events are signed with the previous secret as well. */
 const OVERLAP_HOURS = 24;
 
-export interface WebhookContext {
-  readonly environment: Environment;
-  readonly actor: Actor;
-}
+export type WebhookContext = Readonly<{
+  environment: Environment;
+  actor: Actor;
+}>;
 
 export type Webhook = Readonly<{
   partner_id: string;
@@ -38,10 +38,11 @@ export type Webhook = Readonly<{
   previous_secret_until: string | null;
 }>;
 
-export interface SetWebhook extends Webhook {
-  /** The new secret; null if the secret stays unchanged. */
-  readonly secret: string | null;
-}
+export type SetWebhook = Webhook &
+  Readonly<{
+    /** The new secret; null if the secret stays unchanged. */
+    secret: string | null;
+  }>;
 
 export const webhookOf = (row: WebhookRow): Webhook => ({
   partner_id: row.partner_id,

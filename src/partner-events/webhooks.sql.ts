@@ -99,11 +99,11 @@ export const beginTurn = (tx: Transaction, turn: { partnerId: string; now: strin
  * The state that a webhook had when an event was sent. If the webhook was changed in the meantime, the answer is not
  * recorded.
  */
-interface WebhookState {
-  readonly partnerId: string;
-  readonly url: string;
-  readonly position: number;
-}
+type WebhookState = Readonly<{
+  partnerId: string;
+  url: string;
+  position: number;
+}>;
 
 export async function acknowledge(tx: Transaction, sent: WebhookState): Promise<boolean> {
   const acknowledged = await execute(

@@ -17,11 +17,11 @@ import {
 const CREATE = 'partner.create';
 const UPDATE = 'partner.update';
 
-export interface PartnerChange {
-  readonly partner_id: string;
-  readonly created: boolean;
-  readonly changes: readonly FieldChange[];
-}
+export type PartnerChange = Readonly<{
+  partner_id: string;
+  created: boolean;
+  changes: readonly FieldChange[];
+}>;
 
 export function partnerChanges(before: readonly PartnerView[], after: readonly PartnerView[]): PartnerChange[] {
   const known = new Map(before.map((partner) => [partner.partner_id, partner]));

@@ -32,11 +32,11 @@ import {
 } from './partners.sql.ts';
 import { settleWeAre } from './presentation.ts';
 
-export interface PartnerImport {
-  readonly created: number;
-  readonly updated: number;
-  readonly unchanged: number;
-}
+export type PartnerImport = Readonly<{
+  created: number;
+  updated: number;
+  unchanged: number;
+}>;
 
 /** The file is not stored, but its hash identifies it. */
 type ImportedFile = Readonly<{

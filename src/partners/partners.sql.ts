@@ -150,11 +150,11 @@ export function changedTerms(before: readonly PartnerView[], partners: readonly 
     }),
   );
 }
-interface PolicyTerms {
-  readonly partner_id: string;
-  readonly policy_id: string;
-  readonly terms: readonly CancellationTerms[];
-}
+type PolicyTerms = Readonly<{
+  partner_id: string;
+  policy_id: string;
+  terms: readonly CancellationTerms[];
+}>;
 const NO_TERMS = { from: null, window_days: null, after_window: null, cut: null, before_cover_only: null };
 
 export async function recordTerms(
@@ -232,11 +232,11 @@ export function latestMonthsWithRows(
   );
 }
 
-export interface AccountUse {
-  readonly partner_id: string;
-  readonly month: Month | null;
-  readonly has_balance_transactions: boolean;
-}
+export type AccountUse = Readonly<{
+  partner_id: string;
+  month: Month | null;
+  has_balance_transactions: boolean;
+}>;
 
 export function readUseOfAccounts(tx: Transaction, arrangements: readonly Arrangement[]): Promise<AccountUse[]> {
   return query(

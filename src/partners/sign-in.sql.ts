@@ -8,9 +8,10 @@ export type PartnerContact = Readonly<{
   contact_email: string;
 }>;
 
-export interface PartnerSession extends PartnerContact {
-  readonly last_seen_at: string;
-}
+export type PartnerSession = PartnerContact &
+  Readonly<{
+    last_seen_at: string;
+  }>;
 
 const CONTACT = `p.partner_id, p.name AS partner_name, p.contact_name, p.contact_email`;
 

@@ -113,11 +113,11 @@ async function applyCredits(
   return { ...invoice, balance: balance.toString() };
 }
 
-interface Part {
-  readonly document: PayableRow;
-  readonly amount: Amount;
-  readonly fee?: Amount | undefined;
-}
+type Part = Readonly<{
+  document: PayableRow;
+  amount: Amount;
+  fee?: Amount | undefined;
+}>;
 
 /**
  * Returns the parts of the payment in the order of the documents. The command is refused if a document would get

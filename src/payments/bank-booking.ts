@@ -94,10 +94,10 @@ async function lineOf(tx: Transaction, bankLineId: number): Promise<BookableLine
   return line;
 }
 
-interface OpenLine {
-  readonly amount: Amount;
-  readonly booked_on: string;
-}
+type OpenLine = Readonly<{
+  amount: Amount;
+  booked_on: string;
+}>;
 
 /** Returns a bank line that the books do not have yet. Refuses any other line. */
 export async function openLine(

@@ -165,11 +165,11 @@ export const RULES: readonly Rule[] = [
   },
 ];
 
-export interface Finding<Known extends Candidate> {
-  readonly payment: Known;
-  readonly rule: RuleName;
-  readonly evidence: string;
-}
+export type Finding<Known extends Candidate> = Readonly<{
+  payment: Known;
+  rule: RuleName;
+  evidence: string;
+}>;
 
 type Identity<Known extends Candidate> =
   | { readonly verdict: 'same'; readonly of: Finding<Known> }

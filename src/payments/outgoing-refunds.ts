@@ -22,19 +22,19 @@ import { namePlausible } from './payer-names.ts';
 /** A bank books a transfer within days of the order, but finance may record the refund weeks later. */
 const WITHIN_DAYS = 30;
 
-interface MatchedRefund {
-  readonly refund: RecordedRefund;
-  readonly evidence: string;
-}
+type MatchedRefund = Readonly<{
+  refund: RecordedRefund;
+  evidence: string;
+}>;
 
 /**
  * `paid`: the refund that each line pays. `held`: lines that may be duplicates of a line that pays a refund; they pay
  * none.
  */
-interface MatchedDebits {
-  readonly paid: ReadonlyMap<number, MatchedRefund>;
-  readonly held: ReadonlyMap<number, EqualDebit>;
-}
+type MatchedDebits = Readonly<{
+  paid: ReadonlyMap<number, MatchedRefund>;
+  held: ReadonlyMap<number, EqualDebit>;
+}>;
 
 /**
  * Returns the refund that a debit pays. Currency and amount are equal, and the debit names the refund's reference or

@@ -181,10 +181,10 @@ export type PaymentRow = Readonly<{
   }[];
 }>;
 
-interface PaymentFilter {
-  readonly ids?: readonly number[] | undefined;
-  readonly partnerId?: string | undefined;
-}
+type PaymentFilter = Readonly<{
+  ids?: readonly number[] | undefined;
+  partnerId?: string | undefined;
+}>;
 
 const WHO = `coalesce(personal(e.claimed_by), e.os_user)`;
 
@@ -283,11 +283,11 @@ export function readCandidates(
   );
 }
 
-export interface ReceivedPayment {
-  readonly received_on: string;
-  readonly unapplied: string;
-  readonly applied: readonly { readonly document_id: number; readonly amount: string }[];
-}
+export type ReceivedPayment = Readonly<{
+  received_on: string;
+  unapplied: string;
+  applied: readonly { readonly document_id: number; readonly amount: string }[];
+}>;
 
 export async function readReceived(tx: Transaction, session: string | null): Promise<ReceivedPayment | undefined> {
   const [received] = await query<ReceivedPayment>(

@@ -276,11 +276,11 @@ export function readPdfsToAttach(
   );
 }
 
-export interface OpenCredit {
-  readonly currency: string;
-  readonly number: string | null;
-  readonly amount: string;
-}
+export type OpenCredit = Readonly<{
+  currency: string;
+  number: string | null;
+  amount: string;
+}>;
 
 /**
  * Credit notes on hold are left out, because their partner has not received them. Possible duplicates are left out,

@@ -25,14 +25,14 @@ import type { Caller } from './context.ts';
 import { type Debt, isWorthALetter, readDebts } from './debts.ts';
 import { insertReminders, type OwedRow, readRemindedOn, type SkipReason } from './remind.sql.ts';
 
-interface DueReminder {
-  readonly partner_id: string;
-  readonly dunning_level: number;
-  readonly documents: readonly Pick<
+type DueReminder = Readonly<{
+  partner_id: string;
+  dunning_level: number;
+  documents: readonly Pick<
     OwedRow,
     'partner_id' | 'number' | 'due_on' | 'balance' | 'disputed' | 'currency' | 'dunning_level'
   >[];
-}
+}>;
 
 export type SkippedDocument = Readonly<{
   number: string;
@@ -44,12 +44,12 @@ export type SkippedDocument = Readonly<{
   paused_until?: string | null;
 }>;
 
-export interface ReminderPlan {
-  readonly day: string;
-  readonly reminders: readonly DueReminder[];
+export type ReminderPlan = Readonly<{
+  day: string;
+  reminders: readonly DueReminder[];
   /** Documents that are overdue or have reached a dunning level, but are not dunned. */
-  readonly skipped: readonly SkippedDocument[];
-}
+  skipped: readonly SkippedDocument[];
+}>;
 
 export async function planReminders(
   tx: Transaction,

@@ -270,11 +270,11 @@ export async function reverseAll(
   );
 }
 
-interface Part {
-  readonly document_id: number;
-  readonly amount: Amount;
-  readonly bankCharges: string | null;
-}
+type Part = Readonly<{
+  document_id: number;
+  amount: Amount;
+  bankCharges: string | null;
+}>;
 
 const reapplication = (
   payment_id: number,
@@ -287,20 +287,20 @@ const reapplication = (
   evidence: { rule: 'reapplied' as const, why },
 });
 
-export interface ReversalResult {
-  readonly payment_reversal_id: number;
-  readonly reopened: readonly string[];
-}
+export type ReversalResult = Readonly<{
+  payment_reversal_id: number;
+  reopened: readonly string[];
+}>;
 
 export const whatIsOwedAgain = (reopened: readonly string[]): string =>
   reopened.length === 0
     ? 'it was taken from unapplied cash'
     : `the amount it paid on ${reopened.join(', ')} is owed again`;
 
-interface Unapplying {
-  readonly undone: readonly LiveApplication[];
-  readonly kept: Part | undefined;
-}
+type Unapplying = Readonly<{
+  undone: readonly LiveApplication[];
+  kept: Part | undefined;
+}>;
 
 /** Plans which applications a reversal undoes: the latest first, and no more than needed. Pure. */
 export function planUnapplying(

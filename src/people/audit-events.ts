@@ -20,14 +20,15 @@ export type Actor = Readonly<{
   user?: User | undefined;
 }>;
 
-export interface Installation {
-  readonly environment: Environment;
-  readonly settings: Settings;
-}
+export type Installation = Readonly<{
+  environment: Environment;
+  settings: Settings;
+}>;
 
-export interface ActorContext extends Installation {
-  readonly actor: Actor;
-}
+export type ActorContext = Installation &
+  Readonly<{
+    actor: Actor;
+  }>;
 
 export function thisProcess(via: Actor['via'], claimedBy: string | null = null): Actor {
   return { claimedBy, osUser: osUser(), host: hostname(), via };

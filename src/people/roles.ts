@@ -9,10 +9,10 @@ import type { Scope } from './scope.ts';
 export const ROLES = ['viewer', 'finance', 'approver', 'administrator'] as const;
 export type Role = (typeof ROLES)[number];
 
-export interface PresentRole {
-  readonly role: Role;
-  readonly partner_id: string | null;
-}
+export type PresentRole = Readonly<{
+  role: Role;
+  partner_id: string | null;
+}>;
 
 export type User = Readonly<{
   user_id: number;

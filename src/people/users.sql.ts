@@ -6,13 +6,14 @@ export const USER = `u.user_id, u.kind, personal(u.login) AS login, personal(u.n
   SELECT json_agg(DISTINCT jsonb_build_object('role', role, 'partner_id', partner_id))
   FROM present_roles r WHERE r.user_id = u.user_id), '[]') AS roles`;
 
-export interface ListedUser extends User {
-  readonly recorded_at: string;
-  readonly ended_at: string | null;
-  readonly last_seen_at: string | null;
-  readonly sessions: number;
-  readonly passkeys: number;
-}
+export type ListedUser = User &
+  Readonly<{
+    recorded_at: string;
+    ended_at: string | null;
+    last_seen_at: string | null;
+    sessions: number;
+    passkeys: number;
+  }>;
 
 /** All users by login, deactivated ones last. */
 export function readUsers(tx: Transaction, { login = null, now }: { login?: string | null; now: string }) {
@@ -121,11 +122,11 @@ export async function countWithRole(tx: Transaction, role: Role): Promise<number
   return users;
 }
 
-export interface Assignment {
-  readonly item: string;
-  readonly login: string;
-  readonly name: string;
-}
+export type Assignment = Readonly<{
+  item: string;
+  login: string;
+  name: string;
+}>;
 
 /** The current assignments. Items of a deactivated user are unassigned. */
 export const readAssignments = (tx: Transaction): Promise<Assignment[]> =>

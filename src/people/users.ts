@@ -70,10 +70,10 @@ type Invitation = Readonly<{
   partnerId: string | undefined;
 }>;
 
-export interface InvitedUser {
-  readonly user: User;
-  readonly link: MadeLink;
-}
+export type InvitedUser = Readonly<{
+  user: User;
+  link: MadeLink;
+}>;
 
 export async function inviteUser(tx: Transaction, context: ActorContext, given: Invitation): Promise<InvitedUser> {
   await lockUsers(tx);
@@ -162,11 +162,11 @@ export async function deactivateUser(
   return user;
 }
 
-export interface SignedOut {
-  readonly sessions: number;
-  readonly passkeys_ended: number;
-  readonly passkeys_left: number;
-}
+export type SignedOut = Readonly<{
+  sessions: number;
+  passkeys_ended: number;
+  passkeys_left: number;
+}>;
 
 /** Ends a user's sessions and, if wanted, passkeys. Only the user and administrators may. */
 export async function signOutUser(

@@ -82,10 +82,10 @@ const numberCell = ({ number }: { readonly number: string }) => (
   </a>
 );
 
-interface PaymentProblem {
-  readonly problem: string;
-  readonly chosen: readonly string[];
-}
+type PaymentProblem = Readonly<{
+  problem: string;
+  chosen: readonly string[];
+}>;
 
 export function openScreen(view: OpenView, visit: PartnerVisit, refused?: PaymentProblem): PartnerScreen {
   const { frame, menu } = frameOf(visit, '');

@@ -43,12 +43,12 @@ export async function payInvoices(visit: PartnerVisit, fields: ReadonlyMap<strin
 const payableOf = (view: OpenView, currency: string): readonly string[] =>
   view.items.filter((item) => item.currency === currency && isPayable(view, item)).map(({ number }) => number);
 
-interface PaymentView {
-  readonly checkout: Checkout;
-  readonly received: ReceivedPayment | undefined;
+type PaymentView = Readonly<{
+  checkout: Checkout;
+  received: ReceivedPayment | undefined;
   /** At the processor. Null if the outcome is recorded, or if the processor does not respond. */
-  readonly state: CheckoutState | null;
-}
+  state: CheckoutState | null;
+}>;
 
 /** Refusal: page_unknown. Calls the processor after the transaction, and only if no outcome is recorded. */
 export async function readPayment(visit: PartnerVisit, reference: string): Promise<PaymentView> {

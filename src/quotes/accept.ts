@@ -4,7 +4,6 @@
  * (the client was revoked), quote_unknown, requote_unknown, partner_inactive, policy_inactive, quote_expired,
  * policy_price_exceeded, quote_reversed, requote_stale, recorded_otherwise.
  */
-import { randomUUID } from 'node:crypto';
 import { DateTime } from 'luxon';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -16,6 +15,7 @@ import { monthOf } from '../month.ts';
 import { thisProcess } from '../people/audit-events.ts';
 import { orderOf, type PartnerCall, refuseAbove, refuseInactive } from './quote.ts';
 import {
+  enrollmentOf,
   isOvertaken,
   type QuoteState,
   type RequoteFacts,
@@ -25,10 +25,11 @@ import {
   recordAcceptances,
 } from './quotes.sql.ts';
 
-export interface AcceptanceRequest extends PartnerCall {
-  readonly kind: 'quote' | 'requote';
-  readonly id: string;
-}
+export type AcceptanceRequest = PartnerCall &
+  Readonly<{
+    kind: 'quote' | 'requote';
+    id: string;
+  }>;
 
 /** The prices of a quote, or the increments of a requote. */
 export type AcceptanceAnswer = Readonly<{
@@ -128,7 +129,7 @@ function judgeQuote(wanted: AcceptanceRequest, quote: QuoteState | undefined): V
   return {
     due: {
       wanted,
-      accepted: { ...pricesOf(quote), enrollmentId: `e-${randomUUID()}`, acceptedAt: wanted.now.toUTC().toISO() },
+      accepted: { ...pricesOf(quote), enrollmentId: enrollmentOf(wanted.id), acceptedAt: wanted.now.toUTC().toISO() },
       policyId: quote.policy_id,
       timeZone: quote.time_zone,
       step: null,

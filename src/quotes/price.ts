@@ -13,11 +13,11 @@ export type Terms = Readonly<{
 /** Every amount is below 10^15 (contract, Amounts). */
 const LARGEST = '999999999999999';
 
-export interface Price {
-  readonly spotPrice: Amount;
-  readonly partnerCut: Amount;
-  readonly invoiceAmount: Amount;
-}
+export type Price = Readonly<{
+  spotPrice: Amount;
+  partnerCut: Amount;
+  invoiceAmount: Amount;
+}>;
 
 /**
  * spotPrice is the insured amount × rate, at least the minimum. partnerCut is spotPrice × the cut's rate. Both

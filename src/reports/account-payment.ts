@@ -7,16 +7,16 @@ import type { Transaction } from '../database/transaction.ts';
 import { readPrinted } from './account-statement.sql.ts';
 import type { AccountStatement } from './account-statement.ts';
 
-export interface AccountPayment {
-  readonly currency: string;
-  readonly instructions: Instructions | null;
-  readonly changed: boolean;
-}
+export type AccountPayment = Readonly<{
+  currency: string;
+  instructions: Instructions | null;
+  changed: boolean;
+}>;
 
-export interface HowToPay {
-  readonly accounts: readonly AccountPayment[];
-  readonly links: ReadonlyMap<string, string>;
-}
+export type HowToPay = Readonly<{
+  accounts: readonly AccountPayment[];
+  links: ReadonlyMap<string, string>;
+}>;
 
 export async function readHowToPay(
   tx: Transaction,

@@ -34,9 +34,10 @@ export type ActivityLine = Readonly<{
   balance: string;
 }>;
 
-export interface ActivityRow extends Omit<ActivityLine, 'balance'> {
-  readonly currency: string;
-}
+export type ActivityRow = Omit<ActivityLine, 'balance'> &
+  Readonly<{
+    currency: string;
+  }>;
 
 /**
  * The facts that changed the balance of these partners together, by date, and within a day in the order of recording.

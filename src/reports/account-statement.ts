@@ -28,17 +28,18 @@ export type CurrencyAccount = Readonly<{
   ties: boolean;
 }>;
 
-export interface AccountStatement extends BooksOfDay {
-  readonly partner_id: string;
-  readonly name: string;
-  readonly address: Address;
-  /** The partners that this partner pays for, whose items the statement includes. */
-  readonly pays_for: Awaited<ReturnType<typeof readPaidFor>>;
-  readonly from: string;
-  readonly as_of: string;
-  readonly accounts: readonly CurrencyAccount[];
-  readonly ties: boolean;
-}
+export type AccountStatement = BooksOfDay &
+  Readonly<{
+    partner_id: string;
+    name: string;
+    address: Address;
+    /** The partners that this partner pays for, whose items the statement includes. */
+    pays_for: Awaited<ReturnType<typeof readPaidFor>>;
+    from: string;
+    as_of: string;
+    accounts: readonly CurrencyAccount[];
+    ties: boolean;
+  }>;
 
 type AccountStatementRequest = Readonly<{
   partnerId: string;

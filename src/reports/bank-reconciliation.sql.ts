@@ -109,10 +109,10 @@ const BOOKED = `statements AS (
   LEFT JOIN bank_lines l USING (bank_line_id) LEFT JOIN firsts f ON (f.account, f.currency) = (p.account, p.currency)
 )`;
 
-interface Asked {
-  readonly day: string;
-  readonly account: string | null;
-}
+type Asked = Readonly<{
+  day: string;
+  account: string | null;
+}>;
 
 export const readBankAccounts = (tx: Transaction, { day, account }: Asked): Promise<BankAccountRow[]> =>
   query(

@@ -14,10 +14,11 @@ import { type BankAccountRow, type BankItemRow, readBankAccounts, readBankItems 
 
 export type BankItemKind = 'not_in_books' | 'in_transit' | 'withdrawn';
 
-export interface BankItem extends Omit<BankItemRow, 'account' | 'currency' | 'text' | 'is_withdrawn'> {
-  readonly kind: BankItemKind;
-  readonly text: string;
-}
+export type BankItem = Omit<BankItemRow, 'account' | 'currency' | 'text' | 'is_withdrawn'> &
+  Readonly<{
+    kind: BankItemKind;
+    text: string;
+  }>;
 
 export type AccountReconciliation = Readonly<{
   /** Empty for money that was recorded without an account and is on no statement yet. */
@@ -42,12 +43,12 @@ export type AccountReconciliation = Readonly<{
   items: readonly BankItem[];
 }>;
 
-export interface BankReconciliation {
-  readonly on: string;
-  readonly accounts: readonly AccountReconciliation[];
+export type BankReconciliation = Readonly<{
+  on: string;
+  accounts: readonly AccountReconciliation[];
   /** Whether every account ties, apart from items in transit. */
-  readonly ties: boolean;
-}
+  ties: boolean;
+}>;
 
 export async function readBankReconciliation(
   tx: Transaction,

@@ -2,13 +2,13 @@ import { query, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 
-export interface HandOff {
-  readonly month: Month;
+export type HandOff = Readonly<{
+  month: Month;
   /** The format of the export; null if the month was not exported. */
-  readonly format: string | null;
+  format: string | null;
   /** `outdated` means that the month was exported before its books were closed, and that it has changed since then. */
-  readonly state: 'missing' | 'preliminary' | 'outdated' | 'final';
-}
+  state: 'missing' | 'preliminary' | 'outdated' | 'final';
+}>;
 
 /**
  * The hand-offs to do: months that are not exported, and months that were exported too early. The months that need an

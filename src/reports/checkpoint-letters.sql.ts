@@ -6,19 +6,20 @@ import type { Closes } from '../log/checkpoints.sql.ts';
 import type { CheckpointOf } from '../log/closing.sql.ts';
 import type { EmailStatus } from '../mail/email.ts';
 
-export interface CheckpointLetter extends CheckpointOf {
-  readonly closes: Closes | null;
-  readonly taken_at: string;
-  readonly signed: boolean;
-  readonly cosigned_by: readonly string[];
-  readonly stamped_at: string | null;
-  readonly stamped_by: string | null;
-  /** The status of the letter; null if there is no letter. */
-  readonly letter: EmailStatus | null;
-  readonly sent_at: string | null;
-  readonly to: string[] | null;
-  readonly message_id: string | null;
-}
+export type CheckpointLetter = CheckpointOf &
+  Readonly<{
+    closes: Closes | null;
+    taken_at: string;
+    signed: boolean;
+    cosigned_by: readonly string[];
+    stamped_at: string | null;
+    stamped_by: string | null;
+    /** The status of the letter; null if there is no letter. */
+    letter: EmailStatus | null;
+    sent_at: string | null;
+    to: string[] | null;
+    message_id: string | null;
+  }>;
 
 /** Checkpoints in order. If a checkpoint has several letters, this is the letter that was sent last. */
 export function readCheckpointLetters(tx: Transaction): Promise<CheckpointLetter[]> {

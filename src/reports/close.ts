@@ -25,26 +25,28 @@ import {
   type UnsentDocument,
 } from './close.sql.ts';
 
-export interface CloseReport extends Omit<MonthFacts, 'totals'>, RecordedClose {
-  readonly month: Month;
-  readonly totals: ReturnType<typeof totalsJson>;
-  /**
-   * The tax of the month's documents by currency. The other amounts do not include this tax. The field is omitted if no
-   * document is taxed.
-   */
-  readonly taxes?: Readonly<Record<string, string>>;
-  /**
-   * The partners, sorted by currency, then by the size of the change; in the first month, by the size of the amount.
-   */
-  readonly partners: readonly PartnerChange[];
-  readonly no_activity: readonly { readonly partner_id: string; readonly name: string }[];
-  readonly late: readonly LateRows[];
-  readonly other_currencies: readonly ReturnType<typeof otherCurrencyJson>[];
-  readonly differing_cuts: readonly DifferingCuts[];
-  readonly held: readonly UnsentDocument[];
-  /** What was in doubt about the rows, and accepted by a person. */
-  readonly accepted_doubts: readonly StoredFeedDecision[];
-}
+export type CloseReport = Omit<MonthFacts, 'totals'> &
+  RecordedClose &
+  Readonly<{
+    month: Month;
+    totals: ReturnType<typeof totalsJson>;
+    /**
+     * The tax of the month's documents by currency. The other amounts do not include this tax. The field is omitted if no
+     * document is taxed.
+     */
+    taxes?: Readonly<Record<string, string>>;
+    /**
+     * The partners, sorted by currency, then by the size of the change; in the first month, by the size of the amount.
+     */
+    partners: readonly PartnerChange[];
+    no_activity: readonly { readonly partner_id: string; readonly name: string }[];
+    late: readonly LateRows[];
+    other_currencies: readonly ReturnType<typeof otherCurrencyJson>[];
+    differing_cuts: readonly DifferingCuts[];
+    held: readonly UnsentDocument[];
+    /** What was in doubt about the rows, and accepted by a person. */
+    accepted_doubts: readonly StoredFeedDecision[];
+  }>;
 
 /** The totals by currency. */
 export const totalsJson = (

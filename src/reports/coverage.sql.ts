@@ -13,10 +13,10 @@ export type CoverageCell = Readonly<{
  * Asks for the months that were closed by `asOf` (`YYYY-MM-DD`, in the issuer's zone) or for all closed months, and for
  * the partners of `scope`.
  */
-export interface CoverageQuestion {
-  readonly asOf: string | undefined;
-  readonly scope?: Scope;
-}
+export type CoverageQuestion = Readonly<{
+  asOf: string | undefined;
+  scope?: Scope;
+}>;
 
 /** The rows that each closed month bills, as its close counted them. The SQL is for use inside a WITH. */
 const BILLED = `billed AS (

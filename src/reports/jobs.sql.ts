@@ -25,11 +25,11 @@ export async function recordJobRun(tx: Transaction, run: JobRun & { finishedAt: 
   );
 }
 
-export interface AttentionItem {
+export type AttentionItem = Readonly<{
   /** A stable name that does not change while the problem persists, such as `INV-2026-000003 failed (e-mail 17)`. */
-  readonly item: string;
-  readonly count: number;
-}
+  item: string;
+  count: number;
+}>;
 
 export type Attention = Readonly<{
   job: string;

@@ -28,10 +28,10 @@ export const readFirstAfter = (tx: Transaction, after: number): Promise<{ readon
     { after },
   );
 
-export interface LostKey {
-  readonly recorded_at: string;
-  readonly reason: string;
-}
+export type LostKey = Readonly<{
+  recorded_at: string;
+  reason: string;
+}>;
 
 /** The latest key, if it was recorded after an instant and the previous key did not sign it. */
 export const readLostKey = (tx: Transaction, since: string): Promise<LostKey[]> =>

@@ -47,12 +47,13 @@ export async function readCheckpointStatus(tx: Transaction, context: Installatio
 const daysBetween = (from: string, to: DateTime, zone: string): number =>
   Math.round(to.setZone(zone).startOf('day').diff(DateTime.fromISO(from, { zone }).startOf('day'), 'days').days);
 
-export interface KeyStatus extends SigningStatus {
-  /** Whether the latest recorded key is available, to sign the next key or to continue signing. */
-  readonly latest_at_hand: boolean;
-  /** Set if the latest key was recorded without a signature of the previous key, and only for some days after that. */
-  readonly lost: LostKey | null;
-}
+export type KeyStatus = SigningStatus &
+  Readonly<{
+    /** Whether the latest recorded key is available, to sign the next key or to continue signing. */
+    latest_at_hand: boolean;
+    /** Set if the latest key was recorded without a signature of the previous key, and only for some days after that. */
+    lost: LostKey | null;
+  }>;
 
 const LOST_KEY_DAYS = 7;
 

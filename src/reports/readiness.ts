@@ -38,11 +38,11 @@ export type Gap = Readonly<{
   remedies?: readonly Remedy[];
 }>;
 
-export interface Readiness {
-  readonly missing: readonly Gap[];
+export type Readiness = Readonly<{
+  missing: readonly Gap[];
   /** The amounts for which there is a payment link, by currency. Empty unless a processor makes the links. */
-  readonly link_limits: Readonly<Record<string, string>>;
-}
+  link_limits: Readonly<Record<string, string>>;
+}>;
 
 export async function readReadiness(
   tx: Transaction,

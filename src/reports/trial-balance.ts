@@ -10,18 +10,19 @@ import { type BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.
 import { describePresentation, type Presentation, presented, sidesOf } from './presentation.ts';
 import type { Rates } from './rates.ts';
 
-export interface TrialBalance extends BooksOfDay {
-  readonly as_of: string;
-  readonly accounts: readonly {
-    readonly account: string;
-    readonly currency: string;
-    readonly debit: string;
-    readonly credit: string;
-  }[];
-  readonly totals: readonly { readonly currency: string; readonly debit: string; readonly credit: string }[];
-  readonly balanced: boolean;
-  readonly presentation?: Presentation;
-}
+export type TrialBalance = BooksOfDay &
+  Readonly<{
+    as_of: string;
+    accounts: readonly {
+      readonly account: string;
+      readonly currency: string;
+      readonly debit: string;
+      readonly credit: string;
+    }[];
+    totals: readonly { readonly currency: string; readonly debit: string; readonly credit: string }[];
+    balanced: boolean;
+    presentation?: Presentation;
+  }>;
 
 /**
  * Lists control accounts or, with `detail`, every subaccount (partner, policy or bank account). Refusal: rates_missing.

@@ -12,12 +12,12 @@ export async function lockProcessor(tx: Transaction): Promise<void> {
   await takeLock(tx, LOCKS.processor);
 }
 
-export interface Recording {
-  readonly now: string;
-  readonly eventId: number;
+export type Recording = Readonly<{
+  now: string;
+  eventId: number;
   /** The issuer's time zone, which determines dates. */
-  readonly timeZone: string;
-}
+  timeZone: string;
+}>;
 
 /** Reads the partners of an account. A standard account may have several partners. */
 export function readAccountOwners(tx: Transaction, account: string): Promise<{ partner_id: string }[]> {
@@ -28,11 +28,11 @@ export function readAccountOwners(tx: Transaction, account: string): Promise<{ p
   );
 }
 
-export interface ConnectedPartner {
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly account: string;
-}
+export type ConnectedPartner = Readonly<{
+  partner_id: string;
+  currency: string;
+  account: string;
+}>;
 
 /** Returns the account in the latest connected arrangement up to the month, or else in a planned arrangement. */
 export async function readConnectedPartner(

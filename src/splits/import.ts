@@ -46,10 +46,10 @@ export type ImportReport = Readonly<{
   matched: number;
 }>;
 
-interface ImportFile {
-  readonly name: string;
-  readonly text: string;
-}
+type ImportFile = Readonly<{
+  name: string;
+  text: string;
+}>;
 
 export async function importBalanceTransactions(
   tx: Transaction,

@@ -46,10 +46,10 @@ export async function payBilledShares(tx: Transaction, acting: IssueContext, { e
   failpoint('shares.paid');
 }
 
-interface Part {
-  readonly share: ShareOfBilled;
-  readonly amount: Amount;
-}
+type Part = Readonly<{
+  share: ShareOfBilled;
+  amount: Amount;
+}>;
 
 /**
  * Returns the part of each received share that pays an invoice. A share pays no invoice if it is within the amount that
@@ -175,11 +175,11 @@ async function apply(
   );
 }
 
-interface PaymentReversal {
-  readonly share: ShareOfBilled;
-  readonly payment: SharePayment;
-  readonly amount: Amount;
-}
+type PaymentReversal = Readonly<{
+  share: ShareOfBilled;
+  payment: SharePayment;
+  amount: Amount;
+}>;
 
 /**
  * Plans the payments to reverse because of reversed transfers and wrong matches, and the reversals to undo because of a

@@ -55,10 +55,10 @@ export type MatchResult = Readonly<{
   unexplained: string;
 }>;
 
-interface Part {
-  readonly settled: Amount;
-  readonly amount: Amount;
-}
+type Part = Readonly<{
+  settled: Amount;
+  amount: Amount;
+}>;
 
 export async function matchBalanceTransaction(
   tx: Transaction,
@@ -101,14 +101,14 @@ export async function unmatchBalanceTransaction(
   return undone;
 }
 
-export interface ClosingResult {
-  readonly balance_transactions: readonly string[];
+export type ClosingResult = Readonly<{
+  balance_transactions: readonly string[];
   /**
    * The amount on our accounts without a quote, by currency. The amount is zero if receipts and reversals cancel each
    * other out.
    */
-  readonly left: readonly { readonly currency: string; readonly amount: string }[];
-}
+  left: readonly { readonly currency: string; readonly amount: string }[];
+}>;
 
 /**
  * Closes the unexplained part of balance transactions, because finance decided that it was refunded or settled

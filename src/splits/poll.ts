@@ -29,13 +29,15 @@ export const OVERLAP_HOURS = 72;
 /** The largest number of balance transactions in one database transaction, and in memory. */
 const KEPT_AT_ONCE = 1000;
 
-export interface AccountReading extends ImportReport {
-  readonly account: string;
-}
+export type AccountReading = ImportReport &
+  Readonly<{
+    account: string;
+  }>;
 
-interface AccountAccess extends ProcessorAccess {
-  readonly account: string;
-}
+type AccountAccess = ProcessorAccess &
+  Readonly<{
+    account: string;
+  }>;
 
 /** Returns the account's own key. We have this key because the account is ours. */
 export function accessTo({ connectedKeys, stripeBase }: Environment, account: string): AccountAccess {

@@ -39,10 +39,10 @@ export type MatchedQuotes = Readonly<{
   billed: string;
 }>;
 
-interface PositionQuestion {
-  readonly month: Month;
-  readonly lateAfterDays: number;
-}
+type PositionQuestion = Readonly<{
+  month: Month;
+  lateAfterDays: number;
+}>;
 
 /**
  * Returns SQL with all facts about quotes as one list of rows with a time. The rows are sorted and summed, never joined

@@ -39,10 +39,10 @@ export type ReversedTransfer = Readonly<{
   invoice_amount_left: string;
 }>;
 
-interface ReversedQuestion {
-  readonly month?: Month | undefined;
-  readonly balance_transaction?: { readonly account: string; readonly id: string } | undefined;
-}
+type ReversedQuestion = Readonly<{
+  month?: Month | undefined;
+  balance_transaction?: { readonly account: string; readonly id: string } | undefined;
+}>;
 
 /** Reads reversed transfers of quotes whose reversed amount exceeds the ledger's reversals, in order of time. */
 export function readReversedTransfers(

@@ -47,10 +47,10 @@ type UnpricedReversal = Readonly<{
   reason: string;
 }>;
 
-export interface ReversalReport {
-  readonly recorded: readonly RecordedReversal[];
-  readonly manual_review: readonly UnpricedReversal[];
-}
+export type ReversalReport = Readonly<{
+  recorded: readonly RecordedReversal[];
+  manual_review: readonly UnpricedReversal[];
+}>;
 
 /** Records only reversed transfers whose refunded price is known. */
 export async function recordReversals(tx: Transaction, acting: IssueContext, month: Month): Promise<ReversalReport> {
@@ -105,13 +105,14 @@ export async function reverseManually(
   return record(tx, acting, [{ ...share, refunded: spotPrice }], { subject: balance_transaction.id, byFinance: true });
 }
 
-interface Row extends RecordedReversal {
-  readonly balance_transaction: string;
-  readonly share_allocation_id: number;
-  readonly held_row_id: number | null;
-  readonly price_from: 'whole' | 'settlement_file' | 'finance';
-  readonly line: object;
-}
+type Row = RecordedReversal &
+  Readonly<{
+    balance_transaction: string;
+    share_allocation_id: number;
+    held_row_id: number | null;
+    price_from: 'whole' | 'settlement_file' | 'finance';
+    line: object;
+  }>;
 
 async function record(
   tx: Transaction,
@@ -224,11 +225,11 @@ function price(
 const OF_WHICH_REQUOTE =
   'its quote was invoiced and several requotes were routed: name the requote in a settlement file with requote_id';
 
-interface RemainingAmounts {
-  readonly spotPrice: Amount;
-  readonly partnerCut: Amount;
-  readonly invoiceAmount: Amount;
-}
+type RemainingAmounts = Readonly<{
+  spotPrice: Amount;
+  partnerCut: Amount;
+  invoiceAmount: Amount;
+}>;
 
 const amountOf = (text: string, { currency }: { currency: string }): Amount => Amount.of(text, currency);
 

@@ -26,9 +26,10 @@ export const SETTLEMENT_CODES = names(
 );
 type SettlementCode = (typeof SETTLEMENT_CODES)[number];
 
-export interface SettlementProblem extends LineProblem {
-  readonly code: SettlementCode;
-}
+export type SettlementProblem = LineProblem &
+  Readonly<{
+    code: SettlementCode;
+  }>;
 
 export const lineProblem = (line: number, code: SettlementCode, reason: string, field?: string): SettlementProblem => ({
   ...{ path: `line ${line}`, line },
@@ -36,10 +37,10 @@ export const lineProblem = (line: number, code: SettlementCode, reason: string, 
   ...{ code, reason },
 });
 
-interface Settlement {
-  readonly lines: readonly SettlementLine[];
-  readonly problems: readonly SettlementProblem[];
-}
+type Settlement = Readonly<{
+  lines: readonly SettlementLine[];
+  problems: readonly SettlementProblem[];
+}>;
 
 /**
  * Reads a settlement file. `records` are its records with their line numbers, the header first. `now` is in

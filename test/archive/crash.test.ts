@@ -2,9 +2,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Failpoint } from '../../src/failpoint.ts';
 import { reckoner } from '../support/program.ts';
+import { serveWorld } from '../support/service.ts';
 import { tally } from '../support/tally.ts';
 import type { World } from '../support/world.ts';
-import { worldOfOldMonths } from './archived-world.ts';
+import { worldOfOldMonths, worldOfOldQuotes } from './archived-world.ts';
 
 let world: World;
 beforeAll(async () => {
@@ -12,11 +13,11 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
-const run = (args: readonly string[], failpoint?: Failpoint) =>
+const run = (args: readonly string[], failpoint?: Failpoint, of: World = world) =>
   reckoner(['--json', ...args], {
     env: {
-      RECKONER_HOME: world.home,
-      DATABASE_URL: world.databaseUrl,
+      RECKONER_HOME: of.home,
+      DATABASE_URL: of.databaseUrl,
       RECKONER_NOW: '2026-07-20T12:00:00Z',
       ...(failpoint && { RECKONER_FAILPOINT: failpoint }),
     },
@@ -51,4 +52,32 @@ test.each([
   expect(await isArchived(month)).toBe(command === 'archive');
   await stands(month, 4);
   tally('kills survived', 'of a month that is archived or comes back', 1);
+});
+
+test('deliver killed while it answers late requests answers each one once', async () => {
+  const { world: own, quotes } = await worldOfOldQuotes();
+  try {
+    expect((await run(['archive', '2026-01', '--to', 'cold'], undefined, own)).status).toBe(0);
+    const served = await serveWorld(own);
+    const caller = await served.caller('p-1');
+    const points = ['late_request.recalled', 'late_request.answered', 'late_request.committed'] as const;
+    for (const [at, point] of points.entries()) {
+      const quote = quotes[at] as string;
+      const asked = await caller.post(`/api/v1/quote/${quote}/requote`, { insured_amount: '500' });
+      const refused = await caller.post(`/api/v1/quote/${quote}/requote`, { insured_amount: '10' });
+      const state = async ({ body }: typeof asked) => (await caller.get(body['location'] as string)).body;
+      expect((await run(['deliver'], point, own)).signal).toBe('SIGKILL');
+      expect((await state(asked))['status']).toBe(point === 'late_request.committed' ? 'done' : 'pending');
+      expect((await run(['deliver'], undefined, own)).status).toBe(0);
+      expect(await state(asked)).toMatchObject({ status: 'done', answer: { status: 201, body: { quote_id: quote } } });
+      expect(await state(refused)).toMatchObject({ status: 'refused', answer: { body: { code: 'requote_lower' } } });
+      const made = `SELECT FROM requotes WHERE quote_id = $1 AND insured_amount = 500`;
+      expect(await own.sql(made, [quote])).toHaveLength(1);
+      expect(await own.verify()).toMatchObject({ differences: 0 });
+      tally('kills survived', 'of a late request', 1);
+    }
+    await served.end();
+  } finally {
+    await own.end();
+  }
 });

@@ -57,6 +57,7 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
   quotes: 'offers; an accepted one is a ledger row',
   requotes: 'offers; an accepted one is a ledger row',
   idempotency_keys: 'responses kept for retries',
+  late_requests: 'calls that wait; their outcome is in the log, as that of any call',
   partner_events: 'an index of rows and facts, which are in the log; verify derives it again',
   published_marks: 'a changing state',
   webhooks: 'a changing state; each change has an audit event',

@@ -184,6 +184,7 @@ describe('with the roles of the script', () => {
     ...{ sessions: 'sign-ins', sign_in_links: 'sign-ins', sign_in_challenges: 'sign-ins', passkey_uses: 'sign-ins' },
     ...{ partner_sessions: 'sign-ins', partner_sign_in_links: 'sign-ins', client_uses: 'the time of a call' },
     ...{ failed_exchanges: 'counts', request_counts: 'counts', job_attention: 'what a job reported' },
+    late_requests: 'the answer, once, which a trigger judges',
     ...{ audit_tasks: 'work in progress', link_checks: 'work in progress', payment_link_waits: 'work in progress' },
     ...{ published_marks: 'work in progress', unallocated_balance_transactions: 'work in progress' },
     ...{ account_months: 'sums of facts', partner_edges: 'sums of facts', running_lines: 'sums of facts' },

@@ -8,10 +8,10 @@ import { defineAction, type Facts } from '../action.ts';
 import { OF_DOCUMENT, reportDocument } from '../documents.ts';
 import { documentNumber, text } from '../fields.ts';
 
-interface Next {
-  readonly says: string;
-  readonly remedy: Remedy;
-}
+type Next = Readonly<{
+  says: string;
+  remedy: Remedy;
+}>;
 
 const linkAction = (to: LinkChange['to'], title: string, nextOf: (number: string, link: string | null) => Next) =>
   defineAction({

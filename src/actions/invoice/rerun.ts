@@ -111,10 +111,10 @@ A replacement keeps the due date of the document that it replaces, unless
 /** A placeholder for the number, which is assigned at issue. */
 const replacementOf = (number: string): string => `the replacement of ${number}`;
 
-interface Outcome {
-  readonly rerun: Rerun;
-  readonly documents: ReadonlyMap<string, DocumentRow>;
-}
+type Outcome = Readonly<{
+  rerun: Rerun;
+  documents: ReadonlyMap<string, DocumentRow>;
+}>;
 
 const issuedBy = ({ replaced, issued }: Rerun): string[] => [
   ...replaced.map((each) => each.replaced_by),

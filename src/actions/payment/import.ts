@@ -67,11 +67,11 @@ account's last one.`,
 const readStatements = ({ settings }: ActionContext, { file, format, map }: ImportInput) =>
   contentBy(file, () => readBankFileAside({ ...file, format, map }, settings.bank_csv));
 
-interface ImportInput {
-  readonly file: FileInput;
-  readonly format?: string | undefined;
-  readonly map?: string | undefined;
-}
+type ImportInput = Readonly<{
+  file: FileInput;
+  format?: string | undefined;
+  map?: string | undefined;
+}>;
 
 /** Leaves out payment ids that a dry run assigned, because they are rolled back. */
 function withoutNewIds(lines: readonly LineReport[]): LineReport[] {

@@ -39,11 +39,11 @@ async function partnersOfMatch(
   return [...new Set(partners)];
 }
 
-interface MatchedInput {
-  readonly balance_transaction: string;
-  readonly account?: string | undefined;
-  readonly partnerId?: string | undefined;
-}
+type MatchedInput = Readonly<{
+  balance_transaction: string;
+  account?: string | undefined;
+  partnerId?: string | undefined;
+}>;
 
 const sumOf = ({ settled_amount, settled_currency }: MatchResult): Amount => {
   const sum = Amount.of(settled_amount, settled_currency);

@@ -16,17 +16,19 @@ import { type Assignment, readAssignments } from '../../people/users.sql.ts';
 import { compare } from '../../text.ts';
 
 /** An item of the work queue. `assignee` is null if no one is assigned. */
-export interface WorkItem extends Finding {
-  readonly assignee: { readonly login: string; readonly name: string } | null;
-}
+export type WorkItem = Finding &
+  Readonly<{
+    assignee: { readonly login: string; readonly name: string } | null;
+  }>;
 
-interface ListedWork extends WorkItem {
-  /**
-   * The data from which `describeWork` finds a receipt's payer and suggestions. Before `describeWork` runs, state and
-   * reason are those of the import.
-   */
-  readonly receipt?: PaymentException;
-}
+type ListedWork = WorkItem &
+  Readonly<{
+    /**
+     * The data from which `describeWork` finds a receipt's payer and suggestions. Before `describeWork` runs, state and
+     * reason are those of the import.
+     */
+    receipt?: PaymentException;
+  }>;
 
 type WorkFinding = Finding & Pick<ListedWork, 'receipt'>;
 

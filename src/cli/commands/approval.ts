@@ -88,12 +88,12 @@ const changeTable = (changes: readonly Change[]): string =>
     changes.map(({ of, field, before, after }) => [printable(of), field, before ?? 'none', after ?? 'none']),
   );
 
-interface Now {
-  readonly is_same: boolean;
-  readonly changes: readonly Change[];
+type Now = Readonly<{
+  is_same: boolean;
+  changes: readonly Change[];
   /** Why the request would now be refused. */
-  readonly refused: string | null;
-}
+  refused: string | null;
+}>;
 
 async function previewNow(context: CommandContext, request: RequestRow): Promise<Now | null> {
   try {
@@ -113,10 +113,10 @@ function describeNow({ is_same, changes, refused }: Now): string {
   return `It would now do something else, so it cannot be approved:\n${changeTable(changes)}`;
 }
 
-interface Options {
-  readonly reason?: string;
-  readonly deliver?: boolean;
-}
+type Options = Readonly<{
+  reason?: string;
+  deliver?: boolean;
+}>;
 
 async function approve(context: CommandContext, requestId: number, options: Options): Promise<number> {
   const { output } = context;

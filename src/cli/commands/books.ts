@@ -19,11 +19,12 @@ export const define: Definition = (books, action) => {
     .action(action(acting(closeBooks)));
 };
 
-interface BooksCloseOptions extends DeliverOption {
-  readonly without?: string[];
-  readonly reason?: string;
-  readonly dryRun?: boolean;
-}
+type BooksCloseOptions = DeliverOption &
+  Readonly<{
+    without?: string[];
+    reason?: string;
+    dryRun?: boolean;
+  }>;
 
 async function closeBooks(context: CommandContext, month: Month, options: BooksCloseOptions): Promise<number> {
   const { dryRun = false, deliver, without, reason } = options;

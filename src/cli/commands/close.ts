@@ -12,14 +12,16 @@ import { amount, fitted, printable, table } from '../output.ts';
 import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import { doing } from '../run-action.ts';
 
-interface CloseOptions extends DeliverOption, PresentOptions {
-  readonly firstMonth?: Month;
-  readonly dryRun?: boolean;
-  readonly without?: string[];
-  readonly acceptFeed?: string[];
-  readonly allowEmpty?: boolean;
-  readonly compare?: string;
-}
+type CloseOptions = DeliverOption &
+  PresentOptions &
+  Readonly<{
+    firstMonth?: Month;
+    dryRun?: boolean;
+    without?: string[];
+    acceptFeed?: string[];
+    allowEmpty?: boolean;
+    compare?: string;
+  }>;
 
 export const define: Definition = (command, action) => {
   command

@@ -3,7 +3,8 @@ import { countKinds } from '../../actions/emails.ts';
 import { runAction } from '../../actions/run.ts';
 import type { Delivery } from '../../delivery/document.ts';
 import { RETRIED, type RetryRequest } from '../../delivery/retry-emails.ts';
-import { EXIT, refuse } from '../../errors/refusals.ts';
+import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
+import { answerLateRequests } from '../../http/late-requests.ts';
 import { openLog } from '../../log.ts';
 import { countDeliveries, countNeedingAttention } from '../../mail/outbox.sql.ts';
 import type { EmailResult } from '../../mail/outbox.ts';
@@ -28,11 +29,11 @@ export const define: Definition = (command, action) => {
     .action(action(deliver));
 };
 
-interface DeliverOptions {
-  readonly watch?: boolean;
-  readonly retry?: RetryRequest['status'];
-  readonly since?: string;
-}
+type DeliverOptions = Readonly<{
+  watch?: boolean;
+  retry?: RetryRequest['status'];
+  since?: string;
+}>;
 
 async function deliver(output: Output, options: DeliverOptions): Promise<number> {
   const { retry: status, since } = options;
@@ -64,6 +65,7 @@ async function deliver(output: Output, options: DeliverOptions): Promise<number>
             },
           }),
         );
+        await answerLateRequests({ ...context, onLateFailed: (error) => output.note(reasonOf(error)) });
       }
       const [deliveries, needing] = await context.database.reading(async (tx) => [
         await countDeliveries(tx),
@@ -127,7 +129,9 @@ async function standBy(context: Context, stop: AbortSignal): Promise<void> {
     const onDelivery = (delivery: Delivery) => {
       if (!delivery.before) reporter.onDelivery?.(delivery);
     };
-    await deliverAllForever(context, { ...reporter, onDelivery }, stop);
+    await deliverAllForever(context, { ...reporter, onDelivery }, stop, (until) =>
+      answerLateRequests({ ...context, onLateFailed: (error) => logFailure(log, error) }, until),
+    );
     await beat();
   } finally {
     clearInterval(beating);

@@ -26,10 +26,10 @@ const HELP = `
 The backup is restored into a scratch database, verified, compared with the
 ledger and rolled back. Exit status 4: a difference.`;
 
-interface DrillOptions {
-  readonly identity?: string;
-  readonly into?: string;
-}
+type DrillOptions = Readonly<{
+  identity?: string;
+  into?: string;
+}>;
 
 export const define: Definition = (command, action) => {
   command

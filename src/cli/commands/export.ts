@@ -83,11 +83,11 @@ function exportData(output: Output, kind: ExportKind, options: ExportOptions): E
   })(output);
 }
 
-interface ProofOptions {
-  readonly partner: string;
-  readonly month: Month;
-  readonly out: string;
-}
+type ProofOptions = Readonly<{
+  partner: string;
+  month: Month;
+  out: string;
+}>;
 
 async function exportProof({ database, output }: CommandContext, options: ProofOptions): Promise<void> {
   const { partner: partnerId, month, out } = options;

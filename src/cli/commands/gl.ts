@@ -6,10 +6,11 @@ import { type CommandContext, type Definition, reading } from '../define.ts';
 import { money, table } from '../output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 
-interface Options extends PresentOptions {
-  readonly month?: Month;
-  readonly limit?: number;
-}
+type Options = PresentOptions &
+  Readonly<{
+    month?: Month;
+    limit?: number;
+  }>;
 
 export const define: Definition = (gl, action) => {
   gl.command('list')

@@ -35,10 +35,12 @@ export const define: Definition = (command, action) => {
     );
 };
 
-interface ReconcileOptions extends PresentOptions, DeliverOption {
-  readonly billMissing?: boolean;
-  readonly reverse?: boolean;
-}
+type ReconcileOptions = PresentOptions &
+  DeliverOption &
+  Readonly<{
+    billMissing?: boolean;
+    reverse?: boolean;
+  }>;
 
 async function reconcile(context: CommandContext, month: Month, options: ReconcileOptions): Promise<number> {
   const { database, environment, settings, output } = context;
@@ -202,11 +204,11 @@ function decisions(
   );
 }
 
-interface MatchFlags {
-  readonly otherAccount: boolean;
+type MatchFlags = Readonly<{
+  otherAccount: boolean;
   /** True if the quote and the money are in different currencies. */
-  readonly converts: boolean;
-}
+  converts: boolean;
+}>;
 
 function describedNotBillable(each: NotBillable, shown: ReadonlySet<string>): string {
   const { partner_id, quote_id, currency, amount, balance_transactions } = each;

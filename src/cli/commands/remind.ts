@@ -19,11 +19,12 @@ export const define: Definition = (command, action) => {
     .action(action(acting(remind)));
 };
 
-interface RemindOptions extends PresentOptions {
-  readonly without?: string[];
-  readonly reason?: string;
-  readonly dryRun?: boolean;
-}
+type RemindOptions = PresentOptions &
+  Readonly<{
+    without?: string[];
+    reason?: string;
+    dryRun?: boolean;
+  }>;
 
 async function remind(context: CommandContext, options: RemindOptions): Promise<number> {
   const { database, output } = context;

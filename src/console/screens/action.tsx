@@ -15,11 +15,11 @@ import type { PageUser, Screen } from '../page.tsx';
 import { Remedies } from '../remedies.tsx';
 import { USERS } from './people.tsx';
 
-interface ActionRequest {
-  readonly action: Action;
-  readonly reader: PageUser;
-  readonly form: URLSearchParams;
-}
+type ActionRequest = Readonly<{
+  action: Action;
+  reader: PageUser;
+  form: URLSearchParams;
+}>;
 
 export const takesFiles = ({ input }: Pick<Action, 'input'>): boolean =>
   fieldsOf(input).some(({ kind }) => kind === 'file');
@@ -294,10 +294,10 @@ const Amounts = ({ amounts }: { amounts: readonly Amount[] }) =>
     </>
   ));
 
-interface Link {
-  readonly name: string;
-  readonly href: string;
-}
+type Link = Readonly<{
+  name: string;
+  href: string;
+}>;
 
 export const actionDone = (action: Action, reader: PageUser, report: Report, links: readonly Link[]): Screen =>
   ended({ action, reader }, report.attention === true ? 'Done, with something left to do' : 'Done', report, links);

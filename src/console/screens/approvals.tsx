@@ -21,10 +21,10 @@ const Amounts = ({ amounts }: { amounts: RequestRow['preview']['amounts'] }) =>
     </>
   ));
 
-interface ApprovalView {
-  readonly request: ListedRequest;
-  readonly approvers: readonly { readonly login: string; readonly name: string }[];
-}
+type ApprovalView = Readonly<{
+  request: ListedRequest;
+  approvers: readonly { readonly login: string; readonly name: string }[];
+}>;
 
 /** Throws approval_unknown, also for a request outside the user's scope. */
 export async function readApproval(
@@ -111,11 +111,11 @@ export function approvalScreen({ request, approvers }: ApprovalView, reader: Pag
   };
 }
 
-interface DecideProps {
-  readonly requestId: number;
-  readonly isOwn: boolean;
-  readonly token: string;
-}
+type DecideProps = Readonly<{
+  requestId: number;
+  isOwn: boolean;
+  token: string;
+}>;
 
 /** Its own form, so that pressing Enter after the reason does not approve. */
 const Decide = ({ isOwn, ...request }: DecideProps) => (

@@ -25,19 +25,19 @@ export const readOtherRuns = (tx: Transaction): Promise<Run[]> =>
      ORDER BY job, finished_at DESC`,
   );
 
-export interface VerifyFinding {
-  readonly item: string;
-  readonly count: number;
-  readonly told_at: string;
-}
+export type VerifyFinding = Readonly<{
+  item: string;
+  count: number;
+  told_at: string;
+}>;
 
 export const readVerifyFindings = (tx: Transaction): Promise<VerifyFinding[]> =>
   query(tx, `SELECT item, count, told_at FROM job_attention WHERE job = 'verify' ORDER BY count DESC, item`);
 
-export interface ClosedMonth {
-  readonly month: Month;
-  readonly books_closed: boolean;
-}
+export type ClosedMonth = Readonly<{
+  month: Month;
+  books_closed: boolean;
+}>;
 
 /** The closed months, latest first. */
 export const readClosedMonths = (tx: Transaction): Promise<ClosedMonth[]> =>

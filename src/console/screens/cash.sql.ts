@@ -4,10 +4,10 @@ import { OpenItems } from '../../payments/open-items.ts';
 import { readPayerAccounts } from '../../payments/payer-accounts.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 
-export interface LikelyPayer {
-  readonly partner_id: string;
-  readonly name: string;
-}
+export type LikelyPayer = Readonly<{
+  partner_id: string;
+  name: string;
+}>;
 
 /** The known partners, those that match the payer's account or name, and all for whom these pay. */
 export async function readLikelyPayers(

@@ -13,27 +13,28 @@ import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
 /** Entered before a further search. */
-export interface CashForm {
-  readonly chosen: readonly string[];
-  readonly fee: string;
-  readonly amount: string;
-}
+export type CashForm = Readonly<{
+  chosen: readonly string[];
+  fee: string;
+  amount: string;
+}>;
 
 export const NOTHING_KEPT: CashForm = { chosen: [], fee: '', amount: '' };
 
-export interface Choices extends CashForm {
-  readonly q: string | undefined;
-  readonly payers: readonly LikelyPayer[];
-  readonly items: readonly CashItem[];
-  /** The shortfall that the settings accept as bank charges, in the payment's currency. */
-  readonly smallDifference: string | null;
-}
+export type Choices = CashForm &
+  Readonly<{
+    q: string | undefined;
+    payers: readonly LikelyPayer[];
+    items: readonly CashItem[];
+    /** The shortfall that the settings accept as bank charges, in the payment's currency. */
+    smallDifference: string | null;
+  }>;
 
-interface Cash {
-  readonly payment: PaymentJson;
-  readonly user: User;
-  readonly reader: PageUser;
-}
+type Cash = Readonly<{
+  payment: PaymentJson;
+  user: User;
+  reader: PageUser;
+}>;
 
 const mayApply = ({ user, payment }: Pick<Cash, 'user' | 'payment'>): boolean =>
   mayDo(user, 'payment.apply', payment.partner_id);

@@ -17,13 +17,13 @@ export const TakeCheckpoint = ({ user }: { user: Seer }) => (
   </ActionLink>
 );
 
-interface CheckpointView {
-  readonly checkpoint: CheckpointLetter;
+type CheckpointView = Readonly<{
+  checkpoint: CheckpointLetter;
   /** The previous checkpoint; undefined for the first checkpoint. */
-  readonly previous: CheckpointLetter | undefined;
+  previous: CheckpointLetter | undefined;
   /** The text to give to an auditor or witness, with all signatures. */
-  readonly note: string;
-}
+  note: string;
+}>;
 
 /** Refusal: argument_invalid. */
 export async function readCheckpoint(tx: Transaction, size: string): Promise<CheckpointView> {

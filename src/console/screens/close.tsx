@@ -334,11 +334,11 @@ export const Tick = ({ done, text }: { done: boolean; text: string }) => (
   </li>
 );
 
-interface ClosedProps {
-  readonly report: CloseFigures;
-  readonly view: CloseView;
-  readonly user: Seer;
-}
+type ClosedProps = Readonly<{
+  report: CloseFigures;
+  view: CloseView;
+  user: Seer;
+}>;
 
 function Closed({ report, view, user }: ClosedProps) {
   const { sent, pending, held, failed, uncertain } = report.deliveries;

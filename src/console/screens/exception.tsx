@@ -25,12 +25,12 @@ export const ExceptionStatus = ({ exception }: { exception: ReconciliationExcept
   <Chip tone={toneOf(exception)}>{STATUS[exception.status]}</Chip>
 );
 
-interface ExceptionProps {
-  readonly exception: ReconciliationException;
-  readonly names: ReadonlyMap<string, string>;
+type ExceptionProps = Readonly<{
+  exception: ReconciliationException;
+  names: ReadonlyMap<string, string>;
   /** Returns whether the user may act on the exception for one partner, or for all partners if the partner is null. */
-  readonly may: (action: string, partnerId: string | null) => boolean;
-}
+  may: (action: string, partnerId: string | null) => boolean;
+}>;
 
 export function ExceptionCell({ exception, names, may }: ExceptionProps) {
   const { partner_id, quote_id, account, balance_transactions, other_accounts, reason } = exception;

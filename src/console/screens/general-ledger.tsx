@@ -8,10 +8,10 @@ import { Card, Chip, type Column, DataTable, Instant, Money, type Tone } from '.
 import type { Screen } from '../page.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
 
-interface GeneralLedgerView {
-  readonly exports: readonly ListedExport[];
-  readonly waiting: readonly Month[];
-}
+type GeneralLedgerView = Readonly<{
+  exports: readonly ListedExport[];
+  waiting: readonly Month[];
+}>;
 
 const SHOWN = 200;
 

@@ -2,10 +2,10 @@
 import { type Month, monthName } from '../../month.ts';
 import { Money } from '../kit.tsx';
 
-interface ShownMonth {
-  readonly month: Month;
-  readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
-}
+type ShownMonth = Readonly<{
+  month: Month;
+  totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
+}>;
 
 type MonthStripView = Readonly<{
   closed: readonly (ShownMonth & { readonly books_closed: boolean })[];

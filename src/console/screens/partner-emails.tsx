@@ -7,10 +7,10 @@ import type { Screen } from '../page.tsx';
 import type { Visit } from '../route.ts';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
-interface PartnerEmailsView {
-  readonly partner: Partner;
-  readonly view: ListView;
-}
+type PartnerEmailsView = Readonly<{
+  partner: Partner;
+  view: ListView;
+}>;
 
 export async function readPartnerEmails(
   tx: Transaction,

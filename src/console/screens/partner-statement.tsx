@@ -25,10 +25,10 @@ import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
 type StatementQuestion = Readonly<Partial<Record<'from' | 'as_of', string>>>;
 
-export interface PartnerStatementView {
-  readonly partner: Partner;
-  readonly statement: AccountStatement;
-}
+export type PartnerStatementView = Readonly<{
+  partner: Partner;
+  statement: AccountStatement;
+}>;
 
 /** Refusals: partner_unknown, argument_invalid, date_in_future. */
 export async function readPartnerStatement(
@@ -104,10 +104,10 @@ export function partnerStatementScreen({ partner, statement }: PartnerStatementV
   };
 }
 
-interface PeriodProps {
-  readonly path: string;
-  readonly statement: AccountStatement;
-}
+type PeriodProps = Readonly<{
+  path: string;
+  statement: AccountStatement;
+}>;
 
 export const StatementFiles = ({ path, statement: { from, as_of } }: PeriodProps) => (
   <>
@@ -151,10 +151,10 @@ type Line = Pick<ActivityLine, 'date' | 'dated_on' | 'balance'> & {
   readonly amount: string | null;
 };
 
-interface AccountsProps {
-  readonly statement: AccountStatement;
-  readonly documents: string;
-}
+type AccountsProps = Readonly<{
+  statement: AccountStatement;
+  documents: string;
+}>;
 
 export const Accounts = ({ statement, documents }: AccountsProps) => (
   <>

@@ -9,16 +9,16 @@ export type UnappliedPayment = Readonly<{
   amount: string;
 }>;
 
-export interface HeldDocument {
-  readonly number: string;
-  readonly held_at: string;
-  readonly reason: string;
-}
+export type HeldDocument = Readonly<{
+  number: string;
+  held_at: string;
+  reason: string;
+}>;
 
-export interface Child {
-  readonly partner_id: string;
-  readonly name: string;
-}
+export type Child = Readonly<{
+  partner_id: string;
+  name: string;
+}>;
 
 export const readUnapplied = (tx: Transaction, partnerId: string): Promise<UnappliedPayment[]> =>
   query(

@@ -24,20 +24,21 @@ const WHOSE_NAMES: Readonly<Record<AssigneeFilter | 'all', string>> = {
 
 export const QUEUE = '/console/queue';
 
-interface Filter {
-  readonly queue: QueueKind | undefined;
-  readonly whose: AssigneeFilter | undefined;
-}
+type Filter = Readonly<{
+  queue: QueueKind | undefined;
+  whose: AssigneeFilter | undefined;
+}>;
 
-interface QueueView extends Filter {
-  readonly items: readonly WorkItem[];
-  /** The last item of the previous page, and of this page. */
-  readonly after: string | undefined;
-  readonly next: string | null;
-  readonly counts: Readonly<Record<QueueKind | 'all', number>>;
-  readonly byPerson: Readonly<Record<AssigneeFilter | 'all', number>>;
-  readonly login: string;
-}
+type QueueView = Filter &
+  Readonly<{
+    items: readonly WorkItem[];
+    /** The last item of the previous page, and of this page. */
+    after: string | undefined;
+    next: string | null;
+    counts: Readonly<Record<QueueKind | 'all', number>>;
+    byPerson: Readonly<Record<AssigneeFilter | 'all', number>>;
+    login: string;
+  }>;
 
 type QueueQuestion = Readonly<Partial<Record<'queue' | 'whose' | 'after', string | undefined>>>;
 

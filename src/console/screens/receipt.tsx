@@ -32,13 +32,14 @@ type ReceiptView = Readonly<{
   choices: Choices | null;
 }>;
 
-interface ReceiptContext {
-  readonly settings: Settings;
-  readonly scope: Scope;
-}
-interface ReceiptQuery extends ReceiptContext {
-  readonly q: string | undefined;
-}
+type ReceiptContext = Readonly<{
+  settings: Settings;
+  scope: Scope;
+}>;
+type ReceiptQuery = ReceiptContext &
+  Readonly<{
+    q: string | undefined;
+  }>;
 
 /** `12` and `payment-12` name a payment in any state; `line-7` and `payout-3` only an open exception. */
 export async function readReceipt(

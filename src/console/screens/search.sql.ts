@@ -32,10 +32,10 @@ export type FoundRow = Readonly<{
   amount: string;
 }>;
 
-export interface FoundPartner {
-  readonly partner_id: string;
-  readonly name: string;
-}
+export type FoundPartner = Readonly<{
+  partner_id: string;
+  name: string;
+}>;
 
 type SearchParameters = Readonly<{
   [name: string]: unknown;

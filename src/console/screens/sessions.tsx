@@ -9,10 +9,10 @@ import { Form } from '../form.tsx';
 import { Card, DataTable, Instant } from '../kit.tsx';
 import type { PageUser, Screen } from '../page.tsx';
 
-interface SessionsView {
-  readonly live: readonly ListedSession[];
-  readonly passkeys: readonly Passkey[];
-}
+type SessionsView = Readonly<{
+  live: readonly ListedSession[];
+  passkeys: readonly Passkey[];
+}>;
 
 export const readSessionsView = async (tx: Transaction, context: ActorContext): Promise<SessionsView> => ({
   live: await readSessions(tx, { ...liveAt(context), login: null }),

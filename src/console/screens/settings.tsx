@@ -299,9 +299,9 @@ function Approvals({ settings }: { settings: Settings }) {
   );
 }
 
-interface ApprovalRule {
-  readonly above?: Readonly<Record<string, string>>;
-}
+type ApprovalRule = Readonly<{
+  above?: Readonly<Record<string, string>>;
+}>;
 
 const thresholdOf = ({ above = {} }: ApprovalRule): ComponentChildren => {
   const amounts = Object.entries(above).map(([currency, amount]) => `above ${amount} ${currency}`);

@@ -11,10 +11,10 @@ import { ReportsMenu } from './reports-menu.tsx';
 
 type TrialBalanceQuestion = Readonly<Partial<Record<'as_of' | 'detail', string>>>;
 
-interface TrialBalanceView {
-  readonly trial: TrialBalance;
-  readonly detail: boolean;
-}
+type TrialBalanceView = Readonly<{
+  trial: TrialBalance;
+  detail: boolean;
+}>;
 
 const PATH = '/console/reports/trial-balance';
 

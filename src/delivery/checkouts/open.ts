@@ -24,15 +24,17 @@ import {
 } from './checkouts.sql.ts';
 import { type CheckoutCalls, endCheckout, makeSession } from './end.ts';
 
-export interface CheckoutContext extends CheckoutCalls, ActorContext {
-  readonly links: Pick<LinkProvider, 'wanted' | 'processors'>;
-}
+export type CheckoutContext = CheckoutCalls &
+  ActorContext &
+  Readonly<{
+    links: Pick<LinkProvider, 'wanted' | 'processors'>;
+  }>;
 
-interface CheckoutRequest {
-  readonly partnerId: string;
-  readonly numbers: readonly string[];
-  readonly backTo: (reference: string) => string;
-}
+type CheckoutRequest = Readonly<{
+  partnerId: string;
+  numbers: readonly string[];
+  backTo: (reference: string) => string;
+}>;
 
 export type OpenedCheckout =
   | { readonly status: 'opened'; readonly reference: string }
@@ -113,11 +115,11 @@ function underWay({ invoices, ordered_on }: Checkout, state: 'ordered' | 'paid')
 const debitUnderWay = (numbers: string, since: string | null): string =>
   `${numbers}: a bank debit is in progress${since === null ? '' : ` since ${since}`}. It takes some days; do not pay again`;
 
-interface Order {
-  readonly total: Amount;
-  readonly units: readonly number[];
-  readonly methods: readonly string[];
-}
+type Order = Readonly<{
+  total: Amount;
+  units: readonly number[];
+  methods: readonly string[];
+}>;
 
 /** The checkout to record, or why these invoices cannot be paid at once. */
 function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Order | { readonly reason: string } {

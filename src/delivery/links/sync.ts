@@ -33,11 +33,11 @@ import {
   type WaitKind,
 } from './links.sql.ts';
 
-export interface LinkContext {
-  readonly environment: Environment;
-  readonly database: Database;
-  readonly links: Pick<LinkProvider, 'wanted' | 'processors'>;
-}
+export type LinkContext = Readonly<{
+  environment: Environment;
+  database: Database;
+  links: Pick<LinkProvider, 'wanted' | 'processors'>;
+}>;
 
 type LinkState =
   /** The URL of the active link; null if there should be no link. */

@@ -4,11 +4,11 @@ import type { VatCategory } from '../../config/tax.ts';
 import { minorDigits } from '../../money.ts';
 import { type Buyer, isGerman, type Parties, type Seller, vatIdOf } from './model.ts';
 
-export interface Lack {
-  readonly term: string;
-  readonly file: 'settings.json' | 'partners.json';
-  readonly field: string;
-}
+export type Lack = Readonly<{
+  term: string;
+  file: 'settings.json' | 'partners.json';
+  field: string;
+}>;
 
 type Demand = Readonly<{
   format: EInvoiceFormat;

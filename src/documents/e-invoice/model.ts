@@ -25,23 +25,25 @@ export type Party = Readonly<{
   contact_name: string;
   electronic_address: string;
 }>;
-export interface Seller extends Party {
-  readonly registration_id: string;
-  readonly email: string;
-  readonly phone: string;
-}
-export interface Buyer extends Party {
-  readonly buyer_reference: string;
-  readonly purchase_order: string;
-}
+export type Seller = Party &
+  Readonly<{
+    registration_id: string;
+    email: string;
+    phone: string;
+  }>;
+export type Buyer = Party &
+  Readonly<{
+    buyer_reference: string;
+    purchase_order: string;
+  }>;
 
 /** The data recorded with an e-invoice. With the frozen document, it is the e-invoice's whole content. */
-export interface Parties {
-  readonly seller: Seller;
-  readonly buyer: Buyer;
+export type Parties = Readonly<{
+  seller: Seller;
+  buyer: Buyer;
   /** Why the document charges no tax; null if not stated. */
-  readonly no_tax: NoTax | null;
-}
+  no_tax: NoTax | null;
+}>;
 
 export type Tax = Readonly<{
   category: VatCategory;
@@ -66,29 +68,30 @@ export type EInvoiceLine = Readonly<{
   tax: Tax;
 }>;
 
-interface TaxTotal extends Tax {
-  readonly taxable: string;
-  readonly amount: string;
-}
+type TaxTotal = Tax &
+  Readonly<{
+    taxable: string;
+    amount: string;
+  }>;
 
 /** The first and the last day. */
-export interface Period {
-  readonly from: string;
-  readonly to: string;
-}
+export type Period = Readonly<{
+  from: string;
+  to: string;
+}>;
 
-interface Payment {
+type Payment = Readonly<{
   /** UNTDID 4461: 58 SEPA credit transfer, 30 credit transfer, 97 clearing between partners. */
-  readonly code: '30' | '58' | '97';
-  readonly reference: string;
+  code: '30' | '58' | '97';
+  reference: string;
   /** The account to pay into; null if nothing is due. */
-  readonly account: {
+  account: {
     readonly id: string;
     readonly isIban: boolean;
     readonly holder: string;
     readonly bic: string;
   } | null;
-}
+}>;
 
 export type EInvoice = Readonly<{
   format: EInvoiceFormat;
@@ -116,12 +119,12 @@ export type EInvoice = Readonly<{
 }>;
 
 /** What an e-invoice needs in addition to the snapshot. */
-export interface EInvoiceFacts {
-  readonly format: EInvoiceFormat;
-  readonly parties: Parties;
+export type EInvoiceFacts = Readonly<{
+  format: EInvoiceFormat;
+  parties: Parties;
   /** The day of issue of the document that this document corrects; null if it corrects none. */
-  readonly corrects_issued_on: string | null;
-}
+  corrects_issued_on: string | null;
+}>;
 
 const KINDS: Readonly<Record<RowKind, string>> = {
   quote_accepted: 'Quotes accepted',

@@ -4,11 +4,11 @@ import type { Settings } from '../../config/settings.ts';
 import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 
-interface LatestAction {
-  readonly number: string;
-  readonly action: 'issued' | 'voided' | 'written off';
-  readonly dated: string;
-}
+type LatestAction = Readonly<{
+  number: string;
+  action: 'issued' | 'voided' | 'written off';
+  dated: string;
+}>;
 
 export async function readLatestAction(tx: Transaction): Promise<LatestAction | undefined> {
   const rows = await query<LatestAction>(

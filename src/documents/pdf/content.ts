@@ -59,20 +59,20 @@ export type Addressee = Readonly<{
   facts: readonly Fact[];
 }>;
 
-export interface Notice {
-  readonly title: string;
-  readonly text: string;
-}
+export type Notice = Readonly<{
+  title: string;
+  text: string;
+}>;
 
-export interface Step {
-  readonly label: string;
-  readonly amount: string;
-}
+export type Step = Readonly<{
+  label: string;
+  amount: string;
+}>;
 
-export interface Sums {
-  readonly label: string;
-  readonly amounts: readonly string[];
-}
+export type Sums = Readonly<{
+  label: string;
+  amounts: readonly string[];
+}>;
 
 export type TableLine = Readonly<{
   policy: string;

@@ -18,14 +18,15 @@ const SHRINK_STEP = 0.25;
 /** The smallest font size, at which any sum of a month fits. */
 const LEAST_SIZE = 2;
 
-export interface Place {
-  readonly x: number;
-  readonly width: number;
-}
+export type Place = Readonly<{
+  x: number;
+  width: number;
+}>;
 
-interface AmountColumn extends Place {
-  readonly heading: string;
-}
+type AmountColumn = Place &
+  Readonly<{
+    heading: string;
+  }>;
 
 export type Columns = Readonly<{
   policy: Place;

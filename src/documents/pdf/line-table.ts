@@ -25,11 +25,11 @@ type Cell = Readonly<{
   align: 'left' | 'right';
 }>;
 
-interface Drawing {
-  readonly layout: PageLayout;
-  readonly columns: Columns;
-  readonly headings: readonly Cell[];
-}
+type Drawing = Readonly<{
+  layout: PageLayout;
+  columns: Columns;
+  headings: readonly Cell[];
+}>;
 
 export function drawLines(layout: PageLayout, table: Table): void {
   const { sections, total, steps } = table;

@@ -7,17 +7,18 @@ import { type Code, codeOf } from './qr-code.ts';
 import { fill, type Labels, readTemplate } from './template.ts';
 import { printable } from './text.ts';
 
-export interface Card {
-  readonly title: string;
-  readonly note: string;
-  readonly facts: readonly CardFact[];
-}
+export type Card = Readonly<{
+  title: string;
+  note: string;
+  facts: readonly CardFact[];
+}>;
 
-interface CardFact extends Fact {
-  readonly kind: PaymentFact['kind'];
-  /** Empty if the party has none. */
-  readonly address: string;
-}
+type CardFact = Fact &
+  Readonly<{
+    kind: PaymentFact['kind'];
+    /** Empty if the party has none. */
+    address: string;
+  }>;
 
 export type PaymentLink = Readonly<{
   /** The link as printed. */
@@ -46,11 +47,11 @@ export type Payment = Readonly<{
   transfer: TransferCode | undefined;
 }>;
 
-export interface TransferCode {
-  readonly code: Code;
+export type TransferCode = Readonly<{
+  code: Code;
   /** The text for screen readers. */
-  readonly says: string;
-}
+  says: string;
+}>;
 
 /** The payment instructions; null if there is no way to pay and no contact. */
 export function paymentOf(

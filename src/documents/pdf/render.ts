@@ -70,10 +70,10 @@ function spacingFor(content: Content, canvas: MeasuringCanvas): number {
   return keepsTable ?? Math.max(...SPACINGS);
 }
 
-interface LaidOut {
-  readonly layout: PageLayout;
-  readonly tableEndsOn: number;
-}
+type LaidOut = Readonly<{
+  layout: PageLayout;
+  tableEndsOn: number;
+}>;
 
 function layOut(canvas: Canvas, content: Content, spacing: number): LaidOut {
   const { size, running, body } = content;

@@ -4,11 +4,11 @@ import type { PageLayout } from './page.ts';
 import type { Style } from './template.ts';
 import type { Line, Run } from './text.ts';
 
-interface Paragraph {
-  readonly tag: Tag;
-  readonly before: number;
-  readonly lines: readonly Line[];
-}
+type Paragraph = Readonly<{
+  tag: Tag;
+  before: number;
+  lines: readonly Line[];
+}>;
 
 type Fact = Readonly<{
   before: number;
@@ -190,10 +190,10 @@ export class Column {
   }
 }
 
-interface PlacedColumn {
-  readonly column: Column;
-  readonly x: number;
-}
+type PlacedColumn = Readonly<{
+  column: Column;
+  x: number;
+}>;
 
 /** Draws columns side by side on one page, or one below the other if they are too high for a page. */
 export function drawBeside(parent: Element, layout: PageLayout, placed: readonly PlacedColumn[]): void {

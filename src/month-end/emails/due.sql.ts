@@ -4,10 +4,10 @@ import type { EmailSubject } from '../../mail/email.ts';
 import { lastDay, type Month } from '../../month.ts';
 import type { Method, RefundMethod } from '../../payments/enums.ts';
 
-export interface DueApproval {
-  readonly request_id: number;
-  readonly event_id: number;
-}
+export type DueApproval = Readonly<{
+  request_id: number;
+  event_id: number;
+}>;
 
 export const readDueApprovalRequests = (tx: Transaction, now: string): Promise<DueApproval[]> =>
   query(
@@ -194,10 +194,10 @@ export const readDueStatements = (tx: Transaction, since: string): Promise<{ mon
     { since },
   );
 
-export interface Statements {
-  readonly month: Month;
-  readonly preliminary: boolean;
-}
+export type Statements = Readonly<{
+  month: Month;
+  preliminary: boolean;
+}>;
 
 /** The queued statements of a month, and whether each is unsent. */
 export function readQueued(

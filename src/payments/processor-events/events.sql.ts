@@ -271,17 +271,17 @@ export async function paymentOf(
   return paymentId === undefined ? undefined : await readState(tx, paymentId);
 }
 
-export interface ErasureRange {
-  readonly before: string;
-  readonly afterId: number;
-  readonly batch: number;
-}
+export type ErasureRange = Readonly<{
+  before: string;
+  afterId: number;
+  batch: number;
+}>;
 
-export interface ErasureBatch {
-  readonly deleted: number;
-  readonly read: number;
-  readonly last_id: number | null;
-}
+export type ErasureBatch = Readonly<{
+  deleted: number;
+  read: number;
+  last_id: number | null;
+}>;
 
 const READ = `
   WITH over AS MATERIALIZED (

@@ -49,10 +49,10 @@ type Purpose = Readonly<{
 }>;
 
 /** A document and the part of the payment for it. The default is as much as the document accepts. */
-interface Part {
-  readonly number: string;
-  readonly amount?: Amount;
-}
+type Part = Readonly<{
+  number: string;
+  amount?: Amount;
+}>;
 
 type PaidObject = Readonly<{
   field: 'payment_link' | 'checkout_session';
@@ -152,11 +152,11 @@ function proven(
   return { parts, paid: isPaid ? paid : undefined, isOurs: true, doubt };
 }
 
-interface ReceiptFacts {
-  readonly known: PaymentState | undefined;
-  readonly purpose: Purpose | undefined;
-  readonly documents: readonly PayableRow[];
-}
+type ReceiptFacts = Readonly<{
+  known: PaymentState | undefined;
+  purpose: Purpose | undefined;
+  documents: readonly PayableRow[];
+}>;
 
 async function record(
   tx: Transaction,

@@ -103,10 +103,10 @@ async function withdraw(
 type Refund = Extract<PaymentFact, { kind: 'refunded' | 'refund_undone' }>;
 
 /** `at` is a time in milliseconds. */
-interface RefundReport {
-  readonly at: number;
-  readonly fact: Refund;
-}
+type RefundReport = Readonly<{
+  at: number;
+  fact: Refund;
+}>;
 
 /**
  * Records a refund. The refunded amount of a payment is computed from all of its events, which may arrive in any order.

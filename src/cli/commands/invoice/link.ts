@@ -16,11 +16,11 @@ export const define: Definition = (invoice, action) => {
     .action(action(invoiceLink));
 };
 
-interface LinkOptions {
-  readonly rotate?: boolean;
-  readonly revoke?: boolean;
-  readonly reason?: string;
-}
+type LinkOptions = Readonly<{
+  rotate?: boolean;
+  revoke?: boolean;
+  reason?: string;
+}>;
 
 function invoiceLink(output: Output, number: string, { rotate, revoke, reason = '' }: LinkOptions): ExitStatus {
   if (rotate && revoke) {

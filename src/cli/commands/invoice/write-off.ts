@@ -3,11 +3,11 @@ import { type Definition, type ExitStatus, ON_LATEST_DATE, REASON } from '../../
 import type { Output } from '../../output.ts';
 import { doing } from '../../run-action.ts';
 
-interface WriteOffOptions {
-  readonly reason: string;
-  readonly onLatestDate?: boolean;
-  readonly undo?: boolean;
-}
+type WriteOffOptions = Readonly<{
+  reason: string;
+  onLatestDate?: boolean;
+  undo?: boolean;
+}>;
 
 export const define: Definition = (invoice, action) => {
   invoice

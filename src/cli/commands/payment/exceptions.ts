@@ -33,13 +33,14 @@ async function paymentExceptions(
   return exceptions.length > 0 ? EXIT.attention : EXIT.done;
 }
 
-interface ExceptionWithCommands extends Omit<ListedException, 'sets' | 'suggestions' | 'remedies'> {
-  readonly sets: readonly (Omit<ListedException['sets'][number], 'accepts'> & { readonly command: string })[];
-  readonly suggestions: readonly (Omit<ListedException['suggestions'][number], 'accepts'> & {
-    readonly command: string | null;
-  })[];
-  readonly commands: readonly string[];
-}
+type ExceptionWithCommands = Omit<ListedException, 'sets' | 'suggestions' | 'remedies'> &
+  Readonly<{
+    sets: readonly (Omit<ListedException['sets'][number], 'accepts'> & { readonly command: string })[];
+    suggestions: readonly (Omit<ListedException['suggestions'][number], 'accepts'> & {
+      readonly command: string | null;
+    })[];
+    commands: readonly string[];
+  }>;
 
 /** An exception for --json, with each remedy as a command. */
 export const exceptionJson = async ({

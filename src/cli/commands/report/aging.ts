@@ -31,9 +31,11 @@ const HEADINGS = {
   over_90: 'over 90',
 };
 
-interface AgingOptions extends PresentOptions, AsOfOption {
-  readonly detail?: boolean;
-}
+type AgingOptions = PresentOptions &
+  AsOfOption &
+  Readonly<{
+    detail?: boolean;
+  }>;
 
 async function reportAging(context: CommandContext, options: AgingOptions): Promise<number> {
   const { database, output } = context;

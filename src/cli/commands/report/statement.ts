@@ -31,12 +31,14 @@ export const define: Definition = (report, action) => {
     .action(action(reading(reportStatement)));
 };
 
-interface StatementOptions extends PresentOptions, AsOfOption {
-  readonly partner: string;
-  readonly from?: string;
-  /** The file to which the PDF is written. */
-  readonly pdf?: string;
-}
+type StatementOptions = PresentOptions &
+  AsOfOption &
+  Readonly<{
+    partner: string;
+    from?: string;
+    /** The file to which the PDF is written. */
+    pdf?: string;
+  }>;
 
 async function reportStatement(context: CommandContext, options: StatementOptions): Promise<number> {
   const { database, output } = context;

@@ -7,11 +7,12 @@ import { type CommandContext, type Definition, reading } from '../../define.ts';
 import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
 import { notePreliminary } from './preliminary.ts';
 
-interface TaxOptions extends PresentOptions {
-  readonly month?: Month;
-  readonly from?: string;
-  readonly to?: string;
-}
+type TaxOptions = PresentOptions &
+  Readonly<{
+    month?: Month;
+    from?: string;
+    to?: string;
+  }>;
 
 export const define: Definition = (report, action) => {
   report
