@@ -128,6 +128,7 @@ END;
 -- Without other children, ANALYZE would keep no statistics for queries that also read copies of rows, and every session
 -- would plan without them once a session had made its table. This child is always empty.
 CREATE TABLE rows_elsewhere (CONSTRAINT rows_elsewhere_are_copies CHECK (false) NO INHERIT) INHERITS (ledger_rows);
+CALL make_append_only('rows_elsewhere', of_app => 'SELECT');
 
 -- Makes the temporary tables into which a session copies rows of archived months, and counts and sums of rows
 -- (src/archive/summaries.ts). A transaction's end empties them.

@@ -1,4 +1,4 @@
--- Facts: SHA-256 14f02077df8790beb6bebe254b56522573e0ecebd54b949512a839e031d3b2d6, without the role reckoner_app 63a54f9c23c876e206aa48fbbb99c934bbe07bab5a0be3c54af734529c48db65
+-- Facts: SHA-256 27f1254a76af73abb9323149355f6ebf7d7ce72478aac8130d3f9e77de4d6769, without the role reckoner_app fe7d7ecf12c9e963b923fc933802a4b8d4e92720a0aa6980e87f68193965be2b
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -38,7 +38,7 @@ GRANT SELECT ON schema_records, active_users, present_roles, present_work_assign
   present_reminder_pauses, account_sources, account_partners, routed_quotes, unattributed_balance_transactions,
   unexplained_balance_transactions, live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows,
   document_amounts, placed_payments, journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal,
-  journal_months, journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months,
+  journal_months, journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months, rows_elsewhere,
   partner_months TO reckoner_app;
 GRANT SELECT, UPDATE ON ledger_gate TO reckoner_app;
 GRANT SELECT, USAGE ON SEQUENCE audit_events_event_id_seq, log_numbers TO reckoner_app;

@@ -68,8 +68,12 @@ const IMPORT_EXCEPTIONS: Exceptions = {
 
 /** `file -> table` */
 const TABLE_EXCEPTIONS: Exceptions = {
+  'archive/archive.sql.ts -> missing_shares': 'verify reads archived rows that later facts name',
+  'archive/archive.sql.ts -> reversal_evidence': 'the same',
+  'archive/archive.sql.ts -> share_allocations': 'the same',
   'close/books.sql.ts -> book_open_documents': 'the close of the books stores what is open with the balances',
   'close/books.sql.ts -> book_unapplied_cash': 'and what cash is unapplied; their keys refer to later tables',
+  'ledger/running-lines.sql.ts -> archived_sales': 'a sale that is reversed may be archived',
   'ledger/doubles.sql.ts -> quotes': 'a quote that is asked for after an acceptance may repeat it',
   'ledger/grounds.sql.ts -> log_checkpoints': 'a ceiling counts the rows since the last checkpoint',
   'ledger/grounds.sql.ts -> month_partners': 'and the sales of the month before',

@@ -5,7 +5,7 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import type { ColdMonth } from '../log/derive.ts';
 import type { NumberRange } from '../log/lines.sql.ts';
 import type { Month } from '../month.ts';
-import type { PartnerTotals } from './parquet.ts';
+import type { PartnerTotals, Tree } from './parquet.ts';
 
 /** A file of a month in a store, with all rows of the partners from the first to the last. */
 export type ArchivedFile = Readonly<{
@@ -34,7 +34,8 @@ export type RowScope = Readonly<{
 export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds }: RowScope): Promise<StoredFile[]> =>
   query(
     tx,
-    `SELECT f.*, a.store FROM archived_files f JOIN archived_months a USING (month) JOIN archived_postings p USING (month)
+    `SELECT f.*, a.store
+     FROM archived_files f JOIN archived_months a USING (month) JOIN archived_postings p USING (month)
      WHERE f.month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9999-12')
        AND (:after::bigint IS NULL OR a.last_no > :after::bigint AND a.first_no <= :upTo::bigint)
        AND (:partnerIds::text[] IS NULL OR EXISTS (
@@ -48,12 +49,13 @@ export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds
   );
 
 /**
- * Keeps the archives as they are until a transaction ends that reads anew with each statement. Others have one snapshot.
+ * Keeps the archives as they are until the transaction ends, if each of its statements has its own snapshot.
  */
 export const keepArchives = (tx: Transaction): Promise<number> =>
   execute(
     tx,
-    `SELECT pg_advisory_xact_lock_shared(${LOCKS.archives}) WHERE current_setting('transaction_isolation') = 'read committed'`,
+    `SELECT pg_advisory_xact_lock_shared(${LOCKS.archives})
+     WHERE current_setting('transaction_isolation') = 'read committed'`,
   );
 
 export const readColdMonths = (tx: Transaction): Promise<ColdMonth[]> =>
@@ -73,6 +75,9 @@ export async function countArchived(
   );
   return entries;
 }
+
+/** Makes the tables for copies in a session that has none. */
+export const openArchive = (tx: Transaction): Promise<number> => execute(tx, 'SELECT open_archive()');
 
 /** Whether this session has the tables for copies. */
 export const hasTable = (tx: Transaction): Promise<boolean> =>
@@ -97,7 +102,8 @@ export const STAGED_DAYS = `COPY (
   SELECT DISTINCT s.partner_id, to_char(s.accepted_at + each * interval '1 day', 'YYYY-MM-DD')
   FROM staged s CROSS JOIN generate_series(-1, 1) AS each
   WHERE s.code IS NULL
-    AND s.accepted_at < (SELECT (max(month) || '-01')::date + interval '1 month 2 days' FROM archived_months)) TO STDOUT`;
+    AND s.accepted_at < (SELECT (max(month) || '-01')::date + interval '1 month 2 days' FROM archived_months)
+) TO STDOUT`;
 
 /** The partners that rows are staged for. */
 export const readStagedPartners = async (tx: Transaction): Promise<string[]> =>
@@ -139,7 +145,8 @@ export const readDigits = (
 ): Promise<{ readonly currency: string; readonly digits: number }[]> =>
   query(
     tx,
-    `SELECT DISTINCT currency, minor_digits(currency) AS digits FROM month_partners WHERE month = ANY (:months::text[])`,
+    `SELECT DISTINCT currency, minor_digits(currency) AS digits FROM month_partners
+     WHERE month = ANY (:months::text[])`,
     { months },
   );
 
@@ -171,7 +178,8 @@ export const keepReversedSales = (tx: Transaction, eventId: number): Promise<num
     `INSERT INTO archived_sales (partner_id, kind, own_id, month, posted_month)
      SELECT q.partner_id, q.kind, coalesce(q.requote_id, q.quote_id), q.month, q.posted_month
      FROM ledger_rows e
-     JOIN pg_temp.archived_rows q ON q.partner_id = e.partner_id AND coalesce(q.requote_id, q.quote_id) = coalesce(e.requote_id, e.quote_id)
+     JOIN pg_temp.archived_rows q ON q.partner_id = e.partner_id
+       AND coalesce(q.requote_id, q.quote_id) = coalesce(e.requote_id, e.quote_id)
        AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
      WHERE e.event_id = :eventId::bigint AND e.kind = 'reversal'
      ON CONFLICT DO NOTHING`,
@@ -251,17 +259,16 @@ export async function moveMonth(
   return moved;
 }
 
-/** Rows of a partner in a closed month, currency and arrangement, with the leaves of all its rows there. */
-export type Tree = Readonly<{ month: string; currency: string; arrangement: string; rows: string; leaves: string }>;
-
 /** Adds rows to their archived month, which are proved by the leaves of their trees (hexadecimal, one after another). */
 export const recallRows = (tx: Transaction, partnerId: string, trees: readonly Tree[]): Promise<number> =>
   execute(
     tx,
     `SELECT recall_rows(t.rows, t.month, :partnerId, t.currency, t.arrangement, array(
-       SELECT substring(t.leaves FROM 32 * n + 1 FOR 32) FROM generate_series(0, length(t.leaves) / 32 - 1) AS n ORDER BY n))
+       SELECT substring(t.leaves FROM 32 * n + 1 FOR 32)
+       FROM generate_series(0, length(t.leaves) / 32 - 1) AS n ORDER BY n))
      FROM (SELECT month, currency, arrangement, rows::json AS rows, decode(leaves, 'hex') AS leaves
-           FROM json_to_recordset(:trees::json) AS each (month text, currency text, arrangement text, rows text, leaves text)) AS t`,
+           FROM json_to_recordset(:trees::json)
+             AS each (month text, currency text, arrangement text, rows text, leaves text)) AS t`,
     { partnerId, trees: JSON.stringify(trees) },
   );
 

@@ -14,7 +14,6 @@ import { codeOf } from '../files.ts';
 import { LOG_FORMS } from '../log/forms.ts';
 import { LeafRange } from '../log/tree.ts';
 import { Amount } from '../money.ts';
-import type { Tree } from './archive.sql.ts';
 
 const COLUMNS = LOG_FORMS.find(({ kind }) => kind === 'ledger_rows')?.columns ?? [];
 /** The columns of a line of `readRows`. */
@@ -196,6 +195,9 @@ function conditionOf(wanted: Wanted, rows: string): string {
 
 const IDS = ['quote_id', 'requote_id', 'reversal_id'];
 
+/** Rows of a partner in a closed month, currency and arrangement, with the leaves of all its rows there. */
+export type Tree = Readonly<{ month: string; currency: string; arrangement: string; rows: string; leaves: string }>;
+
 /** Reads the rows of a partner's quotes as JSON, by month, currency and arrangement, with the leaves of all rows there. */
 export async function readTrees(
   connection: DuckDBConnection,
@@ -251,7 +253,7 @@ function units(names: string): Record<string, string> {
 
 /**
  * Divides the rows of files into those that are `present` in the database, the lines of those that are named, by their
- * number or their quote, or are no plain sale of a quote, and the groups of all others.
+ * number or their quote, or because they are not sales of quotes, and the groups of all others.
  */
 export async function summarized(
   connection: DuckDBConnection,
@@ -259,8 +261,8 @@ export async function summarized(
   { present, named, quotes, digits }: Naming,
 ): Promise<{ present: number; rows: AsyncGenerator<Buffer>; groups: AsyncGenerator<Buffer> }> {
   const column = (path: string, name: string, type: string) =>
-    `(SELECT DISTINCT ${name} FROM read_csv(${text(path)}, delim = '\t', header = false, auto_detect = false, quote = '',
-        escape = '', columns = {${name}: '${type}'}))`;
+    `(SELECT DISTINCT ${name} FROM read_csv(${text(path)}, delim = '\t', header = false, auto_detect = false,
+        quote = '', escape = '', columns = {${name}: '${type}'}))`;
   await connection.run(`SET threads = ${availableParallelism()}; SET preserve_insertion_order = false;
     CREATE VIEW files AS SELECT * FROM read_parquet(${list(files)});
     CREATE TABLE present AS ${column(present, 'entry_id', 'BIGINT')};

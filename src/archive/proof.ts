@@ -170,7 +170,7 @@ async function sideBySide(
   return proofs;
 }
 
-/** What is wrong with the files of archived months, of which the log has the checkpoints. */
+/** What is wrong with the files of archived months. The log has the checkpoints of their closes. */
 export async function proveColdMonths(
   tx: Transaction,
   environment: Environment,
@@ -197,7 +197,7 @@ export async function verifyPacks(
 ): Promise<Proof[]> {
   const paths = pathsIn(folder);
   const isMonth = (path: string) => path.endsWith('.statement');
-  // If DuckDB is missing, this says so before any process.
+  // If DuckDB is missing, this refuses before any process starts.
   if (paths.some(isMonth)) await withDuckDb(async () => {});
   return sideBySide(paths, jobs, (path) => (isMonth(path) ? proveBeside(path, held) : verifyPack(path, options)));
 }

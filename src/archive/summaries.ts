@@ -23,7 +23,7 @@ import { hasCopy, readingFiles, remember, remembers } from './rows.ts';
 
 const SUMMARIES = 'summaries';
 
-/** Makes sure that a transaction has the summaries of all archived months of which it has no copy. */
+/** Makes sure that a transaction has the summaries of all archived months that it has no copy of. */
 export async function needSummaries(tx: Transaction): Promise<void> {
   if (remembers(tx, SUMMARIES) || (await readStoredFiles(tx, {})).length === 0) return;
   throw new Elsewhere(haveSummaries);

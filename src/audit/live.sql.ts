@@ -162,16 +162,20 @@ interface LiveFacts {
 const tableOf = (statement: string): string =>
   /^(?:--.*\n)*(?:CREATE TABLE|INSERT INTO) (\w+)/.exec(statement)?.[1] ?? '';
 
+const added = (...names: readonly string[]): string =>
+  names.map((name) => `sum(${name})::bigint AS ${name}`).join(', ');
+
 /** Groups together with those of archived months, which may have the same keys. */
 const WITH_ARCHIVED = `
   CREATE TABLE of_rows AS TABLE row_groups;
   DROP TABLE row_groups;
   CREATE TABLE row_groups AS
   SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id,
-         ${['entries', 'spot_price', 'partner_cut', 'invoice_amount'].map((name) => `sum(${name})::bigint AS ${name}`).join(', ')},
+         ${added('entries', 'spot_price', 'partner_cut', 'invoice_amount')},
          min(first_at) AS first_at, max(last_at) AS last_at, min(first_recorded) AS first_recorded,
-         max(last_recorded) AS last_recorded, min(first_no) AS first_no, max(last_no) AS last_no, min(quote_id) AS quote_id,
-         ${['unbalanced', 'misnamed', 'uncovered'].map((name) => `sum(${name})::bigint AS ${name}`).join(', ')}
+         max(last_recorded) AS last_recorded, min(first_no) AS first_no, max(last_no) AS last_no,
+         min(quote_id) AS quote_id,
+         ${added('unbalanced', 'misnamed', 'uncovered')}
   FROM (TABLE of_rows UNION ALL TABLE pg_temp.archived_groups) AS both_parts
   GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id`;
 
@@ -215,7 +219,8 @@ export const LIVE_RULES: readonly Rule[] = [
                         UNION ALL SELECT month, account, currency, amount FROM journal_of_facts) AS closed
                   WHERE month IN (SELECT posted_month FROM archived_posting_months)) AS shown
             UNION ALL
-            SELECT coalesce((SELECT p.month FROM archived_postings p WHERE j.month > p.after AND j.month <= p.month), j.month)
+            SELECT coalesce((SELECT p.month FROM archived_postings p
+                             WHERE j.month > p.after AND j.month <= p.month), j.month)
                      COLLATE "C", account, currency, 0, amount
             FROM pg_temp.journal j) AS both_ways
       GROUP BY month, account, currency HAVING sum(shown) <> sum(derived)`,

@@ -18,6 +18,7 @@ const BY_RECEIPT = `e.event_id IN (
   SELECT event_id FROM ledger_receipts WHERE posted_month > ${LAST_CLOSED})`;
 
 /** The sale `q` of a reversal `e`. */
+const SOLD = 'ARRAY[q.month, q.posted_month, q.kind]';
 const SALE_ID = 'coalesce(e.requote_id, e.quote_id)';
 const SALE = `q.partner_id = e.partner_id
   AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END`;
@@ -33,8 +34,8 @@ export const linesOf = (condition: string): string => `
   FROM (
     SELECT e.posted_month, e.partner_id, e.currency, e.arrangement, e.policy_id, e.kind, e.month,
            CASE e.kind WHEN 'reversal' THEN coalesce(
-             (SELECT ARRAY[q.month, q.posted_month, q.kind] FROM ledger_rows q WHERE ${SALE} AND own_id(q) = ${SALE_ID}),
-             (SELECT ARRAY[q.month, q.posted_month, q.kind] FROM archived_sales q WHERE ${SALE} AND q.own_id = ${SALE_ID})
+             (SELECT ${SOLD} FROM ledger_rows q WHERE ${SALE} AND own_id(q) = ${SALE_ID}),
+             (SELECT ${SOLD} FROM archived_sales q WHERE ${SALE} AND q.own_id = ${SALE_ID})
            ) END AS sold,
            ${BY_RECEIPT} AS by_receipt, count(*) AS count, sum(e.spot_price) AS spot_price,
            sum(e.partner_cut) AS partner_cut, sum(e.invoice_amount) AS invoice_amount,

@@ -5,6 +5,7 @@ import type { Caller } from './quotes.sql.ts';
 
 export type LateRequest = Readonly<{
   request_id: number;
+  partner_id: string;
   client_id: string;
   operation: string;
   quote_id: string;

@@ -21,6 +21,8 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
   schema_records: 'what `migrate` made; the audit event of each record names its hash',
   installation: 'the origin of each checkpoint names it',
   servers: 'where the ledger has been; the log is the same on every server',
+  archived_sales: 'the months of rows; `verify` compares them',
+  rows_elsewhere: 'it never has a row',
   archived_months: 'where rows are: the facts of the close say which, and a read compares them',
   archived_files: 'files of rows, compared with the facts of the close before and with their hashes after',
   ledger_gate: 'has no rows: it is only locked',

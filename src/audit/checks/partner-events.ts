@@ -13,13 +13,15 @@ export const EVENTS_MATCH_FACTS = `marks AS (
 ), expected AS (
   SELECT r.entry_id, NULL::bigint AS log_no, r.partner_id, row_event_type(r.kind) AS type, r.posted_month
   FROM ONLY ledger_rows r, marks m
-  WHERE r.entry_id <= m.published AND ${inMonth('r.posted_month')} AND r.posted_month NOT IN (SELECT posted_month FROM archived_posting_months)
+  WHERE r.entry_id <= m.published AND ${inMonth('r.posted_month')}
+    AND r.posted_month NOT IN (SELECT posted_month FROM archived_posting_months)
   UNION ALL
   SELECT NULL, f.log_no, f.partner_id, f.type, NULL
   FROM partner_event_facts f, marks m WHERE f.log_no <= m.published AND :month::text IS NULL
 ), found AS (
   SELECT entry_id, log_no, partner_id, type, posted_month FROM partner_events e
-  WHERE ${inMonth('e.posted_month')} AND (e.posted_month IS NULL OR e.posted_month NOT IN (SELECT posted_month FROM archived_posting_months))
+  WHERE ${inMonth('e.posted_month')}
+    AND (e.posted_month IS NULL OR e.posted_month NOT IN (SELECT posted_month FROM archived_posting_months))
 ), inspected AS (
   SELECT entry_id, log_no, sum(expected) AS expected, sum(found) AS found, min(partner_id) AS partner_id,
          (min(partner_id), min(type), min(posted_month)) IS NOT DISTINCT FROM

@@ -1,5 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
+import { openArchive } from '../../archive/archive.sql.ts';
 import { haveSummaries } from '../../archive/summaries.ts';
 import { type Verification, verify } from '../../audit/verify.ts';
 import { type Environment, readEnvironment } from '../../config/environment.ts';
@@ -7,7 +8,7 @@ import { settingsFile } from '../../config/settings.ts';
 import { readIdentities } from '../../database/backup-encryption.ts';
 import { checkBackup, restoreBackup } from '../../database/restore.ts';
 import type { Recording } from '../../database/schema.ts';
-import { execute, type Transaction } from '../../database/transaction.ts';
+import type { Transaction } from '../../database/transaction.ts';
 import { repeatErasures } from '../../erasures/erase.ts';
 import { readErasureFile } from '../../erasures/file.ts';
 import { EXIT, Refusal } from '../../errors/refusals.ts';
@@ -140,7 +141,7 @@ export type Proof = Verification | string | null;
 
 async function prove(tx: Transaction, environment: Environment): Promise<Proof> {
   try {
-    await execute(tx, 'SELECT open_archive()');
+    await openArchive(tx);
     await haveSummaries(tx, environment);
     return await verify(tx, undefined);
   } catch (error) {
