@@ -78,7 +78,7 @@ export async function answerLateRequests(context: LateContext, stop?: AbortSigna
       const quoteIds = pending.map(({ quote_id: id }) => id);
       await recallQuotes(database, environment, partnerId, quoteIds);
       failpoint('late_request.recalled');
-      for (const request of pending) await answer(context, partnerId, request);
+      for (const request of pending) await answer(context, request);
       return true;
     } catch (error) {
       await claims.check();
@@ -93,23 +93,20 @@ export async function answerLateRequests(context: LateContext, stop?: AbortSigna
   }
 }
 
-async function answer(
-  { database, environment, settings }: LateContext,
-  partnerId: string,
-  { request_id: requestId, client_id: clientId, quote_id, operation: id, body, requested_at }: requests.LateRequest,
-): Promise<void> {
+async function answer({ database, environment, settings }: LateContext, request: requests.LateRequest): Promise<void> {
+  const { request_id: requestId, partner_id: partnerId, client_id: clientId, quote_id } = request;
   const done = (tx: Transaction, status: number, result: unknown) =>
     requests.answerLateRequest(tx, {
       ...{ requestId, status, answer: writeExactJson(result), now: environment.now().toISO() },
     });
   const call = {
     caller: { partnerId, clientId },
-    now: DateTime.fromISO(requested_at) as DateTime<true>,
-    ...{ params: { quote_id }, body: JSON.parse(body), recalled: true as const },
+    now: DateTime.fromISO(request.requested_at) as DateTime<true>,
+    ...{ params: { quote_id }, body: JSON.parse(request.body), recalled: true as const },
   };
   try {
     await database.transaction(async (tx) => {
-      const { operation, work } = QUOTE_WORKS.find((each) => each.operation.id === id) as QuoteWork;
+      const { operation, work } = QUOTE_WORKS.find((each) => each.operation.id === request.operation) as QuoteWork;
       const result = await work(tx, settings, call);
       await (result instanceof OtherResult ? done(tx, 202, result.result) : done(tx, operation.status, result));
       failpoint('late_request.answered');

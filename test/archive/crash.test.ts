@@ -57,9 +57,11 @@ test.each([
 test('deliver killed while it answers late requests answers each one once', async () => {
   const { world: own, quotes } = await worldOfOldQuotes();
   try {
-    expect((await run(['archive', '2026-01', '--to', 'cold'], undefined, own)).status).toBe(0);
     const served = await serveWorld(own);
     const caller = await served.caller('p-1');
+    // This publishes the events of the rows before the rows leave.
+    await caller.get('/api/v1/events');
+    expect((await run(['archive', '2026-01', '--to', 'cold'], undefined, own)).status).toBe(0);
     const points = ['late_request.recalled', 'late_request.answered', 'late_request.committed'] as const;
     for (const [at, point] of points.entries()) {
       const quote = quotes[at] as string;
@@ -73,7 +75,7 @@ test('deliver killed while it answers late requests answers each one once', asyn
       expect(await state(refused)).toMatchObject({ status: 'refused', answer: { body: { code: 'requote_lower' } } });
       const made = `SELECT FROM requotes WHERE quote_id = $1 AND insured_amount = 500`;
       expect(await own.sql(made, [quote])).toHaveLength(1);
-      expect(await own.verify()).toMatchObject({ differences: 0 });
+      expect((await own.verify()).checks.flatMap((each) => each.differences)).toEqual([]);
       tally('kills survived', 'of a late request', 1);
     }
     await served.end();
