@@ -2,7 +2,6 @@
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { NumberRange } from '../log/lines.sql.ts';
 import type { Month } from '../month.ts';
-import type { PartnerTotals } from './parquet.ts';
 
 /** A file of a month in a store, with all rows of the partners from the first to the last. */
 export type ArchivedFile = Readonly<{
@@ -94,14 +93,9 @@ export async function keepOnlyMoved(tx: Transaction): Promise<void> {
   await execute(tx, 'SELECT analyze_archive()');
 }
 
-/** The totals and roots of a month's partners, by the facts of its close. */
-export const readMonthPartners = (tx: Transaction, month: Month): Promise<PartnerTotals[]> =>
-  query(
-    tx,
-    `SELECT partner_id, currency, arrangement, entries, spot_price, partner_cut, invoice_amount, root
-     FROM month_partners WHERE month = :month ORDER BY partner_id, currency, arrangement`,
-    { month },
-  );
+/** The numbers of rows of a month's partners, by the facts of its close. */
+export const readMonthPartners = (tx: Transaction, month: Month): Promise<{ partner_id: string; entries: number }[]> =>
+  query(tx, `SELECT partner_id, entries FROM month_partners WHERE month = :month ORDER BY partner_id`, { month });
 
 /** Whether a closed month is archived, or can be. */
 export type MonthState = Readonly<{

@@ -28,7 +28,7 @@ import {
   readMonthState,
   returnMonth,
 } from './archive.sql.ts';
-import { type PartnerTotals, withDuckDb, writeParquet } from './parquet.ts';
+import { withDuckDb, writeParquet } from './parquet.ts';
 import { compareHeld, proveMonth, statementPath, writeStatement } from './proof.ts';
 import { needRows } from './rows.ts';
 import { folderOf, sha256Of, storeFolder, writeFile } from './store.ts';
@@ -57,7 +57,7 @@ interface PartnerRange {
 }
 
 /** The partners of each file, in order. They follow from the facts of the close, so the same month has the same files. */
-function rangesOf(partners: readonly PartnerTotals[]): PartnerRange[] {
+function rangesOf(partners: Awaited<ReturnType<typeof readMonthPartners>>): PartnerRange[] {
   const ranges: { from: string; last: string; entries: number }[] = [];
   for (const { partner_id: id, entries } of partners) {
     const range = ranges.at(-1);

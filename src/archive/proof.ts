@@ -22,7 +22,7 @@ import { Amount, sumsOf } from '../money.ts';
 import type { Month } from '../month.ts';
 import { packageRoot } from '../package.ts';
 import { type ArchivedFile, readStoredFiles } from './archive.sql.ts';
-import { type PartnerTotals, readTotals, withDuckDb } from './parquet.ts';
+import { readTotals, withDuckDb } from './parquet.ts';
 import { needRows } from './rows.ts';
 import { folderOf, sha256Of } from './store.ts';
 
@@ -86,45 +86,37 @@ async function proved(path: string, months: string): Promise<Proof> {
   const tree = LeafRange.read(0, Number(size) - facts.length, subtrees);
   for (const line of facts) tree.add(hash('sha256', `\0${line}`, 'buffer'));
   if (tree.root().toString('base64') !== root) throw new Error('its facts do not give the root of its checkpoint');
-  const partners = fields.filter(([kind]) => kind === 'month_partners').map(partnerOf);
+  const partners = fields.filter(([kind]) => kind === 'month_partners').map(([, , , ...columns]) => columns);
   const files = split(named).map((line) => JSON.parse(line) as ArchivedFile);
-  const totals = sumsOf(partners.map((each) => Amount.of(each.invoice_amount, each.currency)));
+  const totals = sumsOf(partners.map(([, currency = '', , , , , amount = '']) => Amount.of(amount, currency)));
   return {
     ...{ path, months, checkpoint: `${head}\n`, files, open: [] },
-    rows: partners.reduce((sum, { entries }) => sum + entries, 0),
+    rows: partners.reduce((sum, [, , , entries]) => sum + Number(entries), 0),
     totals: Object.fromEntries(totals.map((sum) => [sum.currency, { invoiceAmount: sum.toString() }])),
-    wrong: await faultsOf(dirname(path), files, partners),
+    wrong: await faultsOf(
+      dirname(path),
+      files,
+      partners.map((columns) => columns.join('\t')),
+    ),
   };
-}
-
-/** The columns of a fact month_partners. */
-function partnerOf([, , , partner_id, currency = '', arrangement, entries, ...rest]: readonly string[]): PartnerTotals {
-  const sums = rest.slice(0, 3).map((amount) => Amount.of(amount, currency).toString());
-  const [spot_price, partner_cut, invoice_amount] = sums;
-  const key = { partner_id, currency, arrangement, entries: Number(entries), root: rest[4] };
-  return { ...key, spot_price, partner_cut, invoice_amount } as PartnerTotals;
 }
 
 async function faultsOf(
   folder: string,
   files: readonly ArchivedFile[],
-  partners: readonly PartnerTotals[],
+  partners: readonly string[],
 ): Promise<string[]> {
   const paths = files.map(({ name }) => join(folder, basename(name)));
   const hashes = await Promise.all(paths.map((path) => sha256Of(path).catch(reasonOf)));
   const others = files.filter(({ sha256 }, at) => sha256 !== hashes[at]);
   if (others.length > 0) return others.map(({ name }) => `${name} is missing, or not the file that was archived`);
-  const read = await withDuckDb(async (connection) => (paths.length === 0 ? [] : readTotals(connection, paths)));
-  const [found, stated] = [new Set(read.map(textOf)), new Set(partners.map(textOf))];
+  const found = await withDuckDb((connection) => readTotals(connection, paths));
+  const without = (some: readonly string[], others: ReadonlySet<string>) => some.filter((each) => !others.has(each));
   return [
-    ...[...found].filter((text) => !stated.has(text)).map((text) => `the files have ${text}`),
-    ...[...stated].filter((text) => !found.has(text)).map((text) => `the close stated ${text}`),
-  ];
+    ...without(found, new Set(partners)).map((each) => `the files have ${each}`),
+    ...without(partners, new Set(found)).map((each) => `the close stated ${each}`),
+  ].map((fault) => fault.replaceAll('\t', ' '));
 }
-
-const textOf = (each: PartnerTotals): string =>
-  `${each.partner_id} ${each.currency} ${each.arrangement}: ${each.entries} rows, ` +
-  `${each.spot_price} ${each.partner_cut} ${each.invoice_amount}, root ${each.root}`;
 
 /** Compares the checkpoint of a month with those that are held elsewhere, as their three lines. */
 export function compareHeld(proof: Proof, held: readonly string[]): Proof {
