@@ -70,8 +70,8 @@ export async function writeParquet(connection: DuckDBConnection, lines: string, 
 }
 
 /**
- * The totals of each partner in files, as the columns of its fact month_partners after the month, which tabs separate. The
- * root is that of the leaves, which are hashed again from the columns.
+ * The totals of each partner in files, as the columns of its fact month_partners after the month, separated by spaces.
+ * The leaves are hashed again from the columns.
  */
 export async function readTotals(connection: DuckDBConnection, files: readonly string[]): Promise<string[]> {
   const sums = ['spot_price', 'partner_cut', 'invoice_amount'].map(
@@ -81,14 +81,14 @@ export async function readTotals(connection: DuckDBConnection, files: readonly s
   for (const file of files) {
     const read = await connection.runAndReadAll(
       `WITH RECURSIVE own AS (
-         SELECT *, concat_ws(chr(9), partner_id, currency, arrangement) AS k FROM read_parquet(${text(file)})),
+         SELECT *, concat_ws(' ', partner_id, currency, arrangement) AS k FROM read_parquet(${text(file)})),
        tree (k, i, hash, n) AS (
          SELECT k, row_number() OVER (PARTITION BY k ORDER BY entry_id) - 1, ${LEAF}, count(*) OVER (PARTITION BY k)
          FROM own
          UNION ALL
          SELECT l.k, l.i // 2, coalesce(unhex(sha256('\\x01'::BLOB || l.hash || r.hash)), l.hash), (l.n + 1) // 2
          FROM tree l LEFT JOIN tree r ON r.k = l.k AND r.i = l.i + 1 WHERE l.i % 2 = 0 AND l.n > 1)
-       SELECT concat_ws(chr(9), k, count(*), ${sums.join(', ')}, max(accepted_at), any_value(to_base64(hash)))
+       SELECT concat_ws(' ', k, count(*), ${sums.join(', ')}, max(accepted_at), any_value(to_base64(hash)))
        FROM own JOIN tree USING (k) WHERE n = 1 GROUP BY k`,
     );
     for (const [line] of read.getRows()) totals.push(String(line));

@@ -78,44 +78,35 @@ async function proved(path: string, months: string): Promise<Proof> {
   const [head = '', edge, lines, named] = readFileSync(path, 'utf8').split('\n\n');
   const split = (part = '') => part.split('\n').filter(Boolean);
   const facts = split(lines);
-  const fields = facts.map((line) => line.split('\t'));
-  if (fields[0]?.[0] !== 'closed_months' || fields[0][2] !== months) throw new Error('it states another close');
+  if (!RegExp(`^closed_months\\t\\d+\\t${months}\\t`).test(facts[0] ?? '')) throw new Error('it states another close');
   // The facts are the last leaves of the checkpoint.
   const [, size, root] = split(head);
   const subtrees = Buffer.concat(split(edge).map((each) => Buffer.from(each, 'base64')));
   const tree = LeafRange.read(0, Number(size) - facts.length, subtrees);
   for (const line of facts) tree.add(hash('sha256', `\0${line}`, 'buffer'));
   if (tree.root().toString('base64') !== root) throw new Error('its facts do not give the root of its checkpoint');
-  const partners = fields.filter(([kind]) => kind === 'month_partners').map(([, , , ...columns]) => columns);
-  const files = split(named).map((line) => JSON.parse(line) as ArchivedFile);
+  const partners = facts.filter((line) => line.startsWith('month_partners')).map((line) => line.split('\t').slice(3));
   const totals = sumsOf(partners.map(([, currency = '', , , , , amount = '']) => Amount.of(amount, currency)));
+  const files = split(named).map((line) => JSON.parse(line) as ArchivedFile);
+  const texts = partners.map((columns) => columns.join(' '));
   return {
-    ...{ path, months, checkpoint: `${head}\n`, files, open: [] },
+    ...{ path, months, checkpoint: `${head}\n`, files, open: [], wrong: await faultsOf(dirname(path), files, texts) },
     rows: partners.reduce((sum, [, , , entries]) => sum + Number(entries), 0),
     totals: Object.fromEntries(totals.map((sum) => [sum.currency, { invoiceAmount: sum.toString() }])),
-    wrong: await faultsOf(
-      dirname(path),
-      files,
-      partners.map((columns) => columns.join('\t')),
-    ),
   };
 }
 
-async function faultsOf(
-  folder: string,
-  files: readonly ArchivedFile[],
-  partners: readonly string[],
-): Promise<string[]> {
+async function faultsOf(folder: string, files: readonly ArchivedFile[], stated: readonly string[]): Promise<string[]> {
   const paths = files.map(({ name }) => join(folder, basename(name)));
   const hashes = await Promise.all(paths.map((path) => sha256Of(path).catch(reasonOf)));
   const others = files.filter(({ sha256 }, at) => sha256 !== hashes[at]);
   if (others.length > 0) return others.map(({ name }) => `${name} is missing, or not the file that was archived`);
   const found = await withDuckDb((connection) => readTotals(connection, paths));
-  const without = (some: readonly string[], others: ReadonlySet<string>) => some.filter((each) => !others.has(each));
+  const [are, were] = [new Set(found), new Set(stated)];
   return [
-    ...without(found, new Set(partners)).map((each) => `the files have ${each}`),
-    ...without(partners, new Set(found)).map((each) => `the close stated ${each}`),
-  ].map((fault) => fault.replaceAll('\t', ' '));
+    ...found.filter((each) => !were.has(each)).map((each) => `the files have ${each}`),
+    ...stated.filter((each) => !are.has(each)).map((each) => `the close stated ${each}`),
+  ];
 }
 
 /** Compares the checkpoint of a month with those that are held elsewhere, as their three lines. */
@@ -139,28 +130,31 @@ const run = (...args: readonly string[]): Promise<{ readonly stdout: string; rea
   return promisify(execFile)(process.execPath, [...process.execArgv, ...args], options).catch((error) => error);
 };
 
-async function proveBeside(path: string, held: readonly string[]): Promise<Proof> {
-  if (!COMPILED) return compareHeld(await proveMonth(path), held);
+async function proveBeside(path: string): Promise<Proof> {
+  if (!COMPILED) return proveMonth(path);
   const { stdout, message } = await run(fileURLToPath(new URL('./process.js', import.meta.url)), path);
-  return message === undefined ? compareHeld(JSON.parse(stdout) as Proof, held) : unproved(path, [message]);
+  return message === undefined ? (JSON.parse(stdout) as Proof) : unproved(path, [message]);
 }
 
-/** Processes at once. */
-export const JOBS = availableParallelism();
+/** Checkpoints that prove months, options of verify.mjs, and the number of processes at once. */
+type Given = Readonly<{ held: readonly string[]; options: readonly string[]; jobs: number }>;
 
-async function sideBySide(
-  paths: readonly string[],
-  jobs: number,
-  prove: (path: string) => Promise<Proof>,
-): Promise<Proof[]> {
+async function proveAll(found: readonly string[], { held, options, jobs }: Given): Promise<Proof[]> {
+  const paths = [...new Set(found)].sort();
+  const isMonth = (path: string) => path.endsWith('.statement');
+  // If DuckDB is missing, this says so before any process.
+  if (paths.some(isMonth)) await withDuckDb(async () => {});
   const proofs: Proof[] = [];
-  const rest = [...new Set(paths)].sort().entries();
+  const rest = paths.entries();
   const next = async () => {
-    for (const [at, path] of rest) proofs[at] = await prove(path);
+    for (const [at, path] of rest)
+      proofs[at] = isMonth(path) ? compareHeld(await proveBeside(path), held) : await verifyPack(path, options);
   };
   await Promise.all(Array.from({ length: jobs }, next));
   return proofs;
 }
+
+export const JOBS = availableParallelism();
 
 /** What is wrong with the files of archived months, of which the log has the checkpoints. */
 export async function proveColdMonths(
@@ -171,28 +165,18 @@ export async function proveColdMonths(
 ): Promise<{ readonly subject: string; readonly detail: string }[]> {
   const files = (await readStoredFiles(tx, {})).filter(({ month }) => months.includes(month));
   const folders = new Map<string, string>();
-  for (const store of new Set(files.map((file) => file.store))) {
-    folders.set(store, await folderOf(tx, environment, store));
+  for (const { store } of files) {
+    if (!folders.has(store)) folders.set(store, await folderOf(tx, environment, store));
   }
   const paths = files.map(({ store, month }) => statementPath(folders.get(store) ?? '', month));
-  const held = (await readCheckpoints(tx)).map(bodyOf);
-  const proofs = await sideBySide(paths, jobs, (path) => proveBeside(path, held));
+  const proofs = await proveAll(paths, { held: (await readCheckpoints(tx)).map(bodyOf), options: [], jobs });
   return proofs.flatMap(({ months: subject, wrong, open }) =>
     [...wrong, ...open].map((detail) => ({ subject, detail })),
   );
 }
 
-/** Proves all archived months and packs in a folder and its subfolders. `options` are those of verify.mjs. */
-export async function verifyPacks(
-  folder: string,
-  { held, options, jobs }: { readonly [key in 'held' | 'options']: readonly string[] } & { readonly jobs: number },
-): Promise<Proof[]> {
-  const paths = pathsIn(folder);
-  const isMonth = (path: string) => path.endsWith('.statement');
-  // If DuckDB is missing, this says so before any process.
-  if (paths.some(isMonth)) await withDuckDb(async () => {});
-  return sideBySide(paths, jobs, (path) => (isMonth(path) ? proveBeside(path, held) : verifyPack(path, options)));
-}
+/** Proves all archived months and packs in a folder and its subfolders. */
+export const verifyPacks = (folder: string, given: Given): Promise<Proof[]> => proveAll(pathsIn(folder), given);
 
 /** Packs, .zip files, and the statement of each month that has any file. */
 function pathsIn(folder: string): string[] {
@@ -224,10 +208,8 @@ async function verifyPack(path: string, options: readonly string[]): Promise<Pro
 function describe(pack: string): Partial<Proof> {
   const read = (...path: readonly string[]) => readFileSync(join(pack, ...path), 'utf8');
   try {
-    const { from, to, size, files } = JSON.parse(read('manifest.json')) as Record<string, string> & {
-      readonly files: readonly Partial<Proof>[];
-    };
-    const { rows = 0, totals = {} } = files.find((file) => file.totals !== undefined) ?? {};
+    const { from, to, size, files } = JSON.parse(read('manifest.json'));
+    const { rows, totals } = files.find((file: Partial<Proof>) => file.totals);
     return { months: `${from} to ${to}`, checkpoint: read('checkpoints', String(size)), rows, totals };
   } catch {
     return {};

@@ -67,7 +67,7 @@ async function packs(output: Output, folder: string, { held = [], key, jobs = JO
     throw refuse('checkpoint_not_signed', { ...head, key: own.name });
   });
   const options = [...held.flatMap((file) => ['--held', file]), ...(key === undefined ? [] : ['--key', key])];
-  const proofs = (await verifyPacks(folder, { held: bodies, options, jobs })).map((proof) => ({
+  const proofs = (await verifyPacks(folder, { held: bodies, options, jobs })).map(({ files: _, ...proof }) => ({
     ...proof,
     result: proof.wrong.length > 0 ? 'wrong' : proof.open.length > 0 ? 'open' : 'holds',
   }));
