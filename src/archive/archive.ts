@@ -132,10 +132,7 @@ async function writable(folder: string, work: () => Promise<void>): Promise<void
   }
 }
 
-/**
- * Reads the files of a month back, and refuses them if they are not exactly the rows that the close counted. Returns the
- * SHA-256 of its statement, too.
- */
+/** Reads the files of a month back, and refuses them if they are not exactly the rows that the close counted. */
 async function readProven(
   tx: Transaction,
   environment: Environment,
@@ -168,8 +165,7 @@ export async function archiveMonth(
   const eventId = await recordEvent(tx, actor, { action: 'month.archive', subject: month, details, now: now.toISO() });
   const moved = await moveMonth(tx, { month, store, files, day: now.toISODate(), now: now.toISO(), eventId });
   failpoint('archive.moved');
-  const entries = (await readMonthPartners(tx, month)).reduce((sum, each) => sum + each.entries, 0);
-  return { month, store, entries, moved, stay: await countPresent(tx, month, state.previous), files };
+  return { month, store, entries: state.entries, moved, stay: await countPresent(tx, month, state.previous), files };
 }
 
 /** Brings the rows of a month back. The files stay in the store. */

@@ -69,10 +69,7 @@ export async function writeParquet(connection: DuckDBConnection, lines: string, 
   );
 }
 
-/**
- * The totals of each partner in files, as the columns of its fact month_partners after the month, separated by spaces.
- * The leaves are hashed again from the columns.
- */
+/** Reads the totals and roots of partners, as the columns of month_partners from the second on, with spaces between. */
 export async function readTotals(connection: DuckDBConnection, files: readonly string[]): Promise<string[]> {
   const sums = ['spot_price', 'partner_cut', 'invoice_amount'].map(
     (name) => `rtrim(rtrim(sum(${name}::DECIMAL(38, 4))::VARCHAR, '0'), '.')`,

@@ -15,7 +15,8 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal, reasonOf } from '../errors/refusals.ts';
 import { writeWhole } from '../files.ts';
 import { type Checkpoint, readCheckpoints } from '../log/checkpoints.sql.ts';
-import { copyLines, readLeaves } from '../log/lines.sql.ts';
+import { readTree } from '../log/head.ts';
+import { copyLines } from '../log/lines.sql.ts';
 import { bodyOf } from '../log/note.ts';
 import { hashLines, LeafRange } from '../log/tree.ts';
 import { Amount, sumsOf } from '../money.ts';
@@ -28,7 +29,7 @@ import { folderOf, sha256Of } from './store.ts';
 
 export const statementPath = (folder: string, month: Month): string => join(folder, `${month}.statement`);
 
-/** Writes the statement of a close, whose first fact has the number `first`. It always has the same bytes. */
+/** Writes the statement of the close whose first fact has the number `first`. */
 export async function writeStatement(
   tx: Transaction,
   path: string,
@@ -40,9 +41,7 @@ export async function writeStatement(
   const [before, own] = [checkpoints[at - 1], checkpoints[at] as Checkpoint];
   const range = { after: before?.last_no ?? 0, to: first - 1 };
   await needRows(tx, { numbers: range });
-  const tree = before === undefined ? new LeafRange() : LeafRange.read(0, before.size, before.edge);
-  const add = (_: number, content: Buffer, from: number) => tree.add(content, from);
-  await readLeaves(tx, range, { onFact: add, onRow: add });
+  const tree = await readTree(tx, before, range.to);
   const facts: Buffer[] = [];
   await copyLines(tx, { after: range.to, to: own.last_no }, (piece) => void facts.push(Buffer.from(piece)));
   const named = files.map((file) => `${JSON.stringify(file)}\n`).join('');
@@ -50,11 +49,10 @@ export async function writeStatement(
   await writeWhole(path, parts.join('\n'), 'replace');
 }
 
-/** A month or a pack, what is wrong with it, and what is not proved. */
+/** A month or a pack: its checkpoint in three lines, what is wrong, and what is not proved. */
 export type Proof = Readonly<{
   path: string;
   months: string;
-  /** Its three lines. */
   checkpoint?: string;
   rows?: number;
   totals?: Readonly<Record<string, { readonly invoiceAmount: string }>>;
@@ -67,7 +65,7 @@ const unproved = (path: string, wrong: readonly string[], open: readonly string[
   ...{ path, months: basename(path, '.statement'), files: [], wrong, open },
 });
 
-/** Proves the rows of a month by its statement and the files beside it. Every proof of an archived month is this one. */
+/** Proves the rows of a month by its statement and the files beside it. This is the only description of the proof. */
 export const proveMonth = (path: string): Promise<Proof> =>
   proved(path, basename(path, '.statement')).catch((error: unknown) => {
     if (error instanceof Refusal) throw error;
@@ -109,16 +107,16 @@ async function faultsOf(folder: string, files: readonly ArchivedFile[], stated: 
   ];
 }
 
-/** Compares the checkpoint of a month with those that are held elsewhere, as their three lines. */
+/** Compares the checkpoint of a month with the three lines of those that are held elsewhere. */
 export function compareHeld(proof: Proof, held: readonly string[]): Proof {
   const { checkpoint, wrong } = proof;
   if (checkpoint === undefined) return proof;
   const [origin, size] = checkpoint.split('\n');
   const own = held.filter((each) => each.startsWith(`${origin}\n${size}\n`));
-  const differs = own.some((each) => each !== checkpoint) ? [`the held checkpoint of ${size} facts is another`] : [];
+  const isOther = own.some((each) => each !== checkpoint);
   return {
     ...proof,
-    wrong: [...wrong, ...differs],
+    wrong: isOther ? [...wrong, `the held checkpoint of ${size} facts is another`] : wrong,
     open: own.length > 0 ? [] : [`no held checkpoint has ${size} facts`],
   };
 }
@@ -136,7 +134,7 @@ async function proveBeside(path: string): Promise<Proof> {
   return message === undefined ? (JSON.parse(stdout) as Proof) : unproved(path, [message]);
 }
 
-/** Checkpoints that prove months, options of verify.mjs, and the number of processes at once. */
+/** Three lines of checkpoints, options of verify.mjs, and the number of processes at once. */
 type Given = Readonly<{ held: readonly string[]; options: readonly string[]; jobs: number }>;
 
 async function proveAll(found: readonly string[], { held, options, jobs }: Given): Promise<Proof[]> {
@@ -156,13 +154,13 @@ async function proveAll(found: readonly string[], { held, options, jobs }: Given
 
 export const JOBS = availableParallelism();
 
-/** What is wrong with the files of archived months, of which the log has the checkpoints. */
+/** What is wrong with the files of archived months. */
 export async function proveColdMonths(
   tx: Transaction,
   environment: Environment,
   months: readonly Month[],
   jobs = JOBS,
-): Promise<{ readonly subject: string; readonly detail: string }[]> {
+): Promise<{ subject: string; detail: string }[]> {
   const files = (await readStoredFiles(tx, {})).filter(({ month }) => months.includes(month));
   const folders = new Map<string, string>();
   for (const { store } of files) {
@@ -175,7 +173,6 @@ export async function proveColdMonths(
   );
 }
 
-/** Proves all archived months and packs in a folder and its subfolders. */
 export const verifyPacks = (folder: string, given: Given): Promise<Proof[]> => proveAll(pathsIn(folder), given);
 
 /** Packs, .zip files, and the statement of each month that has any file. */

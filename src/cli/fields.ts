@@ -103,7 +103,7 @@ export function readNoteFile(file: string): Note {
   return note;
 }
 
-/** Reads the verifier key of a log, or a file with it. Refusals: file_unreadable, argument_invalid. */
+/** The verifier key of a log, given as such or as a file. Refusals: file_unreadable, argument_invalid. */
 export function logKeyOf(argument: string, value: string): NoteKey {
   const key = readKey(value.includes('+') ? value : readInput(value).toString());
   if (key !== undefined && !key.isWitness) return key;
