@@ -50,14 +50,8 @@ export type Moved = Readonly<{
   files: readonly ArchivedFile[];
 }>;
 
-interface PartnerRange {
-  readonly from: string;
-  readonly last: string;
-  readonly entries: number;
-}
-
 /** The partners of each file, in order. They follow from the facts of the close, so the same month has the same files. */
-function rangesOf(partners: Awaited<ReturnType<typeof readMonthPartners>>): PartnerRange[] {
+function rangesOf(partners: Awaited<ReturnType<typeof readMonthPartners>>) {
   const ranges: { from: string; last: string; entries: number }[] = [];
   for (const { partner_id: id, entries } of partners) {
     const range = ranges.at(-1);
@@ -108,7 +102,7 @@ export async function writeMonth(
             throw error;
           }
           await draft.replace();
-          const [sha256, { size: bytes }] = await Promise.all([sha256Of(path), stat(path)]);
+          const [sha256, bytes] = [await sha256Of(path), (await stat(path)).size];
           files.push({ name, sha256, bytes, entries, partner_from: from, partner_to: last });
         });
         failpoint('archive.written');

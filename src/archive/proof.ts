@@ -61,15 +61,15 @@ export type Proof = Readonly<{
   open: readonly string[];
 }>;
 
-const unproved = (path: string, wrong: readonly string[], open: readonly string[] = []): Proof => ({
-  ...{ path, months: basename(path, '.statement'), files: [], wrong, open },
+const unproved = (path: string, ...wrong: readonly string[]): Proof => ({
+  ...{ path, months: basename(path, '.statement'), files: [], wrong, open: [] },
 });
 
 /** Proves the rows of a month by its statement and the files beside it. This is the only description of the proof. */
 export const proveMonth = (path: string): Promise<Proof> =>
   proved(path, basename(path, '.statement')).catch((error: unknown) => {
     if (error instanceof Refusal) throw error;
-    return unproved(path, [`${basename(path)} does not prove its rows: ${reasonOf(error)}`]);
+    return unproved(path, `${basename(path)} does not prove its rows: ${reasonOf(error)}`);
   });
 
 async function proved(path: string, months: string): Promise<Proof> {
@@ -86,9 +86,9 @@ async function proved(path: string, months: string): Promise<Proof> {
   const partners = facts.filter((line) => line.startsWith('month_partners')).map((line) => line.split('\t').slice(3));
   const totals = sumsOf(partners.map(([, currency = '', , , , , amount = '']) => Amount.of(amount, currency)));
   const files = split(named).map((line) => JSON.parse(line) as ArchivedFile);
-  const texts = partners.map((columns) => columns.join(' '));
+  const stated = partners.map((columns) => columns.join(' '));
   return {
-    ...{ path, months, checkpoint: `${head}\n`, files, open: [], wrong: await faultsOf(dirname(path), files, texts) },
+    ...{ path, months, checkpoint: `${head}\n`, files, open: [], wrong: await faultsOf(dirname(path), files, stated) },
     rows: partners.reduce((sum, [, , , entries]) => sum + Number(entries), 0),
     totals: Object.fromEntries(totals.map((sum) => [sum.currency, { invoiceAmount: sum.toString() }])),
   };
@@ -122,7 +122,7 @@ export function compareHeld(proof: Proof, held: readonly string[]): Proof {
 }
 
 /** Runs a program with Node, without our secrets. */
-const run = (...args: readonly string[]): Promise<{ readonly stdout: string; readonly message?: string }> => {
+const run = (...args: readonly string[]): Promise<{ stdout: string; message?: string }> => {
   const { PATH, TMPDIR } = process.env;
   const options = { env: { PATH, TMPDIR }, maxBuffer: 2 ** 30 };
   return promisify(execFile)(process.execPath, [...process.execArgv, ...args], options).catch((error) => error);
@@ -131,13 +131,14 @@ const run = (...args: readonly string[]): Promise<{ readonly stdout: string; rea
 async function proveBeside(path: string): Promise<Proof> {
   if (!COMPILED) return proveMonth(path);
   const { stdout, message } = await run(fileURLToPath(new URL('./process.js', import.meta.url)), path);
-  return message === undefined ? (JSON.parse(stdout) as Proof) : unproved(path, [message]);
+  return message === undefined ? (JSON.parse(stdout) as Proof) : unproved(path, message);
 }
 
-/** Three lines of checkpoints, options of verify.mjs, and the number of processes at once. */
-type Given = Readonly<{ held: readonly string[]; options: readonly string[]; jobs: number }>;
-
-async function proveAll(found: readonly string[], { held, options, jobs }: Given): Promise<Proof[]> {
+/** Proves months and packs. `held` has three lines of each checkpoint, and `options` are those of verify.mjs. */
+export async function proveAll(
+  found: readonly string[],
+  { held, options, jobs }: { held: readonly string[]; options: readonly string[]; jobs: number },
+): Promise<Proof[]> {
   const paths = [...new Set(found)].sort();
   const isMonth = (path: string) => path.endsWith('.statement');
   // If DuckDB is missing, this says so before any process.
@@ -173,15 +174,13 @@ export async function proveColdMonths(
   );
 }
 
-export const verifyPacks = (folder: string, given: Given): Promise<Proof[]> => proveAll(pathsIn(folder), given);
-
 /** Packs, .zip files, and the statement of each month that has any file. */
-function pathsIn(folder: string): string[] {
+export function packsIn(folder: string): string[] {
   const entries = readdirSync(folder, { withFileTypes: true });
   if (entries.some(({ name }) => name === 'manifest.json')) return [folder];
   return entries.flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return pathsIn(path);
+    if (entry.isDirectory()) return packsIn(path);
     const [, month] = /^(\d{4}-\d\d)(?:-\d+\.parquet|\.statement)$/.exec(entry.name) ?? [];
     return month !== undefined ? statementPath(folder, month as Month) : (/.*\.zip$/.exec(path) ?? []);
   });
@@ -190,7 +189,7 @@ function pathsIn(folder: string): string[] {
 const VERIFIER = join(packageRoot, 'templates', 'export', 'verify.mjs');
 
 async function verifyPack(path: string, options: readonly string[]): Promise<Proof> {
-  if (path.endsWith('.zip')) return unproved(path, [], ['is not read: unpack it']);
+  if (path.endsWith('.zip')) return { ...unproved(path), open: ['is not read: unpack it'] };
   const { stdout, message } = await run(VERIFIER, path, ...options);
   const said = (verdict: string) =>
     (stdout.match(new RegExp(`^${verdict} .*(\\n .*)*`, 'gm')) ?? []).map((text) =>
@@ -198,17 +197,17 @@ async function verifyPack(path: string, options: readonly string[]): Promise<Pro
     );
   const [wrong, open] = [said('WRONG'), said('open ')];
   if (message !== undefined && wrong.length + open.length === 0) wrong.push(message);
-  return { ...unproved(path, wrong, open), ...describe(path) };
+  return { ...describe(path), path, files: [], wrong, open };
 }
 
 /** What a pack says of itself, which its verifier compares. */
-function describe(pack: string): Partial<Proof> {
+function describe(pack: string): Pick<Proof, 'months' | 'checkpoint' | 'rows' | 'totals'> {
   const read = (...path: readonly string[]) => readFileSync(join(pack, ...path), 'utf8');
   try {
     const { from, to, size, files } = JSON.parse(read('manifest.json'));
     const { rows, totals } = files.find((file: Partial<Proof>) => file.totals);
-    return { months: `${from} to ${to}`, checkpoint: read('checkpoints', String(size)), rows, totals };
+    return { months: `${from} to ${to}`, checkpoint: read('checkpoints', `${size}`), rows, totals };
   } catch {
-    return {};
+    return { months: basename(pack) };
   }
 }

@@ -213,6 +213,8 @@ describe('a folder', () => {
   test('without anything to verify is refused', async () => {
     rmSync(join(cold, 'years'), { recursive: true });
     expect(await verify()).toMatchObject({ status: 2, stdout: expect.stringMatching(/no archived month or pack/) });
+    rmSync(cold, { recursive: true });
+    expect(await verify()).toMatchObject({ status: 2, stdout: expect.stringMatching(/no archived month or pack/) });
   });
 
   test('holds by checkpoints that the key signed, and is refused if the key did not sign one', async () => {

@@ -1,4 +1,5 @@
-import { JOBS, verifyPacks } from '../../archive/proof.ts';
+import { existsSync } from 'node:fs';
+import { JOBS, packsIn, proveAll } from '../../archive/proof.ts';
 import { rowsOfToday, type Verification, verify as verifyAll } from '../../audit/verify.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { bodyOf, isSignedBy } from '../../log/note.ts';
@@ -59,18 +60,18 @@ async function verify(
 }
 
 async function packs(output: Output, folder: string, { held = [], key, jobs = JOBS }: Options): Promise<number> {
+  const paths = existsSync(folder) ? packsIn(folder) : [];
+  if (paths.length === 0) throw refuse('file_unreadable', { file: folder, reason: 'it has no archived month or pack' });
   const own = key && logKeyOf('--key', key);
   const bodies = held.map(readNoteFile).map(({ head, lines }) => {
     if (!own || isSignedBy(head, lines, own)) return bodyOf(head);
     throw refuse('checkpoint_not_signed', { ...head, key: own.name });
   });
   const options = [...held.map((file) => `--held=${file}`), ...(key === undefined ? [] : [`--key=${key}`])];
-  const proofs = (await verifyPacks(folder, { held: bodies, options, jobs })).map((proof) => ({
+  const proofs = (await proveAll(paths, { held: bodies, options, jobs })).map((proof) => ({
     ...proof,
     result: proof.wrong.length > 0 ? 'wrong' : proof.open.length > 0 ? 'open' : 'holds',
   }));
-  if (proofs.length === 0)
-    throw refuse('file_unreadable', { file: folder, reason: 'it has no archived month or pack' });
   output.print(proofs, () =>
     [
       table(
