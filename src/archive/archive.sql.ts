@@ -113,7 +113,8 @@ export type MonthState = Readonly<{
 export const readMonthState = (tx: Transaction, month: Month): Promise<MonthState[]> =>
   query(
     tx,
-    `SELECT m.previous, m.entries, m.log_no AS first, EXISTS (SELECT FROM book_closes b WHERE b.month = m.month) AS books_closed,
+    `SELECT m.previous, m.entries, m.log_no AS first,
+            EXISTS (SELECT FROM book_closes b WHERE b.month = m.month) AS books_closed,
             (SELECT count(*) FROM closed_months l WHERE l.month > m.month) AS later,
             (SELECT store FROM archived_months a WHERE a.month = m.month) AS store
      FROM closed_months m WHERE m.month = :month`,
