@@ -5,7 +5,7 @@ import { execute, query, queryOne, type Transaction } from '../database/transact
 import type { ColdMonth } from '../log/derive.ts';
 import type { NumberRange } from '../log/lines.sql.ts';
 import type { Month } from '../month.ts';
-import type { PartnerTotals, Tree } from './parquet.ts';
+import type { Tree } from './parquet.ts';
 
 /** A file of a month in a store, with all rows of the partners from the first to the last. */
 export type ArchivedFile = Readonly<{
@@ -191,19 +191,15 @@ export async function countGrouped(tx: Transaction): Promise<number> {
   return (await queryOne<{ entries: number }>(tx, sql)).entries;
 }
 
-/** The totals and roots of a month's partners, by the facts of its close. */
-export const readMonthPartners = (tx: Transaction, month: Month): Promise<PartnerTotals[]> =>
-  query(
-    tx,
-    `SELECT partner_id, currency, arrangement, entries, spot_price, partner_cut, invoice_amount, root
-     FROM month_partners WHERE month = :month ORDER BY partner_id, currency, arrangement`,
-    { month },
-  );
+/** The numbers of rows of a month's partners, by the facts of its close. */
+export const readMonthPartners = (tx: Transaction, month: Month): Promise<{ partner_id: string; entries: number }[]> =>
+  query(tx, `SELECT partner_id, entries FROM month_partners WHERE month = :month ORDER BY partner_id`, { month });
 
 /** Whether a closed month is archived, or can be. */
 export type MonthState = Readonly<{
   previous: Month | null;
-  /** The number of the close's first fact in the log. */
+  entries: number;
+  /** The number of the close's first fact. */
   first: number;
   books_closed: boolean;
   /** How many months were closed after it. */
@@ -215,7 +211,8 @@ export type MonthState = Readonly<{
 export const readMonthState = (tx: Transaction, month: Month): Promise<MonthState[]> =>
   query(
     tx,
-    `SELECT m.previous, m.log_no AS first, EXISTS (SELECT FROM book_closes b WHERE b.month = m.month) AS books_closed,
+    `SELECT m.previous, m.entries, m.log_no AS first,
+            EXISTS (SELECT FROM book_closes b WHERE b.month = m.month) AS books_closed,
             (SELECT count(*) FROM closed_months l WHERE l.month > m.month) AS later,
             (SELECT store FROM archived_months a WHERE a.month = m.month) AS store
      FROM closed_months m WHERE m.month = :month`,

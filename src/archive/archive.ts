@@ -30,7 +30,7 @@ import {
   readMonthState,
   returnMonth,
 } from './archive.sql.ts';
-import { isStoreError, type PartnerTotals, withDuckDb, writeParquet } from './parquet.ts';
+import { isStoreError, withDuckDb, writeParquet } from './parquet.ts';
 import { compareHeld, proveMonth, statementPath, writeStatement } from './proof.ts';
 import { needRows } from './rows.ts';
 import { folderOf, sha256Of, storeFolder, writeFile } from './store.ts';
@@ -52,14 +52,8 @@ export type Moved = Readonly<{
   files: readonly ArchivedFile[];
 }>;
 
-interface PartnerRange {
-  readonly from: string;
-  readonly last: string;
-  readonly entries: number;
-}
-
 /** The partners of each file, in order. They follow from the facts of the close, so the same month has the same files. */
-function rangesOf(partners: readonly PartnerTotals[]): PartnerRange[] {
+function rangesOf(partners: Awaited<ReturnType<typeof readMonthPartners>>) {
   const ranges: { from: string; last: string; entries: number }[] = [];
   for (const { partner_id: id, entries } of partners) {
     const range = ranges.at(-1);
@@ -112,7 +106,7 @@ export async function writeMonth(
             await lines.discard();
             await file.discard();
           }
-          const [sha256, { size: bytes }] = await Promise.all([sha256Of(path), stat(path)]);
+          const [sha256, bytes] = [await sha256Of(path), (await stat(path)).size];
           files.push({ name, sha256, bytes, entries, partner_from: from, partner_to: last });
         });
         failpoint('archive.written');
@@ -144,10 +138,7 @@ async function writable(folder: string, work: () => Promise<void>): Promise<void
   }
 }
 
-/**
- * Reads the files of a month back, and refuses them if they are not exactly the rows that the close counted. Returns the
- * SHA-256 of its statement, too.
- */
+/** Reads the files of a month back, and refuses them if they are not exactly the rows that the close counted. */
 async function readProven(
   tx: Transaction,
   environment: Environment,
@@ -181,8 +172,7 @@ export async function archiveMonth(
   const eventId = await recordEvent(tx, actor, { action: 'month.archive', subject: month, details, now: now.toISO() });
   const moved = await moveMonth(tx, { month, store, files, day: now.toISODate(), now: now.toISO(), eventId });
   failpoint('archive.moved');
-  const entries = (await readMonthPartners(tx, month)).reduce((sum, each) => sum + each.entries, 0);
-  return { month, store, entries, moved, stay: await countPresent(tx, month, state.previous), files };
+  return { month, store, entries: state.entries, moved, stay: await countPresent(tx, month, state.previous), files };
 }
 
 /** Brings the rows of a month back. The files stay in the store. */

@@ -12,8 +12,6 @@ import type { DuckDBConnection } from '@duckdb/node-api';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf } from '../files.ts';
 import { LOG_FORMS } from '../log/forms.ts';
-import { LeafRange } from '../log/tree.ts';
-import { Amount } from '../money.ts';
 
 const COLUMNS = LOG_FORMS.find(({ kind }) => kind === 'ledger_rows')?.columns ?? [];
 /** The columns of a line of `readRows`. */
@@ -72,47 +70,26 @@ export async function writeParquet(connection: DuckDBConnection, lines: string, 
   );
 }
 
-/** The rows of a partner in a currency and arrangement, as the close of the month states them. */
-export type PartnerTotals = Readonly<{
-  partner_id: string;
-  currency: string;
-  arrangement: string;
-  entries: number;
-  spot_price: string;
-  partner_cut: string;
-  invoice_amount: string;
-  /** In Base64. */
-  root: string;
-}>;
-
-/** Reads files back: the totals of all partners, with the root over the leaves that are hashed again from the columns. */
-export async function readTotals(connection: DuckDBConnection, files: readonly string[]): Promise<PartnerTotals[]> {
-  const from = `FROM read_parquet(${list(files)})`;
-  const key = 'partner_id, currency, arrangement';
-  const sums = ['spot_price', 'partner_cut', 'invoice_amount'].map((name) => `sum(${name}::DECIMAL(38, 4))::VARCHAR`);
-  const sorted = await connection.runAndReadAll(
-    `SELECT ${key}, count(*)::INTEGER, ${sums.join(', ')} ${from} GROUP BY ${key} ORDER BY ${key}`,
+/** Reads the totals and roots of partners, as the columns of month_partners from the second on, with spaces between. */
+export async function readTotals(connection: DuckDBConnection, files: readonly string[]): Promise<string[]> {
+  const sums = ['spot_price', 'partner_cut', 'invoice_amount'].map(
+    (name) => `rtrim(rtrim(sum(${name}::DECIMAL(38, 4))::VARCHAR, '0'), '.')`,
   );
-  const leaves = await connection.stream(
-    `SELECT ${LEAF} AS hash, leaf = hash AS same ${from} ORDER BY ${key}, entry_id`,
-  );
-  const nextLeaf = leafReader(leaves);
-  const totals: PartnerTotals[] = [];
-  for (const row of sorted.getRows()) {
-    const [partner_id, currency, arrangement, entries, ...amounts] = row as [
-      string,
-      string,
-      string,
-      number,
-      ...string[],
-    ];
-    const range = new LeafRange();
-    for (let index = 0; index < entries; index += 1) range.add(await nextLeaf());
-    const [spot_price, partner_cut, invoice_amount] = amounts.map((amount) => Amount.of(amount, currency).toString());
-    totals.push({
-      ...{ partner_id, currency, arrangement, entries, root: range.root().toString('base64') },
-      ...{ spot_price: spot_price ?? '', partner_cut: partner_cut ?? '', invoice_amount: invoice_amount ?? '' },
-    });
+  const totals: string[] = [];
+  for (const file of files) {
+    const read = await connection.runAndReadAll(
+      `WITH RECURSIVE own AS (
+         SELECT *, concat_ws(' ', partner_id, currency, arrangement) AS k FROM read_parquet(${text(file)})),
+       tree (k, i, hash, n) AS (
+         SELECT k, row_number() OVER (PARTITION BY k ORDER BY entry_id) - 1, ${LEAF}, count(*) OVER (PARTITION BY k)
+         FROM own
+         UNION ALL
+         SELECT l.k, l.i // 2, coalesce(unhex(sha256('\\x01'::BLOB || l.hash || r.hash)), l.hash), (l.n + 1) // 2
+         FROM tree l LEFT JOIN tree r ON r.k = l.k AND r.i = l.i + 1 WHERE l.i % 2 = 0 AND l.n > 1)
+       SELECT concat_ws(' ', k, count(*), ${sums.join(', ')}, max(accepted_at), any_value(to_base64(hash)))
+       FROM own JOIN tree USING (k) WHERE n = 1 GROUP BY k`,
+    );
+    for (const [line] of read.getRows()) totals.push(String(line));
   }
   return totals;
 }
@@ -120,22 +97,6 @@ export async function readTotals(connection: DuckDBConnection, files: readonly s
 /** Returns whether DuckDB could not read or write a file. */
 export const isStoreError = (error: unknown): boolean =>
   /^(IO|Permission|Invalid Input|Serialization|Out of Memory|TProtocolException)\b.*Error/.test(reasonOf(error));
-
-type Leaves = Awaited<ReturnType<DuckDBConnection['stream']>>;
-
-/** Returns the hashes one after another. A stored hash that is not the row's becomes zeros, which fit no root. */
-function leafReader(leaves: Leaves): () => Promise<Buffer> {
-  let chunk: Awaited<ReturnType<Leaves['fetchChunk']>> = null;
-  let at = 0;
-  return async () => {
-    if (chunk === null || at === chunk.rowCount) [chunk, at] = [await leaves.fetchChunk(), 0];
-    if (chunk === null || chunk.rowCount === 0) throw new Error('the files changed while they were read');
-    const { bytes } = chunk.getColumnVector(0).getItem(at) as { bytes: Uint8Array };
-    const same = chunk.getColumnVector(1).getItem(at) === true;
-    at += 1;
-    return same ? Buffer.from(bytes) : Buffer.alloc(bytes.length);
-  };
-}
 
 /** Which rows to read: those of partners, or those of all quotes that have a row with one of some ids. */
 export type Wanted =

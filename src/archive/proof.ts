@@ -15,20 +15,21 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal, reasonOf } from '../errors/refusals.ts';
 import { writeWhole } from '../files.ts';
 import { type Checkpoint, readCheckpoints } from '../log/checkpoints.sql.ts';
-import { copyLines, readLeaves } from '../log/lines.sql.ts';
+import { readTree } from '../log/head.ts';
+import { copyLines } from '../log/lines.sql.ts';
 import { bodyOf } from '../log/note.ts';
 import { hashLines, LeafRange } from '../log/tree.ts';
 import { Amount, sumsOf } from '../money.ts';
 import type { Month } from '../month.ts';
 import { packageRoot } from '../package.ts';
 import { type ArchivedFile, readStoredFiles } from './archive.sql.ts';
-import { type PartnerTotals, readTotals, withDuckDb } from './parquet.ts';
+import { readTotals, withDuckDb } from './parquet.ts';
 import { needRows } from './rows.ts';
 import { folderOf, sha256Of } from './store.ts';
 
 export const statementPath = (folder: string, month: Month): string => join(folder, `${month}.statement`);
 
-/** Writes the statement of a close, whose first fact has the number `first`. It always has the same bytes. */
+/** Writes the statement of the close whose first fact has the number `first`. */
 export async function writeStatement(
   tx: Transaction,
   path: string,
@@ -40,9 +41,7 @@ export async function writeStatement(
   const [before, own] = [checkpoints[at - 1], checkpoints[at] as Checkpoint];
   const range = { after: before?.last_no ?? 0, to: first - 1 };
   await needRows(tx, { numbers: range });
-  const tree = before === undefined ? new LeafRange() : LeafRange.read(0, before.size, before.edge);
-  const add = (_: number, content: Buffer, from: number) => tree.add(content, from);
-  await readLeaves(tx, range, { onFact: add, onRow: add });
+  const tree = await readTree(tx, before, range.to);
   const facts: Buffer[] = [];
   await copyLines(tx, { after: range.to, to: own.last_no }, (piece) => void facts.push(Buffer.from(piece)));
   const named = files.map((file) => `${JSON.stringify(file)}\n`).join('');
@@ -50,11 +49,10 @@ export async function writeStatement(
   await writeWhole(path, parts.join('\n'), 'replace');
 }
 
-/** A month or a pack, what is wrong with it, and what is not proved. */
+/** A month or a pack: its checkpoint in three lines, what is wrong, and what is not proved. */
 export type Proof = Readonly<{
   path: string;
   months: string;
-  /** Its three lines. */
   checkpoint?: string;
   rows?: number;
   totals?: Readonly<Record<string, { readonly invoiceAmount: string }>>;
@@ -63,152 +61,126 @@ export type Proof = Readonly<{
   open: readonly string[];
 }>;
 
-const unproved = (path: string, wrong: readonly string[], open: readonly string[] = []): Proof => ({
-  ...{ path, months: basename(path, '.statement'), files: [], wrong, open },
+const unproved = (path: string, ...wrong: readonly string[]): Proof => ({
+  ...{ path, months: basename(path, '.statement'), files: [], wrong, open: [] },
 });
 
-/** Proves the rows of a month by its statement and the files beside it. Every proof of an archived month is this one. */
+/** Proves the rows of a month by its statement and the files beside it. This is the only description of the proof. */
 export const proveMonth = (path: string): Promise<Proof> =>
   proved(path, basename(path, '.statement')).catch((error: unknown) => {
     if (error instanceof Refusal) throw error;
-    return unproved(path, [`${basename(path)} does not prove its rows: ${reasonOf(error)}`]);
+    return unproved(path, `${basename(path)} does not prove its rows: ${reasonOf(error)}`);
   });
 
 async function proved(path: string, months: string): Promise<Proof> {
   const [head = '', edge, lines, named] = readFileSync(path, 'utf8').split('\n\n');
   const split = (part = '') => part.split('\n').filter(Boolean);
   const facts = split(lines);
-  const fields = facts.map((line) => line.split('\t'));
-  if (fields[0]?.[0] !== 'closed_months' || fields[0][2] !== months) throw new Error('it states another close');
+  if (!RegExp(`^closed_months\\t\\d+\\t${months}\\t`).test(facts[0] ?? '')) throw new Error('it states another close');
   // The facts are the last leaves of the checkpoint.
   const [, size, root] = split(head);
   const subtrees = Buffer.concat(split(edge).map((each) => Buffer.from(each, 'base64')));
   const tree = LeafRange.read(0, Number(size) - facts.length, subtrees);
   for (const line of facts) tree.add(hash('sha256', `\0${line}`, 'buffer'));
   if (tree.root().toString('base64') !== root) throw new Error('its facts do not give the root of its checkpoint');
-  const partners = fields.filter(([kind]) => kind === 'month_partners').map(partnerOf);
+  const partners = facts.filter((line) => line.startsWith('month_partners')).map((line) => line.split('\t').slice(3));
+  const totals = sumsOf(partners.map(([, currency = '', , , , , amount = '']) => Amount.of(amount, currency)));
   const files = split(named).map((line) => JSON.parse(line) as ArchivedFile);
-  const totals = sumsOf(partners.map((each) => Amount.of(each.invoice_amount, each.currency)));
+  const stated = partners.map((columns) => columns.join(' '));
   return {
-    ...{ path, months, checkpoint: `${head}\n`, files, open: [] },
-    rows: partners.reduce((sum, { entries }) => sum + entries, 0),
+    ...{ path, months, checkpoint: `${head}\n`, files, open: [], wrong: await faultsOf(dirname(path), files, stated) },
+    rows: partners.reduce((sum, [, , , entries]) => sum + Number(entries), 0),
     totals: Object.fromEntries(totals.map((sum) => [sum.currency, { invoiceAmount: sum.toString() }])),
-    wrong: await faultsOf(dirname(path), files, partners),
   };
 }
 
-/** The columns of a fact month_partners. */
-function partnerOf([, , , partner_id, currency = '', arrangement, entries, ...rest]: readonly string[]): PartnerTotals {
-  const sums = rest.slice(0, 3).map((amount) => Amount.of(amount, currency).toString());
-  const [spot_price, partner_cut, invoice_amount] = sums;
-  const key = { partner_id, currency, arrangement, entries: Number(entries), root: rest[4] };
-  return { ...key, spot_price, partner_cut, invoice_amount } as PartnerTotals;
-}
-
-async function faultsOf(
-  folder: string,
-  files: readonly ArchivedFile[],
-  partners: readonly PartnerTotals[],
-): Promise<string[]> {
+async function faultsOf(folder: string, files: readonly ArchivedFile[], stated: readonly string[]): Promise<string[]> {
   const paths = files.map(({ name }) => join(folder, basename(name)));
   const hashes = await Promise.all(paths.map((path) => sha256Of(path).catch(reasonOf)));
   const others = files.filter(({ sha256 }, at) => sha256 !== hashes[at]);
   if (others.length > 0) return others.map(({ name }) => `${name} is missing, or not the file that was archived`);
-  const read = await withDuckDb(async (connection) => (paths.length === 0 ? [] : readTotals(connection, paths)));
-  const [found, stated] = [new Set(read.map(textOf)), new Set(partners.map(textOf))];
+  const found = await withDuckDb((connection) => readTotals(connection, paths));
+  const [are, were] = [new Set(found), new Set(stated)];
   return [
-    ...[...found].filter((text) => !stated.has(text)).map((text) => `the files have ${text}`),
-    ...[...stated].filter((text) => !found.has(text)).map((text) => `the close stated ${text}`),
+    ...found.filter((each) => !were.has(each)).map((each) => `the files have ${each}`),
+    ...stated.filter((each) => !are.has(each)).map((each) => `the close stated ${each}`),
   ];
 }
 
-const textOf = (each: PartnerTotals): string =>
-  `${each.partner_id} ${each.currency} ${each.arrangement}: ${each.entries} rows, ` +
-  `${each.spot_price} ${each.partner_cut} ${each.invoice_amount}, root ${each.root}`;
-
-/** Compares the checkpoint of a month with those that are held elsewhere, as their three lines. */
+/** Compares the checkpoint of a month with the three lines of those that are held elsewhere. */
 export function compareHeld(proof: Proof, held: readonly string[]): Proof {
   const { checkpoint, wrong } = proof;
   if (checkpoint === undefined) return proof;
   const [origin, size] = checkpoint.split('\n');
   const own = held.filter((each) => each.startsWith(`${origin}\n${size}\n`));
-  const differs = own.some((each) => each !== checkpoint) ? [`the held checkpoint of ${size} facts is another`] : [];
+  const isOther = own.some((each) => each !== checkpoint);
   return {
     ...proof,
-    wrong: [...wrong, ...differs],
+    wrong: isOther ? [...wrong, `the held checkpoint of ${size} facts is another`] : wrong,
     open: own.length > 0 ? [] : [`no held checkpoint has ${size} facts`],
   };
 }
 
 /** Runs a program with Node, without our secrets. */
-const run = (...args: readonly string[]): Promise<{ readonly stdout: string; readonly message?: string }> => {
+const run = (...args: readonly string[]): Promise<{ stdout: string; message?: string }> => {
   const { PATH, TMPDIR } = process.env;
   const options = { env: { PATH, TMPDIR }, maxBuffer: 2 ** 30 };
   return promisify(execFile)(process.execPath, [...process.execArgv, ...args], options).catch((error) => error);
 };
 
-async function proveBeside(path: string, held: readonly string[]): Promise<Proof> {
-  if (!COMPILED) return compareHeld(await proveMonth(path), held);
+async function proveBeside(path: string): Promise<Proof> {
+  if (!COMPILED) return proveMonth(path);
   const { stdout, message } = await run(fileURLToPath(new URL('./process.js', import.meta.url)), path);
-  return message === undefined ? compareHeld(JSON.parse(stdout) as Proof, held) : unproved(path, [message]);
+  return message === undefined ? (JSON.parse(stdout) as Proof) : unproved(path, message);
 }
 
-/** Processes at once. */
-export const JOBS = availableParallelism();
-
-async function sideBySide(
-  paths: readonly string[],
-  jobs: number,
-  prove: (path: string) => Promise<Proof>,
+/** Proves months and packs. `held` has three lines of each checkpoint, and `options` are those of verify.mjs. */
+export async function proveAll(
+  found: readonly string[],
+  { held, options, jobs }: { held: readonly string[]; options: readonly string[]; jobs: number },
 ): Promise<Proof[]> {
+  const paths = [...new Set(found)].sort();
+  const isMonth = (path: string) => path.endsWith('.statement');
+  // If DuckDB is missing, this says so before any process.
+  if (paths.some(isMonth)) await withDuckDb(async () => {});
   const proofs: Proof[] = [];
-  const rest = [...new Set(paths)].sort().entries();
+  const rest = paths.entries();
   const next = async () => {
-    for (const [at, path] of rest) proofs[at] = await prove(path);
+    for (const [at, path] of rest)
+      proofs[at] = isMonth(path) ? compareHeld(await proveBeside(path), held) : await verifyPack(path, options);
   };
   await Promise.all(Array.from({ length: jobs }, next));
   return proofs;
 }
 
-/** What is wrong with the files of archived months. The log has the checkpoints of their closes. */
+export const JOBS = availableParallelism();
+
+/** What is wrong with the files of archived months. */
 export async function proveColdMonths(
   tx: Transaction,
   environment: Environment,
   months: readonly Month[],
   jobs = JOBS,
-): Promise<{ readonly subject: string; readonly detail: string }[]> {
+): Promise<{ subject: string; detail: string }[]> {
   const files = (await readStoredFiles(tx, {})).filter(({ month }) => months.includes(month));
   const folders = new Map<string, string>();
-  for (const store of new Set(files.map((file) => file.store))) {
-    folders.set(store, await folderOf(tx, environment, store));
+  for (const { store } of files) {
+    if (!folders.has(store)) folders.set(store, await folderOf(tx, environment, store));
   }
   const paths = files.map(({ store, month }) => statementPath(folders.get(store) ?? '', month));
-  const held = (await readCheckpoints(tx)).map(bodyOf);
-  const proofs = await sideBySide(paths, jobs, (path) => proveBeside(path, held));
+  const proofs = await proveAll(paths, { held: (await readCheckpoints(tx)).map(bodyOf), options: [], jobs });
   return proofs.flatMap(({ months: subject, wrong, open }) =>
     [...wrong, ...open].map((detail) => ({ subject, detail })),
   );
 }
 
-/** Proves all archived months and packs in a folder and its subfolders. `options` are those of verify.mjs. */
-export async function verifyPacks(
-  folder: string,
-  { held, options, jobs }: { readonly [key in 'held' | 'options']: readonly string[] } & { readonly jobs: number },
-): Promise<Proof[]> {
-  const paths = pathsIn(folder);
-  const isMonth = (path: string) => path.endsWith('.statement');
-  // If DuckDB is missing, this refuses before any process starts.
-  if (paths.some(isMonth)) await withDuckDb(async () => {});
-  return sideBySide(paths, jobs, (path) => (isMonth(path) ? proveBeside(path, held) : verifyPack(path, options)));
-}
-
 /** Packs, .zip files, and the statement of each month that has any file. */
-function pathsIn(folder: string): string[] {
+export function packsIn(folder: string): string[] {
   const entries = readdirSync(folder, { withFileTypes: true });
   if (entries.some(({ name }) => name === 'manifest.json')) return [folder];
   return entries.flatMap((entry) => {
     const path = join(folder, entry.name);
-    if (entry.isDirectory()) return pathsIn(path);
+    if (entry.isDirectory()) return packsIn(path);
     const [, month] = /^(\d{4}-\d\d)(?:-\d+\.parquet|\.statement)$/.exec(entry.name) ?? [];
     return month !== undefined ? statementPath(folder, month as Month) : (/.*\.zip$/.exec(path) ?? []);
   });
@@ -217,7 +189,7 @@ function pathsIn(folder: string): string[] {
 const VERIFIER = join(packageRoot, 'templates', 'export', 'verify.mjs');
 
 async function verifyPack(path: string, options: readonly string[]): Promise<Proof> {
-  if (path.endsWith('.zip')) return unproved(path, [], ['is not read: unpack it']);
+  if (path.endsWith('.zip')) return { ...unproved(path), open: ['is not read: unpack it'] };
   const { stdout, message } = await run(VERIFIER, path, ...options);
   const said = (verdict: string) =>
     (stdout.match(new RegExp(`^${verdict} .*(\\n .*)*`, 'gm')) ?? []).map((text) =>
@@ -225,19 +197,17 @@ async function verifyPack(path: string, options: readonly string[]): Promise<Pro
     );
   const [wrong, open] = [said('WRONG'), said('open ')];
   if (message !== undefined && wrong.length + open.length === 0) wrong.push(message);
-  return { ...unproved(path, wrong, open), ...describe(path) };
+  return { ...describe(path), path, files: [], wrong, open };
 }
 
 /** What a pack says of itself, which its verifier compares. */
-function describe(pack: string): Partial<Proof> {
+function describe(pack: string): Pick<Proof, 'months' | 'checkpoint' | 'rows' | 'totals'> {
   const read = (...path: readonly string[]) => readFileSync(join(pack, ...path), 'utf8');
   try {
-    const { from, to, size, files } = JSON.parse(read('manifest.json')) as Record<string, string> & {
-      readonly files: readonly Partial<Proof>[];
-    };
-    const { rows = 0, totals = {} } = files.find((file) => file.totals !== undefined) ?? {};
-    return { months: `${from} to ${to}`, checkpoint: read('checkpoints', String(size)), rows, totals };
+    const { from, to, size, files } = JSON.parse(read('manifest.json'));
+    const { rows, totals } = files.find((file: Partial<Proof>) => file.totals);
+    return { months: `${from} to ${to}`, checkpoint: read('checkpoints', `${size}`), rows, totals };
   } catch {
-    return {};
+    return { months: basename(pack) };
   }
 }

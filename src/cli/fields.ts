@@ -96,14 +96,14 @@ export function readInput(name: string): Buffer {
   }
 }
 
-/** Reads a checkpoint with its signatures. Refusals: file_unreadable, checkpoint_unreadable. */
+/** Refusals: file_unreadable, checkpoint_unreadable. */
 export function readNoteFile(file: string): Note {
   const note = readNote(readInput(file).toString().replaceAll('\r\n', '\n'));
   if (note === undefined) throw refuse('checkpoint_unreadable', { file });
   return note;
 }
 
-/** Reads the verifier key of a log, or a file with it. Refusals: file_unreadable, argument_invalid. */
+/** A log's verifier key, or a file with it. Refusals: file_unreadable, argument_invalid. */
 export function logKeyOf(argument: string, value: string): NoteKey {
   const key = readKey(value.includes('+') ? value : readInput(value).toString());
   if (key !== undefined && !key.isWitness) return key;

@@ -1,4 +1,5 @@
-import { JOBS, verifyPacks } from '../../archive/proof.ts';
+import { existsSync } from 'node:fs';
+import { JOBS, packsIn, proveAll } from '../../archive/proof.ts';
 import { rowsOfToday, type Verification, verify as verifyAll } from '../../audit/verify.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { bodyOf, isSignedBy } from '../../log/note.ts';
@@ -18,9 +19,9 @@ export const define: Definition = (command, action) => {
     )
     .option('--all', 'hash the rows of all months again')
     .option('--packs <folder>', 'verify archived months and packs in a folder, without the server')
-    .option('--held <file...>', 'with --packs: checkpoints that you received earlier')
+    .option('--held <file...>', 'with --packs: checkpoints that you received')
     .option('--key <key>', "with --packs: the log's verifier key, or a file with it")
-    .option('--jobs <number>', 'with --packs: processes at once (default: one per core)', JOBS_ARGUMENT)
+    .option('--jobs <number>', 'with --packs: processes (default: one per core)', wholeNumberArgument('--jobs', 1, 999))
     .addHelpText(
       'after',
       `
@@ -36,8 +37,6 @@ balances every time. --all hashes every row.`,
       ),
     );
 };
-
-const JOBS_ARGUMENT = wholeNumberArgument('--jobs', 1, 1000);
 
 type Options = Readonly<{ all?: true; packs?: string; held?: string[]; key?: string; jobs?: number }>;
 
@@ -61,25 +60,25 @@ async function verify(
 }
 
 async function packs(output: Output, folder: string, { held = [], key, jobs = JOBS }: Options): Promise<number> {
-  const own = key === undefined ? undefined : logKeyOf('--key', key);
+  const paths = existsSync(folder) ? packsIn(folder) : [];
+  if (paths.length === 0) throw refuse('file_unreadable', { file: folder, reason: 'it has no archived month or pack' });
+  const own = key && logKeyOf('--key', key);
   const bodies = held.map(readNoteFile).map(({ head, lines }) => {
-    if (own === undefined || isSignedBy(head, lines, own)) return bodyOf(head);
+    if (!own || isSignedBy(head, lines, own)) return bodyOf(head);
     throw refuse('checkpoint_not_signed', { ...head, key: own.name });
   });
-  const options = [...held.flatMap((file) => ['--held', file]), ...(key === undefined ? [] : ['--key', key])];
-  const proofs = (await verifyPacks(folder, { held: bodies, options, jobs })).map((proof) => ({
+  const options = [...held.map((file) => `--held=${file}`), ...(key === undefined ? [] : [`--key=${key}`])];
+  const proofs = (await proveAll(paths, { held: bodies, options, jobs })).map((proof) => ({
     ...proof,
     result: proof.wrong.length > 0 ? 'wrong' : proof.open.length > 0 ? 'open' : 'holds',
   }));
-  if (proofs.length === 0)
-    throw refuse('file_unreadable', { file: folder, reason: 'it has no archived month or pack' });
   output.print(proofs, () =>
     [
       table(
         ['months', '>rows', 'to invoice', 'root', 'result', 'path'],
-        proofs.map(({ months, rows, totals = {}, checkpoint = '', result, path }) => {
+        proofs.map(({ months, rows = null, totals = {}, checkpoint, result, path }) => {
           const sums = Object.entries(totals).map(([currency, { invoiceAmount }]) => `${invoiceAmount} ${currency}`);
-          return [months, rows ?? null, sums.join(', '), checkpoint.split('\n')[2]?.slice(0, 12) ?? '', result, path];
+          return [months, rows, sums.join(', '), checkpoint?.split('\n')[2]?.slice(0, 12) ?? '', result, path];
         }),
       ),
       ...proofs.flatMap(({ months, wrong, open }) =>

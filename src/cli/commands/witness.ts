@@ -1,15 +1,15 @@
 import { createPublicKey } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import { readLogKey } from '../../config/log-key.ts';
 import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
-import { unless, writeWhole } from '../../files.ts';
+import { codeOf, writeWhole } from '../../files.ts';
 import { cosignHead, noteOf, readNote, witnessKeyOf } from '../../log/note.ts';
 import { acceptCheckpoint } from '../../log/witness.ts';
 import { counted, plural } from '../../text.ts';
 import type { Definition } from '../define.ts';
-import { logKeyOf, readInput } from '../fields.ts';
+import { logKeyOf, readInput, readNoteFile } from '../fields.ts';
 import type { Output } from '../output.ts';
 
 const HELP = `
@@ -70,15 +70,12 @@ async function witness(
 }
 
 function readState(file: string): ReturnType<typeof acceptCheckpoint> | undefined {
-  let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    return readNoteFile(file).head;
   } catch (error) {
-    return unless('ENOENT')(error as NodeJS.ErrnoException);
+    if (codeOf((error as Error).cause) === 'ENOENT') return undefined;
+    throw error;
   }
-  const note = readNote(text);
-  if (note === undefined) throw refuse('checkpoint_unreadable', { file });
-  return note.head;
 }
 
 async function fetchProof(source: string, old: number): Promise<string> {
