@@ -69,6 +69,7 @@ const IMPORT_EXCEPTIONS: Exceptions = {
 /** `file -> table` */
 const TABLE_EXCEPTIONS: Exceptions = {
   'archive/archive.sql.ts -> missing_shares': 'verify reads archived rows that later facts name',
+  'archive/archive.sql.ts -> published_marks': 'a month leaves when partners have the events of its rows',
   'archive/archive.sql.ts -> reversal_evidence': 'the same',
   'archive/archive.sql.ts -> share_allocations': 'the same',
   'close/books.sql.ts -> book_open_documents': 'the close of the books stores what is open with the balances',

@@ -2,6 +2,7 @@
 import { archiveMonth, unarchiveMonth, writeMonth } from '../archive/archive.ts';
 import { failpoint } from '../failpoint.ts';
 import { groupThousands } from '../money.ts';
+import { Publisher } from '../partner-events/publish.ts';
 import { counted, plural } from '../text.ts';
 import { table } from '../text-table.ts';
 import { defineAction, type Facts } from './action.ts';
@@ -28,7 +29,11 @@ not stay any more.`,
   },
   subject: ({ month: of }) => of,
   partners: async () => 'all',
-  begin: (context, input) => writeMonth(context, input),
+  async begin(context, input) {
+    // The events of rows that are gone could not be published any more.
+    await new Publisher(context.database).publish(5000);
+    await writeMonth(context, input);
+  },
   perform: (tx, context, input) => archiveMonth(tx, context, input),
   committed: () => failpoint('archive.committed'),
   facts: async (_tx, { month: of }, moved): Promise<Facts> =>

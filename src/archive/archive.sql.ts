@@ -204,6 +204,8 @@ export type MonthState = Readonly<{
   books_closed: boolean;
   /** How many months were closed after it. */
   later: number;
+  /** Whether partners have the events of its rows. */
+  published: boolean;
   /** Null if it is not archived. */
   store: string | null;
 }>;
@@ -214,6 +216,7 @@ export const readMonthState = (tx: Transaction, month: Month): Promise<MonthStat
     `SELECT m.previous, m.entries, m.log_no AS first,
             EXISTS (SELECT FROM book_closes b WHERE b.month = m.month) AS books_closed,
             (SELECT count(*) FROM closed_months l WHERE l.month > m.month) AS later,
+            m.log_no <= (SELECT coalesce(max(log_no), 0) FROM published_marks) AS published,
             (SELECT store FROM archived_months a WHERE a.month = m.month) AS store
      FROM closed_months m WHERE m.month = :month`,
     { month },

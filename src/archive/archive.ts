@@ -71,7 +71,12 @@ async function readArchivable(tx: Transaction, month: Month): Promise<MonthState
   const [state] = await readMonthState(tx, month);
   if (state === undefined) throw refuse('month_not_closed', { month });
   if (!state.books_closed || state.later < LATER_MONTHS) {
-    throw refuse('archive_too_early', { month, books_closed: state.books_closed, later: LATER_MONTHS });
+    throw refuse('archive_too_early', {
+      month,
+      books_closed: state.books_closed,
+      published: true,
+      later: LATER_MONTHS,
+    });
   }
   return state;
 }
@@ -163,6 +168,9 @@ export async function archiveMonth(
   storeFolder(environment, store);
   const isMoved = context.undone || state.store !== null;
   const { files, statement } = isMoved ? { files: [] } : await readProven(tx, environment, month, store);
+  if (!context.undone && !state.published) {
+    throw refuse('archive_too_early', { month, books_closed: true, published: false, later: LATER_MONTHS });
+  }
   failpoint('archive.proven');
   await lockArchives(tx);
   // Reversals through the API look at their quotes while they have this lock.

@@ -34,10 +34,14 @@ export const ROWS = {
       `No store '${f.store}' is in the settings (known: ${f.known.length === 0 ? 'none' : f.known.join(', ')}). ` +
       'Add it to settings.json under "archive".',
   ),
-  archive_too_early: refused<{ month: string; books_closed: boolean; later: number }>((f) =>
-    f.books_closed
-      ? `${f.month} cannot be archived yet: the last ${f.later} closed months stay in the database.`
-      : `${f.month} cannot be archived yet: its books are open.`,
+  archive_too_early: refused<{ month: string; books_closed: boolean; published: boolean; later: number }>(
+    (f) =>
+      `${f.month} cannot be archived yet: ` +
+      (!f.books_closed
+        ? 'its books are open.'
+        : !f.published
+          ? 'a transaction is still recording, so partners do not have all events. Run the command again.'
+          : `the last ${f.later} closed months stay in the database.`),
   ),
   archive_incomplete: failed<{ month: string; store: string; reason: string }>(
     (f) =>
