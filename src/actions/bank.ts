@@ -13,7 +13,7 @@ const OF_LINE = {
   subject: ({ bankLineId }: { bankLineId: number }) => String(bankLineId),
   partners: async () => 'all' as const,
   async facts(tx: Transaction, { bankLineId }: { bankLineId: number }): Promise<Facts> {
-    const line = await readBookableLine(tx, bankLineId);
+    const line = await readBookableLine(tx, { bankLineId });
     if (line === undefined) return {};
     const { account, amount, currency, booked_to } = line;
     return { [lineName(bankLineId)]: { account, amount: Amount.of(amount, currency), 'booked to': booked_to } };

@@ -206,7 +206,7 @@ function checkNotNarrowed(roles: readonly Role[] = [], partnerId: string | undef
 }
 
 async function checkPartner(tx: Transaction, partnerId: string | undefined): Promise<void> {
-  if (partnerId !== undefined && !(await partnerExists(tx, partnerId)))
+  if (partnerId !== undefined && !(await partnerExists(tx, { partnerId })))
     throw refuse('partner_unknown', { partner_id: partnerId });
 }
 

@@ -90,7 +90,7 @@ export async function planClose(
   // If a later month is refused, the earlier months do not close either.
   const { month, allowEmpty } = request;
   if (month !== undefined && month !== first && !request.forecast && !allowEmpty) {
-    if ((await readWhetherEmpty(tx, month)).empty && settings.allow_empty !== true)
+    if ((await readWhetherEmpty(tx, { month })).empty && settings.allow_empty !== true)
       throw refuse('month_empty', { month });
   }
   return months;
@@ -230,7 +230,7 @@ export async function acceptDoubts(
   context: IssueContext,
   { month, partnerId, reason }: { readonly month: Month; readonly partnerId: string; readonly reason: string },
 ): Promise<Doubt[]> {
-  const partner = await lockFeed(tx, partnerId);
+  const partner = await lockFeed(tx, { partnerId });
   // Nothing is known yet of a month that has not begun, so a missing feed must not be accepted in advance.
   if (partner !== undefined && month > monthOf(context.environment.now(), partner.time_zone)) {
     throw refuse('month_not_begun', { month, time_zone: partner.time_zone });
@@ -291,7 +291,7 @@ async function refuseOpenRows(
   before: Month,
 ): Promise<void> {
   const gathering = state.last_closed === null ? firstMonth : undefined;
-  const open = (await readOpenMonthsWithRows(tx, state.last_closed, before))
+  const open = (await readOpenMonthsWithRows(tx, { after: state.last_closed, before }))
     .map((each) => (gathering !== undefined && each.month < gathering ? { ...each, month: gathering } : each))
     .filter((each) => each.month < before);
   const first = open[0]?.month;

@@ -95,7 +95,7 @@ export async function judgeDeliveries(
   judged?: JudgedDeliveries,
 ): Promise<JudgedDeliveries> {
   const before = judged?.month === month ? judged : { to: 0, found: [] };
-  const { event_id: to } = await readLastImport(tx, month);
+  const { event_id: to } = await readLastImport(tx, { month });
   if (to === before.to) return { month, ...before };
   const from = monthBefore(monthBefore(month));
   return {
@@ -129,7 +129,7 @@ export async function readPartnerFeeds(
     ...(await judgeDeliveries(tx, month, judged)).found.map(repeated),
     ...(await readUnusual(tx, month, history)).filter(({ partner_id }) => !isConfirmed(stating.get(partner_id))),
   ];
-  const decisions = await readFeedDecisions(tx, month);
+  const decisions = await readFeedDecisions(tx, { month });
   const decided = new Set(decisions.map(keyOf));
   const before = ({ partner_id, kind, evidence }: Suspicion) =>
     decisions.filter((each) => each.partner_id === partner_id && each.kind === kind && each.evidence !== evidence)
@@ -139,7 +139,7 @@ export async function readPartnerFeeds(
     month,
     expected,
     needsApproval: approvals['feed.accept'] !== undefined,
-    empty: allowed !== true && (await readWhetherEmpty(tx, month)).empty,
+    empty: allowed !== true && (await readWhetherEmpty(tx, { month })).empty,
     doubts: doubts
       .map((each) => ({ ...each, accepted: decided.has(keyOf(each)), accepted_before: before(each) }))
       .sort((one, other) => (one.partner_id < other.partner_id ? -1 : one.partner_id > other.partner_id ? 1 : 0)),
@@ -217,7 +217,9 @@ export async function readContradicted(tx: Transaction, scope: Scope): Promise<C
   const last = await readLastClosed(tx);
   if (last === null) return [];
   const from = monthBefore(last);
-  const decided = new Set([...(await readFeedDecisions(tx, last)), ...(await readFeedDecisions(tx, from))].map(keyOf));
+  const decided = new Set(
+    [...(await readFeedDecisions(tx, { month: last })), ...(await readFeedDecisions(tx, { month: from }))].map(keyOf),
+  );
   return (await readStatements(tx, { from, scope, differing: true }))
     .filter(({ month, complete }) => month <= last && complete)
     .flatMap((each) => ofStatement(each).map((doubt) => ({ ...each, ...doubt })))

@@ -31,7 +31,7 @@ export async function stateFeed(
   { environment, actor }: Pick<ActorContext, 'environment' | 'actor'>,
   { partnerId, month, stated, complete, clientId }: FeedStatement,
 ): Promise<{ readonly feed: StatedTotals; readonly fresh: boolean }> {
-  const partner = await lockFeed(tx, partnerId);
+  const partner = await lockFeed(tx, { partnerId });
   if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
   const { time_zone } = partner;
   if (month > monthOf(environment.now(), time_zone)) throw refuse('month_not_begun', { month, time_zone });

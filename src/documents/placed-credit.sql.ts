@@ -1,4 +1,4 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, querying, type Transaction } from '../database/transaction.ts';
 import { requestLinkChecks } from './emails.sql.ts';
 
 type NewCreditApplication = Readonly<{
@@ -47,17 +47,9 @@ interface LiveCreditApplication {
   readonly amount: string;
 }
 
-export function readCreditOn(
-  tx: Transaction,
-  placed: { creditNoteId: number; invoiceId: number },
-): Promise<LiveCreditApplication[]> {
-  return query(
-    tx,
-    `SELECT credit_application_id, amount FROM live_credit_applications
-     WHERE credit_note_id = :creditNoteId AND invoice_id = :invoiceId ORDER BY credit_application_id`,
-    placed,
-  );
-}
+export const readCreditOn = querying<LiveCreditApplication, { creditNoteId: number; invoiceId: number }>(`
+  SELECT credit_application_id, amount FROM live_credit_applications
+  WHERE credit_note_id = :creditNoteId AND invoice_id = :invoiceId ORDER BY credit_application_id`);
 
 /** Releases credit from an invoice, on a day that is not before the day of the application. */
 export async function insertCreditReleases(

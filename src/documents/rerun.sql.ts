@@ -1,5 +1,5 @@
 /** Finds the documents that would differ if issued now, and the documents that replaced others. */
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, query, querying, queryingOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { DocumentKind } from './snapshot.ts';
 
@@ -133,31 +133,18 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
   );
 }
 
-export function readReplacements(
-  tx: Transaction,
-  documentIds: readonly number[],
-): Promise<{ number: string; replaced_by: string }[]> {
-  return query(
-    tx,
-    `SELECT d.number, later.number AS replaced_by
-     FROM documents d JOIN documents later ON later.replaces = d.document_id
-     WHERE d.document_id = ANY (:documentIds::bigint[]) ORDER BY later.series, later.sequence`,
-    { documentIds },
-  );
-}
+export const readReplacements = querying<{ number: string; replaced_by: string }, { documentIds: readonly number[] }>(`
+  SELECT d.number, later.number AS replaced_by
+  FROM documents d JOIN documents later ON later.replaces = d.document_id
+  WHERE d.document_id = ANY (:documentIds::bigint[]) ORDER BY later.series, later.sequence`);
 
 /** The last document of the chain of replacements that begins with this one, and whether it is void. */
-export function readLastOfChain(tx: Transaction, documentId: number): Promise<{ number: string; void: boolean }> {
-  return queryOne(
-    tx,
-    `WITH RECURSIVE chain AS (
-       SELECT document_id, number FROM documents WHERE document_id = :documentId
-       UNION ALL
-       SELECT later.document_id, later.number FROM chain c JOIN documents later ON later.replaces = c.document_id
-     )
-     SELECT c.number, EXISTS (SELECT FROM voids v WHERE v.document_id = c.document_id) AS void
-     FROM chain c
-     WHERE NOT EXISTS (SELECT FROM documents later WHERE later.replaces = c.document_id)`,
-    { documentId },
-  );
-}
+export const readLastOfChain = queryingOne<{ number: string; void: boolean }, { documentId: number }>(`
+  WITH RECURSIVE chain AS (
+    SELECT document_id, number FROM documents WHERE document_id = :documentId
+    UNION ALL
+    SELECT later.document_id, later.number FROM chain c JOIN documents later ON later.replaces = c.document_id
+  )
+  SELECT c.number, EXISTS (SELECT FROM voids v WHERE v.document_id = c.document_id) AS void
+  FROM chain c
+  WHERE NOT EXISTS (SELECT FROM documents later WHERE later.replaces = c.document_id)`);

@@ -88,7 +88,7 @@ export async function importOpening(
   const issuerVersionId = await recordIssuerVersion(tx, settings.issuer, now);
   const sandbox = environment.name === 'sandbox';
   const carrying: Carrying = { openingId, cutOverOn, issuerVersionId, sandbox, now, eventId };
-  await insertTotals(tx, openingId, totals);
+  await insertTotals(tx, { openingId, totals });
   const documents = items.filter((each) => each.kind !== 'cash');
   const carried = await insertDocuments(tx, documents, carrying);
   failpoint('opening.documents');
@@ -156,7 +156,7 @@ const CLASHES = {
 const problem = (field: string, code: string, reason: string) => ({ field, code, reason });
 
 async function refuseClashes(tx: Transaction, file: string, items: readonly OpeningItem[]): Promise<void> {
-  const problems = (await readClashes(tx, items)).map(({ line, clash, of }): LineProblem => {
+  const problems = (await readClashes(tx, { items })).map(({ line, clash, of }): LineProblem => {
     const { field, code, reason } = CLASHES[clash](of);
     return problemAt(line, field, code, reason);
   });

@@ -1,5 +1,5 @@
 /** Writes and reads openings, with the open parts of their items. */
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, querying, queryingValue, type Transaction } from '../database/transaction.ts';
 import type { OpeningItem } from './file.ts';
 
 type NewOpening = Readonly<{
@@ -10,15 +10,9 @@ type NewOpening = Readonly<{
   eventId: number;
 }>;
 
-export async function insertOpening(tx: Transaction, opening: NewOpening): Promise<number> {
-  const { opening_id } = await queryOne<{ opening_id: number }>(
-    tx,
-    `INSERT INTO openings (cut_over_on, sha256, name, recorded_at, event_id)
-     VALUES (:cutOverOn::date, :sha256, :name, :now::timestamptz, :eventId::bigint) RETURNING opening_id`,
-    { ...opening },
-  );
-  return opening_id;
-}
+export const insertOpening = queryingValue<number, NewOpening>(`
+  INSERT INTO openings (cut_over_on, sha256, name, recorded_at, event_id)
+  VALUES (:cutOverOn::date, :sha256, :name, :now::timestamptz, :eventId::bigint) RETURNING opening_id`);
 
 export type OpeningTotal = Readonly<{
   currency: string;
@@ -30,15 +24,10 @@ export type OpeningTotal = Readonly<{
   control: string;
 }>;
 
-export async function insertTotals(tx: Transaction, openingId: number, totals: readonly OpeningTotal[]): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO opening_totals (opening_id, currency, items, invoices, credits, cash, control)
-     SELECT :openingId::bigint, currency, items, invoices, credits, cash, control
-     FROM json_populate_recordset(NULL::opening_totals, :totals::json) ORDER BY currency`,
-    { openingId, totals: JSON.stringify(totals) },
-  );
-}
+export const insertTotals = executing<{ openingId: number; totals: readonly OpeningTotal[] }>(`
+  INSERT INTO opening_totals (opening_id, currency, items, invoices, credits, cash, control)
+  SELECT :openingId::bigint, currency, items, invoices, credits, cash, control
+  FROM json_populate_recordset(NULL::opening_totals, :totals::json) ORDER BY currency`);
 
 export type Carrying = Readonly<{
   openingId: number;
@@ -115,33 +104,28 @@ export async function insertCash(
 }
 
 /** The reasons why items cannot be carried over, by line. */
-export function readClashes(
-  tx: Transaction,
-  items: readonly OpeningItem[],
-): Promise<{ line: number; clash: 'partner' | 'document' | 'cash'; of: string }[]> {
-  return query(
-    tx,
-    `WITH items AS (
-       SELECT * FROM json_to_recordset(:items::json) AS i (line integer, kind text, number text, partner_id text)
-     )
-     SELECT i.line, 'partner' AS clash, i.partner_id AS of FROM items i
-     WHERE i.partner_id IS NOT NULL AND NOT EXISTS (SELECT FROM partners p WHERE p.partner_id = i.partner_id)
-     UNION ALL
-     -- This ledger's own numbers are never reused, not even those of void documents.
-     SELECT i.line, 'document', d.number FROM items i JOIN documents d ON lower(d.number) = lower(i.number)
-     WHERE i.kind <> 'cash' AND d.opening_number IS NULL
-     UNION ALL
-     SELECT i.line, 'document', d.number FROM items i
-     JOIN live_documents d ON lower(d.opening_number) = lower(i.number)
-     WHERE i.kind <> 'cash'
-     UNION ALL
-     SELECT i.line, 'cash', p.payment_id::text FROM items i JOIN payments p ON lower(p.opening_number) = lower(i.number)
-     JOIN payment_balances b USING (payment_id)
-     WHERE i.kind = 'cash' AND b.status <> 'reversed'
-     ORDER BY line, clash`,
-    { items: JSON.stringify(items) },
-  );
-}
+export const readClashes = querying<
+  { line: number; clash: 'partner' | 'document' | 'cash'; of: string },
+  { items: readonly OpeningItem[] }
+>(`
+  WITH items AS (
+    SELECT * FROM json_to_recordset(:items::json) AS i (line integer, kind text, number text, partner_id text)
+  )
+  SELECT i.line, 'partner' AS clash, i.partner_id AS of FROM items i
+  WHERE i.partner_id IS NOT NULL AND NOT EXISTS (SELECT FROM partners p WHERE p.partner_id = i.partner_id)
+  UNION ALL
+  -- This ledger's own numbers are never reused, not even those of void documents.
+  SELECT i.line, 'document', d.number FROM items i JOIN documents d ON lower(d.number) = lower(i.number)
+  WHERE i.kind <> 'cash' AND d.opening_number IS NULL
+  UNION ALL
+  SELECT i.line, 'document', d.number FROM items i
+  JOIN live_documents d ON lower(d.opening_number) = lower(i.number)
+  WHERE i.kind <> 'cash'
+  UNION ALL
+  SELECT i.line, 'cash', p.payment_id::text FROM items i JOIN payments p ON lower(p.opening_number) = lower(i.number)
+  JOIN payment_balances b USING (payment_id)
+  WHERE i.kind = 'cash' AND b.status <> 'reversed'
+  ORDER BY line, clash`);
 
 export type CarriedItem = Omit<OpeningItem, 'line' | 'reference'> &
   Readonly<{

@@ -70,7 +70,7 @@ export async function readPartnerEvents(tx: Transaction, filter: EventFilter): P
   }
   const away = page.filter(({ entry_id: id }) => id !== null && !rowsById.has(id)).at(-1);
   if (away !== undefined) throw refuse('events_archived', { after: away.position });
-  if (facts.length > 0) for (const fact of await readEventFacts(tx, facts)) factsById.set(fact.log_no, fact);
+  if (facts.length > 0) for (const fact of await readEventFacts(tx, { ids: facts })) factsById.set(fact.log_no, fact);
   return page.map((each) => eventOf(filter.partnerId, each, rowsById, factsById));
 }
 

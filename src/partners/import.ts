@@ -58,7 +58,7 @@ export async function importPartners(
   refuseParents(partners, await readParents(tx));
   const now = instant.toISO();
   const before = await readPartners(tx);
-  const written = await upsertPartners(tx, partners, now);
+  const written = await upsertPartners(tx, { partners, now });
   const created = new Set(written.filter((row) => row.created).map((row) => row.partner_id));
   const changed = new Set(written.map((row) => row.partner_id));
   for (const id of await upsertPolicies(tx, partners, now)) changed.add(id);
@@ -113,9 +113,9 @@ async function importArrangements(tx: Transaction, partners: readonly PartnerRec
   if (accounts.length > 0) await lockLedgerWhole(tx);
   await refuseMonthsWithRows(tx, different, present);
   await refuseReplacedAccounts(tx, different, present);
-  const sources = await readAccountSources(tx, accounts);
-  await recordArrangements(tx, different);
-  for (const [index, after] of (await readAccountSources(tx, accounts)).entries()) {
+  const sources = await readAccountSources(tx, { accounts });
+  await recordArrangements(tx, { arrangements: different });
+  for (const [index, after] of (await readAccountSources(tx, { accounts })).entries()) {
     const before = sources[index];
     if (before === undefined || before.source === after.source) continue;
     const changedBy = different.find((each) =>
@@ -229,10 +229,7 @@ async function refuseReplacedAccounts(
     const before = present.get(wanted.partner_id);
     return before?.from_month === wanted.from_month && hasOtherAccount(wanted, before) ? [{ wanted, before }] : [];
   });
-  const use = await readUseOfAccounts(
-    tx,
-    replaced.map(({ before }) => before),
-  );
+  const use = await readUseOfAccounts(tx, { arrangements: replaced.map(({ before }) => before) });
   const used = new Map(use.map((each) => [each.partner_id, each]));
   for (const { wanted, before } of replaced) {
     const { month, has_balance_transactions } = used.get(wanted.partner_id) as AccountUse;

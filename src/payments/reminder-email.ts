@@ -62,7 +62,7 @@ export const reminderEmail: EmailComposer = {
       ? open
       : rows.filter((row) => row.skip_reason === null || row.skip_reason === 'covered_by_credit');
     const toConfirm = rows.filter((row) => row.skip_reason === 'payment_to_confirm');
-    const credits = isFamily ? creditsOf(open) : withoutCashFor(toConfirm, await readOpenCredits(tx, partnerId));
+    const credits = isFamily ? creditsOf(open) : withoutCashFor(toConfirm, await readOpenCredits(tx, { partnerId }));
     const attachments = await readAttachments(tx, owed, day);
     const level = Math.max(...levels);
     const tone = toneOf(level, settings.reminders);
@@ -97,7 +97,7 @@ export const reminderEmail: EmailComposer = {
 async function readAttachments(tx: Transaction, owed: readonly OwedRow[], day: string): Promise<Attachment[]> {
   const overdueFirst = [...owed.filter((row) => row.due_on < day), ...owed.filter((row) => row.due_on >= day)];
   const ids = overdueFirst.slice(0, MOST_ATTACHED).map((row) => row.document_id);
-  const pdfs = await readPdfsToAttach(tx, ids);
+  const pdfs = await readPdfsToAttach(tx, { documentIds: ids });
   return pdfs.map(({ number, pdf }) => ({ filename: `${number}.pdf`, contentType: 'application/pdf', content: pdf }));
 }
 

@@ -55,7 +55,7 @@ export async function readPayment(visit: PartnerVisit, reference: string): Promi
   const { context, partnerId } = visit;
   const { checkout, received } = await context.database.reading(async (tx) => {
     const found = await ownCheckout(tx, visit, { partnerId, reference });
-    return { checkout: found, received: await readReceived(tx, found.provider_id) };
+    return { checkout: found, received: await readReceived(tx, { session: found.provider_id }) };
   });
   const { ending, provider_id } = checkout;
   if (ending !== null || received !== undefined || provider_id === null) return { checkout, received, state: null };

@@ -58,8 +58,8 @@ export async function readBooksReport(
 ): Promise<BooksReport> {
   const { month } = request;
   const end = lastDay(month);
-  const [closed] = await readBookClose(tx, month);
-  const exceptions = await countExceptions(tx, end);
+  const [closed] = await readBookClose(tx, { month });
+  const exceptions = await countExceptions(tx, { end });
   const obstacles = await findObstacles(tx, context, request);
   return {
     month,

@@ -70,7 +70,7 @@ export async function readReadiness(
         ),
       ),
       ...partners.flatMap(partnerGaps),
-      ...eInvoiceGaps(settings, await readPresentBuyers(tx, null)),
+      ...eInvoiceGaps(settings, await readPresentBuyers(tx, { partnerIds: null })),
       ...(settings.tax === null ? [] : taxGaps(settings.tax, partners, monthOf(environment.now(), settings.time_zone))),
       ...accountGaps(environment, await readAccountCursors(tx, environment.now().toISO())),
     ],

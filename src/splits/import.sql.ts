@@ -1,4 +1,4 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, query, querying, type Transaction } from '../database/transaction.ts';
 import type { BalanceTransaction } from '../processors/processor.ts';
 import type { Recording } from './accounts.sql.ts';
 
@@ -6,21 +6,15 @@ import type { Recording } from './accounts.sql.ts';
  * Returns the balance transactions that are already recorded with a different currency or amount. A balance transaction
  * never changes.
  */
-export function findChangedBalanceTransactions(
-  tx: Transaction,
-  account: string,
-  balance_transactions: readonly BalanceTransaction[],
-): Promise<{ id: string; net: string; currency: string }[]> {
-  return query(
-    tx,
-    `SELECT m.id, m.net::text, m.currency
-     FROM json_to_recordset(:balance_transactions::json) AS n (id text, currency text, amount numeric, net numeric)
-     JOIN balance_transactions m ON m.account = :account AND m.id = n.id
-     WHERE (m.currency, m.amount, m.net) <> (n.currency, n.amount, n.net)
-     ORDER BY m.id`,
-    { account, balance_transactions: JSON.stringify(balance_transactions) },
-  );
-}
+export const findChangedBalanceTransactions = querying<
+  { id: string; net: string; currency: string },
+  { account: string; balance_transactions: readonly BalanceTransaction[] }
+>(`
+  SELECT m.id, m.net::text, m.currency
+  FROM json_to_recordset(:balance_transactions::json) AS n (id text, currency text, amount numeric, net numeric)
+  JOIN balance_transactions m ON m.account = :account AND m.id = n.id
+  WHERE (m.currency, m.amount, m.net) <> (n.currency, n.amount, n.net)
+  ORDER BY m.id`);
 
 /** Returns the number of new balance transactions. */
 export function insertBalanceTransactions(
@@ -70,52 +64,43 @@ const LINES = `json_populate_recordset(NULL::settlement_lines, :lines::json) AS 
  * line or on an earlier line of the file. Two lines for a share match even if one line names only the transfer or only
  * the payment, because each transfer makes one payment.
  */
-export function findConflictingLines(
-  tx: Transaction,
-  partnerId: string,
-  lines: string,
-): Promise<{ line: number; known: string }[]> {
-  return query(
-    tx,
-    // A window function needs only one sort. A join would compare all lines of a quote with each other.
-    `WITH given AS MATERIALIZED (SELECT * FROM ${LINES}), every AS (
-       SELECT 0 AS line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines
-       WHERE partner_id = :partnerId AND quote_id IN (SELECT quote_id FROM given)
-       UNION ALL
-       SELECT line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM given
-     ), said AS (
-       SELECT *, format('%s %s', trim_scale(amount), currency) AS says,
-              num_nonnulls(transfer, payment) = 2 AS names_both
-       FROM every
-     ), beside AS (
-       SELECT said.*, first_value(kind) OVER same AS first_kind, first_value(says) OVER same AS first_says,
-              CASE WHEN transfer IS NULL THEN '{}' WHEN names_both
-                THEN ARRAY[min(says) FILTER (WHERE NOT names_both) OVER of_transfer,
-                           max(says) FILTER (WHERE NOT names_both) OVER of_transfer]
-                ELSE ARRAY[min(says) FILTER (WHERE names_both) OVER of_transfer,
-                           max(says) FILTER (WHERE names_both) OVER of_transfer]
-              END AS by_transfer,
-              CASE WHEN payment IS NULL THEN '{}' WHEN names_both
-                THEN ARRAY[min(says) FILTER (WHERE NOT names_both) OVER of_payment,
-                           max(says) FILTER (WHERE NOT names_both) OVER of_payment]
-                ELSE ARRAY[min(says) FILTER (WHERE names_both) OVER of_payment,
-                           max(says) FILTER (WHERE names_both) OVER of_payment]
-              END AS by_payment
-       FROM said
-       WINDOW same AS (PARTITION BY quote_id, requote_id, payment, transfer ORDER BY line),
-              of_transfer AS (PARTITION BY quote_id, requote_id, kind, transfer ORDER BY line),
-              of_payment AS (PARTITION BY quote_id, requote_id, kind, payment ORDER BY line)
-     ), judged AS (
-       SELECT line, CASE
-                WHEN (first_kind, first_says) <> (kind, says) THEN first_says
-                WHEN kind = 'share' THEN (SELECT min(n) FROM unnest(by_transfer || by_payment) AS n WHERE n <> says)
-              END AS known
-       FROM beside WHERE line > 0
-     )
-     SELECT line, known FROM judged WHERE known IS NOT NULL ORDER BY line`,
-    { partnerId, lines },
-  );
-}
+// A window function needs only one sort. A join would compare all lines of a quote with each other.
+export const findConflictingLines = querying<{ line: number; known: string }, { partnerId: string; lines: string }>(`
+  WITH given AS MATERIALIZED (SELECT * FROM ${LINES}), every AS (
+    SELECT 0 AS line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines
+    WHERE partner_id = :partnerId AND quote_id IN (SELECT quote_id FROM given)
+    UNION ALL
+    SELECT line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM given
+  ), said AS (
+    SELECT *, format('%s %s', trim_scale(amount), currency) AS says,
+           num_nonnulls(transfer, payment) = 2 AS names_both
+    FROM every
+  ), beside AS (
+    SELECT said.*, first_value(kind) OVER same AS first_kind, first_value(says) OVER same AS first_says,
+           CASE WHEN transfer IS NULL THEN '{}' WHEN names_both
+             THEN ARRAY[min(says) FILTER (WHERE NOT names_both) OVER of_transfer,
+                        max(says) FILTER (WHERE NOT names_both) OVER of_transfer]
+             ELSE ARRAY[min(says) FILTER (WHERE names_both) OVER of_transfer,
+                        max(says) FILTER (WHERE names_both) OVER of_transfer]
+           END AS by_transfer,
+           CASE WHEN payment IS NULL THEN '{}' WHEN names_both
+             THEN ARRAY[min(says) FILTER (WHERE NOT names_both) OVER of_payment,
+                        max(says) FILTER (WHERE NOT names_both) OVER of_payment]
+             ELSE ARRAY[min(says) FILTER (WHERE names_both) OVER of_payment,
+                        max(says) FILTER (WHERE names_both) OVER of_payment]
+           END AS by_payment
+    FROM said
+    WINDOW same AS (PARTITION BY quote_id, requote_id, payment, transfer ORDER BY line),
+           of_transfer AS (PARTITION BY quote_id, requote_id, kind, transfer ORDER BY line),
+           of_payment AS (PARTITION BY quote_id, requote_id, kind, payment ORDER BY line)
+  ), judged AS (
+    SELECT line, CASE
+             WHEN (first_kind, first_says) <> (kind, says) THEN first_says
+             WHEN kind = 'share' THEN (SELECT min(n) FROM unnest(by_transfer || by_payment) AS n WHERE n <> says)
+           END AS known
+    FROM beside WHERE line > 0
+  )
+  SELECT line, known FROM judged WHERE known IS NOT NULL ORDER BY line`);
 
 /** Returns the number of new lines. */
 export function insertSettlementLines(

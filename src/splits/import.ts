@@ -58,7 +58,7 @@ export async function importBalanceTransactions(
   account: string,
   balance_transactions: readonly BalanceTransaction[] = readBalanceTransactions(file.name, file.text, isLive(acting)),
 ): Promise<ImportReport> {
-  if ((await readAccountOwners(tx, account)).length === 0) throw refuse('account_unknown', { account });
+  if ((await readAccountOwners(tx, { account })).length === 0) throw refuse('account_unknown', { account });
   const recording = await beginRecording(tx, acting, {
     action: 'processor.import',
     subject: file.name,
@@ -83,7 +83,7 @@ export async function recordBalanceTransactions(
   balance_transactions: readonly BalanceTransaction[],
   recording: Recording,
 ): Promise<number> {
-  const changed = await findChangedBalanceTransactions(tx, account, balance_transactions);
+  const changed = await findChangedBalanceTransactions(tx, { account, balance_transactions });
   if (changed.length > 0) {
     const problems = changed.map(({ id, net, currency }) => ({
       path: id,
@@ -126,7 +126,7 @@ export async function importSettlement(
     subject: file.name,
     details: { partner_id: partnerId, lines, ...(clientId !== undefined && { client_id: clientId }) },
   });
-  const changed = await findConflictingLines(tx, partnerId, json);
+  const changed = await findConflictingLines(tx, { partnerId, lines: json });
   if (changed.length > 0) {
     throw refuseFile(
       changed.map(({ line, known }) => {

@@ -1,4 +1,4 @@
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, query, querying, queryingOne, queryingValue, type Transaction } from '../database/transaction.ts';
 import type { Recording } from './accounts.sql.ts';
 import type { NamedQuote } from './reconcile.sql.ts';
 
@@ -141,15 +141,11 @@ const BY_PAYMENT = `
          :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = 1 AND counts_as <> 0`;
 
-export async function countUnmatchedBalanceTransactions(tx: Transaction): Promise<number> {
-  const { unknown } = await queryOne<{ unknown: number }>(
-    tx,
-    // `ended IS NULL` already excludes closed balance transactions. The condition on `closed` excludes such balance
-    // transactions before any lookup.
-    `SELECT count(*) AS unknown FROM unexplained_balance_transactions WHERE NOT closed AND ended IS NULL`,
-  );
-  return unknown;
-}
+// `ended IS NULL` already excludes closed balance transactions. The condition on `closed` excludes such balance
+// transactions before any lookup.
+export const countUnmatchedBalanceTransactions = queryingValue<number>(
+  `SELECT count(*) AS unknown FROM unexplained_balance_transactions WHERE NOT closed AND ended IS NULL`,
+);
 
 export type BalanceTransactionState = Readonly<{
   balance_transaction_id: number;
@@ -189,42 +185,32 @@ export function readBalanceTransactions(
 
 export type MatchableQuote = NamedQuote & Readonly<{ quote_id: string }>;
 
-export function readMatchableQuotes(
-  tx: Transaction,
-  asked: { quoteId: string; partnerId: string | null; account: string },
-): Promise<MatchableQuote[]> {
-  return query(
-    tx,
-    `SELECT e.partner_id, own_id(e) AS quote_id, e.currency,
-            EXISTS (SELECT FROM routed_quotes r
-                    WHERE r.partner_id = e.partner_id AND r.own_id = own_id(e)) AS is_routed,
-            EXISTS (SELECT FROM account_partners p
-                    WHERE p.account = :account AND p.partner_id = e.partner_id) AS own_account,
-            (SELECT d.number FROM live_documents d JOIN closed_months m USING (month)
-             WHERE d.partner_id = e.partner_id AND d.currency = e.currency AND d.arrangement = e.arrangement
-               AND d.purpose = 'month' AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= d.month
-             ORDER BY d.document_id DESC LIMIT 1) AS invoice
-     FROM ledger_rows e
-     WHERE e.kind = 'quote_accepted' AND own_id(e) = :quoteId
-       AND (:partnerId::text IS NULL OR e.partner_id = :partnerId)
-     ORDER BY e.partner_id, own_id(e)`,
-    asked,
-  );
-}
+export const readMatchableQuotes = querying<
+  MatchableQuote,
+  { quoteId: string; partnerId: string | null; account: string }
+>(`
+  SELECT e.partner_id, own_id(e) AS quote_id, e.currency,
+         EXISTS (SELECT FROM routed_quotes r
+                 WHERE r.partner_id = e.partner_id AND r.own_id = own_id(e)) AS is_routed,
+         EXISTS (SELECT FROM account_partners p
+                 WHERE p.account = :account AND p.partner_id = e.partner_id) AS own_account,
+         (SELECT d.number FROM live_documents d JOIN closed_months m USING (month)
+          WHERE d.partner_id = e.partner_id AND d.currency = e.currency AND d.arrangement = e.arrangement
+            AND d.purpose = 'month' AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= d.month
+          ORDER BY d.document_id DESC LIMIT 1) AS invoice
+  FROM ledger_rows e
+  WHERE e.kind = 'quote_accepted' AND own_id(e) = :quoteId
+    AND (:partnerId::text IS NULL OR e.partner_id = :partnerId)
+  ORDER BY e.partner_id, own_id(e)`);
 
 /** `amount` is the value for the quote, `settled` the value on the account. */
-export function readShareOf(
-  tx: Transaction,
-  share: { balanceTransactionId: number; partnerId: string; quoteId: string },
-): Promise<{ amount: string; settled: string }> {
-  return queryOne(
-    tx,
-    `SELECT coalesce(sum(amount), 0)::text AS amount, coalesce(sum(settled_amount), 0)::text AS settled
-     FROM share_allocations
-     WHERE balance_transaction_id = :balanceTransactionId AND partner_id = :partnerId AND quote_id = :quoteId`,
-    share,
-  );
-}
+export const readShareOf = queryingOne<
+  { amount: string; settled: string },
+  { balanceTransactionId: number; partnerId: string; quoteId: string }
+>(`
+  SELECT coalesce(sum(amount), 0)::text AS amount, coalesce(sum(settled_amount), 0)::text AS settled
+  FROM share_allocations
+  WHERE balance_transaction_id = :balanceTransactionId AND partner_id = :partnerId AND quote_id = :quoteId`);
 
 /** Reads the payments that were made from a share if its matches and undone matches do not add up to zero. */
 export async function readPaymentsLeft(
@@ -275,17 +261,12 @@ export async function insertManualAllocation(
 }
 
 /** Reads only balance transactions that are open and that no quote explains. */
-export function readUnexplained(
-  tx: Transaction,
-  ids: readonly number[],
-): Promise<{ balance_transaction_id: number; currency: string; unexplained: string }[]> {
-  return query(
-    tx,
-    `SELECT balance_transaction_id, currency, unexplained::text FROM unexplained_balance_transactions
-     WHERE balance_transaction_id = ANY (:ids::bigint[]) AND ended IS NULL ORDER BY account, balance_transaction_id`,
-    { ids },
-  );
-}
+export const readUnexplained = querying<
+  { balance_transaction_id: number; currency: string; unexplained: string },
+  { ids: readonly number[] }
+>(`
+  SELECT balance_transaction_id, currency, unexplained::text FROM unexplained_balance_transactions
+  WHERE balance_transaction_id = ANY (:ids::bigint[]) AND ended IS NULL ORDER BY account, balance_transaction_id`);
 
 export async function insertBalanceTransactionClosings(
   tx: Transaction,

@@ -125,10 +125,7 @@ export async function closeBalanceTransactions(
   const recording = await beginRecording(tx, acting, { action: 'processor.close', subject: ids[0] ?? '', details });
   const found: BalanceTransactionState[] = [];
   for (const id of ids) found.push(await findBalanceTransaction(tx, { balance_transaction: id, account }));
-  const open = await readUnexplained(
-    tx,
-    found.map((each) => each.balance_transaction_id),
-  );
+  const open = await readUnexplained(tx, { ids: found.map((each) => each.balance_transaction_id) });
   const ended = found.find(
     ({ balance_transaction_id: id }) => !open.some((each) => each.balance_transaction_id === id),
   );

@@ -54,11 +54,11 @@ export async function readAccount(
   access: AccountAccess,
 ): Promise<AccountReading> {
   const { account } = access;
-  if ((await database.reading((tx) => readAccountOwners(tx, account))).length === 0) {
+  if ((await database.reading((tx) => readAccountOwners(tx, { account }))).length === 0) {
     throw refuse('account_unknown', { account });
   }
   const to = acting.environment.now();
-  const cursor = await database.reading((tx) => readCursor(tx, account));
+  const cursor = await database.reading((tx) => readCursor(tx, { account }));
   const from = cursor === null ? null : DateTime.fromISO(cursor, { zone: 'utc' }).minus({ hours: OVERLAP_HOURS });
   if (from !== null && to <= from) {
     const [today, latest] = [to, from].map((each) => each.toISODate() as string) as [string, string];

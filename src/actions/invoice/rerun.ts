@@ -79,7 +79,9 @@ A replacement keeps the due date of the document that it replaces, unless
         : await readDocuments(tx, { months: [month ?? (rerun as Rerun).month], partnerId });
     const made = new Set(rerun === undefined ? [] : issuedBy(rerun));
     const touched = rows.filter((row) => month !== undefined || row.number === number || made.has(row.number));
-    const contents = new Map((await readContents(tx, [...made])).map((each) => [each.number, each.sha256]));
+    const contents = new Map(
+      (await readContents(tx, { numbers: [...made] })).map((each) => [each.number, each.sha256]),
+    );
     return Object.fromEntries(
       touched.map((row) => {
         const content = contents.get(row.number);

@@ -18,7 +18,7 @@ export const billMissing = defineAction({
     if (numbers.length > 0) await deliver(context, numbers);
   },
   async facts(tx, _input, numbers = []) {
-    const issued = numbers.length === 0 ? [] : await readDocuments(tx, { ids: await readIdsOf(tx, numbers) });
+    const issued = numbers.length === 0 ? [] : await readDocuments(tx, { ids: await readIdsOf(tx, { numbers }) });
     return Object.fromEntries(
       issued.map((row) => [`missing shares of ${row.partner_id} in ${row.currency}`, factsOf(row)]),
     );

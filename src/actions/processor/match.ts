@@ -34,7 +34,7 @@ async function partnersOfMatch(
   const found = await readBalanceTransactions(tx, { id, account });
   const partners = [partnerId, ...(found.length === 0 ? [NOBODY] : [])];
   for (const each of found) {
-    partners.push(...(await readAccountOwners(tx, each.account)).map(({ partner_id }) => partner_id));
+    partners.push(...(await readAccountOwners(tx, { account: each.account })).map(({ partner_id }) => partner_id));
   }
   return [...new Set(partners)];
 }

@@ -60,7 +60,7 @@ async function exportGeneralLedger(context: CommandContext, options: Options): P
       const parts = await readParts(tx, { month, format });
       const asked = parts.find((each) => each.part === part);
       if (asked === undefined) throw refuse('gl_part_unknown', { month, format, part, parts: parts.length });
-      return readFiles(tx, asked.gl_export_id);
+      return readFiles(tx, { id: asked.gl_export_id });
     });
     const written = await writeFiles(out, files);
     output.print({ month, format, part, files: written }, () => wrote(written));
@@ -73,7 +73,7 @@ async function exportGeneralLedger(context: CommandContext, options: Options): P
     ? []
     : await database.reading(async (tx) => {
         const last = (await readParts(tx, { month, format })).find((each) => each.part === json.part);
-        return last === undefined ? [] : readFiles(tx, last.gl_export_id);
+        return last === undefined ? [] : readFiles(tx, { id: last.gl_export_id });
       });
   const written = await writeFiles(out, files);
   output.print(

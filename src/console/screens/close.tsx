@@ -42,7 +42,7 @@ async function readOpenMonths(tx: Transaction, { environment, settings }: Instal
   const now = environment.now();
   const next = await readNextMonth(tx, now);
   if (next === null) return [];
-  const sums = await readPostedSums(tx, next.month);
+  const sums = await readPostedSums(tx, { month: next.month });
   const running = monthOf(now, settings.time_zone);
   const months = new Set([next.month, ...sums.map(({ month }) => month), ...(running > next.month ? [running] : [])]);
   const due = dueMonths(next.month, await readPartnerZones(tx), now);

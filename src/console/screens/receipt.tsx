@@ -62,7 +62,7 @@ export async function readReceipt(
     whose: partnersOf(payment),
     partner_name:
       row.partner_id === null ? null : ((await readPartners(tx, row.partner_id))[0]?.name ?? row.partner_id),
-    reports: await readReports(tx, id),
+    reports: await readReports(tx, { id }),
     choices: isZero(payment.unapplied)
       ? null
       : await readChoices(tx, payment, exception, { settings, scope, q: textAsked(q), kept }),

@@ -36,7 +36,7 @@ export async function readSignOff(
   context: { environment: Environment; settings: Settings },
   month: Month,
 ): Promise<SignOff> {
-  const signatures = await readSignatures(tx, month);
+  const signatures = await readSignatures(tx, { month });
   const [task] = await readTasks(tx, { kind: 'verify', limit: 1 });
   const closedAt = signatures.find(({ close }) => close === 'month')?.at ?? '';
   const requests = await readWaitingApprovals(tx, context.environment.now());

@@ -2,7 +2,7 @@
  * Drafts: documents to issue, in temporary tables. `drafts` has a row for each document, keyed by partner, currency and
  * arrangement, with the printed amounts. `draft_lines` has the lines, with the ledger's signs.
  */
-import { execute, query, type Transaction } from '../../database/transaction.ts';
+import { execute, executing, queryingColumn, type Transaction } from '../../database/transaction.ts';
 import { LINES_OF_MONTH, type RowsOfMonth } from '../../ledger/running-lines.sql.ts';
 import type { CreditShare } from '../document-tax.ts';
 import { createDraftTaxes, draftCreditTaxes } from './tax.sql.ts';
@@ -66,19 +66,14 @@ export async function totalDrafts(tx: Transaction): Promise<void> {
 }
 
 /** Creates `draft_lines`: rows by policy, kind and month. */
-export async function totalRows(tx: Transaction, rows: RowsOfMonth): Promise<void> {
-  // Only CREATE TABLE AS totals the rows in parallel.
-  await execute(
-    tx,
-    `CREATE TEMPORARY TABLE draft_lines ON COMMIT DROP AS
-     SELECT partner_id, currency, arrangement, policy_id, kind, month, sum(count)::bigint AS count,
-            sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount,
-            NULL::integer AS tax
-     FROM (${LINES_OF_MONTH}) AS lines
-     GROUP BY partner_id, currency, arrangement, policy_id, kind, month`,
-    { ...rows },
-  );
-}
+// Only CREATE TABLE AS totals the rows in parallel.
+export const totalRows = executing<RowsOfMonth>(`
+  CREATE TEMPORARY TABLE draft_lines ON COMMIT DROP AS
+  SELECT partner_id, currency, arrangement, policy_id, kind, month, sum(count)::bigint AS count,
+         sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount,
+         NULL::integer AS tax
+  FROM (${LINES_OF_MONTH}) AS lines
+  GROUP BY partner_id, currency, arrangement, policy_id, kind, month`);
 
 /**
  * Creates `taxed_lines`: rows by policy, kind, month, and the month whose tax applies. A reversal is taxed as the month
@@ -103,10 +98,7 @@ export async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): P
   await execute(tx, 'ANALYZE pg_temp.taxed_lines');
 }
 
-export async function readDraftCurrencies(tx: Transaction): Promise<string[]> {
-  const rows = await query<{ currency: string }>(tx, `SELECT DISTINCT currency FROM pg_temp.drafts`);
-  return rows.map((row) => row.currency);
-}
+export const readDraftCurrencies = queryingColumn<string>(`SELECT DISTINCT currency FROM pg_temp.drafts`);
 
 /**
  * Keeps only the drafts that replace these void documents. A replacement keeps the old due date, unless it gets new
@@ -164,5 +156,5 @@ export async function draftAdjustment(
      FROM documents WHERE document_id = :documentId`,
     amounts,
   );
-  await draftCreditTaxes(tx, adjustment.documentId, shares);
+  await draftCreditTaxes(tx, { documentId: adjustment.documentId, shares });
 }

@@ -139,7 +139,7 @@ function payView(way: AccountPayment | undefined) {
 
 async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const since = context.environment.now().minus({ days: NEWS_FOR_DAYS }).toISO();
-  const due = await readDueStatements(tx, since);
+  const due = await readDueStatements(tx, { since });
   const [first] = due;
   if (first === undefined) return;
   const partnerIds = due.map(({ partner_id }) => partner_id);

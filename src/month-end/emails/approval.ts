@@ -28,7 +28,7 @@ const LINES_SHOWN = 40;
 export const approvalRequestEmail: EmailComposer = {
   kind: 'approval_request',
   async queueDue(tx, context) {
-    const due = await readDueApprovalRequests(tx, context.environment.now().toISO());
+    const due = await readDueApprovalRequests(tx, { now: context.environment.now().toISO() });
     await queueOnce(tx, context, 'approval_request', due);
   },
   async compose(tx, email, context, templates) {

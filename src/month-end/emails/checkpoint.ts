@@ -52,7 +52,7 @@ export const checkpointEmail: EmailComposer = {
   async compose(tx, { checkpoint_size }, context, templates) {
     const { settings } = context;
     if (settings.auditor_email === '') return { held: 'settings.json has no auditor_email' };
-    const head = await readLetterHead(tx, checkpoint_size);
+    const head = await readLetterHead(tx, { size: checkpoint_size });
     const before = await readLetterBefore(tx, { size: head.size, signed: false });
     const lines = (await readSignatureLines(tx, [head.size])).get(head.size) ?? [];
     const note = noteOf(head, lines);
@@ -101,7 +101,7 @@ const viewOf = (head: Pick<LetterHead, 'size' | 'root'>) => ({
 async function monthView(tx: Transaction, { closes }: LetterHead) {
   const [what, month] = (closes?.split(' ') ?? []) as [string?, Month?];
   if (what !== 'month' || month === undefined) return [];
-  const { entries, late_entries, partners_with_documents, totals } = await readMonthCounts(tx, month);
+  const { entries, late_entries, partners_with_documents, totals } = await readMonthCounts(tx, { month });
   return [
     {
       ...{ rows: counted(entries), lateRows: counted(late_entries), partners: counted(partners_with_documents) },

@@ -45,7 +45,7 @@ async function queueDue(tx: Transaction, { environment, settings, actor }: Actor
   const since = now.minus({ days: NEWS_FOR_DAYS }).toISO();
   // Otherwise two concurrent closes would both find the report missing.
   await takeLock(tx, LOCKS.closeReports);
-  const months = await readMonthsWithoutReport(tx, since);
+  const months = await readMonthsWithoutReport(tx, { since });
   if (months.length === 0) return;
   const names = months.map((each) => each.month);
   const eventId = await recordEvent(tx, actor, {

@@ -70,7 +70,7 @@ export const paymentReceiptEmail: EmailComposer = {
 async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   if (!settings.payment_receipts) return;
   const now = environment.now();
-  const due = await readDueReceipts(tx, now.minus({ days: NEWS_FOR_DAYS }).toISO());
+  const due = await readDueReceipts(tx, { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() });
   if (due.length === 0) return;
   await queueEmails(
     tx,

@@ -50,7 +50,7 @@ export const refundNoticeEmail: EmailComposer = {
 async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   if (!settings.refund_notices) return;
   const now = environment.now();
-  const due = await readDueRefundNotices(tx, now.minus({ days: NEWS_FOR_DAYS }).toISO());
+  const due = await readDueRefundNotices(tx, { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() });
   if (due.length === 0) return;
   await queueEmails(
     tx,
