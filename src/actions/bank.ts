@@ -40,7 +40,7 @@ assets:transfers. If the line is booked already, the booking is replaced.`,
     reason: reason(),
   },
   perform: bookBankLine,
-  report: async (_tx, _context, { result }) => reportBooked(result, `is booked to ${result.booked_to}`),
+  report: async ({ result }) => reportBooked(result, `is booked to ${result.booked_to}`),
 });
 
 export const bankUnbook = defineAction({
@@ -50,7 +50,7 @@ export const bankUnbook = defineAction({
   command: { arguments: { bankLineId: '<line>' } },
   input: { bankLineId: BANK_LINE(), reason: reason() },
   perform: unbookBankLine,
-  report: async (_tx, _context, { result }) => reportBooked(result, 'is no longer booked'),
+  report: async ({ result }) => reportBooked(result, 'is no longer booked'),
 });
 
 const reportBooked = ({ booking: _, ...line }: BookableLine, what: string): Report => ({

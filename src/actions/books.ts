@@ -50,7 +50,7 @@ export const booksClose = defineAction({
     return { [`the books of ${input.month}`]: { status, checkpoint: checkpoint === null ? 'no' : 'yes' } };
   },
   amounts: () => [],
-  async report(tx, context, { input, result: now, followed: emails = [] }) {
+  async report({ input, result: now, followed: emails = [] }, context, tx) {
     const report = await reportBooks(tx, context, input, { dryRun: false, now });
     const sent = emails.filter(({ status }) => status === 'sent').length;
     return {

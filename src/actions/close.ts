@@ -136,7 +136,7 @@ export const monthClose = defineAction({
     const fields = new Set(Object.values(after).flatMap(Object.keys).filter(isSum));
     return amountsIn(after, Object.keys(after), ...fields);
   },
-  report: (tx, context, { input, result, preview }) =>
+  report: ({ input, result, preview }, context, tx) =>
     preview ? reportPreview(tx, context, input, result) : reportClosed(tx, input, result.months),
 });
 

@@ -64,7 +64,7 @@ export async function reportOf<Input, Result, Followed, Json>(
   action: Action<Input, Result, Followed, Json>,
   done: ActionOutcome<Input, Result, Followed>,
 ): Promise<Report<Json>> {
-  const report = await action.report(tx, context, done);
+  const report = await action.report(done, context, tx);
   return { ...report, text: inNames(report.text, (context.namesOf ?? namesOf)(action)) };
 }
 

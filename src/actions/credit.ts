@@ -47,7 +47,7 @@ export const creditApply = defineAction({
     failpoint('placement.committed');
     await followBalance(context, result.number);
   },
-  report: (tx, _context, { input: { creditNote, number }, result }) =>
+  report: ({ input: { creditNote, number }, result }, _context, tx) =>
     reportPlaced(tx, result, `from ${creditNote} is applied to ${number}`),
 });
 
@@ -65,7 +65,7 @@ export const creditUnapply = defineAction({
     failpoint('release.committed');
     await followBalance(context, result.number);
   },
-  report: (tx, _context, { input: { creditNote, number }, result }) =>
+  report: ({ input: { creditNote, number }, result }, _context, tx) =>
     reportPlaced(tx, result, `from ${creditNote} is taken back from ${number}`),
 });
 
@@ -102,7 +102,7 @@ export const creditRefund = defineAction({
   perform: (tx, context, { method = 'other', reference = '', ...request }) =>
     refundCredit(tx, context, { ...request, method, reference }),
   amounts: (_seen, _input, refund) => [Amount.of(refund.amount, refund.currency)],
-  report: (tx, _context, { result }) => reportRefund(tx, result, false),
+  report: ({ result }, _context, tx) => reportRefund(tx, result, false),
 });
 
 export const creditRefundReturned = defineAction({
@@ -124,7 +124,7 @@ export const creditRefundReturned = defineAction({
   ...OF_DOCUMENT,
   perform: returnRefund,
   amounts: (_seen, _input, refund) => [Amount.of(refund.amount, refund.currency)],
-  report: (tx, _context, { result }) => reportRefund(tx, result, true),
+  report: ({ result }, _context, tx) => reportRefund(tx, result, true),
 });
 
 async function reportRefund(tx: Transaction, refund: Refund, returned: boolean): Promise<Report> {

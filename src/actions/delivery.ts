@@ -21,7 +21,7 @@ export const deliveryRetry = defineAction({
       : { [`what was ${status}`]: { documents: String(retried.documents), 'other e-mails': String(retried.others) } },
   amounts: () => [],
   /** The next run of delivery sends the queued e-mails. */
-  report: async (_tx, _context, { input: { status }, result: { documents, others } }) => ({
+  report: async ({ input: { status }, result: { documents, others } }) => ({
     json: { documents, others },
     text:
       documents + others === 0

@@ -51,7 +51,7 @@ export const emailResend = defineAction({
   facts: async (_tx, _input, queued): Promise<Facts> =>
     queued === undefined ? {} : { 'a new e-mail': { about: nameOf(queued), status: queued.status } },
   amounts: () => [],
-  async report(tx, _context, { result: queued, delivered }) {
+  async report({ result: queued, delivered }, _context, tx) {
     const email = await readEmail(tx, queued.email_id);
     return {
       json: await emailJson(email),
@@ -77,7 +77,7 @@ export const emailDismiss = defineAction({
     return { [`e-mail ${emailId}`]: { status: email.status, dismissed: email.dismissal_reason } };
   },
   amounts: () => [],
-  async report(tx, _context, { input: { emailId, reason } }) {
+  async report({ input: { emailId, reason } }, _context, tx) {
     const email = await readEmail(tx, emailId);
     return { json: await emailJson(email), text: `E-mail ${emailId}, ${nameOf(email)}, is dismissed: ${reason}` };
   },

@@ -64,7 +64,7 @@ It cannot be undone. Try --dry-run first.`,
   },
   facts: (tx, { reason: _, ...input }, done) => factsOf(tx, personOf(input), done !== undefined),
   amounts: () => [],
-  report: async (_tx, _context, { result: erased, preview }) => ({
+  report: async ({ result: erased, preview }) => ({
     json: { erased },
     text: preview
       ? `${plural(erased, 'text')} would be erased.`

@@ -49,7 +49,7 @@ A month whose rows contradict a complete statement waits for a decision.`,
     return feed === undefined ? {} : { [`${month} of ${partnerId}`]: factsOf(feed) };
   },
   amounts: () => [],
-  report: async (_tx, { width }, { result: { feed, fresh } }) => ({
+  report: async ({ result: { feed, fresh } }, { width }) => ({
     json: { ...feedLine(feed), already_stated: !fresh },
     text: describe(feed, { fresh, width }),
     remedies: [toRun('See all statements', 'feed list', '/console/feeds')],
@@ -114,7 +114,7 @@ export const feedAccept = defineAction({
   // The evidence is part of the effect, so that an approval covers the numbers that were shown.
   facts: async (_tx, { partnerId, month: of }, accepted) => acceptedFacts(`${of} of ${partnerId}`, accepted ?? []),
   amounts: () => [],
-  report: async (_tx, _context, { input: { month: of }, result: accepted }) => ({
+  report: async ({ input: { month: of }, result: accepted }) => ({
     json: { month: of, accepted: accepted.map(({ partner_id, kind, evidence }) => ({ partner_id, kind, evidence })) },
     text: [`Accepted for ${of}:`, ...accepted.map((each) => `  ${printable(describeDoubt(each))}`)].join('\n'),
     remedies: [toDo('Close the month now', 'month.close', { month: of })],

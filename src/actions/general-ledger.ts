@@ -43,7 +43,7 @@ export const glExport = defineAction({
         };
   },
   amounts: (_seen, _input, { recorded, lines }) => (recorded ? summarise(lines).map(({ total }) => total) : []),
-  async report(_tx, { width }, { input: { month, format }, result }) {
+  async report({ input: { month, format }, result }, { width }) {
     const { part, recorded, files, lines, movable } = result;
     const journals = summarise(lines);
     return {

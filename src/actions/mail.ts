@@ -40,7 +40,7 @@ export const emailBounces = defineAction({
    * The exit status is always 0. With any other status, a mail server that pipes in a message would return the message
    * to its sender.
    */
-  async report(_tx, { width }, { result }) {
+  async report({ result }, { width }) {
     const { messages, bounces, duplicates, unmatched } = result;
     return {
       json: result,

@@ -51,7 +51,7 @@ export const openingImport = defineAction({
       ]),
     ),
   amounts: ({ after }) => amountsIn(after, Object.keys(after), 'amount'),
-  report: async (_tx, { width }, { result, preview }) => ({
+  report: async ({ result, preview }, { width }) => ({
     json: { ...result, items: result.items.map(({ line: _, ...item }) => item), dry_run: preview },
     text: described(result, preview, width),
   }),
@@ -131,7 +131,7 @@ export const openingReverse = defineAction({
     return itemFacts(result.map((each) => ({ ...each, reversed: true })));
   },
   amounts: ({ before }) => amountsIn(before, Object.keys(before), 'balance'),
-  report: async (_tx, _context, { result }) => ({
+  report: async ({ result }) => ({
     json: { reversed: result.map(({ kind, number, currency, amount }) => ({ kind, number, currency, amount })) },
     text:
       result.length === 0

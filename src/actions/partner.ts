@@ -40,7 +40,7 @@ export const partnerImport = defineAction({
       ]),
     ),
   amounts: () => [],
-  async report(_tx, { environment, width }, { input: { file }, result }) {
+  async report({ input: { file }, result }, { environment, width }) {
     const report = { ...result, changes: result.changes.filter(({ created }) => !created) };
     const partners = await partnersIn(file);
     return {

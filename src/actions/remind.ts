@@ -33,7 +33,7 @@ export const reminderRecord = defineAction({
       ]),
     ),
   amounts: () => [],
-  async report(tx, { width }, { result: plan, followed: results, preview }) {
+  async report({ result: plan, followed: results, preview }, { width }, tx) {
     const names = await readPartnerNames(tx);
     const described = describePlan(plan, names, width);
     const json: ReminderPlan & { dry_run: boolean; emails?: EmailCounts } = {

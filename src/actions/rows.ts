@@ -71,7 +71,7 @@ export const ledgerImport = defineAction({
     ...input,
     files: withTotals(files).map(({ file: { name } }, index) => ({ name: basename(name), sha256: sha256[index] })),
   }),
-  report: async (_tx, { width }, { result, preview }) => reportImport(result, { dryRun: preview, width }),
+  report: async ({ result, preview }, { width }) => reportImport(result, { dryRun: preview, width }),
 });
 
 /** The same action with files of any size: the files are read while their rows are staged. */

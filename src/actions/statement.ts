@@ -36,7 +36,7 @@ export const statementSend = defineAction({
       ]),
     ),
   amounts: () => [],
-  async report(_tx, _context, { result: { month, preliminary, emails }, followed = [], delivered }) {
+  async report({ result: { month, preliminary, emails }, followed = [], delivered }) {
     const results = followed.map(({ email, status, detail }) => ({ partner_id: email.partner_id, status, detail }));
     const sent = results.filter(({ status }) => status === 'sent').length;
     const did = delivered ? 'Sent' : 'Queued';

@@ -84,7 +84,7 @@ export const userInvite = defineAction({
     return user === undefined ? {} : { [user.login]: { name: user.name, roles: rolesInWords(user.roles) } };
   },
   after: mailLink,
-  report: async (_tx, context, done) =>
+  report: async (done, context) =>
     linkReport(context, done, `${done.result.user.login} is a user now: ${rolesInWords(done.result.user.roles)}.`),
 });
 
@@ -101,7 +101,7 @@ export const userLink = defineAction({
     return user === undefined ? {} : { [user.login]: { 'sign-in link': made === undefined ? null : 'a new one' } };
   },
   after: mailLink,
-  report: async (_tx, context, done) =>
+  report: async (done, context) =>
     linkReport(context, done, `${done.result.user.login} gets a new link, and earlier ones expire.`),
 });
 
@@ -189,7 +189,7 @@ export const userRole = defineAction({
     const user = await readActiveUser(tx, login);
     return user === undefined ? {} : { [user.login]: { roles: rolesInWords(user.roles) || 'no role' } };
   },
-  report: async (_tx, _context, { result: user }) => ({
+  report: async ({ result: user }) => ({
     json: user,
     text: `${user.login} now has: ${rolesInWords(user.roles) || 'no role'}. The user is signed out.`,
   }),
@@ -225,7 +225,7 @@ export const userDeactivate = defineAction({
     const user = await readActiveUser(tx, login);
     return user === undefined ? {} : { [user.login]: { status: 'active', roles: rolesInWords(user.roles) || null } };
   },
-  report: async (_tx, _context, { result: user }) => ({
+  report: async ({ result: user }) => ({
     json: user,
     text: `${user.login} has been deactivated: no roles, no sessions and no sign-in.`,
   }),
@@ -251,7 +251,7 @@ export const userSignOut = defineAction({
       [user.login]: { 'signed in': sessions > 0 ? 'yes' : null, passkeys: passkeys > 0 ? `${passkeys}` : null },
     };
   },
-  report: async (_tx, _context, { input: { login }, result: ended }) => ({
+  report: async ({ input: { login }, result: ended }) => ({
     json: { login, ...ended },
     text: [
       `${plural(ended.sessions, 'session')} of ${login} ended.`,

@@ -49,7 +49,7 @@ export const invoiceCredit = defineAction({
   }),
   amounts: ({ after }) => amountsIn(after, [NOTE], 'amount'),
   adjusts: async (tx, { after }, { number }) => adjustmentsOf(tx, number, amountsIn(after, [NOTE], 'amount')),
-  async report(tx, _context, { input: { number }, result: note, delivered }) {
+  async report({ input: { number }, result: note, delivered }, _context, tx) {
     const issued = await documentNumbered(tx, note);
     const invoice = await documentNumbered(tx, number);
     return {

@@ -19,7 +19,7 @@ export const invoiceHold = defineAction({
   ...OF_DOCUMENT,
   perform: (tx, context, { number, reason = '' }) => holdDocument(tx, context, { number, reason }),
   amounts: () => [],
-  report: (tx, _context, { input: { number } }) =>
+  report: ({ input: { number } }, _context, tx) =>
     reportDocument(tx, number, (document) => ({
       text: `${number} is on hold.\nE-mail: ${emailText(document)}`,
       remedies: [toDo('Release it', 'invoice.release', { number })],
@@ -36,7 +36,7 @@ export const invoiceRelease = defineAction({
   perform: (tx, context, { number }) => releaseDocument(tx, context, number),
   after: (context, { input }) => deliver(context, [input.number]),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
-  report: (tx, _context, { input: { number }, delivered }) =>
+  report: ({ input: { number }, delivered }, _context, tx) =>
     reportDocument(tx, number, (document) => ({
       text: `${number} is no longer on hold.\nE-mail: ${emailText(document)}`,
       attention: delivered && isUnsent(document),

@@ -27,7 +27,7 @@ const linkAction = (to: LinkChange['to'], title: string, nextOf: (number: string
     perform: (tx, context, request) => changeLink(tx, context, { ...request, to }),
     facts: (tx, { number }, changed) => linkFacts(tx, number, changed !== undefined),
     amounts: () => [],
-    report: (tx, _context, { input: { number } }) =>
+    report: ({ input: { number } }, _context, tx) =>
       reportDocument(tx, number, ({ payment_link }) => {
         const { says, remedy } = nextOf(number, payment_link);
         return {

@@ -97,7 +97,7 @@ A replacement keeps the due date of the document that it replaces, unless
       [...replaced.map((each) => each.number), ...issued.map((each) => replacementOf(each.replaces))],
       'amount',
     ),
-  async report(tx, _context, { input: { number }, result: rerun, delivered, preview }) {
+  async report({ input: { number }, result: rerun, delivered, preview }, _context, tx) {
     const outcome = await readOutcome(tx, rerun);
     if (number !== undefined && !preview) return reportOne(number, outcome, delivered);
     const unsent = delivered && issuedBy(rerun).some((each) => isUnsent(documentOf(outcome, each)));

@@ -16,7 +16,7 @@ export const invoiceResend = defineAction({
   perform: resendDocument,
   after: (context, { input }) => deliver(context, [input.number]),
   amounts: () => [],
-  report: (tx, _context, { input: { number }, delivered }) =>
+  report: ({ input: { number }, delivered }, _context, tx) =>
     reportDocument(tx, number, (document) => ({
       text: `${number}: ${emailText(document)}`,
       attention: delivered && isUnsent(document),

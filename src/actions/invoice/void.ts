@@ -16,7 +16,7 @@ export const invoiceVoid = defineAction({
   committed: () => failpoint('void.committed'),
   after: (context, { input }) => deliver(context, [input.number]),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'amount'),
-  report: (tx, _context, { input: { number } }) =>
+  report: ({ input: { number } }, _context, tx) =>
     reportDocument(tx, number, ({ purpose }) => ({
       text: `${number} is void.${purpose === 'month' ? ' Its rows are unbilled until its replacement is issued.' : ''}`,
       remedies: purpose === 'month' ? [toDo('Issue it', 'invoice.rerun', { number })] : [],

@@ -16,7 +16,7 @@ export const invoiceWriteOff = defineAction({
   committed: (context, { input }) => followBalance(context, input.number),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
   adjusts: (tx, { before }, { number }) => adjustmentsOf(tx, number, amountsIn(before, [number], 'balance')),
-  report: (tx, _context, { input: { number } }) =>
+  report: ({ input: { number } }, _context, tx) =>
     reportDocument(tx, number, ({ written_off, currency }) => ({
       text: `Wrote off ${moneyText(written_off, currency)} of ${number}. Its balance is now zero.`,
     })),
@@ -35,7 +35,7 @@ export const invoiceWriteOffUndo = defineAction({
     await followBalance(context, input.number);
   },
   amounts: (_seen, _input, amount) => [amount],
-  report: (tx, _context, { input: { number }, result: amount }) =>
+  report: ({ input: { number }, result: amount }, _context, tx) =>
     reportDocument(tx, number, ({ balance, currency }) => ({
       text:
         `The write-off of ${amount.forPeople()} of ${number} is undone. ` +

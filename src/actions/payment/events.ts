@@ -37,7 +37,7 @@ export const paymentEvents = defineAction({
       ? {}
       : { events: { stored: String(done.stored.stored), 'with an effect': String(done.report.effects) } },
   amounts: () => [],
-  report: async (_tx, _context, { result: { stored, report } }) => ({
+  report: async ({ result: { stored, report } }) => ({
     json: { ...stored, ...report },
     text: describeInbox(stored, report),
     attention: report.manual_review.length + report.waiting.length > 0,

@@ -21,7 +21,7 @@ export const paymentCloseException = defineAction({
     [exception]: { status: (await exceptionNamed(tx, exception)) === undefined ? 'closed' : 'open' },
   }),
   amounts: () => [],
-  report: async (_tx, _context, { input: { exception, reason }, result: closed }) => ({
+  report: async ({ input: { exception, reason }, result: closed }) => ({
     json: { ...closed, closed: reason },
     text: `${exception} is closed: ${printable(reason)}`,
   }),

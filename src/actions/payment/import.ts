@@ -51,7 +51,7 @@ account's last one.`,
     ),
   amounts: ({ after }) => amountsIn(after, Object.keys(after), 'amount'),
   adjusts: (tx, _seen, _input, { event_id }) => smallDifferencesOf(tx, event_id),
-  async report(_tx, { width }, { result: report, preview: dryRun }) {
+  async report({ result: report, preview: dryRun }, { width }) {
     const { new_lines, event_id: _, ...rest } = report;
     const lines = dryRun ? withoutNewIds(new_lines) : new_lines;
     // A dry run rolls back the exception's id.

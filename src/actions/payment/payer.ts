@@ -28,7 +28,7 @@ export const paymentAssign = defineAction({
   perform: assignPayment,
   committed: () => failpoint('assignment.committed'),
   amounts: ({ before }, { paymentId }) => amountsIn(before, [paymentName(paymentId)], 'unapplied'),
-  report(tx, _context, { input: { paymentId, partnerId }, result: before }) {
+  report({ input: { paymentId, partnerId }, result: before }, _context, tx) {
     const instead = before === null ? '' : `, not ${before}`;
     return reportPayment(tx, paymentId, `Payment ${paymentId} was paid by ${partnerId}${instead}.`);
   },
@@ -50,7 +50,7 @@ export const paymentForgetAccount = defineAction({
     return { [account]: { 'known as': (await accountOf(tx, account))?.names.join(', ') ?? null } };
   },
   amounts: () => [],
-  report: async (_tx, _context, { input: { account }, result: known }) => ({
+  report: async ({ input: { account }, result: known }) => ({
     json: known,
     text:
       `${printable(account)} is forgotten: later payments from it are no longer attributed to ` +

@@ -32,7 +32,7 @@ export const paymentSettle = defineAction({
     return { [nameOf(payoutId)]: { amount: of(row.amount), gross: of(row.gross), fees: of(row.fees), contained } };
   },
   amounts: ({ before }, { payoutId }) => amountsIn(before, [nameOf(payoutId)], 'amount'),
-  async report(tx, _context, { input: { payoutId, paymentIds = [], account } }) {
+  async report({ input: { payoutId, paymentIds = [], account } }, _context, tx) {
     const [row] = await readPayouts(tx, payoutId);
     const contained = account === undefined ? plural(paymentIds.length, 'payment') : `the payout of ${account}`;
     return {

@@ -44,7 +44,7 @@ export const paymentRecord = defineAction({
   }),
   amounts: (_seen, { amount, currency }) => [Amount.of(amount, currency)],
   adjusts: (tx, _seen, _input, { eventId }) => smallDifferencesOf(tx, eventId),
-  async report(tx, _context, { result: { paymentId, duplicate, possibleDuplicates, kept } }) {
+  async report({ result: { paymentId, duplicate, possibleDuplicates, kept } }, _context, tx) {
     const payment = await onePayment(tx, paymentId);
     // A payment that settled its invoice in full has no suggestions. The possible duplicates of such a payment are
     // listed here.

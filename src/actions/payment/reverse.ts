@@ -36,7 +36,7 @@ Money that is not from a customer stays in the bank and is posted to an account:
   ...OF_PAYMENT,
   perform: reversePayment,
   amounts: (seen, { paymentId }) => movedOf(seen, paymentId, 'reversed').map((sum) => sum.negated()),
-  async report(tx, _context, { input: { paymentId, kind, account }, result: { amount, reopened } }) {
+  async report({ input: { paymentId, kind, account }, result: { amount, reopened } }, _context, tx) {
     const { amount: whole, reversals } = await onePayment(tx, paymentId);
     const reversal = reversals.at(-1);
     const later = reversal === undefined ? undefined : enteredLater(reversal.reversed_on, reversal.entry_on);

@@ -24,7 +24,7 @@ export const billMissing = defineAction({
     );
   },
   amounts: ({ after }) => amountsIn(after, Object.keys(after), 'amount'),
-  report: async (_tx, _context, { result: numbers }) => ({
+  report: async ({ result: numbers }) => ({
     json: numbers,
     text: numbers.length === 0 ? 'Nothing to bill.' : `Billed missing shares: ${numbers.join(', ')}.`,
   }),

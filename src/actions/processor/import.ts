@@ -41,7 +41,7 @@ export const processorImport = defineAction({
   facts: async (_tx, { file }, report): Promise<Facts> =>
     report === undefined ? {} : { [file.name]: { recorded: String(report.recorded), matched: String(report.matched) } },
   amounts: () => [],
-  report: async (_tx, _context, { result }) => ({ json: result, text: describedImport(result) }),
+  report: async ({ result }) => ({ json: result, text: describedImport(result) }),
 });
 
 const readTransactions = (context: ActionContext, file: FileInput) =>

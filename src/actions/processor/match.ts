@@ -82,7 +82,7 @@ export const processorMatch = defineAction({
   facts: async (_tx, { balance_transaction }, matched) => ({
     [balance_transaction]: { 'matched to': matched === undefined ? null : quoteOf(matched) },
   }),
-  report: async (_tx, _context, { result: matched }) => ({ json: matched, text: describedMatch(matched, false) }),
+  report: async ({ result: matched }) => ({ json: matched, text: describedMatch(matched, false) }),
 });
 
 export const processorUnmatch = defineAction({
@@ -101,7 +101,7 @@ export const processorUnmatch = defineAction({
   facts: async (_tx, { balance_transaction, quoteId }, unmatched) => ({
     [balance_transaction]: { 'matched to': unmatched === undefined ? `quote ${quoteId}` : null },
   }),
-  report: async (_tx, _context, { result: matched }) => ({ json: matched, text: describedMatch(matched, true) }),
+  report: async ({ result: matched }) => ({ json: matched, text: describedMatch(matched, true) }),
 });
 
 export const processorClose = defineAction({
@@ -127,7 +127,7 @@ export const processorClose = defineAction({
       balance_transactions.map((each) => [each, { status: closed === undefined ? 'open' : 'closed' }]),
     ),
   amounts: (_seen, _input, { left }) => left.map(({ currency, amount }) => Amount.of(amount, currency)),
-  report: async (_tx, _context, { result: closed }) => ({ json: closed, text: describedClosing(closed) }),
+  report: async ({ result: closed }) => ({ json: closed, text: describedClosing(closed) }),
 });
 
 const quoteOf = ({ quote_id, partner_id }: MatchResult): string => `quote ${quote_id} of ${partner_id}`;

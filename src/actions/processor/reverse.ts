@@ -36,7 +36,7 @@ export const processorReverse = defineAction({
   subject: ({ balance_transaction }) => balance_transaction,
   ...OF_REVERSALS,
   perform: reverseManually,
-  report: async (_tx, _context, { result }) => ({
+  report: async ({ result }) => ({
     json: result,
     text: describedReversals(result),
     attention: result.manual_review.length > 0,
@@ -51,7 +51,7 @@ export const reconcileReverse = defineAction({
   subject: ({ month }) => month,
   ...OF_REVERSALS,
   perform: (tx, context, { month }) => recordReversals(tx, context, month),
-  report: async (_tx, _context, { result }) => ({
+  report: async ({ result }) => ({
     json: result,
     text: describedReversals(result) || 'Nothing new to reverse.',
   }),

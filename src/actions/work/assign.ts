@@ -30,7 +30,7 @@ export const workAssign = defineAction({
     [item]: { 'assigned to': (await itemNamed(tx, context, item)).assignee?.login ?? null },
   }),
   amounts: () => [],
-  async report(tx, context, { input: { item } }) {
+  async report({ input: { item } }, context, tx) {
     const named = await itemNamed(tx, context, item);
     const { assignee } = named;
     return {

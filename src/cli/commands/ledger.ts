@@ -52,9 +52,9 @@ async function importFiles(
       const streamed = ledgerImportOf(files, { rejects, onProgress: progress.advance });
       const action: typeof streamed = {
         ...streamed,
-        report(tx, reporting, done) {
+        report(done, reporting, tx) {
           refused = done.result.refused;
-          return streamed.report(tx, reporting, done);
+          return streamed.report(done, reporting, tx);
         },
       };
       try {
