@@ -165,7 +165,7 @@ export async function closeNext(
   await issueDocuments(tx, batch);
   failpoint('close.issued');
   await holdDocuments(tx, context, batch, holdingDoubts(feeds, decision));
-  await recordClosedMonth(tx, batch, previous);
+  await recordClosedMonth(tx, { ...batch, previous });
   failpoint('close.recorded');
   await insertMonthTotals(tx, month);
   // A preview takes no checkpoint, because the previewed month may not have ended.

@@ -1,6 +1,6 @@
 /** Reads which months are open, what each close recorded, and which documents each close issued. */
 
-import { execute, query, querying, queryingColumn, queryingOne, type Transaction } from '../database/transaction.ts';
+import { executing, query, querying, queryingColumn, queryingOne, type Transaction } from '../database/transaction.ts';
 import { CONTENT } from '../documents/content.sql.ts';
 import type { IssueBatch } from '../documents/issue/issue.sql.ts';
 import type { Month } from '../month.ts';
@@ -35,19 +35,14 @@ export const readOpenMonthsWithRows = querying<
   WHERE posted_month > coalesce(:after::text, '') AND posted_month < :before
   GROUP BY posted_month ORDER BY posted_month`);
 
-export async function recordClosedMonth(tx: Transaction, batch: IssueBatch, previous: Month | null): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO closed_months (
-       month, previous, issued_on, closed_at, entries, late_entries, partners_with_documents, partners_without_activity)
-     SELECT :month, :previous, :issuedOn::date, :now::timestamptz,
-            coalesce(sum(count), 0), coalesce(sum(count) FILTER (WHERE month < :month), 0), count(DISTINCT partner_id),
-            (SELECT count(*) FROM partners p
-             WHERE p.inactive_since IS NULL AND p.partner_id NOT IN (SELECT partner_id FROM pg_temp.draft_lines))
-     FROM pg_temp.draft_lines`,
-    { ...batch, previous },
-  );
-}
+export const recordClosedMonth = executing<{ previous: Month | null } & IssueBatch>(`
+  INSERT INTO closed_months (
+    month, previous, issued_on, closed_at, entries, late_entries, partners_with_documents, partners_without_activity)
+  SELECT :month, :previous, :issuedOn::date, :now::timestamptz,
+         coalesce(sum(count), 0), coalesce(sum(count) FILTER (WHERE month < :month), 0), count(DISTINCT partner_id),
+         (SELECT count(*) FROM partners p
+          WHERE p.inactive_since IS NULL AND p.partner_id NOT IN (SELECT partner_id FROM pg_temp.draft_lines))
+  FROM pg_temp.draft_lines`);
 
 export async function readIssueDays(tx: Transaction, months: readonly Month[]): Promise<ReadonlyMap<Month, string>> {
   const rows = await query<{ month: Month; issued_on: string }>(

@@ -149,6 +149,6 @@ export async function insertStatement(
     tx,
     `INSERT INTO feed_statement_totals (feed_statement_id, currency, invoice_amount)
      SELECT :id, key, trim_scale(value::numeric) FROM json_each_text(:totals::json) ORDER BY key COLLATE "C"`,
-    { id, totals: JSON.stringify(totals) },
+    { id, totals },
   );
 }

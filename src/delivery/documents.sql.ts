@@ -87,7 +87,7 @@ export async function recordPaymentLinks(
 ): Promise<ReadonlyMap<number, string>> {
   const documentIds = links.map((link) => link.documentId);
   const [, kept] = await Promise.all([
-    execute(tx, KEEP_LINKS, { links: JSON.stringify(links) }),
+    execute(tx, KEEP_LINKS, { links }),
     // Separate, because only a new snapshot sees a row that another worker committed while the insert waited.
     readPaymentLinks(tx, { documentIds }),
   ]);
@@ -173,7 +173,7 @@ export async function recordInstructionVersions(
   tx: Transaction,
   uses: readonly InstructionUse[],
 ): Promise<ReadonlyMap<number, PrintedInstructions>> {
-  const values = { uses: JSON.stringify(uses) };
+  const values = { uses };
   const [, known] = await Promise.all([
     execute(tx, KEEP_INSTRUCTIONS, values),
     // Separate for the reason given in recordPaymentLinks.
@@ -221,8 +221,8 @@ export async function recordPdfs(tx: Transaction, pdfs: readonly PdfToKeep[]): P
     eInvoice === undefined ? [] : [{ ...eInvoice, documentId, xml: eInvoice.xml.toString(), now }],
   );
   await Promise.all([
-    execute(tx, KEEP_PDFS, { bytes, pdfs: JSON.stringify(facts) }),
-    eInvoices.length > 0 ? execute(tx, KEEP_E_INVOICES, { eInvoices: JSON.stringify(eInvoices) }) : undefined,
+    execute(tx, KEEP_PDFS, { bytes, pdfs: facts }),
+    eInvoices.length > 0 ? execute(tx, KEEP_E_INVOICES, { eInvoices }) : undefined,
   ]);
 }
 

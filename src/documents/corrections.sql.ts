@@ -16,7 +16,7 @@ type VoidFacts = Readonly<{
  */
 export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<void> {
   const ids = facts.documents.map((each) => each.document_id);
-  const bindings = { ...facts, documents: JSON.stringify(facts.documents), ids };
+  const bindings = { ...facts, ids };
   await execute(
     tx,
     `INSERT INTO voids (document_id, partner_id, month, currency, arrangement, reason, voided_on, recorded_at, event_id)
@@ -36,7 +36,7 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
     bindings,
   );
   await withdrawEmails(tx, { documentIds: ids });
-  await requestLinkChecks(tx, ids);
+  await requestLinkChecks(tx, { ids });
 }
 
 /** The live credit notes against an invoice and against the void invoices that it replaces. */
@@ -70,7 +70,7 @@ export async function insertWriteOff(tx: Transaction, facts: WriteOffFacts): Pro
              ${REOPENED_ON})`,
     { ...facts },
   );
-  await requestLinkChecks(tx, [facts.documentId]);
+  await requestLinkChecks(tx, { ids: [facts.documentId] });
 }
 
 /** Reverses the write-offs of an invoice that are not reversed yet, and requests its payment link again. */
@@ -83,7 +83,7 @@ export async function insertWriteOffReversals(tx: Transaction, { amount: _, ...f
      FROM live_write_offs WHERE document_id = :documentId::bigint`,
     facts,
   );
-  await requestLinkChecks(tx, [facts.documentId]);
+  await requestLinkChecks(tx, { ids: [facts.documentId] });
 }
 
 /** Puts a document on hold, with its e-mail unless a worker is sending it. `why` is the e-mail's hold reason. */

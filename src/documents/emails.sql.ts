@@ -25,14 +25,12 @@ export async function queueResends(
     `SELECT queue_document_emails(array_agg(d.document_id ORDER BY d.document_id), 'resend', d.addressed_to,
                                   :eventId::bigint, :mailDomain::text, :now::timestamptz)
      FROM json_to_recordset(:documents::json) AS d (document_id bigint, addressed_to text) GROUP BY d.addressed_to`,
-    { ...given, documents: JSON.stringify(documents) },
+    { ...given, documents },
   );
 }
 
 /** Requests that delivery sync the payment links of documents. */
-export async function requestLinkChecks(tx: Transaction, documentIds: readonly number[]): Promise<void> {
-  await execute(tx, `SELECT request_link_checks(:ids::bigint[])`, { ids: documentIds });
-}
+export const requestLinkChecks = executing<{ ids: readonly number[] }>(`SELECT request_link_checks(:ids::bigint[])`);
 
 /**
  * Withdraws the unsent e-mails of void documents and returns their new status. Skips those that a worker is sending.

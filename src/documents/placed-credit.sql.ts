@@ -34,12 +34,9 @@ export async function insertCreditApplications(
                      document_reopened_on(d.document_id))
      FROM json_populate_recordset(NULL::credit_applications, :rows::json) AS r
      JOIN documents n ON n.document_id = r.credit_note_id JOIN documents d ON d.document_id = r.invoice_id`,
-    { rows: JSON.stringify(rows), now, eventId },
+    { rows, now, eventId },
   );
-  await requestLinkChecks(
-    tx,
-    rows.map((each) => each.invoice_id),
-  );
+  await requestLinkChecks(tx, { ids: rows.map((each) => each.invoice_id) });
 }
 
 interface LiveCreditApplication {
@@ -64,5 +61,5 @@ export async function insertCreditReleases(
      FROM credit_applications WHERE credit_application_id = ANY (:ids::bigint[])`,
     { now, eventId, today, ids },
   );
-  await requestLinkChecks(tx, [invoiceId]);
+  await requestLinkChecks(tx, { ids: [invoiceId] });
 }

@@ -129,7 +129,7 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
      LEFT JOIN audit_events e ON e.event_id = h.event_id
      LEFT JOIN open_invoice_disputes t ON t.document_id = d.document_id
      ORDER BY d.series, d.sequence`,
-    { ...question, partnerId: null, instructions: JSON.stringify(question.instructions) },
+    { ...question, partnerId: null },
   );
 }
 

@@ -93,7 +93,7 @@ export async function insertFiles(tx: Transaction, id: number, files: readonly G
        WITH ORDINALITY AS given (name, hex, position)
      CROSS JOIN LATERAL (SELECT decode(hex, 'hex') AS content) AS decoded
      ORDER BY position`,
-    { id, files: JSON.stringify(files.map(({ name, content }) => ({ name, hex: content.toString('hex') }))) },
+    { id, files: files.map(({ name, content }) => ({ name, hex: content.toString('hex') })) },
   );
 }
 

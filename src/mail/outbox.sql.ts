@@ -61,7 +61,7 @@ export async function queueEmails(
      CROSS JOIN installation i
      ON CONFLICT DO NOTHING
      RETURNING email_id, document_id, ${subjectOf()}, preliminary, addressed_to`,
-    { now: environment.now().toISO(), mailDomain: mailDomain(settings), eventId, emails: JSON.stringify(emails) },
+    { now: environment.now().toISO(), mailDomain: mailDomain(settings), eventId, emails },
   );
 }
 
@@ -261,7 +261,7 @@ export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Pr
   const [, offered] = await Promise.all([
     // Locks the rows first. Only a later statement sees a hold by the previous owner of the lock.
     lockEmails(tx, offers),
-    query<{ email_id: number; sha256: string }>(tx, OFFER, { bytes, offers: JSON.stringify(facts) }),
+    query<{ email_id: number; sha256: string }>(tx, OFFER, { bytes, offers: facts }),
   ]);
   const hashes = new Map(offered.map((row) => [row.email_id, row.sha256]));
   return offers.map(({ emailId, sha256 }) => hashes.get(emailId) === sha256);

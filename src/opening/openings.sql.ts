@@ -42,40 +42,34 @@ export type Carrying = Readonly<{
  * Stores invoices and credits as documents, in file order, with the partner's current name and address. An item whose
  * number was reversed becomes the document's next revision. Returns the documents' ids.
  */
-export async function insertDocuments(
-  tx: Transaction,
-  items: readonly OpeningItem[],
-  carrying: Carrying,
-): Promise<{ document_id: number; document: 'invoice' | 'credit_note' }[]> {
-  return query(
-    tx,
-    `INSERT INTO documents (
-       series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
-       enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name, contact_name,
-       address_line1, address_line2, address_city, address_region, address_postal_code, address_country, tax_id,
-       purchase_order, legal_note, issuer_version_id, sandbox, issued_at, reopened_on, opening_id, opening_number,
-       opening_revision, opening_follows, original_amount)
-     SELECT 'OPENING', coalesce((SELECT max(sequence) FROM documents WHERE series = 'OPENING'), 0) + i.place,
-            CASE i.kind WHEN 'credit' THEN 'credit_note' ELSE 'invoice' END, 'opening', p.partner_id,
-            to_char(i.date, 'YYYY-MM'), i.currency, 'invoicing', i.date, i.due_on, i.due_on - i.date, 0, 0, i.amount, 0,
-            i.amount, 0, p.name, p.contact_name, p.address_line1, p.address_line2, p.address_city, p.address_region,
-            p.address_postal_code, p.address_country, p.tax_id, p.purchase_order, p.legal_note,
-            :issuerVersionId::bigint, :sandbox::boolean, :now::timestamptz, :cutOverOn::date, :openingId::bigint,
-            coalesce(before.opening_number, i.number), coalesce(before.opening_revision, 0) + 1, before.document_id,
-            i.original_amount
-     FROM ROWS FROM (json_to_recordset(:items::json) AS (
-            kind text, number text, partner_id text, date date, due_on date, currency text, amount numeric,
-            original_amount numeric)) WITH ORDINALITY
-          AS i (kind, number, partner_id, date, due_on, currency, amount, original_amount, place)
-     JOIN partners p ON p.partner_id = i.partner_id
-     LEFT JOIN LATERAL (
-       SELECT d.document_id, d.opening_number, d.opening_revision FROM documents d
-       WHERE lower(d.opening_number) = lower(i.number) ORDER BY d.opening_revision DESC LIMIT 1) AS before ON true
-     ORDER BY i.place
-     RETURNING document_id, document`,
-    { ...carrying, items: JSON.stringify(items) },
-  );
-}
+export const insertDocuments = querying<
+  { document_id: number; document: 'invoice' | 'credit_note' },
+  { items: readonly OpeningItem[] } & Carrying
+>(`
+  INSERT INTO documents (
+    series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
+    enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name, contact_name,
+    address_line1, address_line2, address_city, address_region, address_postal_code, address_country, tax_id,
+    purchase_order, legal_note, issuer_version_id, sandbox, issued_at, reopened_on, opening_id, opening_number,
+    opening_revision, opening_follows, original_amount)
+  SELECT 'OPENING', coalesce((SELECT max(sequence) FROM documents WHERE series = 'OPENING'), 0) + i.place,
+         CASE i.kind WHEN 'credit' THEN 'credit_note' ELSE 'invoice' END, 'opening', p.partner_id,
+         to_char(i.date, 'YYYY-MM'), i.currency, 'invoicing', i.date, i.due_on, i.due_on - i.date, 0, 0, i.amount, 0,
+         i.amount, 0, p.name, p.contact_name, p.address_line1, p.address_line2, p.address_city, p.address_region,
+         p.address_postal_code, p.address_country, p.tax_id, p.purchase_order, p.legal_note,
+         :issuerVersionId::bigint, :sandbox::boolean, :now::timestamptz, :cutOverOn::date, :openingId::bigint,
+         coalesce(before.opening_number, i.number), coalesce(before.opening_revision, 0) + 1, before.document_id,
+         i.original_amount
+  FROM ROWS FROM (json_to_recordset(:items::json) AS (
+         kind text, number text, partner_id text, date date, due_on date, currency text, amount numeric,
+         original_amount numeric)) WITH ORDINALITY
+       AS i (kind, number, partner_id, date, due_on, currency, amount, original_amount, place)
+  JOIN partners p ON p.partner_id = i.partner_id
+  LEFT JOIN LATERAL (
+    SELECT d.document_id, d.opening_number, d.opening_revision FROM documents d
+    WHERE lower(d.opening_number) = lower(i.number) ORDER BY d.opening_revision DESC LIMIT 1) AS before ON true
+  ORDER BY i.place
+  RETURNING document_id, document`);
 
 /** Stores unapplied cash as payments that the bank received before the cut-over. */
 export async function insertCash(
@@ -99,7 +93,7 @@ export async function insertCash(
        RETURNING *)
      INSERT INTO payment_sources (identity, payment_id, source, reference, recorded_at, event_id)
      SELECT identity, payment_id, 'opening', reference, recorded_at, event_id FROM carried ORDER BY payment_id`,
-    { openingId, cutOverOn, now, eventId, items: JSON.stringify(items) },
+    { openingId, cutOverOn, now, eventId, items },
   );
 }
 

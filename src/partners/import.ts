@@ -102,7 +102,7 @@ function refuseParents(
 
 async function importArrangements(tx: Transaction, partners: readonly PartnerRecord[]): Promise<string[]> {
   const ids = partners.map((partner) => partner.partner_id);
-  const present = new Map((await latestArrangements(tx, ids)).map((each) => [each.partner_id, each]));
+  const present = new Map((await latestArrangements(tx, { ids })).map((each) => [each.partner_id, each]));
   const wanted = partners.map((partner) => wantedArrangement(partner, present.get(partner.partner_id)));
   const different = wanted.filter((each) => !sameArrangement(each, present.get(each.partner_id)));
   if (different.length === 0) return [];
@@ -206,7 +206,7 @@ async function refuseMonthsWithRows(
     return before.arrangement !== each.arrangement || before.from_month !== each.from_month;
   });
   const ids = changing.map((each) => each.partner_id);
-  const latest = new Map((await latestMonthsWithRows(tx, ids)).map((row) => [row.partner_id, row.month]));
+  const latest = new Map((await latestMonthsWithRows(tx, { ids })).map((row) => [row.partner_id, row.month]));
   for (const { partner_id, from_month } of changing) {
     const latestMonth = latest.get(partner_id);
     if (latestMonth === undefined || from_month > latestMonth) continue;

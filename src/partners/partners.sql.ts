@@ -130,7 +130,7 @@ export async function upsertPolicies(
            (excluded.name, excluded.kind, excluded.partner_cut_rate, excluded.dated_cut_rates, excluded.price_rate,
             excluded.price_minimum, excluded.largest_price, excluded.inactive_since IS NULL)
      RETURNING partner_id`,
-    { policies: JSON.stringify(policies), now },
+    { policies, now },
   );
   return [...new Set(changed.map((row) => row.partner_id))];
 }
@@ -174,7 +174,7 @@ export async function recordTerms(
      FROM json_to_recordset(:rows::json) AS t (
        partner_id text, policy_id text, "from" date, window_days integer, after_window text, cut text,
        before_cover_only boolean)`,
-    { rows: JSON.stringify(rows), now, eventId },
+    { rows, now, eventId },
   );
 }
 
@@ -185,16 +185,11 @@ function cutRates(rates: PolicyRecord['partner_cut_rate']) {
   return { partner_cut_rate: undated ?? null, dated_cut_rates: undated === undefined ? rates : rates.slice(1) };
 }
 
-export function latestArrangements(tx: Transaction, partnerIds: readonly string[]): Promise<Arrangement[]> {
-  return query(
-    tx,
-    `SELECT DISTINCT ON (partner_id) *
-     FROM partner_arrangements
-     WHERE partner_id = ANY (:ids::text[])
-     ORDER BY partner_id, from_month DESC`,
-    { ids: partnerIds },
-  );
-}
+export const latestArrangements = querying<Arrangement, { ids: readonly string[] }>(`
+  SELECT DISTINCT ON (partner_id) *
+  FROM partner_arrangements
+  WHERE partner_id = ANY (:ids::text[])
+  ORDER BY partner_id, from_month DESC`);
 
 export const readArrangements = (tx: Transaction, partnerId: string | null = null): Promise<Arrangement[]> =>
   query(
@@ -216,17 +211,9 @@ export const readInactive = querying<{ readonly partner_id: string; readonly fie
     SELECT partner_id, format('policies.%s.inactive_since', policy_id), inactive_since FROM policies) AS sellers
   WHERE inactive_since IS NOT NULL ORDER BY partner_id, field`);
 
-export function latestMonthsWithRows(
-  tx: Transaction,
-  partnerIds: readonly string[],
-): Promise<{ partner_id: string; month: Month }[]> {
-  return query(
-    tx,
-    `SELECT partner_id, max(month) AS month FROM partner_months WHERE partner_id = ANY (:ids::text[])
-     GROUP BY partner_id`,
-    { ids: partnerIds },
-  );
-}
+export const latestMonthsWithRows = querying<{ partner_id: string; month: Month }, { ids: readonly string[] }>(`
+  SELECT partner_id, max(month) AS month FROM partner_months WHERE partner_id = ANY (:ids::text[])
+  GROUP BY partner_id`);
 
 export interface AccountUse {
   readonly partner_id: string;

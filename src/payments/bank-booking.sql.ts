@@ -49,6 +49,6 @@ export async function insertBookings(
      CROSS JOIN LATERAL (
        SELECT greatest(l.bank_booked_on, CASE WHEN r.later THEN :today::date END) AS booked_on) AS day
      RETURNING bank_booking_id`,
-    { rows: JSON.stringify(rows), now, today, eventId, earliest },
+    { rows, now, today, eventId, earliest },
   );
 }

@@ -73,7 +73,7 @@ export function readRefunds(
      WHERE r.kind = 'refunded' AND p.method <> 'link' AND r.bank_line_id IS NULL
        AND NOT (:open AND EXISTS (SELECT FROM refund_matches x WHERE x.payment_reversal_id = r.payment_reversal_id))
      ORDER BY refunded_on, credit_refund_id, payment_reversal_id`,
-    { money: JSON.stringify(money.map(({ currency, amount }) => ({ currency, amount }))), open },
+    { money: money.map(({ currency, amount }) => ({ currency, amount })), open },
   );
 }
 

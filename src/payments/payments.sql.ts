@@ -259,7 +259,7 @@ export function readCandidates(
         OR p.payment_id IN (SELECT payment_id FROM payment_sources
                             WHERE reference = ANY (commitments_to(:references::text[])))
      ORDER BY p.payment_id`,
-    { money: JSON.stringify(wanted.money), references: wanted.references },
+    wanted,
   );
 }
 

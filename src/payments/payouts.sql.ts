@@ -38,7 +38,7 @@ export async function insertSettlements(
 ): Promise<void> {
   if (settlements.length === 0) return;
   const bindings = {
-    rows: JSON.stringify(settlements),
+    rows: settlements,
     earliest: context.earliest,
     now: context.now,
     eventId: context.eventId,
@@ -115,7 +115,7 @@ export async function insertAccountPayouts(
 ): Promise<void> {
   if (rows.length === 0) return;
   await execute(tx, `SELECT record_account_payouts(:rows::json, :now::timestamptz, :eventId::bigint)`, {
-    rows: JSON.stringify(rows),
+    rows,
     now: context.now,
     eventId: context.eventId,
   });

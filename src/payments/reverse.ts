@@ -334,7 +334,7 @@ export async function reinstate(
   on: string,
 ): Promise<void> {
   const undone = await readUndoneBy(tx, { reversalId });
-  await insertReinstatement(tx, context, reversalId, on);
+  await insertReinstatement(tx, { ...context, reversalId, reinstatedOn: on });
   const state = undone[0] === undefined ? undefined : await readState(tx, undone[0].payment_id);
   if (state === undefined) return;
   let left = money(state.unapplied, state);

@@ -1,6 +1,6 @@
 import { LOCKS, takeLock } from '../database/locks.ts';
 import {
-  execute,
+  executing,
   query,
   querying,
   queryingColumn,
@@ -50,9 +50,8 @@ export const readConnectedAccounts = querying<{ account: string }>(`
   SELECT DISTINCT connected_account_id AS account FROM partner_arrangements
   WHERE connected_account_id IS NOT NULL ORDER BY account`);
 
-export async function insertReading(
-  tx: Transaction,
-  reading: {
+export const insertReading = executing<
+  {
     account: string;
     from: string | null;
     to: string;
@@ -60,18 +59,12 @@ export async function insertReading(
     file: string | null;
     balance_transactions: number;
     fresh: number;
-  },
-  recording: Recording,
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO processor_readings (
-       account, read_from, read_to, file, balance_transactions, new_balance_transactions, recorded_at, event_id)
-     VALUES (:account, :from::timestamptz, :to::timestamptz, :file, :balance_transactions, :fresh,
-             :now::timestamptz, :eventId::bigint)`,
-    { ...reading, ...recording },
-  );
-}
+  } & Recording
+>(`
+  INSERT INTO processor_readings (
+    account, read_from, read_to, file, balance_transactions, new_balance_transactions, recorded_at, event_id)
+  VALUES (:account, :from::timestamptz, :to::timestamptz, :file, :balance_transactions, :fresh,
+          :now::timestamptz, :eventId::bigint)`);
 
 /** Returns null before the first reading at the processor. */
 export const readCursor = queryingValue<string | null, { account: string }>(

@@ -16,7 +16,7 @@ export async function draftMissingShares(
      FROM json_to_recordset(:billable::json) AS b (partner_id text, currency text, quote_id text, amount numeric)
      JOIN ledger_rows e ON e.partner_id = b.partner_id COLLATE "C" AND e.kind = 'quote_accepted'
        AND own_id(e) = b.quote_id COLLATE "C"`,
-    { billable: JSON.stringify(billable) },
+    { billable },
   );
   await createEmptyDrafts(tx);
   await execute(

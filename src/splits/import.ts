@@ -66,7 +66,7 @@ export async function importBalanceTransactions(
   });
   const recorded = await recordBalanceTransactions(tx, { account, source: file.name }, balance_transactions, recording);
   const total = { balance_transactions: balance_transactions.length, fresh: recorded };
-  await insertReading(tx, { account, from: null, to: recording.now, file: file.name, ...total }, recording);
+  await insertReading(tx, { account, from: null, to: recording.now, file: file.name, ...total, ...recording });
   failpoint('processor.recorded');
   const matched = await allocateShares(tx, acting, recording);
   await settlePayoutsOfAccounts(tx, acting);
@@ -91,7 +91,7 @@ export async function recordBalanceTransactions(
     }));
     throw refuse('balance_transactions_invalid', { source, problems: problems.slice(0, PROBLEMS_TOLD) });
   }
-  return insertBalanceTransactions(tx, account, balance_transactions, recording);
+  return insertBalanceTransactions(tx, { account, balance_transactions, ...recording });
 }
 
 /**
@@ -137,8 +137,8 @@ export async function importSettlement(
   }
   const entry = { partnerId, sha256: sha256Of(file.text), name: file.name, lines };
   const fileId = await insertSettlementFile(tx, entry, recording);
-  const recorded = fileId === undefined ? 0 : await insertSettlementLines(tx, { fileId, partnerId }, json);
-  await insertSettlementTransactions(tx, { partnerId, account: partner.account }, recording);
+  const recorded = fileId === undefined ? 0 : await insertSettlementLines(tx, { fileId, partnerId, lines: json });
+  await insertSettlementTransactions(tx, { partnerId, account: partner.account, ...recording });
   failpoint('processor.recorded');
   return {
     read: lines,

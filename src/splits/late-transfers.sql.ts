@@ -135,6 +135,6 @@ export async function insertSharePayments(
      SELECT share_allocation_id, payment_id, payment_reversal_id, currency, trim_scale(amount), :now::timestamptz,
             :eventId::bigint
      FROM json_populate_recordset(NULL::share_payments, :rows::json)`,
-    { rows: JSON.stringify(rows), now, eventId },
+    { rows, now, eventId },
   );
 }

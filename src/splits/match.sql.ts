@@ -1,4 +1,12 @@
-import { execute, query, querying, queryingOne, queryingValue, type Transaction } from '../database/transaction.ts';
+import {
+  execute,
+  executing,
+  query,
+  querying,
+  queryingOne,
+  queryingValue,
+  type Transaction,
+} from '../database/transaction.ts';
 import type { Recording } from './accounts.sql.ts';
 import type { NamedQuote } from './reconcile.sql.ts';
 
@@ -22,7 +30,7 @@ export async function insertFoundAllocations(tx: Transaction, recording: Recordi
   await execute(tx, `ANALYZE pg_temp.unattributed`);
   let found = 0;
   for (const allocate of [BY_OWN_LINE, BY_METADATA, BY_SETTLEMENT_LINES, BY_PAYMENT]) {
-    found += await execute(tx, allocate, { now: recording.now, eventId: recording.eventId });
+    found += await execute(tx, allocate, { ...recording });
   }
   return found;
 }
@@ -228,9 +236,8 @@ export async function readPaymentsLeft(
 }
 
 /** Records an allocation by finance. An allocation of the opposite amount undoes an allocation. */
-export async function insertManualAllocation(
-  tx: Transaction,
-  share: {
+export const insertManualAllocation = executing<
+  {
     balanceTransactionId: number;
     partnerId: string;
     quoteId: string;
@@ -240,25 +247,19 @@ export async function insertManualAllocation(
     settled: string;
     otherAccount: boolean;
     reason: string;
-  },
-  recording: Recording,
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO share_allocations (
-       balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, settled_currency,
-       settled_amount, other_account, matched_by, reason, occurred_on, entry_on, recorded_at, event_id)
-     SELECT t.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, q.currency,
-            trim_scale(:amount::numeric), t.currency, trim_scale(:settled::numeric), :otherAccount::boolean, 'finance',
-            :reason, day.occurred_on, greatest(day.occurred_on, earliest_postable_date()), :now::timestamptz,
-            :eventId::bigint
-     FROM balance_transactions t
-     JOIN routed_quotes q ON q.partner_id = :partnerId AND q.own_id = :quoteId
-     CROSS JOIN LATERAL (SELECT (t.occurred_at AT TIME ZONE :timeZone)::date AS occurred_on) AS day
-     WHERE t.balance_transaction_id = :balanceTransactionId`,
-    { ...share, ...recording },
-  );
-}
+  } & Recording
+>(`
+  INSERT INTO share_allocations (
+    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, settled_currency,
+    settled_amount, other_account, matched_by, reason, occurred_on, entry_on, recorded_at, event_id)
+  SELECT t.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, q.currency,
+         trim_scale(:amount::numeric), t.currency, trim_scale(:settled::numeric), :otherAccount::boolean, 'finance',
+         :reason, day.occurred_on, greatest(day.occurred_on, earliest_postable_date()), :now::timestamptz,
+         :eventId::bigint
+  FROM balance_transactions t
+  JOIN routed_quotes q ON q.partner_id = :partnerId AND q.own_id = :quoteId
+  CROSS JOIN LATERAL (SELECT (t.occurred_at AT TIME ZONE :timeZone)::date AS occurred_on) AS day
+  WHERE t.balance_transaction_id = :balanceTransactionId`);
 
 /** Reads only balance transactions that are open and that no quote explains. */
 export const readUnexplained = querying<
@@ -268,17 +269,12 @@ export const readUnexplained = querying<
   SELECT balance_transaction_id, currency, unexplained::text FROM unexplained_balance_transactions
   WHERE balance_transaction_id = ANY (:ids::bigint[]) AND ended IS NULL ORDER BY account, balance_transaction_id`);
 
-export async function insertBalanceTransactionClosings(
-  tx: Transaction,
-  closings: readonly { balance_transaction_id: number; currency: string; amount: string; reason: string }[],
-  recording: Recording,
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO balance_transaction_closings (
-       balance_transaction_id, currency, amount, reason, recorded_at, event_id)
-     SELECT balance_transaction_id, currency, trim_scale(amount), reason, :now::timestamptz, :eventId::bigint
-     FROM json_populate_recordset(NULL::balance_transaction_closings, :closings::json)`,
-    { closings: JSON.stringify(closings), now: recording.now, eventId: recording.eventId },
-  );
-}
+export const insertBalanceTransactionClosings = executing<
+  {
+    closings: readonly { balance_transaction_id: number; currency: string; amount: string; reason: string }[];
+  } & Recording
+>(`
+  INSERT INTO balance_transaction_closings (
+    balance_transaction_id, currency, amount, reason, recorded_at, event_id)
+  SELECT balance_transaction_id, currency, trim_scale(amount), reason, :now::timestamptz, :eventId::bigint
+  FROM json_populate_recordset(NULL::balance_transaction_closings, :closings::json)`);

@@ -1,4 +1,4 @@
-import { execute, query, querying, type Transaction } from '../database/transaction.ts';
+import { executing, query, querying, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { Month } from '../month.ts';
 import { type Recording, WATCHED_DAYS } from './accounts.sql.ts';
@@ -19,30 +19,23 @@ export const readPayoutsWithoutContents = querying<
  * to no other payout, and add up to the payout. An incomplete list is not recorded and is requested again. The payout
  * itself and its failure are not part of the contents.
  */
-export function insertPayoutContents(
-  tx: Transaction,
-  contents: { account: string; payoutTransactionId: number; ids: readonly string[] },
-  recording: Recording,
-): Promise<number> {
-  return execute(
-    tx,
-    `WITH payout AS (
-       SELECT * FROM balance_transactions WHERE balance_transaction_id = :payoutTransactionId::bigint
-     ), contents AS MATERIALIZED (
-       SELECT m.balance_transaction_id, m.net FROM balance_transactions m JOIN payout USING (account, currency)
-       WHERE m.account = :account AND m.id = ANY (:ids::text[]) AND m.payment IS DISTINCT FROM payout.payment
-         AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
-     )
-     INSERT INTO payout_contents (balance_transaction_id, payout_transaction_id, account, currency, recorded_at,
-       event_id)
-     SELECT c.balance_transaction_id, p.balance_transaction_id, p.account, p.currency, :now::timestamptz,
-       :eventId::bigint
-     FROM payout p CROSS JOIN contents c
-     WHERE (SELECT sum(net) FROM contents) = -p.net
-     ORDER BY c.balance_transaction_id`,
-    { ...contents, now: recording.now, eventId: recording.eventId },
-  );
-}
+export const insertPayoutContents = executing<
+  { account: string; payoutTransactionId: number; ids: readonly string[] } & Recording
+>(`
+  WITH payout AS (
+    SELECT * FROM balance_transactions WHERE balance_transaction_id = :payoutTransactionId::bigint
+  ), contents AS MATERIALIZED (
+    SELECT m.balance_transaction_id, m.net FROM balance_transactions m JOIN payout USING (account, currency)
+    WHERE m.account = :account AND m.id = ANY (:ids::text[]) AND m.payment IS DISTINCT FROM payout.payment
+      AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
+  )
+  INSERT INTO payout_contents (balance_transaction_id, payout_transaction_id, account, currency, recorded_at,
+    event_id)
+  SELECT c.balance_transaction_id, p.balance_transaction_id, p.account, p.currency, :now::timestamptz,
+    :eventId::bigint
+  FROM payout p CROSS JOIN contents c
+  WHERE (SELECT sum(net) FROM contents) = -p.net
+  ORDER BY c.balance_transaction_id`);
 
 export type PayoutState = Readonly<{
   account: string;

@@ -76,11 +76,14 @@ export async function readAccount(
       const recorded = await recordBalanceTransactions(tx, { account, source: account }, batch, recording);
       if (last) {
         const total = { balance_transactions: sum.read, fresh: sum.recorded + recorded };
-        await insertReading(
-          tx,
-          { account, from: from?.toISO() ?? null, to: to.toISO(), file: null, ...total },
-          recording,
-        );
+        await insertReading(tx, {
+          account,
+          from: from?.toISO() ?? null,
+          to: to.toISO(),
+          file: null,
+          ...total,
+          ...recording,
+        });
       }
       const matched = await allocateShares(tx, acting, recording);
       if (last) await settlePayoutsOfAccounts(tx, acting);
@@ -129,7 +132,7 @@ async function readContents(
       const recording = await beginRecording(tx, acting, { action: 'processor.paid_out', subject: payout, details });
       const recorded = await recordBalanceTransactions(tx, { account, source: account }, listed, recording);
       const ids = listed.map((each) => each.id);
-      await insertPayoutContents(tx, { account, payoutTransactionId: balance_transaction_id, ids }, recording);
+      await insertPayoutContents(tx, { account, payoutTransactionId: balance_transaction_id, ids, ...recording });
       failpoint('processor.paid_out');
       const matched = await allocateShares(tx, acting, recording);
       await settlePayoutsOfAccounts(tx, acting);

@@ -141,10 +141,10 @@ async function record(
   });
   failpoint('processor.reversed');
   // If the ledger refuses every row, there is nothing to record.
-  const isRecorded = report.event_id !== null || (await readStanding(tx, rows)).length > 0;
+  const isRecorded = report.event_id !== null || (await readStanding(tx, { rows })).length > 0;
   const eventId =
     report.event_id ?? (isRecorded ? await recordEvent(tx, actor, { ...action, now: now.toISO() }) : null);
-  const stand = eventId === null ? [] : await insertReversalEvidence(tx, rows, { now: now.toISO(), eventId });
+  const stand = eventId === null ? [] : await insertReversalEvidence(tx, { rows, now: now.toISO(), eventId });
   const standing = new Set(stand.map((each) => each.share_allocation_id));
   const refused = new Map(report.errors.map((each) => [rows[each.line - 1]?.share_allocation_id, each.reason]));
   const recorded = rows.filter((row) => standing.has(row.share_allocation_id));

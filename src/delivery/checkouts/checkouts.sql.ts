@@ -151,8 +151,8 @@ export async function insertCheckout(tx: Transaction, checkout: NewCheckout): Pr
      FROM made CROSS JOIN json_to_recordset(:invoices::json) AS r (place integer, document_id bigint, amount numeric)`,
     {
       ...checkout,
-      request: JSON.stringify(checkout.request),
-      invoices: JSON.stringify(checkout.invoices.map((each, index) => ({ ...each, place: index + 1 }))),
+      request: checkout.request,
+      invoices: checkout.invoices.map((each, index) => ({ ...each, place: index + 1 })),
     },
   );
 }

@@ -100,7 +100,7 @@ export async function recordIntent(tx: Transaction, intent: Intent): Promise<voi
      VALUES (:documentId, :version, :provider, :amount::numeric, :currency, :request::jsonb,
              :now::timestamptz)
      ON CONFLICT (document_id, version) DO NOTHING`,
-    { ...intent, request: JSON.stringify(intent.request) },
+    intent,
   );
   if (recorded === 1) await recordAttempt(tx, { ...intent, attempt: 1 });
 }

@@ -63,7 +63,7 @@ export async function takeBilledTaxes(tx: Transaction, { countries }: Tax): Prom
      JOIN document_lines l ON l.document_id = d.document_id AND l.policy_id = s.policy_id AND l.kind = s.billed_kind
        AND l.month = s.tax_month
      JOIN document_taxes t ON t.document_id = l.document_id AND t.position = l.tax`,
-    { countries: JSON.stringify(countries), ...UNNAMED },
+    { countries, ...UNNAMED },
   );
   await execute(tx, 'ANALYZE pg_temp.sale_taxes');
 }
@@ -78,7 +78,7 @@ export async function insertRules(tx: Transaction, rules: readonly object[]): Pr
      JOIN json_to_recordset(:rules::json) AS r (partner_id text, policy_id text, tax_month text, country text,
        registration text, name text, category text, rate numeric, reduced boolean, reason text, reason_code text)
        USING (partner_id, policy_id, tax_month)`,
-    { rules: JSON.stringify(rules) },
+    { rules },
   );
   await execute(tx, 'ANALYZE pg_temp.sale_taxes');
 }

@@ -93,7 +93,7 @@ async function insertStatements(tx: Transaction, { sha256, statements }: NewBank
             r.credits, r.debits, r.lines
      FROM json_populate_recordset(NULL::bank_statements, :rows::json) AS r JOIN bank_files f ON f.sha256 = :sha256
      ORDER BY r.position`,
-    { rows: JSON.stringify(rows), sha256 },
+    { rows, sha256 },
   );
 }
 

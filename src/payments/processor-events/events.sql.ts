@@ -26,7 +26,7 @@ export async function insertEvents(tx: Transaction, events: readonly StorableEve
      ORDER BY place
      ON CONFLICT ON CONSTRAINT processor_event_once DO NOTHING
      RETURNING account`,
-    { events: JSON.stringify(events.map((event, place) => ({ ...event, place }))), now },
+    { events: events.map((event, place) => ({ ...event, place })), now },
   );
   return stored.map(({ account }) => account);
 }
