@@ -39,6 +39,8 @@ import type { Role } from '../people/roles.ts';
 import type { Remedy } from '../remedy.ts';
 import type { ActionCommand } from './command.ts';
 
+export * from './fields.ts';
+
 export interface ActionContext extends ActorContext {
   readonly database: Database;
   /** The terminal's width in columns. Without a width, the report's tables are not shortened. */

@@ -2,8 +2,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { type BookableLine, readBookableLine } from '../payments/bank-booking.sql.ts';
 import { BOOKING_KINDS, bookBankLine, lineName, unbookBankLine } from '../payments/bank-booking.ts';
-import { defineAction, type Facts, type Report } from './action.ts';
-import { choice, reason, text, whole } from './fields.ts';
+import { choice, defineAction, type Facts, type Report, reason, text, whole } from './action.ts';
 
 export const BANK_LINE = (help = 'The line, as listed by bank list.') => whole('Bank line', help);
 

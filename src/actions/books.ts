@@ -9,11 +9,9 @@ import { groupThousands } from '../money.ts';
 import { lastDay, type Month, monthName } from '../month.ts';
 import { type BooksReport, readBooksReport } from '../reports/books.ts';
 import { describeTrialBalance } from '../reports/trial-balance.ts';
-import { plural } from '../text.ts';
-import { table } from '../text-table.ts';
-import { type ActionContext, defineAction, type Report } from './action.ts';
+import { plural, table } from '../text.ts';
+import { type ActionContext, defineAction, line, month, type Report, several, text } from './action.ts';
 import { needsAttention, sendDue } from './emails.ts';
-import { line, month, several, text } from './fields.ts';
 import { remediesJson } from './remedies.ts';
 
 interface BooksInput {

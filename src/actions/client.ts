@@ -8,8 +8,7 @@ import {
   rotateSecret,
 } from '../partners/clients.ts';
 import { plural } from '../text.ts';
-import { type ActionContext, defineAction, type Facts, OF_PARTNER } from './action.ts';
-import { text, whole } from './fields.ts';
+import { type ActionContext, defineAction, type Facts, OF_PARTNER, text, whole } from './action.ts';
 
 const actionOf = ({ actor, environment }: ActionContext): ClientAction => ({
   actor,

@@ -26,11 +26,9 @@ import { Amount, groupThousands, moneyText as money } from '../money.ts';
 import type { Month } from '../month.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
 import { totalsJson } from '../reports/close.ts';
-import { plural } from '../text.ts';
-import { printable, table, wrapped } from '../text-table.ts';
-import { type ActionContext, defineAction, type Facts, type Report } from './action.ts';
+import { plural, printable, table, wrapped } from '../text.ts';
+import { type ActionContext, defineAction, type Facts, flag, month, type Report, several, text } from './action.ts';
 import { amountsIn } from './documents.ts';
-import { flag, month, several, text } from './fields.ts';
 
 type CloseInput = Readonly<{
   month?: Month | undefined;

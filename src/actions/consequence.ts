@@ -5,11 +5,18 @@ import type { PreviewedChange, StoredPreview } from '../approvals/requests.sql.t
 import { execute, type Transaction } from '../database/transaction.ts';
 import { inNames } from '../field-names.ts';
 import { Amount, moneyText } from '../money.ts';
-import { plural } from '../text.ts';
-import { printable } from '../text-table.ts';
-import type { Action, ActionContext, ActionOutcome, Agree, Facts, FactsChange, Report } from './action.ts';
+import { plural, printable } from '../text.ts';
+import {
+  type Action,
+  type ActionContext,
+  type ActionOutcome,
+  type Agree,
+  type Facts,
+  type FactsChange,
+  inputInWords,
+  type Report,
+} from './action.ts';
 import { namesOf } from './command.ts';
-import { inputInWords } from './fields.ts';
 
 /** The figures of a preview, which are compared with those of the confirmed or approved action. */
 interface Figures {

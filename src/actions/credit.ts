@@ -5,10 +5,9 @@ import { Amount, moneyText } from '../money.ts';
 import { enteredLater } from '../payments/context.ts';
 import { REFUND_METHODS } from '../payments/enums.ts';
 import { type Refund, refundCredit, returnRefund } from '../payments/refund.ts';
-import { defineAction, type Report } from './action.ts';
+import { amount, choice, date, defineAction, flag, line, onLatestDate, type Report, text } from './action.ts';
 import { BANK_LINE } from './bank.ts';
 import { documentFacts, documentNumbered, followBalance, OF_DOCUMENT, partnersOfDocuments } from './documents.ts';
-import { amount, choice, date, flag, line, onLatestDate, text } from './fields.ts';
 
 const CREDIT_NOTE = () => text('Credit note', 'The credit note with the open credit.');
 const INVOICE = () => text('Invoice', 'The invoice.');

@@ -1,7 +1,6 @@
 import { RETRIED, retryEmails } from '../delivery/retry-emails.ts';
 import { plural } from '../text.ts';
-import { defineAction, type Facts } from './action.ts';
-import { choice, instant } from './fields.ts';
+import { choice, defineAction, type Facts, instant } from './action.ts';
 
 export const deliveryRetry = defineAction({
   name: 'delivery.retry',

@@ -5,9 +5,8 @@ import { failpoint } from '../failpoint.ts';
 import { Amount, moneyText } from '../money.ts';
 import { toDo } from '../remedy.ts';
 import { printable } from '../text-table.ts';
-import { defineAction, type Facts } from './action.ts';
+import { amount, date, defineAction, type Facts, line, reason, text } from './action.ts';
 import { amountsIn, OF_DOCUMENT } from './documents.ts';
-import { amount, date, line, reason, text } from './fields.ts';
 
 const INVOICE = () => text('Invoice', 'The invoice.');
 

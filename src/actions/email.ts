@@ -5,9 +5,8 @@ import { dismissEmail } from '../mail/dismiss.ts';
 import type { ListedEmail } from '../mail/log.sql.ts';
 import { nameOf, readEmail, remediesOf } from '../mail/log.ts';
 import { resendEmail } from '../mail/resend.ts';
-import { defineAction, type Facts, type Partners } from './action.ts';
+import { defineAction, type Facts, type Partners, reason, text, whole } from './action.ts';
 import { deliver } from './documents.ts';
-import { reason, text, whole } from './fields.ts';
 import { commandOf } from './remedies.ts';
 
 const EMAIL = () => whole('E-mail', "The e-mail's number in the list of e-mails.");

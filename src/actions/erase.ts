@@ -6,8 +6,7 @@ import { refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { countPlaces } from '../log/personal.sql.ts';
 import { plural } from '../text.ts';
-import { defineAction, type Facts } from './action.ts';
-import { reason, text, whole } from './fields.ts';
+import { defineAction, type Facts, reason, text, whole } from './action.ts';
 
 type Given = Readonly<{
   user?: string | undefined;

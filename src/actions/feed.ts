@@ -9,10 +9,8 @@ import { fieldName } from '../field-names.ts';
 import { currenciesOf, readTotals } from '../ledger/control.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { toDo, toRun } from '../remedy.ts';
-import { counted } from '../text.ts';
-import { printable, table } from '../text-table.ts';
-import { defineAction, type Facts, OF_PARTNER } from './action.ts';
-import { flag, month, reason, several, text, whole } from './fields.ts';
+import { counted, printable, table } from '../text.ts';
+import { defineAction, type Facts, flag, month, OF_PARTNER, reason, several, text, whole } from './action.ts';
 
 export const feedState = defineAction({
   name: 'feed.state',

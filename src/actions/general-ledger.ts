@@ -7,10 +7,8 @@ import { readParts } from '../general-ledger/exports.sql.ts';
 import { externalId } from '../general-ledger/files.ts';
 import { type CurrencyJournal, summarise } from '../general-ledger/journal.ts';
 import { groupThousands } from '../money.ts';
-import { plural } from '../text.ts';
-import { table } from '../text-table.ts';
-import { defineAction } from './action.ts';
-import { choice, flag, month } from './fields.ts';
+import { plural, table } from '../text.ts';
+import { choice, defineAction, flag, month } from './action.ts';
 
 export const glExport = defineAction({
   name: 'gl.export',

@@ -18,9 +18,8 @@ import {
 import { Amount } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';
 import { plural } from '../text.ts';
-import { defineAction, type Facts, type FactsChange } from './action.ts';
+import { amount, defineAction, type Facts, type FactsChange, line, reason, several, text, whole } from './action.ts';
 import { amountsIn, sizesOf } from './documents.ts';
-import { amount, line, reason, several, text, whole } from './fields.ts';
 
 const heldRowIds = () =>
   several(whole('Held rows', 'The numbers of held rows. Requotes and reversals follow their sale.'));

@@ -2,11 +2,9 @@ import { failpoint } from '../failpoint.ts';
 import { bounceFile } from '../mail/bounce-report.ts';
 import { recordBounces } from '../mail/bounces.ts';
 import { toDo } from '../remedy.ts';
-import { plural } from '../text.ts';
-import { printable, table } from '../text-table.ts';
-import { defineAction, type Facts } from './action.ts';
+import { plural, printable, table } from '../text.ts';
+import { defineAction, type Facts, type FileInput, file, several } from './action.ts';
 import { contentsOf } from './contents.ts';
-import { type FileInput, file, several } from './fields.ts';
 
 export const emailBounces = defineAction({
   name: 'email.bounces',

@@ -7,12 +7,10 @@ import { importOpening, type OpeningImport } from '../opening/import.ts';
 import { type CarriedItem, type OpeningTotal, readItems } from '../opening/openings.sql.ts';
 import { reverseOpening } from '../opening/reverse.ts';
 import { NOBODY } from '../people/roles.ts';
-import { plural } from '../text.ts';
-import { table } from '../text-table.ts';
-import { defineAction, type Facts } from './action.ts';
+import { plural, table } from '../text.ts';
+import { date, defineAction, type Facts, file, line, onLatestDate, reason, several, text, whole } from './action.ts';
 import { contentOf } from './contents.ts';
 import { amountsIn, deliver } from './documents.ts';
-import { date, file, line, onLatestDate, reason, several, text, whole } from './fields.ts';
 
 export const openingImport = defineAction({
   name: 'opening.import',

@@ -3,12 +3,10 @@ import { groupThousands } from '../money.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
 import { type ReminderPlan, recordReminders, whySkipped } from '../payments/remind.ts';
 import { DELIVER } from '../remedy.ts';
-import { plural } from '../text.ts';
-import { table } from '../text-table.ts';
-import { defineAction } from './action.ts';
+import { plural, table } from '../text.ts';
+import { defineAction, line, several, text } from './action.ts';
 import { checkWithout } from './books.ts';
 import { countKinds, needsAttention, sendDue } from './emails.ts';
-import { line, several, text } from './fields.ts';
 
 export const reminderRecord = defineAction({
   name: 'reminder.record',

@@ -4,8 +4,7 @@ import { failpoint } from '../failpoint.ts';
 import { readReminderPause } from '../payments/reminder-pauses.sql.ts';
 import { pauseReminders } from '../payments/reminder-pauses.ts';
 import { toDo } from '../remedy.ts';
-import { type ActionContext, defineAction, type Facts, OF_PARTNER } from './action.ts';
-import { date, reason, text } from './fields.ts';
+import { type ActionContext, date, defineAction, type Facts, OF_PARTNER, reason, text } from './action.ts';
 
 const partnerId = text('Partner', 'The id of the partner.');
 

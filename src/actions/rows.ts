@@ -16,11 +16,21 @@ import type { RowFormat, SourceFile } from '../ledger/read.ts';
 import { Amount } from '../money.ts';
 import { countLines, refuseTooMany } from '../reading/limits.ts';
 import { SEE } from '../remedy.ts';
-import { plural } from '../text.ts';
-import { printable, table, wrapped } from '../text-table.ts';
-import { type ActionContext, type Agree, defineAction, type Facts, type Report } from './action.ts';
+import { plural, printable, table, wrapped } from '../text.ts';
+import {
+  type ActionContext,
+  type Agree,
+  choice,
+  defineAction,
+  type Facts,
+  file,
+  flag,
+  type Report,
+  several,
+  text,
+  whole,
+} from './action.ts';
 import { sizesOf } from './documents.ts';
-import { choice, file, flag, several, text, whole } from './fields.ts';
 
 export const ROW_FORMATS = ['csv', 'ndjson'] as const;
 

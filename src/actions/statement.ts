@@ -2,9 +2,8 @@ import { failpoint } from '../failpoint.ts';
 import { sendStatements } from '../month-end/emails/account-statement.ts';
 import { toRun } from '../remedy.ts';
 import { plural } from '../text.ts';
-import { defineAction } from './action.ts';
+import { defineAction, month, text } from './action.ts';
 import { needsAttention, sendThese } from './emails.ts';
-import { month, text } from './fields.ts';
 
 export const statementSend = defineAction({
   name: 'statement.send',

@@ -21,17 +21,21 @@ import {
   linkUser,
   signOutUser,
 } from '../people/users.ts';
-import { minuteOf, plural } from '../text.ts';
-import { printable } from '../text-table.ts';
+import { minuteOf, plural, printable } from '../text.ts';
 import {
   type ActionContext,
   type ActionOutcome,
   type AfterContext,
+  choice,
   defineAction,
   type Facts,
+  flag,
+  line,
   type Report,
+  reason,
+  several,
+  text,
 } from './action.ts';
-import { choice, flag, line, reason, several, text } from './fields.ts';
 
 const LOGIN = () => text('E-mail address', 'The e-mail address that the user signs in with.');
 const someRoles = (label: string, help: string) => several(choice(label, help, ROLES)).optional();

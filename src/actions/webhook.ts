@@ -12,8 +12,7 @@ import {
 import { readWebhooks } from '../partner-events/webhooks.sql.ts';
 import { DELIVER } from '../remedy.ts';
 import { plural } from '../text.ts';
-import { type ActionContext, defineAction, type Facts, OF_PARTNER } from './action.ts';
-import { text, whole } from './fields.ts';
+import { type ActionContext, defineAction, type Facts, OF_PARTNER, text, whole } from './action.ts';
 
 const PARTNER = () => text('Partner', 'The partner.');
 const after = (help: string) =>

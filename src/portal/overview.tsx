@@ -1,9 +1,17 @@
 /** The open items, documents and account statement of a partner. */
 
-import { balanceColumns, owedColumns } from '../console/columns.tsx';
-import { Form } from '../console/form.tsx';
-import { Card, Chip, type Column, DataTable, Money, Tabs } from '../console/kit.tsx';
 import { ListPager, ListTable, type ListView } from '../console/list.tsx';
+import {
+  balanceColumns,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Form,
+  Money,
+  owedColumns,
+  Tabs,
+} from '../console/parts.ts';
 import {
   Accounts,
   type PartnerStatementView,

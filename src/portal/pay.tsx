@@ -1,7 +1,6 @@
 /** Payment of several invoices at once: the selection, the payment's page, and its outcome. */
 
-import { Form } from '../console/form.tsx';
-import { Card, Chip, type Column, DataTable, Facts, Instant, Money, None, type Tone } from '../console/kit.tsx';
+import { Card, Chip, type Column, DataTable, Facts, Form, Instant, Money, None, type Tone } from '../console/parts.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type Checkout, type CheckoutPart, readCheckout } from '../delivery/checkouts/checkouts.sql.ts';
 import { callsOf, endCheckout } from '../delivery/checkouts/end.ts';

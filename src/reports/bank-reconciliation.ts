@@ -7,8 +7,7 @@ import { Amount, groupThousands } from '../money.ts';
 import { dateName } from '../month.ts';
 import type { BankLineState } from '../payments/enums.ts';
 import { columnsOf, type Sheet } from '../sheet.ts';
-import { plural } from '../text.ts';
-import { table } from '../text-table.ts';
+import { plural, table } from '../text.ts';
 import { readPresentDay } from './balances.sql.ts';
 import { type BankAccountRow, type BankItemRow, readBankAccounts, readBankItems } from './bank-reconciliation.sql.ts';
 

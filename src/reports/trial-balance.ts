@@ -3,8 +3,7 @@
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { dateName } from '../month.ts';
-import { compare } from '../text.ts';
-import { table } from '../text-table.ts';
+import { compare, table } from '../text.ts';
 import { type Balance, readBalances, readPresentDay } from './balances.sql.ts';
 import { type BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.ts';
 import { describePresentation, type Presentation, presented, sidesOf } from './presentation.ts';

@@ -1,8 +1,7 @@
 import { holdDocument, releaseDocument } from '../../documents/hold.ts';
 import { toDo } from '../../remedy.ts';
-import { defineAction } from '../action.ts';
+import { defineAction, documentNumber, text } from '../action.ts';
 import { amountsIn, deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '../documents.ts';
-import { documentNumber, text } from '../fields.ts';
 
 export const invoiceHold = defineAction({
   name: 'invoice.hold',

@@ -4,9 +4,8 @@ import { readDocuments } from '../../documents/documents.sql.ts';
 import { refuseField } from '../../errors/refusals.ts';
 import { type Remedy, toDo } from '../../remedy.ts';
 import { wrapped } from '../../text-table.ts';
-import { defineAction, type Facts } from '../action.ts';
+import { defineAction, documentNumber, type Facts, text } from '../action.ts';
 import { OF_DOCUMENT, reportDocument } from '../documents.ts';
-import { documentNumber, text } from '../fields.ts';
 
 interface Next {
   readonly says: string;

@@ -11,9 +11,8 @@ import { fieldName } from '../../field-names.ts';
 import { moneyText } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { table } from '../../text-table.ts';
-import { defineAction, type Facts, type Report } from '../action.ts';
+import { defineAction, type Facts, flag, month, onLatestDate, type Report, text } from '../action.ts';
 import { amountsIn, deliver, emailText, factsOf, isUnsent, partnersOfDocuments } from '../documents.ts';
-import { flag, month, onLatestDate, text } from '../fields.ts';
 
 export const invoiceRerun = defineAction({
   name: 'invoice.rerun',

@@ -1,7 +1,6 @@
 import { resendDocument } from '../../delivery/resend.ts';
-import { defineAction } from '../action.ts';
+import { defineAction, documentNumber, text } from '../action.ts';
 import { deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '../documents.ts';
-import { documentNumber, text } from '../fields.ts';
 
 export const invoiceResend = defineAction({
   name: 'invoice.resend',

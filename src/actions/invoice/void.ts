@@ -1,9 +1,8 @@
 import { voidDocument } from '../../documents/void.ts';
 import { failpoint } from '../../failpoint.ts';
 import { toDo } from '../../remedy.ts';
-import { defineAction } from '../action.ts';
+import { defineAction, documentNumber, onLatestDate, reason } from '../action.ts';
 import { amountsIn, deliver, OF_DOCUMENT, reportDocument } from '../documents.ts';
-import { documentNumber, onLatestDate, reason } from '../fields.ts';
 
 export const invoiceVoid = defineAction({
   name: 'invoice.void',

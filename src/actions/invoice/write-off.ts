@@ -1,9 +1,8 @@
 import { undoWriteOff, writeOffInvoice } from '../../documents/write-off.ts';
 import { failpoint } from '../../failpoint.ts';
 import { moneyText } from '../../money.ts';
-import { defineAction } from '../action.ts';
+import { defineAction, documentNumber, onLatestDate, reason } from '../action.ts';
 import { adjustmentsOf, amountsIn, followBalance, OF_DOCUMENT, reportDocument } from '../documents.ts';
-import { documentNumber, onLatestDate, reason } from '../fields.ts';
 
 export const invoiceWriteOff = defineAction({
   name: 'invoice.write_off',

@@ -1,7 +1,6 @@
 import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
-import { defineAction } from '../action.ts';
+import { amount, defineAction, several, text, whole } from '../action.ts';
 import { documentFacts, partnersOfDocuments } from '../documents.ts';
-import { amount, several, text, whole } from '../fields.ts';
 import {
   fallOf,
   movedOf,

@@ -2,8 +2,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { type PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
 import { closeException } from '../../payments/exceptions.ts';
 import { printable } from '../../text-table.ts';
-import { defineAction } from '../action.ts';
-import { reason, text } from '../fields.ts';
+import { defineAction, reason, text } from '../action.ts';
 
 export const paymentCloseException = defineAction({
   name: 'payment.close_exception',

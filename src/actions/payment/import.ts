@@ -4,12 +4,10 @@ import { BANK_FORMATS } from '../../payments/bank/read.ts';
 import { readBankFileAside } from '../../payments/bank/read-aside.ts';
 import { type BankImport, importBankFile } from '../../payments/bank-import/import.ts';
 import type { LineReport } from '../../payments/bank-import/report.ts';
-import { plural } from '../../text.ts';
-import { printable, table, wrapped } from '../../text-table.ts';
-import { type ActionContext, defineAction, type Facts } from '../action.ts';
+import { plural, printable, table, wrapped } from '../../text.ts';
+import { type ActionContext, choice, defineAction, type Facts, type FileInput, file, text } from '../action.ts';
 import { contentBy } from '../contents.ts';
 import { amountsIn } from '../documents.ts';
-import { choice, type FileInput, file, text } from '../fields.ts';
 import { amountOf, smallDifferencesOf } from './describe.ts';
 
 const FORMATS = BANK_FORMATS.map(({ name }) => name);

@@ -3,9 +3,8 @@ import { failpoint } from '../../failpoint.ts';
 import { assignPayment } from '../../payments/assign.ts';
 import { forgetAccount, type PayerAccount, readPayerAccounts } from '../../payments/payer-accounts.ts';
 import { printable } from '../../text-table.ts';
-import { defineAction } from '../action.ts';
+import { defineAction, text, whole } from '../action.ts';
 import { amountsIn } from '../documents.ts';
-import { text, whole } from '../fields.ts';
 import { OF_PAYMENT, partnersOfPayment, paymentName, reportPayment } from './describe.ts';
 
 export const paymentAssign = defineAction({

@@ -2,9 +2,8 @@ import { Amount } from '../../money.ts';
 import { type PayoutRow, readPayouts } from '../../payments/payouts.sql.ts';
 import { settlePayout } from '../../payments/settle-payouts.ts';
 import { plural } from '../../text.ts';
-import { defineAction } from '../action.ts';
+import { defineAction, several, text, whole } from '../action.ts';
 import { amountsIn } from '../documents.ts';
-import { several, text, whole } from '../fields.ts';
 
 export const paymentSettle = defineAction({
   name: 'payment.settle',

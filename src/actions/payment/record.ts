@@ -4,9 +4,8 @@ import { Amount } from '../../money.ts';
 import { enteredLater } from '../../payments/context.ts';
 import { METHODS } from '../../payments/enums.ts';
 import { recordPayment } from '../../payments/record.ts';
-import { defineAction } from '../action.ts';
+import { amount, choice, date, defineAction, text } from '../action.ts';
 import { documentFacts, partnersOfDocuments } from '../documents.ts';
-import { amount, choice, date, text } from '../fields.ts';
 import { described, labelled, onePayment, paymentFacts, smallDifferencesOf } from './describe.ts';
 
 export const paymentRecord = defineAction({

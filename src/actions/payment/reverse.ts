@@ -1,9 +1,8 @@
 import { enteredLater } from '../../payments/context.ts';
 import { REVERSAL_KINDS } from '../../payments/enums.ts';
 import { reversePayment, whatIsOwedAgain } from '../../payments/reverse.ts';
-import { defineAction } from '../action.ts';
+import { amount, choice, date, defineAction, reason, text, whole } from '../action.ts';
 import { BANK_LINE } from '../bank.ts';
-import { amount, choice, date, reason, text, whole } from '../fields.ts';
 import { movedOf, OF_PAYMENT, onePayment, reportPayment } from './describe.ts';
 
 export const paymentReverse = defineAction({

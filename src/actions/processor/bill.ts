@@ -1,9 +1,8 @@
 import { readIdsOf } from '../../delivery/documents.sql.ts';
 import { readDocuments } from '../../documents/documents.sql.ts';
 import { billMissingShares } from '../../splits/bill.ts';
-import { defineAction } from '../action.ts';
+import { defineAction, month } from '../action.ts';
 import { amountsIn, deliver, factsOf } from '../documents.ts';
-import { month } from '../fields.ts';
 
 export const billMissing = defineAction({
   name: 'shares.bill',

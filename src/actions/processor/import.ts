@@ -5,9 +5,8 @@ import { balanceTransactionFile } from '../../splits/read-balance-transactions.t
 import { recordRequestedReversals } from '../../splits/requested.ts';
 import { readSentFile } from '../../splits/settlement-files.ts';
 import { plural } from '../../text.ts';
-import { type ActionContext, defineAction, type Facts } from '../action.ts';
+import { type ActionContext, defineAction, type Facts, type FileInput, file, text } from '../action.ts';
 import { contentBy, contentOf } from '../contents.ts';
-import { type FileInput, file, text } from '../fields.ts';
 
 export const processorImport = defineAction({
   name: 'processor.import',

@@ -11,10 +11,8 @@ import {
   unmatchBalanceTransaction,
 } from '../../splits/match.ts';
 import { recordRequestedReversals } from '../../splits/requested.ts';
-import { plural } from '../../text.ts';
-import { printable } from '../../text-table.ts';
-import { defineAction, type Partners } from '../action.ts';
-import { amount, flag, reason, several, text } from '../fields.ts';
+import { plural, printable } from '../../text.ts';
+import { amount, defineAction, flag, type Partners, reason, several, text } from '../action.ts';
 
 const TRANSACTION = () => text('Balance transaction', 'The balance transaction.');
 const QUOTE = () => text('Quote', 'The quote.');

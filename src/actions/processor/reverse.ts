@@ -2,9 +2,8 @@ import type { Transaction } from '../../database/transaction.ts';
 import { Amount, moneyText } from '../../money.ts';
 import { type ReversalReport, recordReversals, reverseManually } from '../../splits/reverse.ts';
 import { printable } from '../../text-table.ts';
-import { defineAction, type Facts } from '../action.ts';
+import { amount, defineAction, type Facts, month, text } from '../action.ts';
 import { amountsIn } from '../documents.ts';
-import { amount, month, text } from '../fields.ts';
 import { ACCOUNT } from './match.ts';
 
 /** The parts of an action that records the reversals of transfers. */

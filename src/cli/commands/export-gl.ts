@@ -2,13 +2,22 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { glExport } from '../../actions/general-ledger.ts';
 import { readInput } from '../../actions/run.ts';
-import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { codeOf, makeFolder, writeWhole } from '../../files.ts';
 import { GL_FORMATS, type GlFormat } from '../../general-ledger/accounts.ts';
 import { readFiles, readParts, type StoredFile } from '../../general-ledger/exports.sql.ts';
 import type { Month } from '../../month.ts';
-import { choiceArgument, monthArgument, wholeNumberArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition, readingNow } from '../define.ts';
+import {
+  acting,
+  type CommandContext,
+  choiceArgument,
+  type Definition,
+  EXIT,
+  monthArgument,
+  readingNow,
+  reasonOf,
+  refuse,
+  wholeNumberArgument,
+} from '../command.ts';
 import { reported } from '../run-action.ts';
 
 const HELP = `

@@ -3,13 +3,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import { readLogKey } from '../../config/log-key.ts';
-import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { unless, writeWhole } from '../../files.ts';
 import { cosignHead, noteOf, readKey, readNote, witnessKeyOf } from '../../log/note.ts';
 import { acceptCheckpoint } from '../../log/witness.ts';
 import { counted, plural } from '../../text.ts';
-import type { Definition } from '../define.ts';
-import type { Output } from '../output.ts';
+import { type Definition, EXIT, type Output, reasonOf, refuse } from '../command.ts';
 
 const HELP = `
 This command is for auditors, on their own machine; it needs no database. SOURCE

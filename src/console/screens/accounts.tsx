@@ -16,25 +16,31 @@ import {
 } from '../../splits/reconcile-month.ts';
 import { payoutNeedsWork } from '../../splits/verdicts.ts';
 import { counted, plural } from '../../text.ts';
-import { ActionLink, MoreActions, mayDo, type RareAction, type Seer } from '../action-link.tsx';
-import { amountColumn } from '../columns.tsx';
 import {
+  ActionLink,
   addressOf,
+  amountColumn,
   Card,
   Chip,
   type Column,
+  choiceAsked,
   DataTable,
   Downloads,
   Instant,
   InvoiceLink,
+  idAsked,
   Money,
+  MoreActions,
+  mayDo,
+  monthAsked,
   None,
   Pager,
   PartnerLink,
+  type RareAction,
+  type Screen,
+  type Seer,
   Tabs,
-} from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { choiceAsked, idAsked, monthAsked } from '../parameters.ts';
+} from '../parts.ts';
 import { ExceptionCell, ExceptionStatus } from './exception.tsx';
 
 export type AccountsQuestion = Readonly<Partial<Record<'month' | 'show' | 'after', string>>>;

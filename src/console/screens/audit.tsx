@@ -7,10 +7,7 @@ import { type Month, monthName } from '../../month.ts';
 import type { ChangeEvent } from '../../people/audit-events.sql.ts';
 import { plural } from '../../text.ts';
 import { ChangeLog } from '../change-log.tsx';
-import { Form } from '../form.tsx';
-import { Card, Chip, type Column, DataTable, Instant } from '../kit.tsx';
-import type { PageUser, Screen } from '../page.tsx';
-import { monthAsked } from '../parameters.ts';
+import { Card, Chip, type Column, DataTable, Form, Instant, monthAsked, type PageUser, type Screen } from '../parts.ts';
 import {
   type ClosedMonth,
   type Run,

@@ -5,10 +5,19 @@ import type { PaymentJson } from '../../payments/payment.ts';
 import type { User } from '../../people/roles.ts';
 import type { ToDo } from '../../remedy.ts';
 import { plural } from '../../text.ts';
-import { ActionLink, actionHref, mayDo } from '../action-link.tsx';
-import { Form } from '../form.tsx';
-import { Card, Chip, type Column, DataTable, InvoiceLink, Money } from '../kit.tsx';
-import type { PageUser } from '../page.tsx';
+import {
+  ActionLink,
+  actionHref,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Form,
+  InvoiceLink,
+  Money,
+  mayDo,
+  type PageUser,
+} from '../parts.ts';
 import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 

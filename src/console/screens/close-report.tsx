@@ -9,11 +9,21 @@ import { beforeTax } from '../../reports/close-text.ts';
 import { closeSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
-import { type Seer, seesAll } from '../action-link.tsx';
-import { amountColumn, PARTNER } from '../columns.tsx';
-import { Card, Chip, type Column, DataTable, Downloads, InvoiceLink, Money } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { monthAsked } from '../parameters.ts';
+import {
+  amountColumn,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Downloads,
+  InvoiceLink,
+  Money,
+  monthAsked,
+  PARTNER,
+  type Screen,
+  type Seer,
+  seesAll,
+} from '../parts.ts';
 import { readClosedMonths } from './audit.sql.ts';
 import { ReportsMenu } from './reports-menu.tsx';
 

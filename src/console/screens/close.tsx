@@ -13,9 +13,22 @@ import { approvalsOf } from '../../reports/close-text.ts';
 import { readReadiness } from '../../reports/readiness.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
 import { counted, plural } from '../../text.ts';
-import { ActionLink, mayDo, type Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, Icon, Instant, InvoiceLink, Meter, Money, PartnerLink, type Tone } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import {
+  ActionLink,
+  addressOf,
+  Card,
+  Chip,
+  Icon,
+  Instant,
+  InvoiceLink,
+  Meter,
+  Money,
+  mayDo,
+  PartnerLink,
+  type Screen,
+  type Seer,
+  type Tone,
+} from '../parts.ts';
 import { type ClosedMonth, MONTHS_SHOWN, readClosedMonths, readPostedSums } from './close.sql.ts';
 import { LISTED, MonthChanges, More } from './month-changes.tsx';
 import { MonthStrip } from './month-strip.tsx';

@@ -11,10 +11,22 @@ import { refuseFutureDay } from '../../reports/future-day.ts';
 import { coverageSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
-import type { Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Downloads, None, Pager, PartnerLink } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
+import {
+  addressOf,
+  Card,
+  Chip,
+  type Column,
+  choiceAsked,
+  DataTable,
+  Downloads,
+  dayAsked,
+  None,
+  Pager,
+  PartnerLink,
+  type Screen,
+  type Seer,
+  textAsked,
+} from '../parts.ts';
 import { Verdict } from './aging.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
 

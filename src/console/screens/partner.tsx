@@ -9,10 +9,25 @@ import { isInScope, type Scope } from '../../people/scope.ts';
 import type { OpenItem } from '../../reports/open-items.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
-import { ActionLink, mayDo, type Seer } from '../action-link.tsx';
-import { amountColumn, balanceColumns, owedColumns } from '../columns.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Facts, InvoiceLink, Money, None, Tabs } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import {
+  ActionLink,
+  addressOf,
+  amountColumn,
+  balanceColumns,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Facts,
+  InvoiceLink,
+  Money,
+  mayDo,
+  None,
+  owedColumns,
+  type Screen,
+  type Seer,
+  Tabs,
+} from '../parts.ts';
 import {
   type Child,
   type HeldDocument,

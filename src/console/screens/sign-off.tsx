@@ -16,8 +16,7 @@ import type { HandOff } from '../../reports/books.sql.ts';
 import { readHandOffsOf } from '../../reports/hand-offs.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
 import { plural } from '../../text.ts';
-import { ActionLink, type Seer } from '../action-link.tsx';
-import { Card, Icon, Instant, type Tone } from '../kit.tsx';
+import { ActionLink, Card, Icon, Instant, type Seer, type Tone } from '../parts.ts';
 import { Remedies } from '../remedies.tsx';
 import { readSignatures, type Signature } from './close.sql.ts';
 

@@ -6,12 +6,10 @@
 import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
 import { requestNumbered, statusOf } from '../../approvals/requests.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import type { EmailComposer } from '../../mail/email.ts';
-import { letterView } from '../../mail/issuer-view.ts';
+import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import type { OtherEmailKind } from '../../mail/kinds.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { oneLine } from '../../mail/text.ts';
 import { moneyText } from '../../money.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { readActiveUser } from '../../people/users.sql.ts';

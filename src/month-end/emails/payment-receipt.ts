@@ -5,10 +5,8 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { localeOf } from '../../documents/locale.ts';
 import { failpoint } from '../../failpoint.ts';
-import type { EmailComposer } from '../../mail/email.ts';
-import { letterView } from '../../mail/issuer-view.ts';
+import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { oneLine } from '../../mail/text.ts';
 import { Amount, isZero } from '../../money.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
 import { METHOD_WORDS } from '../../payments/enums.ts';
