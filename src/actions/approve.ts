@@ -15,7 +15,7 @@ import type { Consequence } from './consequence.ts';
 import { ACTIONS } from './loaded.ts';
 import { previewAction, type RunOptions, runAction } from './run.ts';
 
-export interface Approved extends Report {
+interface Approved extends Report {
   /** False if the requester must repeat the action. */
   readonly isDone: boolean;
 }

@@ -22,11 +22,18 @@ import { fieldName } from '../field-names.ts';
 import { type CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
 import { factsOf as sizeOf } from '../log/text.ts';
 import { countNeedingAttention } from '../mail/outbox.sql.ts';
-import { Amount, groupThousands, moneyText as money } from '../money.ts';
-import type { Month } from '../month.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
 import { totalsJson } from '../reports/close.ts';
-import { plural, printable, table, wrapped } from '../text.ts';
+import {
+  Amount,
+  groupThousands,
+  type Month,
+  moneyText as money,
+  plural,
+  printable,
+  table,
+  wrapped,
+} from '../values.ts';
 import { type ActionContext, defineAction, type Facts, flag, month, type Report, several, text } from './action.ts';
 import { amountsIn } from './documents.ts';
 

@@ -4,8 +4,7 @@ import type { Adjustment } from '../approvals/amounts-before.ts';
 import type { PreviewedChange, StoredPreview } from '../approvals/requests.sql.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { inNames } from '../field-names.ts';
-import { Amount, moneyText } from '../money.ts';
-import { plural, printable } from '../text.ts';
+import { Amount, moneyText, plural, printable } from '../values.ts';
 import {
   type Action,
   type ActionContext,

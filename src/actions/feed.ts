@@ -7,9 +7,8 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { currenciesOf, readTotals } from '../ledger/control.ts';
-import { Amount, groupThousands } from '../money.ts';
 import { toDo, toRun } from '../remedy.ts';
-import { counted, printable, table } from '../text.ts';
+import { Amount, counted, groupThousands, printable, table } from '../values.ts';
 import { defineAction, type Facts, flag, month, OF_PARTNER, reason, several, text, whole } from './action.ts';
 
 export const feedState = defineAction({

@@ -6,8 +6,7 @@ import { exportGl, type GlExportResult } from '../general-ledger/export.ts';
 import { readParts } from '../general-ledger/exports.sql.ts';
 import { externalId } from '../general-ledger/files.ts';
 import { type CurrencyJournal, summarise } from '../general-ledger/journal.ts';
-import { groupThousands } from '../money.ts';
-import { plural, table } from '../text.ts';
+import { groupThousands, plural, table } from '../values.ts';
 import { choice, defineAction, flag, month } from './action.ts';
 
 export const glExport = defineAction({

@@ -15,9 +15,8 @@ import {
   releaseRows,
   separateRows,
 } from '../ledger/held.ts';
-import { Amount } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';
-import { plural } from '../text.ts';
+import { Amount, plural } from '../values.ts';
 import { amount, defineAction, type Facts, type FactsChange, line, reason, several, text, whole } from './action.ts';
 import { amountsIn, sizesOf } from './documents.ts';
 

@@ -1,13 +1,12 @@
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { Amount, moneyText } from '../money.ts';
 import { openingFile } from '../opening/file.ts';
 import { importOpening, type OpeningImport } from '../opening/import.ts';
 import { type CarriedItem, type OpeningTotal, readItems } from '../opening/openings.sql.ts';
 import { reverseOpening } from '../opening/reverse.ts';
 import { NOBODY } from '../people/roles.ts';
-import { plural, table } from '../text.ts';
+import { Amount, moneyText, plural, table } from '../values.ts';
 import { date, defineAction, type Facts, file, line, onLatestDate, reason, several, text, whole } from './action.ts';
 import { contentOf } from './contents.ts';
 import { amountsIn, deliver } from './documents.ts';

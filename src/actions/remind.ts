@@ -1,9 +1,8 @@
 import type { EmailResult } from '../mail/outbox.ts';
-import { groupThousands } from '../money.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
 import { type ReminderPlan, recordReminders, whySkipped } from '../payments/remind.ts';
 import { DELIVER } from '../remedy.ts';
-import { plural, table } from '../text.ts';
+import { groupThousands, plural, table } from '../values.ts';
 import { defineAction, line, several, text } from './action.ts';
 import { checkWithout } from './books.ts';
 import { countKinds, needsAttention, sendDue } from './emails.ts';

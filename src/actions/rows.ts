@@ -13,10 +13,9 @@ import { isRequest } from '../ledger/held.ts';
 import { type ImportOptions, type ImportReport, importRows } from '../ledger/import.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import type { RowFormat, SourceFile } from '../ledger/read.ts';
-import { Amount } from '../money.ts';
 import { countLines, refuseTooMany } from '../reading/limits.ts';
 import { SEE } from '../remedy.ts';
-import { plural, printable, table, wrapped } from '../text.ts';
+import { Amount, plural, printable, table, wrapped } from '../values.ts';
 import {
   type ActionContext,
   type Agree,
@@ -140,13 +139,7 @@ const factsOf = (
 });
 
 /** Returns the control totals of the options, if any is given. */
-export const controlGiven = ({
-  control,
-  count,
-}: {
-  control?: readonly string[] | undefined;
-  count?: number | undefined;
-}) =>
+const controlGiven = ({ control, count }: { control?: readonly string[] | undefined; count?: number | undefined }) =>
   control === undefined && count === undefined
     ? {}
     : { control: { count, ...(control && { totals: readTotals(control) }) } };
@@ -157,10 +150,7 @@ export function rowFormatOf(name: string): RowFormat {
   throw refuse('file_format_unknown', { file: name });
 }
 
-export function reportImport(
-  report: ImportReport,
-  { dryRun, width }: { dryRun: boolean; width: number | undefined },
-): Report {
+function reportImport(report: ImportReport, { dryRun, width }: { dryRun: boolean; width: number | undefined }): Report {
   const { accepted, duplicates, held, rejected, errors, held_rows, other_currencies, differing_cuts, control } = report;
   return {
     json: {

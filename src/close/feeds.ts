@@ -10,11 +10,9 @@ import { closeAccepting, closeEmpty } from '../errors/close.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readLastClosed } from '../ledger/closed-months.sql.ts';
 import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
-import { moneyText } from '../money.ts';
-import { type Month, monthBefore } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 import { type Remedy, type ToDo, toDo } from '../remedy.ts';
-import { counted, plural } from '../text.ts';
+import { counted, type Month, moneyText, monthBefore, plural } from '../values.ts';
 import {
   type ExpectedFeed,
   type FeedHistory,
@@ -39,7 +37,7 @@ import { earlyEnd, fewSales, MOST_MONTHS } from './usual.ts';
  */
 const MONTHS_COMPARED = 2;
 
-export type DoubtKind = 'missing' | 'incomplete' | 'totals' | 'repeated' | 'few' | 'early';
+type DoubtKind = 'missing' | 'incomplete' | 'totals' | 'repeated' | 'few' | 'early';
 
 export type Doubt = Readonly<{
   partner_id: string;
@@ -210,7 +208,7 @@ function unusual(feed: FeedHistory): Suspicion[] {
 }
 
 /** A statement of a closed month that the ledger contradicts, and that no one accepted before the close. */
-export type Contradicted = StatedTotals & Pick<Doubt, 'evidence'>;
+type Contradicted = StatedTotals & Pick<Doubt, 'evidence'>;
 
 /** Partners often state the totals of a month when it is closed already. Reads those of the last two closed months. */
 export async function readContradicted(tx: Transaction, scope: Scope): Promise<Contradicted[]> {

@@ -9,11 +9,9 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { totalDifferences } from '../ledger/control.ts';
-import { moneyText } from '../money.ts';
-import { type Month, monthOf } from '../month.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { instant } from '../quotes/accept.ts';
-import { plural } from '../text.ts';
+import { type Month, moneyText, monthOf, plural } from '../values.ts';
 import { type FeedTotals, insertStatement, lockFeed, readStatements, type StatedTotals } from './stated.sql.ts';
 
 type FeedStatement = Readonly<{

@@ -19,7 +19,7 @@ export interface RetryRequest {
   readonly since?: string | undefined;
 }
 
-export interface RetryCounts {
+interface RetryCounts {
   readonly documents: number;
   readonly others: number;
 }

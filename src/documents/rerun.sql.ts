@@ -1,6 +1,7 @@
 /** Finds the documents that would differ if issued now, and the documents that replaced others. */
 import { execute, query, querying, queryingOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import { AMOUNTS } from './issue/drafts.sql.ts';
 import type { DocumentKind } from './snapshot.ts';
 
 export type RerunCandidate = Readonly<{
@@ -34,7 +35,7 @@ type RerunQuestion = Readonly<{
 /** The lines and the tax of each draft, as JSON. A change of tax can split a line. The SQL is for use inside a WITH. */
 const DRAFTED = `summed AS (
        SELECT partner_id, currency, arrangement, policy_id, kind, month, sum(count)::bigint AS count,
-              sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+              ${AMOUNTS}
        FROM pg_temp.draft_lines GROUP BY partner_id, currency, arrangement, policy_id, kind, month
      ), by_rows AS (
        SELECT l.partner_id, l.currency, l.arrangement,
@@ -63,8 +64,7 @@ const PRINTED = `CROSS JOIN LATERAL (
                                           s.sign * l.partner_cut, s.sign * l.invoice_amount)
                         ORDER BY l.policy_id, l.kind, l.month) AS lines
        FROM (SELECT policy_id, min(policy_name) AS policy_name, kind, month, sum(count)::bigint AS count,
-                    sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
-                    sum(invoice_amount) AS invoice_amount
+                    ${AMOUNTS}
              FROM document_lines WHERE document_id = d.document_id GROUP BY policy_id, kind, month) AS l) AS f`;
 
 /**

@@ -2,9 +2,8 @@
 
 import { readRequests } from '../approvals/requests.sql.ts';
 import { statusOf } from '../approvals/requests.ts';
-import { moneyText } from '../money.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
-import { minuteOf } from '../text.ts';
+import { minuteOf, moneyText } from '../values.ts';
 import { type Finding, type ReadFindings, toRun } from './finding.ts';
 
 export const readApprovals: ReadFindings = async (tx, { scope, now, limit }) => {

@@ -12,11 +12,10 @@ import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { Amount, minorDigits } from '../money.ts';
-import { lastDay, type Month, monthBefore } from '../month.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readBalances } from '../reports/balances.sql.ts';
+import { Amount, lastDay, type Month, minorDigits, monthBefore } from '../values.ts';
 import { type Accounts, type GlFormat, readAccounts } from './accounts.ts';
 import {
   type GlExport,

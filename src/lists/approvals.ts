@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { type RequestRow, readRequests } from '../approvals/requests.sql.ts';
 import { type RequestStatus, statusOf } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import { names } from '../text.ts';
+import { Amount, names } from '../values.ts';
 import { defineList, flag, type ListQuery, type Mark } from './list.ts';
 
 export interface ListedRequest extends RequestRow {

@@ -4,9 +4,8 @@ import { z } from 'zod';
 import { doubledRowJson } from '../actions/held.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
-import { Amount } from '../money.ts';
 import { toDo } from '../remedy.ts';
-import { names } from '../text.ts';
+import { Amount, names } from '../values.ts';
 import { defineList, given, type ListQuery, text } from './list.ts';
 
 const filters = z.strictObject({

@@ -5,8 +5,7 @@ import { feedLine } from '../actions/feed.ts';
 import { readStatements, type StatedTotals } from '../close/stated.sql.ts';
 import { differencesOf } from '../close/stated.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import { names } from '../text.ts';
+import { Amount, names } from '../values.ts';
 import { defineList, flag, type ListQuery, month, text, textOf } from './list.ts';
 
 const filters = z.strictObject({

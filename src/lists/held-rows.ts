@@ -6,9 +6,8 @@ import type { Transaction } from '../database/transaction.ts';
 import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
 import { isRequest } from '../ledger/held.ts';
 import { reasonToHold } from '../ledger/import.ts';
-import { Amount } from '../money.ts';
 import { type ToDo, toDo } from '../remedy.ts';
-import { names } from '../text.ts';
+import { Amount, names } from '../values.ts';
 import { defineList, flag, given, type ListQuery, text } from './list.ts';
 
 const filters = z.strictObject({

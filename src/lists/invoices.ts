@@ -6,9 +6,7 @@ import { type EmailStatus, readDocuments } from '../documents/documents.sql.ts';
 import { daysOverdue, signed } from '../documents/overdue.ts';
 import { documentTitle } from '../documents/present.ts';
 import type { DocumentKind } from '../documents/snapshot.ts';
-import { Amount } from '../money.ts';
-import type { Month } from '../month.ts';
-import { names, plural } from '../text.ts';
+import { Amount, type Month, names, plural } from '../values.ts';
 import {
   choice,
   date,

@@ -5,8 +5,7 @@ import { query, type Transaction } from '../database/transaction.ts';
 import { GROUNDS, type Ground } from '../ledger/cancellation.ts';
 import { SIGNS, type Sign } from '../ledger/doubles.sql.ts';
 import { dueOn } from '../ledger/held.ts';
-import { Amount } from '../money.ts';
-import { names } from '../text.ts';
+import { Amount, names } from '../values.ts';
 import { grantOrRefuse } from './held-rows.ts';
 import { choice, defineList, given, type ListQuery, type Mark, month, text } from './list.ts';
 

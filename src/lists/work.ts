@@ -5,8 +5,7 @@ import { remediesJson } from '../actions/remedies.ts';
 import { readWork, type WorkItem } from '../actions/work/items.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { FINDING_KINDS } from '../findings/finding.ts';
-import { Amount } from '../money.ts';
-import { names } from '../text.ts';
+import { Amount, names } from '../values.ts';
 import { choice, defineList, flag, type ListQuery, text } from './list.ts';
 
 const filters = z.strictObject({

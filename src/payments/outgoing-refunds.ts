@@ -3,8 +3,7 @@
  * bank account of the line.
  */
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import { daysApart } from '../month.ts';
+import { Amount, daysApart } from '../values.ts';
 import type { PaymentContext } from './context.ts';
 import { containsReference } from './duplicates.ts';
 import {

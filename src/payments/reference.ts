@@ -38,7 +38,7 @@ export interface ShortReference {
 }
 
 /** What the payer says that it pays of a document. */
-export interface Allocation {
+interface Allocation {
   readonly field: ReferenceField;
   readonly amount: string;
 }

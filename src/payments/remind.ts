@@ -34,7 +34,7 @@ interface DueReminder {
   >[];
 }
 
-export type SkippedDocument = Readonly<{
+type SkippedDocument = Readonly<{
   number: string;
   partner_id: string;
   reason: SkipReason;

@@ -20,8 +20,7 @@ import {
 import { lineTaxText } from '../documents/present-tax.ts';
 import { partnersStanding } from '../lists/invoices.ts';
 import type { Mark } from '../lists/list.ts';
-import { Amount } from '../money.ts';
-import { monthName } from '../month.ts';
+import { Amount, monthName } from '../values.ts';
 import { type InvoiceFacts, isAskedFor, readInvoiceFacts, type WhichInvoice } from './invoice.sql.ts';
 
 export type FileKind = 'pdf' | 'e-invoice.xml' | 'rows.csv';
@@ -98,7 +97,7 @@ export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | '
   readonly files: readonly { readonly kind: FileKind; readonly name: string; readonly note: string }[];
 }
 
-export interface ReadingContext {
+interface ReadingContext {
   readonly environment: Environment;
   readonly settings: Settings;
   /** In the issuer's time zone. */

@@ -7,10 +7,9 @@ import { callsOf, endCheckout } from '../delivery/checkouts/end.ts';
 import { type CheckoutContext, openCheckout } from '../delivery/checkouts/open.ts';
 import { linkProvider } from '../delivery/payment-link.ts';
 import { refuse } from '../errors/refusals.ts';
-import { Amount, moneyText } from '../money.ts';
 import { type ReceivedPayment, readReceived } from '../payments/payments.sql.ts';
 import { type CheckoutState, RefusedByProcessor, Unavailable } from '../processors/processor.ts';
-import { plural } from '../text.ts';
+import { Amount, moneyText, plural } from '../values.ts';
 import { CHOSEN, isPayable, type OpenView, openScreen, readOpen } from './overview.tsx';
 import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 

@@ -9,8 +9,7 @@ import { otherCurrencyJson } from '../close/other-currencies.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type DifferingCuts, readDifferingCuts } from '../ledger/quoted.sql.ts';
-import { Amount } from '../money.ts';
-import type { Month } from '../month.ts';
+import { Amount, type Month } from '../values.ts';
 import {
   type LateRows,
   type PartnerChange,

@@ -55,8 +55,8 @@ const LINES = `json_populate_recordset(NULL::settlement_lines, :lines::json) AS 
  * Returns the lines whose transfer, payment and quote occur with a different amount, kind or currency, on a recorded
  * line or on an earlier line of the file. Two lines for a share match even if one line names only the transfer or only
  * the payment, because each transfer makes one payment.
+ * A window function needs only one sort. A join would compare all lines of a quote with each other.
  */
-// A window function needs only one sort. A join would compare all lines of a quote with each other.
 export const findConflictingLines = querying<{ line: number; known: string }, { partnerId: string; lines: string }>(`
   WITH given AS MATERIALIZED (SELECT * FROM ${LINES}), every AS (
     SELECT 0 AS line, quote_id, requote_id, transfer, payment, kind, currency, amount FROM settlement_lines

@@ -35,11 +35,14 @@ export async function insertFoundAllocations(tx: Transaction, recording: Recordi
   return found;
 }
 
+/** The columns that each of these statements fills, beside the evidence. */
+const SHARE = `
+  balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
+  settled_currency, settled_amount`;
+
 /** Balance transactions from a settlement line belong to the line's quote. */
 const BY_OWN_LINE = `
-  INSERT INTO share_allocations (
-    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
-    settled_currency, settled_amount, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
+  INSERT INTO share_allocations (${SHARE}, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
   SELECT u.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, l.requote_id, u.currency,
          trim_scale(u.net), u.currency, trim_scale(u.net), 'settlement_file', l.settlement_line_id, u.occurred_on,
          u.entry_on, :now::timestamptz, :eventId::bigint
@@ -68,9 +71,7 @@ const BY_METADATA = `
         AND r.enrollment_id = u.enrollment_id AND r.currency = u.share_currency
         AND r.arrangement = 'connected_account') AS q
   )
-  INSERT INTO share_allocations (
-    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
-    settled_currency, settled_amount, matched_by, occurred_on, entry_on, recorded_at, event_id)
+  INSERT INTO share_allocations (${SHARE}, matched_by, occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, requote_id, share_currency,
          share_amount, currency, trim_scale(net), 'metadata', occurred_on, entry_on, :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = 1`;
@@ -103,9 +104,7 @@ const BY_SETTLEMENT_LINES = `
     JOIN routed_quotes q ON q.partner_id = n.partner_id AND q.own_id = n.line_quote_id AND q.currency = n.share_currency
     WHERE n.total = n.share_amount
   )
-  INSERT INTO share_allocations (
-    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
-    settled_currency, settled_amount, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
+  INSERT INTO share_allocations (${SHARE}, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, line_quote_id, line_requote_id, share_currency,
          trim_scale(line_amount), currency,
          -- A converted amount is divided among the lines. The rounded parts add up to the whole.
@@ -141,9 +140,7 @@ const BY_PAYMENT = `
       ON s.currency IN (u.currency, u.share_currency) OR (paid.currency = u.currency AND s.settled <> 0)
     WHERE NOT EXISTS (SELECT FROM share_allocations a WHERE a.balance_transaction_id = u.balance_transaction_id)
   )
-  INSERT INTO share_allocations (
-    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
-    settled_currency, settled_amount, other_account, matched_by, occurred_on, entry_on, recorded_at, event_id)
+  INSERT INTO share_allocations (${SHARE}, other_account, matched_by, occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, found_requote_id, found_currency,
          trim_scale(counts_as), currency, trim_scale(net), other_account, 'payment', occurred_on, entry_on,
          :now::timestamptz, :eventId::bigint

@@ -8,9 +8,8 @@ import { type Rerun, type RerunOptions, rerunDocument, rerunMonth } from '../../
 import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { fieldName } from '../../field-names.ts';
-import { moneyText } from '../../money.ts';
-import type { Month } from '../../month.ts';
 import { table } from '../../text-table.ts';
+import { type Month, moneyText } from '../../values.ts';
 import { defineAction, type Facts, flag, month, onLatestDate, type Report, text } from '../action.ts';
 import { amountsIn, deliver, emailText, factsOf, isUnsent, partnersOfDocuments } from '../documents.ts';
 

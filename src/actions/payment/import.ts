@@ -1,10 +1,9 @@
 import { failpoint } from '../../failpoint.ts';
-import { Amount, groupThousands } from '../../money.ts';
 import { BANK_FORMATS } from '../../payments/bank/read.ts';
 import { readBankFileAside } from '../../payments/bank/read-aside.ts';
 import { type BankImport, importBankFile } from '../../payments/bank-import/import.ts';
 import type { LineReport } from '../../payments/bank-import/report.ts';
-import { plural, printable, table, wrapped } from '../../text.ts';
+import { Amount, groupThousands, plural, printable, table, wrapped } from '../../values.ts';
 import { type ActionContext, choice, defineAction, type Facts, type FileInput, file, text } from '../action.ts';
 import { contentBy } from '../contents.ts';
 import { amountsIn } from '../documents.ts';

@@ -1,7 +1,6 @@
-import { Amount } from '../../money.ts';
 import { type PayoutRow, readPayouts } from '../../payments/payouts.sql.ts';
 import { settlePayout } from '../../payments/settle-payouts.ts';
-import { plural } from '../../text.ts';
+import { Amount, plural } from '../../values.ts';
 import { defineAction, several, text, whole } from '../action.ts';
 import { amountsIn } from '../documents.ts';
 

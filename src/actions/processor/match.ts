@@ -1,5 +1,4 @@
 import type { Transaction } from '../../database/transaction.ts';
-import { Amount } from '../../money.ts';
 import { NOBODY } from '../../people/roles.ts';
 import { readAccountOwners } from '../../splits/accounts.sql.ts';
 import { readBalanceTransactions } from '../../splits/match.sql.ts';
@@ -11,7 +10,7 @@ import {
   unmatchBalanceTransaction,
 } from '../../splits/match.ts';
 import { recordRequestedReversals } from '../../splits/requested.ts';
-import { plural, printable } from '../../text.ts';
+import { Amount, plural, printable } from '../../values.ts';
 import { amount, defineAction, flag, type Partners, reason, several, text } from '../action.ts';
 
 const TRANSACTION = () => text('Balance transaction', 'The balance transaction.');

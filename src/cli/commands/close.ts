@@ -1,9 +1,8 @@
 import { monthClose } from '../../actions/close.ts';
 import { COMPARED, type ComparedLine, compareInvoices, parseInvoiced } from '../../close/compare.ts';
 import { previewClose } from '../../close/run.ts';
-import type { Month } from '../../month.ts';
 import type { Sheet } from '../../sheet.ts';
-import { plural } from '../../text.ts';
+import { type Month, plural } from '../../values.ts';
 import {
   amount,
   type CommandContext,

@@ -11,9 +11,7 @@ import {
 } from '../../audit/export.ts';
 import { makeFolder } from '../../files.ts';
 import { provePartner } from '../../log/partner-proof.ts';
-import { groupThousands } from '../../money.ts';
-import type { Month } from '../../month.ts';
-import { plural } from '../../text.ts';
+import { groupThousands, type Month, plural } from '../../values.ts';
 import {
   type CommandContext,
   choiceArgument,

@@ -1,7 +1,5 @@
 import { billMissing } from '../../actions/processor/bill.ts';
 import { reconcileReverse } from '../../actions/processor/reverse.ts';
-import { isZero } from '../../money.ts';
-import type { Month } from '../../month.ts';
 import { reconciliationSheet } from '../../reports/sheets.ts';
 import type { NamedQuote } from '../../splits/reconcile.sql.ts';
 import {
@@ -12,7 +10,7 @@ import {
   reconcileMonth,
 } from '../../splits/reconcile-month.ts';
 import { AGES, type PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.ts';
-import { plural } from '../../text.ts';
+import { isZero, type Month, plural } from '../../values.ts';
 import {
   acting,
   type CommandContext,

@@ -1,7 +1,6 @@
 import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { type Month, monthBefore, monthName } from '../../month.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { reconciliationSheet } from '../../reports/sheets.ts';
@@ -15,7 +14,7 @@ import {
   reconcileMonth,
 } from '../../splits/reconcile-month.ts';
 import { payoutNeedsWork } from '../../splits/verdicts.ts';
-import { counted, plural } from '../../text.ts';
+import { counted, type Month, monthBefore, monthName, plural } from '../../values.ts';
 import {
   ActionLink,
   addressOf,

@@ -7,8 +7,7 @@ import {
   type VerifyResult,
 } from '../../audit/tasks.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { groupThousands } from '../../money.ts';
-import { plural } from '../../text.ts';
+import { groupThousands, plural } from '../../values.ts';
 import { Card, Chip, type Column, DataTable, Form, Instant, Meter, None, type PageUser } from '../parts.ts';
 
 export const CHECKS_PATH = '/audit/checks';

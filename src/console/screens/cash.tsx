@@ -1,10 +1,8 @@
-import { Amount, groupThousands, minorDigits } from '../../money.ts';
-import { daysBetween } from '../../month.ts';
 import type { ListedException } from '../../payments/exceptions.ts';
 import type { PaymentJson } from '../../payments/payment.ts';
 import type { User } from '../../people/roles.ts';
 import type { ToDo } from '../../remedy.ts';
-import { plural } from '../../text.ts';
+import { Amount, daysBetween, groupThousands, minorDigits, plural } from '../../values.ts';
 import {
   ActionLink,
   actionHref,

@@ -5,14 +5,13 @@ import { dueMonths, endOfMonthEverywhere, readFeeds, readNextMonth } from '../..
 import { acceptFeed, type Doubt, type Feeds, missingFeeds } from '../../close/feeds.ts';
 import { readPartnerZones } from '../../close/months.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { type Month, monthName, monthOf } from '../../month.ts';
 import type { Installation } from '../../people/audit-events.ts';
 import type { User } from '../../people/roles.ts';
 import { type CloseFigures, readCloseFigures } from '../../reports/close.ts';
 import { approvalsOf } from '../../reports/close-text.ts';
 import { readReadiness } from '../../reports/readiness.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
-import { counted, plural } from '../../text.ts';
+import { counted, type Month, monthName, monthOf, plural } from '../../values.ts';
 import {
   ActionLink,
   addressOf,

@@ -1,8 +1,7 @@
 /** The exported journals and files of each month, and the months that are not exported yet. */
 import type { Transaction } from '../../database/transaction.ts';
 import { type ListedExport, readExports, readUnexported } from '../../general-ledger/exports.sql.ts';
-import { type Month, monthName } from '../../month.ts';
-import { plural } from '../../text.ts';
+import { type Month, monthName, plural } from '../../values.ts';
 import {
   ActionLink,
   Card,

@@ -8,10 +8,9 @@ import { documentTitle, rowKindName } from '../../documents/present.ts';
 import { lineTaxText, taxSteps } from '../../documents/present-tax.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { standingOf } from '../../lists/invoices.ts';
-import { Amount } from '../../money.ts';
-import { monthName } from '../../month.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
+import { Amount, monthName } from '../../values.ts';
 import {
   ActionLink,
   Card,

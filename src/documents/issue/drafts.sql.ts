@@ -7,6 +7,10 @@ import { LINES_OF_MONTH, type RowsOfMonth } from '../../ledger/running-lines.sql
 import type { CreditShare } from '../document-tax.ts';
 import { createDraftTaxes, draftCreditTaxes } from './tax.sql.ts';
 
+/** The sums of the amounts of lines, with the names of these columns. */
+export const AMOUNTS = `
+  sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount`;
+
 /**
  * Creates empty `drafts` and `draft_taxes`. A draft's own due date and terms take precedence over the partner's terms.
  */
@@ -51,7 +55,7 @@ export async function totalDrafts(tx: Transaction): Promise<void> {
      FROM (
        SELECT partner_id, currency, arrangement, sum(count) AS entries,
               coalesce(sum(count) FILTER (WHERE kind = 'quote_accepted'), 0) AS enrollments,
-              sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+              ${AMOUNTS}
        FROM pg_temp.draft_lines GROUP BY partner_id, currency, arrangement
      ) AS totals
      CROSS JOIN LATERAL (
@@ -65,12 +69,11 @@ export async function totalDrafts(tx: Transaction): Promise<void> {
   );
 }
 
-/** Creates `draft_lines`: rows by policy, kind and month. */
-// Only CREATE TABLE AS totals the rows in parallel.
+/** Creates `draft_lines`: rows by policy, kind and month. Only CREATE TABLE AS totals the rows in parallel. */
 export const totalRows = executing<RowsOfMonth>(`
   CREATE TEMPORARY TABLE draft_lines ON COMMIT DROP AS
   SELECT partner_id, currency, arrangement, policy_id, kind, month, sum(count)::bigint AS count,
-         sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount,
+         ${AMOUNTS},
          NULL::integer AS tax
   FROM (${LINES_OF_MONTH}) AS lines
   GROUP BY partner_id, currency, arrangement, policy_id, kind, month`);
@@ -89,8 +92,7 @@ export async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): P
             CASE sold_month WHEN '' THEN month ELSE sold_month END AS tax_month,
             CASE WHEN sold_posted <= :previous::text THEN sold_posted ELSE '' END AS billed_month,
             CASE WHEN sold_posted <= :previous::text THEN sold_kind ELSE '' END AS billed_kind,
-            sum(count)::bigint AS count, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
-            sum(invoice_amount) AS invoice_amount
+            sum(count)::bigint AS count, ${AMOUNTS}
      FROM (${LINES_OF_MONTH}) AS lines
      GROUP BY partner_id, currency, arrangement, policy_id, kind, month, 7, 8, 9`,
     { ...rows },

@@ -10,6 +10,7 @@ import {
   type Transaction,
 } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
+import { AMOUNTS } from './drafts.sql.ts';
 
 interface LatestAction {
   readonly number: string;
@@ -164,8 +165,7 @@ export const readConservation = queryingOne<{ drafted: number; lines: number; di
   FROM pg_temp.issued_documents
   JOIN documents d USING (document_id)
   CROSS JOIN LATERAL (
-    SELECT sum(count) AS count, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
-           sum(invoice_amount) AS invoice_amount
+    SELECT sum(count) AS count, ${AMOUNTS}
     FROM document_lines l WHERE l.document_id = d.document_id) AS l
   CROSS JOIN LATERAL (
     SELECT coalesce(sum(tax), 0) AS tax FROM document_taxes t WHERE t.document_id = d.document_id) AS t

@@ -16,8 +16,6 @@ import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months
 import { achView, wireView } from '../../mail/document-text.ts';
 import { type EmailComposer, type EmailSubject, issuerView, oneLine } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { Amount } from '../../money.ts';
-import { lastDay, type Month, monthName } from '../../month.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
 import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
 import type { AccountPayment, HowToPay } from '../../reports/account-payment.ts';
@@ -30,6 +28,7 @@ import {
 } from '../../reports/account-statement.ts';
 import { pdfOfStatement } from '../../reports/account-statement-file.ts';
 import { BUCKETS } from '../../reports/aging.ts';
+import { Amount, lastDay, type Month, monthName } from '../../values.ts';
 import { readDueStatements, readQueued, type Statements } from './due.sql.ts';
 
 /** Older ones are not mailed automatically, because a partner's setting may be new. */

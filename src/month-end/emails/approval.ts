@@ -10,10 +10,9 @@ import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import type { OtherEmailKind } from '../../mail/kinds.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { moneyText } from '../../money.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { readActiveUser } from '../../people/users.sql.ts';
-import { minuteOf } from '../../text.ts';
+import { minuteOf, moneyText } from '../../values.ts';
 import { type DueApproval, readDueApprovalDecisions, readDueApprovalRequests } from './due.sql.ts';
 
 /** Decisions that are too old are not reported. */

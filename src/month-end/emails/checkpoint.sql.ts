@@ -56,7 +56,7 @@ export const readKeys = querying<LogKey & { readonly reason: string }>(
 );
 
 /** The counts of a month's close. */
-export type MonthCounts = Readonly<{
+type MonthCounts = Readonly<{
   entries: number;
   late_entries: number;
   partners_with_documents: number;

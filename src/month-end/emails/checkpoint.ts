@@ -16,11 +16,9 @@ import { readLatestKey, readSignatureLines } from '../../log/signatures.sql.ts';
 import { checkpointTitle, closedBy, factsOf } from '../../log/text.ts';
 import { type EmailComposer, letterView } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { moneyText } from '../../money.ts';
-import { type Month, monthName } from '../../month.ts';
 import { packageRoot } from '../../package.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
-import { counted, plural } from '../../text.ts';
+import { counted, type Month, moneyText, monthName, plural } from '../../values.ts';
 import {
   type LetterHead,
   readBooksClosed,

@@ -7,12 +7,10 @@ import type { Transaction } from '../../database/transaction.ts';
 import { describeDifferingCut } from '../../ledger/quoted.ts';
 import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { groupThousands, moneyText } from '../../money.ts';
-import { type Month, monthName } from '../../month.ts';
 import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
 import { approvalsOf, beforeTax, describeClose, largestChanges } from '../../reports/close-text.ts';
-import { EMAIL_TEXT_WIDTH, plural } from '../../text.ts';
+import { EMAIL_TEXT_WIDTH, groupThousands, type Month, moneyText, monthName, plural } from '../../values.ts';
 import { readMonthsWithoutReport } from './due.sql.ts';
 
 /** So that turning reports on does not send old months. */

@@ -189,7 +189,7 @@ export function readQueued(
   );
 }
 
-export type UserEvent = Readonly<{
+type UserEvent = Readonly<{
   event_id: number;
   action: string;
   occurred_at: string;

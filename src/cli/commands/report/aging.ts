@@ -1,11 +1,9 @@
 import { todayOf } from '../../../config/today.ts';
-import { groupThousands } from '../../../money.ts';
-import { dateName } from '../../../month.ts';
 import { type Aging, type AgingRow, BUCKETS, type Bucket, readAging } from '../../../reports/aging.ts';
 import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { agingDocumentsSheet, agingSheet } from '../../../reports/sheets.ts';
-import { plural } from '../../../text.ts';
+import { dateName, groupThousands, plural } from '../../../values.ts';
 import {
   AS_OF,
   type AsOfOption,

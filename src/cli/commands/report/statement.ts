@@ -1,6 +1,4 @@
 import { todayOf } from '../../../config/today.ts';
-import { groupThousands } from '../../../money.ts';
-import { dateName } from '../../../month.ts';
 import {
   type AccountStatement,
   activityText,
@@ -11,6 +9,7 @@ import { pdfOfStatement } from '../../../reports/account-statement-file.ts';
 import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { statementSheet } from '../../../reports/sheets.ts';
+import { dateName, groupThousands } from '../../../values.ts';
 import {
   AS_OF,
   type AsOfOption,
