@@ -19,7 +19,7 @@ export interface RetryRequest {
   readonly since?: string | undefined;
 }
 
-interface RetryCounts {
+export interface RetryCounts {
   readonly documents: number;
   readonly others: number;
 }

@@ -38,7 +38,7 @@ export const closeEmpty = (month: string): ToDo =>
   toDo('Close it empty', 'month.close', { month, allowEmpty: 'yes' }, 'if there were no sales');
 
 /** What a request already accepts, and whether accepting needs approval. */
-interface Decided {
+export interface Decided {
   readonly without?: readonly string[];
   readonly acceptFeed?: readonly string[];
   readonly needsApproval?: boolean;

@@ -3,7 +3,7 @@ import { DELIVER, type Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.t
 import { badInput, refused, says } from './definition.ts';
 
 /** The characters of a field that no installed font can show. */
-interface UnprintableField {
+export interface UnprintableField {
   readonly field: string;
   readonly characters: readonly string[];
 }

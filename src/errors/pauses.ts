@@ -4,7 +4,7 @@ import { toDo, toRun } from '../remedy.ts';
 import { minuteOf } from '../text.ts';
 import { type Definition, EXIT, refused, says } from './definition.ts';
 
-interface OpenPause {
+export interface OpenPause {
   readonly since: string;
   readonly reason: string;
 }

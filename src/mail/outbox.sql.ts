@@ -11,7 +11,6 @@ import {
   querying,
   queryingOne,
   queryingValue,
-  queryOne,
   type Transaction,
 } from '../database/transaction.ts';
 import { mailDomain } from '../documents/issue/context.ts';
@@ -123,15 +122,6 @@ export const countOtherEmails = queryingOne<EmailCounts>(
   `SELECT ${EMAIL_COUNTS} FROM latest_other_emails WHERE kind <> 'status' AND dismissal_reason IS NULL`,
 );
 
-/** Held, failed, uncertain or bounced, except documents that finance put on hold. */
-export async function countNeedingAttention(tx: Transaction): Promise<{ documents: number; others: number }> {
-  return queryOne(
-    tx,
-    `SELECT (SELECT count(*) ${DOCUMENTS_NEEDING_ATTENTION}) AS documents,
-            (SELECT count(*) ${OTHERS_NEEDING_ATTENTION}) AS others`,
-  );
-}
-
 const DOCUMENTS_NEEDING_ATTENTION = `
   FROM unfinished_emails JOIN document_emails e USING (email_id, document_id) JOIN documents d USING (document_id)
   WHERE e.status IN ('held', 'failed', 'uncertain', 'bounced')
@@ -139,6 +129,11 @@ const DOCUMENTS_NEEDING_ATTENTION = `
 const OTHERS_NEEDING_ATTENTION = `
   FROM latest_other_emails
   WHERE status IN ('held', 'failed', 'uncertain', 'bounced') AND kind <> 'status' AND dismissal_reason IS NULL`;
+
+/** Held, failed, uncertain or bounced, except documents that finance put on hold. */
+export const countNeedingAttention = queryingOne<{ documents: number; others: number }>(`
+  SELECT (SELECT count(*) ${DOCUMENTS_NEEDING_ATTENTION}) AS documents,
+         (SELECT count(*) ${OTHERS_NEEDING_ATTENTION}) AS others`);
 
 /** The e-mails that need attention, each with its name, state and number. */
 export async function nameNeedingAttention(tx: Transaction): Promise<{ documents: string[]; others: string[] }> {

@@ -1,14 +1,6 @@
 /** SQL of partner events. */
 
-import {
-  execute,
-  prepared,
-  query,
-  querying,
-  queryingValue,
-  queryOne,
-  type Transaction,
-} from '../database/transaction.ts';
+import { execute, prepared, querying, queryingValue, queryOne, type Transaction } from '../database/transaction.ts';
 import type { NumberRange } from '../log/lines.sql.ts';
 
 export type PageRow = Readonly<{
@@ -20,10 +12,7 @@ export type PageRow = Readonly<{
   log_no: number | null;
 }>;
 
-export const readEventPage = (
-  tx: Transaction,
-  filter: { partnerId: string; after: number; type: string | null; limit: number },
-): Promise<PageRow[]> => query(tx, EVENT_PAGE, { ...filter });
+type EventFilter = Readonly<{ partnerId: string; after: number; type: string | null; limit: number }>;
 
 const EVENT_PAGE = prepared(
   'events.page',
@@ -32,6 +21,8 @@ const EVENT_PAGE = prepared(
    WHERE e.partner_id = :partnerId AND e.position > :after::bigint AND (:type::text IS NULL OR e.type = :type::text)
    ORDER BY e.position LIMIT :limit`,
 );
+
+export const readEventPage = querying<PageRow, EventFilter>(EVENT_PAGE);
 
 export type LedgerEventRow = Readonly<{
   entry_id: number;

@@ -33,7 +33,7 @@ export interface Action {
   readonly now: DateTime<true>;
 }
 
-interface Rotation extends Credentials {
+export interface Rotation extends Credentials {
   readonly previous_ends_at: string;
 }
 

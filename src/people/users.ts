@@ -162,7 +162,7 @@ export async function deactivateUser(
   return user;
 }
 
-interface SignedOut {
+export interface SignedOut {
   readonly sessions: number;
   readonly passkeys_ended: number;
   readonly passkeys_left: number;

@@ -9,7 +9,7 @@ import type { Caller } from '../context.ts';
 import { insertEvents } from './events.sql.ts';
 import { type ReadEvent, readEvents } from './read.ts';
 
-interface StoredEvents {
+export interface StoredEvents {
   readonly stored: number;
   readonly known: number;
   readonly accounts: readonly string[];
