@@ -16,10 +16,14 @@ interface SentStatement extends Omit<BankStatement, 'opening' | 'closing' | 'lin
 }
 
 /** The reading process imports this constant by name, so it must be exported. */
-const bankFile = readerOf(import.meta.url, 'bankFile', ({ maps, ...file }: BankFile & { readonly maps: Maps }) => {
-  const { format, statements } = readBankFile(file, maps);
-  return { format, statements: statements.map(sent) };
-});
+export const bankFile = readerOf(
+  import.meta.url,
+  'bankFile',
+  ({ maps, ...file }: BankFile & { readonly maps: Maps }) => {
+    const { format, statements } = readBankFile(file, maps);
+    return { format, statements: statements.map(sent) };
+  },
+);
 
 export async function readBankFileAside(file: BankFile, maps: Maps): Promise<ReadBankFile> {
   const { format, statements } = await readAside(bankFile, { ...file, maps });
