@@ -1,3 +1,5 @@
+export * from './text-table.ts';
+
 /** Returns `1,234`. */
 export const counted = (count: number): string => count.toLocaleString('en-US');
 

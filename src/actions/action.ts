@@ -20,12 +20,12 @@
  *        facts: (tx, { number }) => documentFacts(tx, [number]),  // what a preview compares before and after
  *        amounts: ({ before }, { number }) => amountsIn(before, [number], 'amount'),
  *        after: async (context, { input }) => deliver(context, [input.number]),
- *        report: async (tx, context, { input }) => ({ json: …, text: `${input.number} is void.` }),
+ *        report: async ({ input }) => ({ json: …, text: `${input.number} is void.` }),
  *      });
  *
  * 3. Add the action to registry.ts. test/actions/registry.test.ts then reports missing parts.
- * 4. Add the action's command to cli/program.ts: `actionCommand(loadAction('invoice.void'))`. If a command does more
- *    than the action, write the command by hand in cli/commands/, with `doing` of cli/run-action.ts.
+ * 4. Add the action's name to cli/program.ts, which makes its command. If a command does more than the action, write the
+ *    command by hand in cli/commands/, with `doing` of cli/run-action.ts.
  */
 import { z } from 'zod';
 import type { Adjustment } from '../approvals/amounts-before.ts';
@@ -38,6 +38,8 @@ import type { ActorContext } from '../people/audit-events.ts';
 import type { Role } from '../people/roles.ts';
 import type { Remedy } from '../remedy.ts';
 import type { ActionCommand } from './command.ts';
+
+export * from './fields.ts';
 
 export type ActionContext = ActorContext &
   Readonly<{
@@ -178,7 +180,7 @@ interface Parts<Input, Result, Followed, Json> {
    * same input.
    */
   requestOf?(input: Input, foreseen: Result): unknown;
-  report(tx: Transaction, context: ActionContext, done: ActionOutcome<Input, Result, Followed>): Promise<Report<Json>>;
+  report(done: ActionOutcome<Input, Result, Followed>, context: ActionContext, tx: Transaction): Promise<Report<Json>>;
 }
 
 export type Partners = readonly string[] | 'all';

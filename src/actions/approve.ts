@@ -15,7 +15,7 @@ import type { Consequence } from './consequence.ts';
 import { ACTIONS } from './loaded.ts';
 import { previewAction, type RunOptions, runAction } from './run.ts';
 
-export type Approved = Report &
+type Approved = Report &
   Readonly<{
     /** False if the requester must repeat the action. */
     isDone: boolean;

@@ -39,7 +39,7 @@ not stay any more.`,
   facts: async (_tx, { month: of }, moved): Promise<Facts> =>
     moved === undefined ? {} : { [`the rows of ${of}`]: { store: moved.store, moved: String(moved.moved) } },
   amounts: () => [],
-  report: async (_tx, { width }, { result: { month: of, store, entries, moved, stay, files }, preview }) => ({
+  report: async ({ result: { month: of, store, entries, moved, stay, files }, preview }, { width }) => ({
     json: { month: of, store, entries, moved, stay, files },
     text: [
       `${of} has ${plural(entries, 'row')}: ${counted(moved)} ${preview ? 'would leave' : 'left'} the database for ` +
@@ -76,7 +76,7 @@ export const monthUnarchive = defineAction({
   facts: async (_tx, { month: of }, returned): Promise<Facts> =>
     returned === undefined ? {} : { [`the rows of ${of}`]: { store: null } },
   amounts: () => [],
-  report: async (_tx, _context, { result: { month: of, store, entries } }) => ({
+  report: async ({ result: { month: of, store, entries } }) => ({
     json: { month: of, store, entries },
     text: `${of} is in the database again, with ${plural(entries, 'row')}. Its files are still in '${store}'.`,
   }),

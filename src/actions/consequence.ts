@@ -4,12 +4,18 @@ import type { Adjustment } from '../approvals/amounts-before.ts';
 import type { PreviewedChange, StoredPreview } from '../approvals/requests.sql.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { inNames } from '../field-names.ts';
-import { Amount, moneyText } from '../money.ts';
-import { plural } from '../text.ts';
-import { printable } from '../text-table.ts';
-import type { Action, ActionContext, ActionOutcome, Agree, Facts, FactsChange, Report } from './action.ts';
+import { Amount, moneyText, plural, printable } from '../values.ts';
+import {
+  type Action,
+  type ActionContext,
+  type ActionOutcome,
+  type Agree,
+  type Facts,
+  type FactsChange,
+  inputInWords,
+  type Report,
+} from './action.ts';
 import { namesOf } from './command.ts';
-import { inputInWords } from './fields.ts';
 
 /** The figures of a preview, which are compared with those of the confirmed or approved action. */
 type Figures = Readonly<{
@@ -65,7 +71,7 @@ export async function reportOf<Input, Result, Followed, Json>(
   action: Action<Input, Result, Followed, Json>,
   done: ActionOutcome<Input, Result, Followed>,
 ): Promise<Report<Json>> {
-  const report = await action.report(tx, context, done);
+  const report = await action.report(done, context, tx);
   return { ...report, text: inNames(report.text, (context.namesOf ?? namesOf)(action)) };
 }
 

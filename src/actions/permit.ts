@@ -13,9 +13,8 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { NOBODY, requireRole, scopeOf } from '../people/roles.ts';
 import { actAs } from '../people/users.ts';
-import type { Action, ActionContext, Partners } from './action.ts';
+import { type Action, type ActionContext, inputJson, type Partners } from './action.ts';
 import { type Consequence, consequenceAside, consequenceForeseen, digestOf, storedPreview } from './consequence.ts';
-import { inputJson } from './fields.ts';
 
 /** Thrown if the action's effect differs from its preview. Nothing was done. */
 export class OutdatedPreview extends Error {}

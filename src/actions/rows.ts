@@ -13,14 +13,23 @@ import { isRequest } from '../ledger/held.ts';
 import { type ImportOptions, type ImportReport, importRows } from '../ledger/import.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import type { RowFormat, SourceFile } from '../ledger/read.ts';
-import { Amount } from '../money.ts';
 import { countLines, refuseTooMany } from '../reading/limits.ts';
 import { SEE } from '../remedy.ts';
-import { plural } from '../text.ts';
-import { printable, table, wrapped } from '../text-table.ts';
-import { type ActionContext, type Agree, defineAction, type Facts, type Report } from './action.ts';
+import { Amount, plural, printable, table, wrapped } from '../values.ts';
+import {
+  type ActionContext,
+  type Agree,
+  choice,
+  defineAction,
+  type Facts,
+  file,
+  flag,
+  type Report,
+  several,
+  text,
+  whole,
+} from './action.ts';
 import { sizesOf } from './documents.ts';
-import { choice, file, flag, several, text, whole } from './fields.ts';
 
 export const ROW_FORMATS = ['csv', 'ndjson'] as const;
 
@@ -71,7 +80,7 @@ export const ledgerImport = defineAction({
     ...input,
     files: withTotals(files).map(({ file: { name } }, index) => ({ name: basename(name), sha256: sha256[index] })),
   }),
-  report: async (_tx, { width }, { result, preview }) => reportImport(result, { dryRun: preview, width }),
+  report: async ({ result, preview }, { width }) => reportImport(result, { dryRun: preview, width }),
 });
 
 /** The same action with files of any size: the files are read while their rows are staged. */
@@ -131,13 +140,7 @@ const factsOf = (
 });
 
 /** Returns the control totals of the options, if any is given. */
-export const controlGiven = ({
-  control,
-  count,
-}: {
-  control?: readonly string[] | undefined;
-  count?: number | undefined;
-}) =>
+const controlGiven = ({ control, count }: { control?: readonly string[] | undefined; count?: number | undefined }) =>
   control === undefined && count === undefined
     ? {}
     : { control: { count, ...(control && { totals: readTotals(control) }) } };
@@ -148,10 +151,7 @@ export function rowFormatOf(name: string): RowFormat {
   throw refuse('file_format_unknown', { file: name });
 }
 
-export function reportImport(
-  report: ImportReport,
-  { dryRun, width }: { dryRun: boolean; width: number | undefined },
-): Report {
+function reportImport(report: ImportReport, { dryRun, width }: { dryRun: boolean; width: number | undefined }): Report {
   const { accepted, duplicates, held, rejected, errors, held_rows, other_currencies, differing_cuts, control } = report;
   return {
     json: {

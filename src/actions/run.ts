@@ -4,10 +4,9 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import type { NameOf } from '../field-names.ts';
 import type { Reporter } from '../month-end/month-end.ts';
-import type { Action, ActionContext, Agree, Report } from './action.ts';
+import { type Action, type ActionContext, type Agree, type Report, readFields } from './action.ts';
 import { namesOf } from './command.ts';
 import { type Consequence, consequenceOf, digestOf, performSeen, reportOf } from './consequence.ts';
-import { readFields } from './fields.ts';
 import { type Agreement, admit, OutdatedPreview, permit, permitForeseen } from './permit.ts';
 
 export { OutdatedPreview };

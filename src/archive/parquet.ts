@@ -26,9 +26,6 @@ const FIELDS = COLUMNS.map(({ name, nullable }) =>
 ).join(', ');
 const LEAF = `unhex(sha256('\\x00'::BLOB || encode(concat_ws(chr(9), 'ledger_rows', entry_id, ${FIELDS}))))`;
 
-/** Text without quotes: no line contains the delimiter. */
-const AS_IT_IS = `FORMAT csv, HEADER false, QUOTE '', ESCAPE '', DELIMITER E'\\x01'`;
-
 /** A folder for files that exist only while `work` runs, and DuckDB in one thread, which keeps the order of rows. */
 export async function withDuckDb<Result>(
   work: (connection: DuckDBConnection, folder: string) => Promise<Result>,

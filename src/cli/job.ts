@@ -122,7 +122,7 @@ export function runMonthClose(): Promise<number> {
     await runAction(job, monthClose, {}, { reporter });
     await database.reading(async (tx) => {
       const checkpoints = await readCheckpointsOf(tx, 'month', closed);
-      for (const facts of await readMonthFacts(tx, closed))
+      for (const facts of await readMonthFacts(tx, { months: closed }))
         log.info(monthJson(facts, 'closed', checkpoints), 'month issued');
     });
     let closedBooks = 0;
@@ -272,7 +272,7 @@ export function runReconcile(): Promise<number> {
     }
     // Partners may have sent settlement files, or a reading was interrupted.
     await database.transaction((tx) => recordRequestedReversals(tx, job));
-    const months = await database.reading((tx) => readStatementMonths(tx, RECONCILED_MONTHS));
+    const months = await database.reading((tx) => readStatementMonths(tx, { months: RECONCILED_MONTHS }));
     let open = 0;
     const items: AttentionItem[] = [];
     for (const month of months) {

@@ -61,7 +61,7 @@ export async function bankFeedsAt(tx: Transaction, settings: Settings, request: 
   const feeds = await readReported(tx, request.without);
   const ended = new Map(Object.entries(settings.ended_bank_accounts));
   // Closed books keep the reasons that were recorded at their close.
-  for (const { account, reason } of await readClosedWithout(tx, request.month)) ended.set(account, reason);
+  for (const { account, reason } of await readClosedWithout(tx, { month: request.month })) ended.set(account, reason);
   for (const account of request.without?.accounts ?? []) ended.set(account, request.without?.reason ?? '');
   const end = lastDay(request.month);
   return feeds.map(({ account, reported_to, balances_stated }) => ({
@@ -100,10 +100,10 @@ export async function findObstacles(
     const accounts = behind.map(({ account, reported_to }) => ({ account, reported_to }));
     obstacles.push(refuse('bank_feed_behind', { month, ends_on: lastDay(month), accounts }));
   }
-  const gaps = await readBankGaps(tx, lastDay(month));
+  const gaps = await readBankGaps(tx, { day: lastDay(month) });
   if (gaps.length > 0) obstacles.push(refuse('bank_feed_gap', { month, gaps }));
   // Until finance decides, the books count each possible duplicate as a separate payment.
-  const payments = await readPossibleDuplicates(tx, lastDay(month));
+  const payments = await readPossibleDuplicates(tx, { day: lastDay(month) });
   if (payments.length > 0) obstacles.push(refuse('possible_duplicates_open', { month, payments }));
   return obstacles;
 }

@@ -91,7 +91,7 @@ export async function planClose(
   // If a later month is refused, the earlier months do not close either.
   const { month, allowEmpty } = request;
   if (month !== undefined && month !== first && !request.forecast && !allowEmpty) {
-    if ((await readWhetherEmpty(tx, month)).empty && settings.allow_empty !== true)
+    if ((await readWhetherEmpty(tx, { month })).empty && settings.allow_empty !== true)
       throw refuse('month_empty', { month });
   }
   return months;
@@ -166,7 +166,7 @@ export async function closeNext(
   await issueDocuments(tx, batch);
   failpoint('close.issued');
   await holdDocuments(tx, context, batch, holdingDoubts(feeds, decision));
-  await recordClosedMonth(tx, batch, previous);
+  await recordClosedMonth(tx, { ...batch, previous });
   failpoint('close.recorded');
   await insertMonthTotals(tx, month);
   // A preview takes no checkpoint, because the previewed month may not have ended.
@@ -231,7 +231,7 @@ export async function acceptDoubts(
   context: IssueContext,
   { month, partnerId, reason }: { readonly month: Month; readonly partnerId: string; readonly reason: string },
 ): Promise<Doubt[]> {
-  const partner = await lockFeed(tx, partnerId);
+  const partner = await lockFeed(tx, { partnerId });
   // Nothing is known yet of a month that has not begun, so a missing feed must not be accepted in advance.
   if (partner !== undefined && month > monthOf(context.environment.now(), partner.time_zone)) {
     throw refuse('month_not_begun', { month, time_zone: partner.time_zone });
@@ -292,7 +292,7 @@ async function refuseOpenRows(
   before: Month,
 ): Promise<void> {
   const gathering = state.last_closed === null ? firstMonth : undefined;
-  const open = (await readOpenMonthsWithRows(tx, state.last_closed, before))
+  const open = (await readOpenMonthsWithRows(tx, { after: state.last_closed, before }))
     .map((each) => (gathering !== undefined && each.month < gathering ? { ...each, month: gathering } : each))
     .filter((each) => each.month < before);
   const first = open[0]?.month;

@@ -10,11 +10,9 @@ import { closeAccepting, closeEmpty } from '../errors/close.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readLastClosed } from '../ledger/closed-months.sql.ts';
 import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
-import { moneyText } from '../money.ts';
-import { type Month, monthBefore } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 import { type Remedy, type ToDo, toDo } from '../remedy.ts';
-import { counted, plural } from '../text.ts';
+import { counted, type Month, moneyText, monthBefore, plural } from '../values.ts';
 import {
   type ExpectedFeed,
   type FeedHistory,
@@ -39,7 +37,7 @@ import { earlyEnd, fewSales, MOST_MONTHS } from './usual.ts';
  */
 const MONTHS_COMPARED = 2;
 
-export type DoubtKind = 'missing' | 'incomplete' | 'totals' | 'repeated' | 'few' | 'early';
+type DoubtKind = 'missing' | 'incomplete' | 'totals' | 'repeated' | 'few' | 'early';
 
 export type Doubt = Readonly<{
   partner_id: string;
@@ -95,7 +93,7 @@ export async function judgeDeliveries(
   judged?: JudgedDeliveries,
 ): Promise<JudgedDeliveries> {
   const before = judged?.month === month ? judged : { to: 0, found: [] };
-  const { event_id: to } = await readLastImport(tx, month);
+  const { event_id: to } = await readLastImport(tx, { month });
   if (to === before.to) return { month, ...before };
   const from = monthBefore(monthBefore(month));
   return {
@@ -129,7 +127,7 @@ export async function readPartnerFeeds(
     ...(await judgeDeliveries(tx, month, judged)).found.map(repeated),
     ...(await readUnusual(tx, month, history)).filter(({ partner_id }) => !isConfirmed(stating.get(partner_id))),
   ];
-  const decisions = await readFeedDecisions(tx, month);
+  const decisions = await readFeedDecisions(tx, { month });
   const decided = new Set(decisions.map(keyOf));
   const before = ({ partner_id, kind, evidence }: Suspicion) =>
     decisions.filter((each) => each.partner_id === partner_id && each.kind === kind && each.evidence !== evidence)
@@ -139,7 +137,7 @@ export async function readPartnerFeeds(
     month,
     expected,
     needsApproval: approvals['feed.accept'] !== undefined,
-    empty: allowed !== true && (await readWhetherEmpty(tx, month)).empty,
+    empty: allowed !== true && (await readWhetherEmpty(tx, { month })).empty,
     doubts: doubts
       .map((each) => ({ ...each, accepted: decided.has(keyOf(each)), accepted_before: before(each) }))
       .sort((one, other) => (one.partner_id < other.partner_id ? -1 : one.partner_id > other.partner_id ? 1 : 0)),
@@ -210,14 +208,16 @@ function unusual(feed: FeedHistory): Suspicion[] {
 }
 
 /** A statement of a closed month that the ledger contradicts, and that no one accepted before the close. */
-export type Contradicted = StatedTotals & Pick<Doubt, 'evidence'>;
+type Contradicted = StatedTotals & Pick<Doubt, 'evidence'>;
 
 /** Partners often state the totals of a month when it is closed already. Reads those of the last two closed months. */
 export async function readContradicted(tx: Transaction, scope: Scope): Promise<Contradicted[]> {
   const last = await readLastClosed(tx);
   if (last === null) return [];
   const from = monthBefore(last);
-  const decided = new Set([...(await readFeedDecisions(tx, last)), ...(await readFeedDecisions(tx, from))].map(keyOf));
+  const decided = new Set(
+    [...(await readFeedDecisions(tx, { month: last })), ...(await readFeedDecisions(tx, { month: from }))].map(keyOf),
+  );
   return (await readStatements(tx, { from, scope, differing: true }))
     .filter(({ month, complete }) => month <= last && complete)
     .flatMap((each) => ofStatement(each).map((doubt) => ({ ...each, ...doubt })))

@@ -46,7 +46,7 @@ export async function closeMonths(
     if (month === undefined) continue; // a different run closed the month first
     failpoint('close.committed');
     closed.push(month);
-    if (onClosed) onClosed(month, await database.reading((tx) => readOtherCurrencies(tx, [month])));
+    if (onClosed) onClosed(month, await database.reading((tx) => readOtherCurrencies(tx, { months: [month] })));
   }
   return closed;
 }
@@ -81,7 +81,11 @@ export function previewClose<Seen = undefined>(
 ): Promise<PreviewedClose & { readonly seen?: Seen }> {
   return database.preview(async (tx) => {
     const { months, feeds } = await closeTogether(tx, context, { ...request, forecast: true, preview: true });
-    const found = { months: await readMonthFacts(tx, months), documents: await readDocuments(tx, { months }), feeds };
+    const found = {
+      months: await readMonthFacts(tx, { months }),
+      documents: await readDocuments(tx, { months }),
+      feeds,
+    };
     return { ...found, ...(look && { seen: await look(tx, found) }) };
   });
 }

@@ -1,5 +1,5 @@
 /** Statements of feeds: the totals that partners state of their rows of a month, beside the ledger's rows of it. */
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, query, queryingFirst, queryOne, type Transaction } from '../database/transaction.ts';
 import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
 import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
@@ -121,14 +121,9 @@ export const readStatedTotals = (tx: Transaction, month: Month): Promise<StatedT
   readStatements(tx, { month });
 
 /** Makes statements and decisions of one partner wait for each other. Returns undefined for an unknown partner. */
-export async function lockFeed(tx: Transaction, partnerId: string): Promise<{ time_zone: string } | undefined> {
-  const rows = await query<{ time_zone: string }>(
-    tx,
-    `SELECT time_zone FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`,
-    { partnerId },
-  );
-  return rows[0];
-}
+export const lockFeed = queryingFirst<{ time_zone: string }, { partnerId: string }>(
+  `SELECT time_zone FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`,
+);
 
 export async function insertStatement(
   tx: Transaction,
@@ -154,6 +149,6 @@ export async function insertStatement(
     tx,
     `INSERT INTO feed_statement_totals (feed_statement_id, currency, invoice_amount)
      SELECT :id, key, trim_scale(value::numeric) FROM json_each_text(:totals::json) ORDER BY key COLLATE "C"`,
-    { id, totals: JSON.stringify(totals) },
+    { id, totals },
   );
 }

@@ -14,10 +14,9 @@ import {
   type Total,
   type Value,
 } from '../lists/list.ts';
-import { Amount } from '../money.ts';
 import type { Installation } from '../people/audit-events.ts';
 import type { Scope } from '../people/scope.ts';
-import { plural } from '../text.ts';
+import { Amount, plural } from '../values.ts';
 import { ActionLink, actionHref, MoreActions, mayDo, type Seer } from './action-link.tsx';
 import { addressOf, Card, type Column, DataTable, Downloads, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
 import { labelsOf } from './labels.ts';

@@ -29,7 +29,7 @@ export async function changeLink(
   { number, to, reason }: LinkChange,
 ): Promise<DocumentRow> {
   const document = await find(tx, number);
-  const standing = await readLinkStanding(tx, document.document_id);
+  const standing = await readLinkStanding(tx, { documentId: document.document_id });
   // This program cannot change a link to another provider's page. Before the first PDF, no one has the link.
   if (standing?.provider !== 'page' || (document.pdf_sha256 === null && document.purpose !== 'opening'))
     throw refuse('link_missing', { number });

@@ -37,7 +37,7 @@ export async function deliverPending(options: DeliveryOptions): Promise<void> {
 
 /** Delivers only these documents, because other due ones may be waiting for a review. */
 export async function deliverThese(options: DeliveryOptions, numbers: readonly string[]): Promise<void> {
-  const documents = await options.database.reading((tx) => readIdsOf(tx, numbers));
+  const documents = await options.database.reading((tx) => readIdsOf(tx, { numbers }));
   if (documents.length === 0) return;
   options.onStart?.(documents.length);
   await withWorkerPool(options, documents.length, (pool) => pool.deliverAll(documents));

@@ -112,7 +112,7 @@ async function keepLink(context: DeliveryContext, document: DocumentRow): Promis
 }
 
 async function withdraw({ database }: DeliveryContext, documentId: number): Promise<SendResult> {
-  const [withdrawn] = await database.transaction((tx) => withdrawEmails(tx, [documentId]));
+  const [withdrawn] = await database.transaction((tx) => withdrawEmails(tx, { documentIds: [documentId] }));
   if (withdrawn === undefined) return { status: 'elsewhere', detail: 'another worker is sending it' };
   return { status: withdrawn.status, detail: withdrawn.reason };
 }
@@ -123,7 +123,7 @@ async function sendOrHold(context: DeliveryContext, document: DocumentRow, email
     return await send(context, document, email);
   } catch (error) {
     if (error instanceof NotYet) {
-      await database.transaction((tx) => noteFailure(tx, document.document_id, error.message));
+      await database.transaction((tx) => noteFailure(tx, { documentId: document.document_id, reason: error.message }));
       return { status: 'deferred', detail: error.message };
     }
     // An unusable template holds the e-mail until it is corrected, as a missing address does.

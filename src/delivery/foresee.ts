@@ -30,7 +30,7 @@ export async function foreseeHolds(
     documents.map((each) => each.document_id),
   );
   const wanting = documents.flatMap((each) => (each.e_invoice === 'none' ? [] : each.partner_id));
-  const buyers = wanting.length > 0 ? await readPresentBuyers(tx, wanting) : [];
+  const buyers = wanting.length > 0 ? await readPresentBuyers(tx, { partnerIds: wanting }) : [];
   const { fontsFor, textsOf } = await import('../documents/printable.ts');
   const links = linkProvider(context.settings, context.environment);
   const holds: ForeseenHold[] = [];

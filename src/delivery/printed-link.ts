@@ -65,7 +65,7 @@ export async function findOtherLinks(
   links: LinkProvider,
   documentIds: readonly number[],
 ): Promise<ReadonlySet<number>> {
-  const kept = new Map((await readPaymentLinks(tx, documentIds)).map((each) => [each.document_id, each]));
+  const kept = new Map((await readPaymentLinks(tx, { documentIds })).map((each) => [each.document_id, each]));
   const rendered = (await readDocuments(tx, { ids: documentIds })).filter(
     (each) => each.pdf_sha256 !== null && isPayable(each),
   );

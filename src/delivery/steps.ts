@@ -103,7 +103,7 @@ export class DeliverySteps {
     }, least);
     const keep = together<Keeping, boolean>((keepings) => database.inOneTrip((tx) => keepAll(tx, keepings)));
     const endCheck = together<LinkCheck, unknown>(async (checks) => {
-      await database.inOneTrip((tx) => endLinkChecks(tx, checks));
+      await database.inOneTrip((tx) => endLinkChecks(tx, { checks }));
       return checks;
     });
     [this.find, this.prepareTogether, this.keep] = [find.ask, prepare.ask, keep.ask];
@@ -142,7 +142,7 @@ export class DeliverySteps {
     if (prepared.rows.length >= most) return prepared;
     // There are many rows, or they are archived.
     const rows = await this.database.reading(async (tx) => {
-      await needRows(tx, await readScopeOf(tx, [documentId]));
+      await needRows(tx, await readScopeOf(tx, { documentIds: [documentId] }));
       return readRowsOfDocuments(tx, [documentId]);
     });
     return { ...prepared, rows: rows.get(documentId) ?? [] };
@@ -181,9 +181,9 @@ const PLAN_ONCE = prepared('delivery.plan_once', 'SET LOCAL plan_cache_mode TO f
 async function findAll(tx: Transaction, ids: readonly number[]): Promise<DeliveryState[]> {
   const [, documents, emails, checks] = await Promise.all([
     execute(tx, PLAN_ONCE),
-    readDocumentsToRender(tx, ids),
+    readDocumentsToRender(tx, { ids }),
     readDocumentEmails(tx, ids),
-    readLinkChecks(tx, ids),
+    readLinkChecks(tx, { documentIds: ids }),
   ]);
   const byId = new Map(documents.map((row) => [row.document_id, row]));
   const checkOf = (id: number) => checks.find(({ document_id }) => document_id === id);
@@ -202,7 +202,7 @@ async function prepareAll(tx: Transaction, wanted: readonly Preparation[]): Prom
     uses.length > 0 ? recordInstructionVersions(tx, uses) : undefined,
     withPdf.length > 0 ? readPdfs(tx, withPdf) : undefined,
     withRows.length > 0 ? readRowsOfDocuments(tx, withRows) : undefined,
-    partnerIds.length > 0 ? readPresentBuyers(tx, partnerIds) : undefined,
+    partnerIds.length > 0 ? readPresentBuyers(tx, { partnerIds }) : undefined,
   ]);
   return wanted.map(({ documentId: id, buyer }) => ({
     paymentLink: paymentLinks?.get(id),

@@ -89,7 +89,7 @@ class WorkerPool {
       await this.claims.check();
       const reason = reasonOf(databaseFailure(error) ?? error);
       onDelivery?.({ number: `document ${documentId}`, status: 'deferred', detail: reason });
-      await database.transaction((tx) => noteFailure(tx, documentId, reason)).catch(() => {});
+      await database.transaction((tx) => noteFailure(tx, { documentId, reason })).catch(() => {});
       return undefined;
     }
   }

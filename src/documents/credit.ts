@@ -42,7 +42,7 @@ export async function creditInvoice(
   const { currency, document_id: documentId, month } = invoice;
   const amount = positiveAmount(text, currency);
   const shares =
-    invoice.taxes.length === 0 ? [] : shareCredit(amount, invoice.taxes, await readCreditedTaxes(tx, documentId));
+    invoice.taxes.length === 0 ? [] : shareCredit(amount, invoice.taxes, await readCreditedTaxes(tx, { documentId }));
   const tax = Amount.sum(currency, shares, (each) => each.tax);
   const gross = amount.plus(tax);
   await checkCredit(tx, invoice, { amount, gross }, { reason, again });
@@ -84,7 +84,7 @@ async function checkCredit(
   { reason, again }: { reason: string; again: boolean },
 ): Promise<void> {
   const { number, currency } = invoice;
-  const credits = await readCreditsAgainst(tx, invoice.document_id);
+  const credits = await readCreditsAgainst(tx, { documentId: invoice.document_id });
   const same = credits.find((each) => each.reason === reason && Amount.of(each.amount, currency).equals(amount));
   if (same !== undefined && !again) {
     throw refuse('credit_repeated', { number, amount: amount.forPeople(), by: same.number, on: same.issued_on });

@@ -2,7 +2,7 @@ import type { EInvoiceFormat } from '../config/e-invoice.ts';
 import type { Instructions } from '../config/instructions.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Issuer } from '../config/settings.ts';
-import { prepared, query, type Transaction } from '../database/transaction.ts';
+import { prepared, query, querying, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { TaxRow } from './document-tax.ts';
 import type { DocumentKind, Purpose, RowKind, SnapshotCheckpoint } from './snapshot.ts';
@@ -254,8 +254,7 @@ const DOCUMENTS_TO_RENDER = prepared(
 );
 
 /** Documents with their logos. Prepared, because planning takes 10 ms, longer than reading ten documents. */
-export const readDocumentsToRender = (tx: Transaction, ids: readonly number[]): Promise<DocumentRow[]> =>
-  query(tx, DOCUMENTS_TO_RENDER, { ids });
+export const readDocumentsToRender = querying<DocumentRow, { ids: readonly number[] }>(DOCUMENTS_TO_RENDER);
 
 export async function readPdf(tx: Transaction, documentId: number): Promise<Buffer | undefined> {
   const rows = await query<{ pdf: Buffer }>(tx, `SELECT pdf FROM document_pdfs WHERE document_id = :documentId`, {

@@ -119,7 +119,7 @@ const CHECKOUT_ENDINGS = {
 } as const;
 
 export async function readHistory(tx: Transaction, documentId: number): Promise<HistoryLine[]> {
-  const happenings = await readHappenings(tx, documentId);
+  const happenings = await readHappenings(tx, { documentId });
   return happenings.map(({ at, action, currency, facts, claimed_by, os_user, host }) => {
     const shown = { ...facts };
     for (const name of ['amount', 'total', 'charges']) {

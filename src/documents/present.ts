@@ -5,8 +5,7 @@
  */
 import type { AchInstructions, Instructions, WireInstructions } from '../config/instructions.ts';
 import type { Address } from '../config/validation.ts';
-import { Amount } from '../money.ts';
-import { monthName } from '../month.ts';
+import { Amount, monthName } from '../values.ts';
 import { inFours } from './creditor-reference.ts';
 import { type Locale, localeOf } from './locale.ts';
 import { fill, type Labels, readTemplate, type Template } from './pdf/template.ts';
@@ -24,7 +23,7 @@ export type Fact = Readonly<{
   value: string;
 }>;
 
-export type Total = Readonly<{
+type Total = Readonly<{
   label: string;
   amount: Amount;
 }>;

@@ -11,11 +11,10 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readClosedMonth } from '../ledger/closed-months.sql.ts';
-import { Amount } from '../money.ts';
-import type { Month } from '../month.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { type Remedy, toDo } from '../remedy.ts';
+import { Amount, type Month } from '../values.ts';
 import { refuseHeld, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
 import { type DocumentRow, readDocuments } from './documents.sql.ts';
@@ -92,7 +91,8 @@ async function documentToRerun(
   const [document] = await readDocuments(tx, { number });
   if (document === undefined) throw refuse('document_unknown', { number });
   const { voided_on, month, purpose, partner_id } = document;
-  const last = voided_on === null ? { number, void: false } : await readLastOfChain(tx, document.document_id);
+  const last =
+    voided_on === null ? { number, void: false } : await readLastOfChain(tx, { documentId: document.document_id });
   if (voided_on !== null && (purpose !== 'month' || !last.void)) {
     const replaced_by = last.number === number ? null : last.number;
     throw refuse('document_void', { number, voided_on, purpose, month, replaced_by });
@@ -182,7 +182,9 @@ async function rerun(
     await voidDocuments(tx, { documents, today: batch.issuedOn, now: batch.now, eventId: batch.eventId });
     await keepReplacements(tx, again, newTerms);
     await issueDocuments(tx, batch);
-    successors = new Map((await readReplacements(tx, again)).map((each) => [each.number, each.replaced_by]));
+    successors = new Map(
+      (await readReplacements(tx, { documentIds: again })).map((each) => [each.number, each.replaced_by]),
+    );
   }
   const successorOf = (number: string) => successors.get(number) as string;
   // Only a release ends a hold, so a void does not.

@@ -17,7 +17,7 @@ const untied = ({ posted_month, partner_id, currency, rows, receipts, invoice_am
   `${partner_id} in ${posted_month}: ${plural(rows, 'row')} of ${currency} ${invoice_amount}, but receipts of ` +
   `${plural(receipts, 'row')} and ${currency} ${of_receipts}`;
 
-export type FoundDoubt = Readonly<{
+type FoundDoubt = Readonly<{
   partner_id: string;
   name: string;
   kind: string;

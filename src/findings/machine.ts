@@ -2,9 +2,8 @@
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { END_PAUSE } from '../errors/pauses.ts';
 import type { Pause } from '../people/pauses.sql.ts';
-import { SEE, seeMonthOfAccounts } from '../remedy.ts';
 import { duration, minuteOf, plural } from '../text.ts';
-import { type Finding, type ReadFindings, troubleOf } from './finding.ts';
+import { type Finding, type ReadFindings, SEE, seeMonthOfAccounts, troubleOf } from './finding.ts';
 
 export const wrongClock = (ahead: number, today: string): Finding[] =>
   ahead === 0

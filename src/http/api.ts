@@ -181,7 +181,7 @@ function addEvents(app: FastifyInstance, shared: Shared): void {
   const read = async (tx: Transaction, { caller, query }: CallOf<z.ZodType, undefined, typeof listEvents.query>) => {
     const { cursor: after = 0, limit, type } = query;
     const { partnerId } = caller;
-    if (after > 0 && after > (await readLastPosition(tx, partnerId))) {
+    if (after > 0 && after > (await readLastPosition(tx, { partnerId }))) {
       const reason = 'is after your last event: it is not a position of this environment';
       throw refuse('request_invalid', { problems: [{ path: 'cursor', reason }] });
     }

@@ -274,8 +274,7 @@ export const reverseQuote = operation({
     .refine(hasAllAmounts, AMOUNTS_PROBLEM),
   otherwise: {
     status: 202,
-    description:
-      'The cancellation terms do not cover the reversal: it is a request, which our finance team decides. Or: ' + LATE,
+    description: `The cancellation terms do not cover the reversal: it is a request, which our finance team decides. Or: ${LATE}`,
     answers: [reversalAnswer, lateRequestAnswer],
   },
   answer: reversalAnswer,

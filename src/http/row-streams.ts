@@ -42,7 +42,7 @@ export class RowStreams {
     const signal = AbortSignal.any([slow.signal, AbortSignal.timeout(LONGEST_MS)]);
     this.database
       .reading(async (tx) => {
-        await needRows(tx, await readScopeOf(tx, [documentId]));
+        await needRows(tx, await readScopeOf(tx, { documentIds: [documentId] }));
         const parts = inTime(streamRowsCsv(readDocumentRows(tx, documentId)), slow);
         // One batch ahead of the client instead of sixteen, the default.
         return pipeline(Readable.from(parts, { highWaterMark: 1 }), out, { signal });

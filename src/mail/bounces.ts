@@ -67,7 +67,7 @@ export async function recordBounces(
 
 async function readTargets(tx: Transaction, reports: readonly ReportedBounce[]): Promise<Map<string, Target>> {
   const messageIds = [...new Set(reports.map(({ messageId }) => messageId))];
-  const read = () => readByMessageIds(tx, messageIds);
+  const read = () => readByMessageIds(tx, { messageIds });
   await lockEmails(
     tx,
     (await read()).map(({ email_id: emailId }) => ({ emailId })),
@@ -77,7 +77,7 @@ async function readTargets(tx: Transaction, reports: readonly ReportedBounce[]):
 
 async function readKnown(tx: Transaction, targets: readonly Target[]): Promise<Set<string>> {
   const ids = targets.map(({ email_id }) => email_id);
-  return new Set((await readBounces(tx, ids)).map(({ email_id, recipient }) => `${email_id} ${recipient}`));
+  return new Set((await readBounces(tx, { ids })).map(({ email_id, recipient }) => `${email_id} ${recipient}`));
 }
 
 /**

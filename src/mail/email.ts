@@ -7,6 +7,9 @@ import type { EmailKind, OtherEmailKind } from './kinds.ts';
 import type { Attachment, EmailText, Mailbox } from './message.ts';
 import type { EmailTemplates } from './templates.ts';
 
+export * from './issuer-view.ts';
+export * from './text.ts';
+
 export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'withdrawn';
 
 /** The table's constraints define which kind has which of these fields. */

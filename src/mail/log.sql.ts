@@ -1,5 +1,5 @@
 /** Records the outcomes of attempts, and reads the e-mail log. */
-import { prepared, query, type Transaction } from '../database/transaction.ts';
+import { prepared, query, querying, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import type { EmailStatus } from './email.ts';
 import type { EmailKind } from './kinds.ts';
@@ -49,8 +49,7 @@ const RECORD_OUTCOME = prepared(
      RETURNING email_id`,
 );
 
-export const insertOutcomes = (tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<{ email_id: number }[]> =>
-  query(tx, RECORD_OUTCOME, { outcomes: JSON.stringify(outcomes) });
+export const insertOutcomes = querying<{ email_id: number }, { outcomes: readonly AttemptOutcome[] }>(RECORD_OUTCOME);
 
 /** An e-mail in lists for people. Times are ISO instants. */
 export type ListedEmail = Readonly<{

@@ -54,7 +54,7 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
       for (const { queueDue } of composers) await queueDue?.(tx, options);
       await queueForNewAddresses(tx, options);
     }
-    return wakeOtherEmails(tx, only);
+    return wakeOtherEmails(tx, { only });
   });
   if (waiting === 0 || stop?.aborted) return;
   const transport = transportOf(environment);
@@ -67,7 +67,7 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
     recordOutcome: (outcome) => database.transaction((tx) => recordOutcome(tx, outcome)),
   });
   const work = async (holder: number, key: string): Promise<boolean> => {
-    const email = await database.reading((tx) => readOtherEmail(tx, Number(key)));
+    const email = await database.reading((tx) => readOtherEmail(tx, { emailId: Number(key) }));
     // The e-mail is sent before the optional call, because the call's arguments are evaluated only if there is a
     // listener.
     const result = await sendOne(options, sender(holder), email, compose);
@@ -102,7 +102,7 @@ async function sendOne(
   if (state.status === 'sending') {
     const ended = await takeOver(sender, state);
     if (ended.status !== 'deferred') return ended;
-    state = await database.reading((tx) => readOtherEmail(tx, email.email_id));
+    state = await database.reading((tx) => readOtherEmail(tx, { emailId: email.email_id }));
   }
   const { email_id: emailId, message_id: messageId, attempts } = state;
   const message = messageToRepeat(state) ?? (await database.reading((tx) => compose(tx, email, messageId)));

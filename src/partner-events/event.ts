@@ -71,7 +71,7 @@ export async function readPartnerEvents(tx: Transaction, filter: EventFilter): P
   const isAway = ({ entry_id: id }: PageRow) => id !== null && !rowsById.has(id);
   const first = page.findIndex(isAway);
   if (first === 0) throw refuse('events_archived', { after: (page.findLast(isAway) as PageRow).position });
-  if (facts.length > 0) for (const fact of await readEventFacts(tx, facts)) factsById.set(fact.log_no, fact);
+  if (facts.length > 0) for (const fact of await readEventFacts(tx, { ids: facts })) factsById.set(fact.log_no, fact);
   const there = first < 0 ? page : page.slice(0, first);
   return there.map((each) => eventOf(filter.partnerId, each, rowsById, factsById));
 }

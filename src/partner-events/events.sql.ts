@@ -1,6 +1,6 @@
 /** SQL of partner events. */
 
-import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, prepared, querying, queryingValue, queryOne, type Transaction } from '../database/transaction.ts';
 import type { NumberRange } from '../log/lines.sql.ts';
 
 export type PageRow = Readonly<{
@@ -12,10 +12,7 @@ export type PageRow = Readonly<{
   log_no: number | null;
 }>;
 
-export const readEventPage = (
-  tx: Transaction,
-  filter: { partnerId: string; after: number; type: string | null; limit: number },
-): Promise<PageRow[]> => query(tx, EVENT_PAGE, { ...filter });
+type EventFilter = Readonly<{ partnerId: string; after: number; type: string | null; limit: number }>;
 
 const EVENT_PAGE = prepared(
   'events.page',
@@ -24,6 +21,8 @@ const EVENT_PAGE = prepared(
    WHERE e.partner_id = :partnerId AND e.position > :after::bigint AND (:type::text IS NULL OR e.type = :type::text)
    ORDER BY e.position LIMIT :limit`,
 );
+
+export const readEventPage = querying<PageRow, EventFilter>(EVENT_PAGE);
 
 export type LedgerEventRow = Readonly<{
   entry_id: number;
@@ -47,20 +46,16 @@ export type LedgerEventRow = Readonly<{
 }>;
 
 /** The ledger rows of events. A row is found by its whole key, because the id alone has no index. */
-export const readEventRows = (
-  tx: Transaction,
-  keys: { partnerId: string; months: readonly string[]; ids: readonly number[] },
-): Promise<LedgerEventRow[]> =>
-  query(
-    tx,
-    `SELECT r.entry_id, r.quote_id, r.requote_id, r.reversal_id, r.enrollment_id, r.policy_id, r.currency,
-            r.accepted_at, r.month, r.posted_month, r.spot_price, r.partner_cut, r.invoice_amount, r.order_reference,
-            r.cover_from, r.cover_to, r.recorded_at, g.ground
-     FROM unnest(:months::text[], :ids::bigint[]) AS k (posted_month, entry_id)
-     JOIN ledger_rows r ON r.partner_id = :partnerId AND r.posted_month = k.posted_month AND r.entry_id = k.entry_id
-     LEFT JOIN reversal_grounds g ON g.partner_id = r.partner_id AND g.reversal_id = r.reversal_id`,
-    keys,
-  );
+export const readEventRows = querying<
+  LedgerEventRow,
+  { partnerId: string; months: readonly string[]; ids: readonly number[] }
+>(`
+  SELECT r.entry_id, r.quote_id, r.requote_id, r.reversal_id, r.enrollment_id, r.policy_id, r.currency,
+         r.accepted_at, r.month, r.posted_month, r.spot_price, r.partner_cut, r.invoice_amount, r.order_reference,
+         r.cover_from, r.cover_to, r.recorded_at, g.ground
+  FROM unnest(:months::text[], :ids::bigint[]) AS k (posted_month, entry_id)
+  JOIN ledger_rows r ON r.partner_id = :partnerId AND r.posted_month = k.posted_month AND r.entry_id = k.entry_id
+  LEFT JOIN reversal_grounds g ON g.partner_id = r.partner_id AND g.reversal_id = r.reversal_id`);
 
 export type FactRow = Readonly<{
   log_no: number;
@@ -69,18 +64,14 @@ export type FactRow = Readonly<{
 }>;
 
 /** The facts of events. The numbers are passed as one list, so that every part of the view looks them up by index. */
-export const readEventFacts = (tx: Transaction, ids: readonly number[]): Promise<FactRow[]> =>
-  query(tx, `SELECT log_no, recorded_at, data FROM partner_event_facts WHERE log_no = ANY (:ids::bigint[])`, { ids });
+export const readEventFacts = querying<FactRow, { ids: readonly number[] }>(
+  `SELECT log_no, recorded_at, data FROM partner_event_facts WHERE log_no = ANY (:ids::bigint[])`,
+);
 
 /** The position of a partner's last event; 0 before the first. */
-export async function readLastPosition(tx: Transaction, partnerId: string): Promise<number> {
-  const { last } = await queryOne<{ last: number }>(
-    tx,
-    `SELECT coalesce(max(position), 0) AS last FROM partner_events WHERE partner_id = :partnerId`,
-    { partnerId },
-  );
-  return last;
-}
+export const readLastPosition = queryingValue<number, { partnerId: string }>(
+  `SELECT coalesce(max(position), 0) AS last FROM partner_events WHERE partner_id = :partnerId`,
+);
 
 /** The position of a partner's last event whose row is only in an archive; 0 if there is none. */
 export async function readLastArchived(tx: Transaction, partnerId: string): Promise<number> {

@@ -69,10 +69,10 @@ export async function setWebhook(
   const problem = urlProblem(url, isProduction(context));
   if (problem !== undefined) throw refuse('webhook_url_invalid', { url: withoutSecrets(url), reason: problem });
   const key = requiredKey(context.environment);
-  if (!(await partnerExists(tx, partnerId))) throw refuse('partner_unknown', { partner_id: partnerId });
-  await lockWebhook(tx, partnerId);
+  if (!(await partnerExists(tx, { partnerId }))) throw refuse('partner_unknown', { partner_id: partnerId });
+  await lockWebhook(tx, { partnerId });
   const [before] = await readWebhooks(tx, partnerId);
-  const last = await readLastPosition(tx, partnerId);
+  const last = await readLastPosition(tx, { partnerId });
   await checkPosition(tx, partnerId, after, last);
   const isNew = before === undefined || before.url === null;
   if (!isNew) checkKey(before, context);
@@ -99,7 +99,7 @@ export async function setWebhook(
 export async function rotateWebhook(tx: Transaction, context: WebhookContext, partnerId: string): Promise<SetWebhook> {
   const { environment } = context;
   const key = requiredKey(environment);
-  await lockWebhook(tx, partnerId);
+  await lockWebhook(tx, { partnerId });
   const row = await rowNamed(tx, partnerId);
   const until = keysByCheck(environment).has(row.key_check) ? hoursAfter(environment.now(), OVERLAP_HOURS) : null;
   const version = row.secret_version + 1;
@@ -127,7 +127,7 @@ export async function resumeWebhook(
   { partnerId, after }: { partnerId: string; after?: number | undefined },
 ): Promise<Webhook> {
   requiredKey(context.environment);
-  await lockWebhook(tx, partnerId);
+  await lockWebhook(tx, { partnerId });
   const row = await rowNamed(tx, partnerId);
   checkKey(row, context);
   await checkPosition(tx, partnerId, after, row.last);
@@ -148,9 +148,9 @@ export async function removeWebhook(
   context: WebhookContext,
   partnerId: string,
 ): Promise<{ partner_id: string; removed: true }> {
-  await lockWebhook(tx, partnerId);
+  await lockWebhook(tx, { partnerId });
   const row = await rowNamed(tx, partnerId);
-  await removeUrl(tx, partnerId);
+  await removeUrl(tx, { partnerId });
   await recordChange(tx, context, 'webhook.remove', partnerId, { acknowledged: row.acknowledged }, row);
   return { partner_id: partnerId, removed: true };
 }
@@ -161,7 +161,7 @@ export const webhookNamed = async (tx: Transaction, partnerId: string): Promise<
 async function rowNamed(tx: Transaction, partnerId: string): Promise<WebhookRow> {
   const [row] = await readWebhooks(tx, partnerId);
   if (row !== undefined && row.url !== null) return row;
-  if (!(await partnerExists(tx, partnerId))) throw refuse('partner_unknown', { partner_id: partnerId });
+  if (!(await partnerExists(tx, { partnerId }))) throw refuse('partner_unknown', { partner_id: partnerId });
   throw refuse('webhook_missing', { partner_id: partnerId });
 }
 

@@ -47,7 +47,7 @@ export async function createClient(
   { validDays }: { validDays?: number | undefined },
   action: Action,
 ): Promise<Credentials> {
-  if (!(await partnerExists(tx, partnerId))) throw refuse('partner_unknown', { partner_id: partnerId });
+  if (!(await partnerExists(tx, { partnerId }))) throw refuse('partner_unknown', { partner_id: partnerId });
   const clientId = `c-${randomBytes(12).toString('hex')}`;
   const now = action.now.toISO();
   const eventId = await recordEvent(tx, action.actor, {

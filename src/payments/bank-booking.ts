@@ -89,7 +89,7 @@ async function record(
 const SEE_LINES = toRun('See all bank lines', 'bank list', '/console/payments/lines');
 
 async function lineOf(tx: Transaction, bankLineId: number): Promise<BookableLine> {
-  const line = await readBookableLine(tx, bankLineId);
+  const line = await readBookableLine(tx, { bankLineId });
   if (line === undefined) throw refuseField('bankLineId', bankLineId, 'is not a bank line', [SEE_LINES]);
   return line;
 }

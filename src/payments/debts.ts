@@ -8,8 +8,7 @@
 import { readReported, type Without } from '../close/books.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import { workingDaysFrom } from '../month.ts';
+import { Amount, workingDaysFrom } from '../values.ts';
 import { type OwedRow, readOwed, type SkipReason } from './remind.sql.ts';
 import { isSmallDifference } from './small-difference.ts';
 

@@ -130,7 +130,7 @@ export async function describeExceptions(
   exceptions: readonly PaymentException[],
 ): Promise<ListedException[]> {
   const ids = exceptions.flatMap(({ exception }) => /^payment-(\d+)$/.exec(exception)?.[1] ?? []);
-  const stored = ids.length === 0 ? [] : await readExceptionalPayments(tx, ids);
+  const stored = ids.length === 0 ? [] : await readExceptionalPayments(tx, { ids });
   const lines = exceptions.flatMap(({ exception }) => /^line-(\d+)$/.exec(exception)?.[1] ?? []);
   const texts = lines.length === 0 ? new Map<string, string>() : await readLineTexts(tx, lines);
   const present = await readPresentMatches(tx, settings, stored);

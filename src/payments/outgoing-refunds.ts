@@ -3,8 +3,7 @@
  * bank account of the line.
  */
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import { daysApart } from '../month.ts';
+import { Amount, daysApart } from '../values.ts';
 import type { PaymentContext } from './context.ts';
 import { containsReference } from './duplicates.ts';
 import {
@@ -119,12 +118,7 @@ export async function matchDebits(
   const held = new Map<number, EqualDebit>();
   const rows: NewRefundMatch[] = [];
   const open = new Set(await readRefunds(tx, lines, { open: true }));
-  const equals = byLine(
-    await readEqualDebits(
-      tx,
-      lines.map((each) => each.bank_line_id),
-    ),
-  );
+  const equals = byLine(await readEqualDebits(tx, { lineIds: lines.map((each) => each.bank_line_id) }));
   for (const line of lines) {
     const { bank_line_id } = line;
     const paidEquals = (equals.get(bank_line_id) ?? []).filter(

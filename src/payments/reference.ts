@@ -38,7 +38,7 @@ export type ShortReference = Readonly<{
 }>;
 
 /** What the payer says that it pays of a document. */
-export type Allocation = Readonly<{
+type Allocation = Readonly<{
   field: ReferenceField;
   amount: string;
 }>;

@@ -34,7 +34,7 @@ type DueReminder = Readonly<{
   >[];
 }>;
 
-export type SkippedDocument = Readonly<{
+type SkippedDocument = Readonly<{
   number: string;
   partner_id: string;
   reason: SkipReason;
@@ -60,7 +60,7 @@ export async function planReminders(
   const { settings } = caller;
   const debts = await readDebts(tx, { settings, day, without });
   const isDue = (row: Debt) => row.due_on < day || row.dunning_level !== null;
-  const reminded = new Set(await readRemindedOn(tx, day));
+  const reminded = new Set(await readRemindedOn(tx, { day }));
   const open = debts.filter((row) => row.skip_reason === null && !reminded.has(row.payer_id));
   const small = new Set<string>();
   const reminders: DueReminder[] = [];
@@ -151,10 +151,6 @@ export async function recordReminders(tx: Transaction, caller: Caller, without?:
   const levels = rows.flatMap(({ number, payer_id, dunning_level, counted_from }) =>
     dunning_level === null || !reminded.has(number) ? [] : [{ number, payer_id, dunning_level, counted_from }],
   );
-  await insertReminders(
-    tx,
-    levels,
-    queued.map((each) => each.email_id),
-  );
+  await insertReminders(tx, { levels, emailIds: queued.map((each) => each.email_id) });
   return plan;
 }

@@ -210,10 +210,10 @@ async function mayManage(tx: Transaction, context: Pick<ActorContext, 'actor'>):
 export const isShellWithoutAdministrator = async (
   tx: Transaction,
   { actor }: Pick<ActorContext, 'actor'>,
-): Promise<boolean> => actor.via === 'command' && (await countWithRole(tx, 'administrator')) === 0;
+): Promise<boolean> => actor.via === 'command' && (await countWithRole(tx, { role: 'administrator' })) === 0;
 
 async function refuseWithoutAdministrator(tx: Transaction, login: string): Promise<void> {
-  if ((await countWithRole(tx, 'administrator')) === 0) throw refuse('last_administrator', { login });
+  if ((await countWithRole(tx, { role: 'administrator' })) === 0) throw refuse('last_administrator', { login });
 }
 
 /** Makes concurrent changes of users wait, because each counts the remaining administrators. */

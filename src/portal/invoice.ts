@@ -20,8 +20,7 @@ import {
 import { lineTaxText } from '../documents/present-tax.ts';
 import { partnersStanding } from '../lists/invoices.ts';
 import type { Mark } from '../lists/list.ts';
-import { Amount } from '../money.ts';
-import { monthName } from '../month.ts';
+import { Amount, monthName } from '../values.ts';
 import { type InvoiceFacts, isAskedFor, readInvoiceFacts, type WhichInvoice } from './invoice.sql.ts';
 
 export type FileKind = 'pdf' | 'e-invoice.xml' | 'rows.csv';
@@ -100,7 +99,7 @@ export type InvoiceView = Pick<DocumentRow, 'number' | 'currency' | 'status' | '
     files: readonly { readonly kind: FileKind; readonly name: string; readonly note: string }[];
   }>;
 
-export type ReadingContext = Readonly<{
+type ReadingContext = Readonly<{
   environment: Environment;
   settings: Settings;
   /** In the issuer's time zone. */

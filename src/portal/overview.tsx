@@ -1,9 +1,17 @@
 /** The open items, documents and account statement of a partner. */
 
-import { balanceColumns, owedColumns } from '../console/columns.tsx';
-import { Form } from '../console/form.tsx';
-import { Card, Chip, type Column, DataTable, Money, Tabs } from '../console/kit.tsx';
 import { ListPager, ListTable, type ListView } from '../console/list.tsx';
+import {
+  balanceColumns,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Form,
+  Money,
+  owedColumns,
+  Tabs,
+} from '../console/parts.ts';
 import {
   Accounts,
   type PartnerStatementView,
@@ -15,10 +23,9 @@ import { type InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/chec
 import { checkoutProvider } from '../delivery/checkouts/open.ts';
 import { readLinkTokens } from '../delivery/links/links.sql.ts';
 import { linkProvider } from '../delivery/payment-link.ts';
-import { Amount, moneyText } from '../money.ts';
 import type { OpenItem } from '../reports/open-items.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
-import { plural } from '../text.ts';
+import { Amount, moneyText, plural } from '../values.ts';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
 /** The form field of each selected invoice, because repeated fields are refused. */

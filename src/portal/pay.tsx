@@ -1,17 +1,15 @@
 /** Payment of several invoices at once: the selection, the payment's page, and its outcome. */
 
-import { Form } from '../console/form.tsx';
-import { Card, Chip, type Column, DataTable, Facts, Instant, Money, None, type Tone } from '../console/kit.tsx';
+import { Card, Chip, type Column, DataTable, Facts, Form, Instant, Money, None, type Tone } from '../console/parts.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type Checkout, type CheckoutPart, readCheckout } from '../delivery/checkouts/checkouts.sql.ts';
 import { callsOf, endCheckout } from '../delivery/checkouts/end.ts';
 import { type CheckoutContext, openCheckout } from '../delivery/checkouts/open.ts';
 import { linkProvider } from '../delivery/payment-link.ts';
 import { refuse } from '../errors/refusals.ts';
-import { Amount, moneyText } from '../money.ts';
 import { type ReceivedPayment, readReceived } from '../payments/payments.sql.ts';
 import { type CheckoutState, RefusedByProcessor, Unavailable } from '../processors/processor.ts';
-import { plural } from '../text.ts';
+import { Amount, moneyText, plural } from '../values.ts';
 import { CHOSEN, isPayable, type OpenView, openScreen, readOpen } from './overview.tsx';
 import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
@@ -55,7 +53,7 @@ export async function readPayment(visit: PartnerVisit, reference: string): Promi
   const { context, partnerId } = visit;
   const { checkout, received } = await context.database.reading(async (tx) => {
     const found = await ownCheckout(tx, visit, { partnerId, reference });
-    return { checkout: found, received: await readReceived(tx, found.provider_id) };
+    return { checkout: found, received: await readReceived(tx, { session: found.provider_id }) };
   });
   const { ending, provider_id } = checkout;
   if (ending !== null || received !== undefined || provider_id === null) return { checkout, received, state: null };

@@ -12,8 +12,7 @@ import {
   refuseForeignForm,
   refuseOtherOrigin,
 } from '../console/cookies.ts';
-import { fieldsOfForm, formOf } from '../console/form.tsx';
-import { type PartnerReader, partnerPage, type Screen } from '../console/page.tsx';
+import { fieldsOfForm, formOf, type PartnerReader, partnerPage, type Screen } from '../console/parts.ts';
 import { outerOf } from '../console/problem.tsx';
 import { addressParts, type ConsoleFile, SHEETS, sendFile, settingsNow } from '../console/route.ts';
 import type { Transaction } from '../database/transaction.ts';

@@ -25,10 +25,7 @@ export async function readHowToPay(
 ): Promise<HowToPay> {
   const owing = accounts.filter(({ closing }) => Number(closing) > 0);
   const invoices = owing.flatMap(({ open_items }) => open_items.filter(({ document }) => document === 'invoice'));
-  const printed = await readPrinted(
-    tx,
-    invoices.map(({ document_id }) => document_id),
-  );
+  const printed = await readPrinted(tx, { documentIds: invoices.map(({ document_id }) => document_id) });
   return {
     accounts: owing.map(({ currency }) => {
       const instructions = instructionsFor(settings, currency);

@@ -7,10 +7,9 @@
 import type { Address } from '../config/validation.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
-import { daysBetween } from '../month.ts';
 import { readPaidFor, readPartners } from '../partners/partners.sql.ts';
 import type { ReversalKind } from '../payments/enums.ts';
+import { Amount, daysBetween } from '../values.ts';
 import { type Activity, type ActivityLine, type ActivityRow, readActivity } from './account-statement.sql.ts';
 import { BUCKETS, type Bucket, bucketOf, overdueIn } from './aging.ts';
 import { readPresentDay } from './balances.sql.ts';

@@ -4,10 +4,9 @@
  * also equal the documents' balances.
  */
 import type { Transaction } from '../database/transaction.ts';
-import { Amount, isZero } from '../money.ts';
-import { daysBetween } from '../month.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
 import type { Scope } from '../people/scope.ts';
+import { Amount, daysBetween, isZero } from '../values.ts';
 import { readPresentDay, readTiedBalances, type TiedBalance } from './balances.sql.ts';
 import {
   type OpenItem,

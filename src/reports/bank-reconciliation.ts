@@ -3,16 +3,13 @@
  * states, with every item in between. An account without balances in its files is compared with the sum of its lines.
  */
 import type { Transaction } from '../database/transaction.ts';
-import { Amount, groupThousands } from '../money.ts';
-import { dateName } from '../month.ts';
 import type { BankLineState } from '../payments/enums.ts';
 import { columnsOf, type Sheet } from '../sheet.ts';
-import { plural } from '../text.ts';
-import { table } from '../text-table.ts';
+import { Amount, dateName, groupThousands, plural, table } from '../values.ts';
 import { readPresentDay } from './balances.sql.ts';
 import { type BankAccountRow, type BankItemRow, readBankAccounts, readBankItems } from './bank-reconciliation.sql.ts';
 
-export type BankItemKind = 'not_in_books' | 'in_transit' | 'withdrawn';
+type BankItemKind = 'not_in_books' | 'in_transit' | 'withdrawn';
 
 export type BankItem = Omit<BankItemRow, 'account' | 'currency' | 'text' | 'is_withdrawn'> &
   Readonly<{

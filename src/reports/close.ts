@@ -10,8 +10,7 @@ import { otherCurrencyJson } from '../close/other-currencies.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type DifferingCuts, readDifferingCuts } from '../ledger/quoted.sql.ts';
-import { Amount } from '../money.ts';
-import type { Month } from '../month.ts';
+import { Amount, type Month } from '../values.ts';
 import {
   type LateRows,
   type PartnerChange,
@@ -76,22 +75,22 @@ export async function readCloseReport(tx: Transaction, asked?: Month): Promise<C
   return {
     ...figures,
     late: await readLateRows(tx, figures),
-    other_currencies: (await readOtherCurrencies(tx, [month])).map(otherCurrencyJson),
+    other_currencies: (await readOtherCurrencies(tx, { months: [month] })).map(otherCurrencyJson),
     differing_cuts: await readDifferingCuts(tx, { after: previous, to: month }),
   };
 }
 
 export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<CloseFigures | undefined> {
-  const [closed] = await readRecordedClose(tx, asked ?? null);
+  const [closed] = await readRecordedClose(tx, { month: asked ?? null });
   if (closed === undefined) {
     if (asked !== undefined) throw refuse('month_not_closed', { month: asked });
     return undefined;
   }
   const { month, previous } = closed;
-  const [facts] = await readMonthFacts(tx, [month]);
+  const [facts] = await readMonthFacts(tx, { months: [month] });
   const { totals, ...counts } = facts as MonthFacts;
-  const partners = await readChanges(tx, month, previous);
-  const taxes = await readTaxes(tx, month);
+  const partners = await readChanges(tx, { month, previous });
+  const taxes = await readTaxes(tx, { month });
   return {
     ...counts,
     ...closed,
@@ -100,9 +99,9 @@ export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<
       taxes: Object.fromEntries(taxes.map(({ currency, tax }) => [currency, Amount.of(tax, currency).toString()])),
     }),
     partners: partners.map(withDigits),
-    no_activity: await readInactive(tx, month),
-    held: await readHeld(tx, month),
-    accepted_doubts: await readFeedDecisions(tx, month),
+    no_activity: await readInactive(tx, { month }),
+    held: await readHeld(tx, { month }),
+    accepted_doubts: await readFeedDecisions(tx, { month }),
   };
 }
 
@@ -111,7 +110,7 @@ export async function readLateRows(
   tx: Transaction,
   { month }: Pick<CloseReport, 'month'>,
 ): Promise<CloseReport['late']> {
-  return (await readLate(tx, month)).map((row) => ({
+  return (await readLate(tx, { month })).map((row) => ({
     ...row,
     invoice_amount: Amount.of(row.invoice_amount, row.currency).toString(),
   }));

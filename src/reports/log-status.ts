@@ -26,8 +26,8 @@ export async function readCheckpointStatus(tx: Transaction, context: Installatio
   const { environment, settings } = context;
   const now = environment.now();
   const last = await readLastCheckpoint(tx);
-  const uncovered = await countFactsAfter(tx, last?.last_no ?? 0);
-  const { at } = await readFirstAfter(tx, last?.last_no ?? 0);
+  const uncovered = await countFactsAfter(tx, { after: last?.last_no ?? 0 });
+  const { at } = await readFirstAfter(tx, { after: last?.last_no ?? 0 });
   const late = await readLateSignatures(tx, context);
   return {
     last:
@@ -60,7 +60,7 @@ const LOST_KEY_DAYS = 7;
 export async function readKeyStatus(tx: Transaction, { environment }: Installation): Promise<KeyStatus> {
   const latest = await readLatestKey(tx);
   const { logKey, logKeyBefore } = environment;
-  const [lost = null] = await readLostKey(tx, environment.now().minus({ days: LOST_KEY_DAYS }).toISO());
+  const [lost = null] = await readLostKey(tx, { since: environment.now().minus({ days: LOST_KEY_DAYS }).toISO() });
   return {
     ...(await readSigning(tx, environment)),
     latest_at_hand: [logKey, logKeyBefore].some(

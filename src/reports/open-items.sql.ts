@@ -76,6 +76,6 @@ export function readOtherBalances(
        AND b.balance <> coalesce(f.balance, 0)
        AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
      ORDER BY d.series, d.sequence`,
-    { items: JSON.stringify(items.map(({ document_id, balance }) => ({ document_id, balance }))), scope },
+    { items: items.map(({ document_id, balance }) => ({ document_id, balance })), scope },
   );
 }

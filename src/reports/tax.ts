@@ -4,10 +4,9 @@
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { Amount, groupThousands } from '../money.ts';
-import { dateName } from '../month.ts';
 import { columnsOf, type Sheet } from '../sheet.ts';
 import { table } from '../text-table.ts';
+import { Amount, dateName, groupThousands } from '../values.ts';
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 import { countTaxDifferences, readTaxLines, type TaxLine } from './tax.sql.ts';
 

@@ -1,10 +1,7 @@
 /** The trial balance: every account's balance on a date. Debits must equal credits. */
 
 import type { Transaction } from '../database/transaction.ts';
-import { Amount, groupThousands } from '../money.ts';
-import { dateName } from '../month.ts';
-import { compare } from '../text.ts';
-import { table } from '../text-table.ts';
+import { Amount, compare, dateName, groupThousands, table } from '../values.ts';
 import { type Balance, readBalances, readPresentDay } from './balances.sql.ts';
 import { type BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.ts';
 import { describePresentation, type Presentation, presented, sidesOf } from './presentation.ts';

@@ -125,19 +125,15 @@ export async function closeBalanceTransactions(
   const recording = await beginRecording(tx, acting, { action: 'processor.close', subject: ids[0] ?? '', details });
   const found: BalanceTransactionState[] = [];
   for (const id of ids) found.push(await findBalanceTransaction(tx, { balance_transaction: id, account }));
-  const open = await readUnexplained(
-    tx,
-    found.map((each) => each.balance_transaction_id),
-  );
+  const open = await readUnexplained(tx, { ids: found.map((each) => each.balance_transaction_id) });
   const ended = found.find(
     ({ balance_transaction_id: id }) => !open.some((each) => each.balance_transaction_id === id),
   );
   if (ended !== undefined) throw refuse('balance_transaction_not_open', { balance_transaction: ended.id });
-  await insertBalanceTransactionClosings(
-    tx,
-    open.map(({ unexplained, ...each }) => ({ ...each, amount: unexplained, reason })),
-    recording,
-  );
+  await insertBalanceTransactionClosings(tx, {
+    closings: open.map(({ unexplained, ...each }) => ({ ...each, amount: unexplained, reason })),
+    ...recording,
+  });
   failpoint('processor.closed');
   const sums = sumsOf(open.map(({ currency, unexplained }) => Amount.of(unexplained, currency)));
   const left = sums.map((sum) => ({ currency: sum.currency, amount: sum.toString() }));
@@ -271,7 +267,7 @@ async function insert(
     otherAccount: !quote.own_account,
     reason,
   };
-  await insertManualAllocation(tx, share, recording);
+  await insertManualAllocation(tx, { ...share, ...recording });
   failpoint('processor.matched');
   await payBilledShares(tx, acting, recording);
   return {

@@ -7,9 +7,7 @@
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount, isZero } from '../money.ts';
-import { type Month, monthInterval } from '../month.ts';
-import { compare } from '../text.ts';
+import { Amount, compare, isZero, type Month, monthInterval } from '../values.ts';
 import { type NotPaidOut, type PayoutState, readInBank, readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import {
   type MatchedQuotes,

@@ -16,10 +16,9 @@ import { fieldName } from '../field-names.ts';
 import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
 import { decideRecorded, heldLine, TAKEN_BACK } from '../ledger/held.ts';
 import { importRows } from '../ledger/import.ts';
-import { Amount, amountProblem, minorDigits } from '../money.ts';
-import type { Month } from '../month.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { recordEvent } from '../people/audit-events.ts';
+import { Amount, amountProblem, type Month, minorDigits } from '../values.ts';
 import { lockProcessor } from './accounts.sql.ts';
 import { findBalanceTransaction } from './match.ts';
 import { recordRequestedReversals } from './requested.ts';
@@ -142,10 +141,10 @@ async function record(
   });
   failpoint('processor.reversed');
   // If the ledger refuses every row, there is nothing to record.
-  const isRecorded = report.event_id !== null || (await readStanding(tx, rows)).length > 0;
+  const isRecorded = report.event_id !== null || (await readStanding(tx, { rows })).length > 0;
   const eventId =
     report.event_id ?? (isRecorded ? await recordEvent(tx, actor, { ...action, now: now.toISO() }) : null);
-  const stand = eventId === null ? [] : await insertReversalEvidence(tx, rows, { now: now.toISO(), eventId });
+  const stand = eventId === null ? [] : await insertReversalEvidence(tx, { rows, now: now.toISO(), eventId });
   const standing = new Set(stand.map((each) => each.share_allocation_id));
   const refused = new Map(report.errors.map((each) => [rows[each.line - 1]?.share_allocation_id, each.reason]));
   const recorded = rows.filter((row) => standing.has(row.share_allocation_id));

@@ -6,9 +6,8 @@
 import { z } from 'zod';
 import type { LineProblem } from '../errors/refusals.ts';
 import { timeProblem } from '../ledger/row.ts';
-import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { IDENTIFIER } from '../partners/file.ts';
-import { names } from '../text.ts';
+import { amountProblem, isCurrency, minorDigits, names } from '../values.ts';
 
 const REQUIRED = names('quote_id transfer payment amount');
 const OPTIONAL = names('requote_id currency occurred_at kind refunded reversal_id');

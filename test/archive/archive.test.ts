@@ -48,7 +48,7 @@ async function answers(): Promise<Record<string, unknown>> {
   );
   const csv = () =>
     read(async (tx) => {
-      await needRows(tx, await readScopeOf(tx, [id]));
+      await needRows(tx, await readScopeOf(tx, { documentIds: [id] }));
       const parts: string[] = [];
       for await (const part of streamRowsCsv(readDocumentRows(tx, id))) parts.push(part);
       return parts.join('');

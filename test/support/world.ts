@@ -274,7 +274,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
       for (const month of months) await runCloseBooks(database, world, { month: month as Month });
     },
     preview: (month) => previewClose(database, world, { month: month as Month }),
-    months: (...months) => database.reading((tx) => readMonthFacts(tx, months as Month[])),
+    months: (...months) => database.reading((tx) => readMonthFacts(tx, { months: months as Month[] })),
     async deliver() {
       const deliveries: Delivery[] = [];
       await deliverPending({ ...world, onDelivery: (delivery) => deliveries.push(delivery) });

@@ -3,11 +3,9 @@ import { failpoint } from '../../failpoint.ts';
 import { type EventsReport, processEvents } from '../../payments/processor-events/process.ts';
 import { eventFile } from '../../payments/processor-events/read.ts';
 import { storeEvents } from '../../payments/processor-events/store.ts';
-import { plural } from '../../text.ts';
-import { printable, wrapped } from '../../text-table.ts';
-import { type ActionContext, defineAction, type Facts } from '../action.ts';
+import { plural, printable, wrapped } from '../../text.ts';
+import { type ActionContext, defineAction, type Facts, type FileInput, file } from '../action.ts';
 import { contentOf } from '../contents.ts';
-import { type FileInput, file } from '../fields.ts';
 
 export const paymentEvents = defineAction({
   name: 'payment.events',
@@ -37,7 +35,7 @@ export const paymentEvents = defineAction({
       ? {}
       : { events: { stored: String(done.stored.stored), 'with an effect': String(done.report.effects) } },
   amounts: () => [],
-  report: async (_tx, _context, { result: { stored, report } }) => ({
+  report: async ({ result: { stored, report } }) => ({
     json: { ...stored, ...report },
     text: describeInbox(stored, report),
     attention: report.manual_review.length + report.waiting.length > 0,

@@ -8,12 +8,11 @@ import type { Transaction } from '../../database/transaction.ts';
 import type { Finding } from '../../findings/finding.ts';
 import { readFindings } from '../../findings/findings.ts';
 import { receiptOf, stateOf } from '../../findings/payments.ts';
-import { Amount } from '../../money.ts';
 import { type PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions } from '../../payments/exceptions.ts';
 import type { Scope } from '../../people/scope.ts';
 import { type Assignment, readAssignments } from '../../people/users.sql.ts';
-import { compare } from '../../text.ts';
+import { Amount, compare } from '../../values.ts';
 
 /** An item of the work queue. `assignee` is null if no one is assigned. */
 export type WorkItem = Finding &

@@ -2,13 +2,23 @@ import { actionOf, approveRequest, endRequest, previewRequest } from '../../acti
 import { type Change, digestOf } from '../../actions/consequence.ts';
 import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
 import { PAST, requestNumbered, statusOf } from '../../approvals/requests.ts';
-import { EXIT, Refusal } from '../../errors/refusals.ts';
 import { requestJson } from '../../lists/approvals.ts';
 import { minuteOf } from '../../text.ts';
-import { idArgument } from '../arguments.ts';
-import { withContext } from '../context.ts';
-import { acting, type CommandContext, type Definition, NO_DELIVER, REASON } from '../define.ts';
-import { type Output, outputWidth, printable, table } from '../output.ts';
+import {
+  acting,
+  type CommandContext,
+  type Definition,
+  EXIT,
+  idArgument,
+  NO_DELIVER,
+  type Output,
+  outputWidth,
+  printable,
+  REASON,
+  Refusal,
+  table,
+  withContext,
+} from '../command.ts';
 import { inFull } from '../remedies.ts';
 import { withNotes } from '../run-action.ts';
 

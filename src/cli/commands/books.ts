@@ -1,9 +1,17 @@
 import { booksClose, checkWithout, reportBooks } from '../../actions/books.ts';
-import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
-import { monthArgument, repeatedArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER, REASON } from '../define.ts';
-import { outputWidth } from '../output.ts';
+import {
+  acting,
+  type CommandContext,
+  type Definition,
+  type DeliverOption,
+  EXIT,
+  monthArgument,
+  NO_DELIVER,
+  outputWidth,
+  REASON,
+  repeatedArgument,
+} from '../command.ts';
 import { inFull } from '../remedies.ts';
 import { runCommand } from '../run-action.ts';
 

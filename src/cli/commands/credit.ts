@@ -1,8 +1,14 @@
 import { creditRefund, creditRefundReturned } from '../../actions/credit.ts';
 import { REFUND_METHODS, type RefundMethod } from '../../payments/enums.ts';
-import { choiceArgument, dateArgument, lineArgument, wholeNumberArgument } from '../arguments.ts';
-import type { Definition, ExitStatus } from '../define.ts';
-import type { Output } from '../output.ts';
+import {
+  choiceArgument,
+  type Definition,
+  dateArgument,
+  type ExitStatus,
+  lineArgument,
+  type Output,
+  wholeNumberArgument,
+} from '../command.ts';
 import { doing } from '../run-action.ts';
 
 export const define: Definition = (credit, action) => {

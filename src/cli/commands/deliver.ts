@@ -3,19 +3,25 @@ import { countKinds } from '../../actions/emails.ts';
 import { runAction } from '../../actions/run.ts';
 import type { Delivery } from '../../delivery/document.ts';
 import { RETRIED, type RetryRequest } from '../../delivery/retry-emails.ts';
-import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { answerLateRequests } from '../../http/late-requests.ts';
 import { openLog } from '../../log.ts';
 import { countDeliveries, countNeedingAttention } from '../../mail/outbox.sql.ts';
 import type { EmailResult } from '../../mail/outbox.ts';
 import { deliverAll, deliverAllForever } from '../../month-end/month-end.ts';
 import { plural } from '../../text.ts';
-import { choiceArgument, instantArgument } from '../arguments.ts';
-import { type Context, withContext } from '../context.ts';
-import type { Definition } from '../define.ts';
+import {
+  type Context,
+  choiceArgument,
+  type Definition,
+  EXIT,
+  instantArgument,
+  type Output,
+  reasonOf,
+  refuse,
+  withContext,
+} from '../command.ts';
 import { withProgress } from '../deliveries.ts';
 import { logFailure, logOf, recordRun } from '../job-log.ts';
-import type { Output } from '../output.ts';
 
 export const define: Definition = (command, action) => {
   command

@@ -10,15 +10,22 @@ import { readIdentities } from '../../database/backup-encryption.ts';
 import { type Database, rolledBack } from '../../database/database.ts';
 import { checkBackup, restoreBackup } from '../../database/restore.ts';
 import { databaseFailure, type Transaction } from '../../database/transaction.ts';
-import { EXIT, exitOf, Refusal, refuse } from '../../errors/refusals.ts';
 import { type Checkpoint, readCheckpoints, readOrigin } from '../../log/checkpoints.sql.ts';
 import { continues } from '../../log/head.ts';
 import { checkpointTitle } from '../../log/text.ts';
 import { minuteOf, plural } from '../../text.ts';
-import { type Context, withContext, withDatabase } from '../context.ts';
-import type { Definition } from '../define.ts';
+import {
+  type Context,
+  type Definition,
+  EXIT,
+  exitOf,
+  printable,
+  Refusal,
+  refuse,
+  withContext,
+  withDatabase,
+} from '../command.ts';
 import { recordRun } from '../job-log.ts';
-import { printable } from '../output.ts';
 import { counted, nightlyBackups } from './backup.ts';
 import { type Proof, settleRestored } from './restore.ts';
 

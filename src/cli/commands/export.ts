@@ -9,15 +9,23 @@ import {
   exportFormats,
   exportPack,
 } from '../../audit/export.ts';
-import { EXIT, refuse } from '../../errors/refusals.ts';
 import { makeFolder } from '../../files.ts';
 import { provePartner } from '../../log/partner-proof.ts';
-import { groupThousands } from '../../money.ts';
-import type { Month } from '../../month.ts';
-import { plural } from '../../text.ts';
-import { choiceArgument, monthArgument } from '../arguments.ts';
-import { type CommandContext, type Definition, type ExitStatus, reading, readingNow } from '../define.ts';
-import { type Output, table, writeFileAsked } from '../output.ts';
+import { groupThousands, type Month, plural } from '../../values.ts';
+import {
+  type CommandContext,
+  choiceArgument,
+  type Definition,
+  EXIT,
+  type ExitStatus,
+  monthArgument,
+  type Output,
+  reading,
+  readingNow,
+  refuse,
+  table,
+  writeFileAsked,
+} from '../command.ts';
 
 const HELP = `
 An export contains the requested data, the log with its checkpoints (which

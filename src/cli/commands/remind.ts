@@ -1,11 +1,20 @@
 import { reminderRecord } from '../../actions/remind.ts';
-import { EXIT } from '../../errors/refusals.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
 import { type ReminderPlan, whySkipped } from '../../payments/remind.ts';
 import type { Sheet } from '../../sheet.ts';
-import { repeatedArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition, REASON } from '../define.ts';
-import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import {
+  acting,
+  type CommandContext,
+  checkPresentable,
+  type Definition,
+  EXIT,
+  FORMAT,
+  OUT,
+  type PresentOptions,
+  present,
+  REASON,
+  repeatedArgument,
+} from '../command.ts';
 import { inFull } from '../remedies.ts';
 import { reported } from '../run-action.ts';
 

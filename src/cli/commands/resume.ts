@@ -1,12 +1,11 @@
 import type { Environment } from '../../config/environment.ts';
 import { type NumberParts, numberOf, partsOf, resumeLedger } from '../../documents/resume.ts';
-import { EXIT, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { readHead } from '../../log/head.ts';
 import type { TreeHead } from '../../log/note.ts';
 import { describeAfterRestore, readAfterRestore } from '../../reports/after-restore.ts';
 import { counted, plural } from '../../text.ts';
-import { acting, type CommandContext, type Definition } from '../define.ts';
+import { acting, type CommandContext, type Definition, EXIT, refuse } from '../command.ts';
 import { readNoteFile } from '../fields.ts';
 
 const HELP = `

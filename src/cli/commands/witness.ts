@@ -3,14 +3,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import { readLogKey } from '../../config/log-key.ts';
-import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { codeOf, writeWhole } from '../../files.ts';
 import { cosignHead, noteOf, readNote, witnessKeyOf } from '../../log/note.ts';
 import { acceptCheckpoint } from '../../log/witness.ts';
 import { counted, plural } from '../../text.ts';
-import type { Definition } from '../define.ts';
+import { type Definition, EXIT, type Output, reasonOf, refuse } from '../command.ts';
 import { logKeyOf, readInput, readNoteFile } from '../fields.ts';
-import type { Output } from '../output.ts';
 
 const HELP = `
 This command is for auditors, on their own machine; it needs no database. SOURCE

@@ -7,11 +7,19 @@ import { type Change, type Consequence, digestOf } from '../../actions/consequen
 import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
 import type { Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
-import { actionHref } from '../action-link.tsx';
-import { Form } from '../form.tsx';
-import { addressOf, Card, type Column, DataTable, inOneLine, Money } from '../kit.tsx';
 import { placesOf } from '../menu.ts';
-import type { PageUser, Screen } from '../page.tsx';
+import {
+  actionHref,
+  addressOf,
+  Card,
+  type Column,
+  DataTable,
+  Form,
+  inOneLine,
+  Money,
+  type PageUser,
+  type Screen,
+} from '../parts.ts';
 import { Remedies } from '../remedies.tsx';
 import { USERS } from './people.tsx';
 

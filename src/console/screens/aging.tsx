@@ -6,22 +6,25 @@ import { refuseFutureDay } from '../../reports/future-day.ts';
 import { agingDocumentsSheet, agingSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
-import type { Seer } from '../action-link.tsx';
-import { BALANCE, DISPUTED } from '../columns.tsx';
 import {
   addressOf,
+  BALANCE,
   Card,
   Chip,
   type Column,
+  choiceAsked,
   DataTable,
+  DISPUTED,
   Downloads,
+  dayAsked,
   InvoiceLink,
   Pager,
   type Question,
   Quiet,
-} from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
+  type Screen,
+  type Seer,
+  textAsked,
+} from '../parts.ts';
 import { ReportsMenu } from './reports-menu.tsx';
 
 type AgingQuestion = Readonly<Partial<Record<'as_of' | 'partner' | 'currency' | 'bucket' | 'after', string>>>;

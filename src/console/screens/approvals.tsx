@@ -6,9 +6,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { type ListedRequest, requestMark } from '../../lists/approvals.ts';
 import type { Scope } from '../../people/scope.ts';
-import { Form } from '../form.tsx';
-import { Card, type Column, DataTable, Instant, Marks, Money } from '../kit.tsx';
-import type { PageUser, Screen } from '../page.tsx';
+import { Card, type Column, DataTable, Form, Instant, Marks, Money, type PageUser, type Screen } from '../parts.ts';
 import { ReportText } from './action.tsx';
 
 export const approvalHref = (requestId: number): string => `/console/approvals/${requestId}`;

@@ -1,4 +1,4 @@
-import { query, type Transaction } from '../../database/transaction.ts';
+import { query, queryingColumn, type Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 
 export type ListedEvent = Readonly<{
@@ -46,19 +46,14 @@ const EVENTS_OF_ACTIONS = `(
          ORDER BY e.event_id DESC LIMIT :limit) AS e)`;
 
 /** Every action that has events, by one index probe each; DISTINCT would scan all events. */
-export async function readActions(tx: Transaction): Promise<string[]> {
-  const rows = await query<{ action: string }>(
-    tx,
-    `WITH RECURSIVE found AS (
-       SELECT min(action) AS action FROM audit_events
-       UNION ALL
-       SELECT (SELECT min(e.action) FROM audit_events e WHERE e.action > f.action) FROM found f
-       WHERE f.action IS NOT NULL
-     )
-     SELECT action FROM found WHERE action IS NOT NULL`,
-  );
-  return rows.map(({ action }) => action);
-}
+export const readActions = queryingColumn<string>(`
+  WITH RECURSIVE found AS (
+    SELECT min(action) AS action FROM audit_events
+    UNION ALL
+    SELECT (SELECT min(e.action) FROM audit_events e WHERE e.action > f.action) FROM found f
+    WHERE f.action IS NOT NULL
+  )
+  SELECT action FROM found WHERE action IS NOT NULL`);
 
 /** The events that match the filter, latest first. `actions` must list all actions. */
 export async function readEvents(

@@ -2,10 +2,20 @@ import type { ComponentChildren } from 'preact';
 import type { Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
-import type { Seer } from '../action-link.tsx';
-import { addressOf, Card, type Column, DataTable, Instant, inWords, Pager } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { dayAsked, idAsked, textAsked } from '../parameters.ts';
+import {
+  addressOf,
+  Card,
+  type Column,
+  DataTable,
+  dayAsked,
+  Instant,
+  idAsked,
+  inWords,
+  Pager,
+  type Screen,
+  type Seer,
+  textAsked,
+} from '../parts.ts';
 import { type Filter, type ListedEvent, readActions, readEvents } from './audit-events.sql.ts';
 import { AuditMenu } from './audit-menu.tsx';
 

@@ -1,4 +1,4 @@
-import { query, type Transaction } from '../../database/transaction.ts';
+import { query, querying, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 
 export type Run = Readonly<{
@@ -18,12 +18,9 @@ export const readVerifyRuns = (tx: Transaction): Promise<Run[]> =>
     { limit: RUNS_SHOWN },
   );
 
-export const readOtherRuns = (tx: Transaction): Promise<Run[]> =>
-  query(
-    tx,
-    `SELECT DISTINCT ON (job) job, started_at, finished_at, exit_status FROM job_runs WHERE job <> 'verify'
-     ORDER BY job, finished_at DESC`,
-  );
+export const readOtherRuns = querying<Run>(`
+  SELECT DISTINCT ON (job) job, started_at, finished_at, exit_status FROM job_runs WHERE job <> 'verify'
+  ORDER BY job, finished_at DESC`);
 
 export type VerifyFinding = Readonly<{
   item: string;
@@ -31,8 +28,9 @@ export type VerifyFinding = Readonly<{
   told_at: string;
 }>;
 
-export const readVerifyFindings = (tx: Transaction): Promise<VerifyFinding[]> =>
-  query(tx, `SELECT item, count, told_at FROM job_attention WHERE job = 'verify' ORDER BY count DESC, item`);
+export const readVerifyFindings = querying<VerifyFinding>(
+  `SELECT item, count, told_at FROM job_attention WHERE job = 'verify' ORDER BY count DESC, item`,
+);
 
 export type ClosedMonth = Readonly<{
   month: Month;
@@ -40,9 +38,6 @@ export type ClosedMonth = Readonly<{
 }>;
 
 /** The closed months, latest first. */
-export const readClosedMonths = (tx: Transaction): Promise<ClosedMonth[]> =>
-  query(
-    tx,
-    `SELECT m.month, b.month IS NOT NULL AS books_closed
-     FROM closed_months m LEFT JOIN book_closes b USING (month) ORDER BY m.month DESC`,
-  );
+export const readClosedMonths = querying<ClosedMonth>(`
+  SELECT m.month, b.month IS NOT NULL AS books_closed
+  FROM closed_months m LEFT JOIN book_closes b USING (month) ORDER BY m.month DESC`);

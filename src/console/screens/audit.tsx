@@ -3,14 +3,10 @@
 import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '../../audit/export.ts';
 import type { AuditTask } from '../../audit/tasks.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { type Month, monthName } from '../../month.ts';
 import type { ChangeEvent } from '../../people/audit-events.sql.ts';
-import { plural } from '../../text.ts';
+import { type Month, monthName, plural } from '../../values.ts';
 import { ChangeLog } from '../change-log.tsx';
-import { Form } from '../form.tsx';
-import { Card, Chip, type Column, DataTable, Instant } from '../kit.tsx';
-import type { PageUser, Screen } from '../page.tsx';
-import { monthAsked } from '../parameters.ts';
+import { Card, Chip, type Column, DataTable, Form, Instant, monthAsked, type PageUser, type Screen } from '../parts.ts';
 import {
   type ClosedMonth,
   type Run,

@@ -1,4 +1,4 @@
-import { query, type Transaction } from '../../database/transaction.ts';
+import { query, querying, type Transaction } from '../../database/transaction.ts';
 import { readPayers } from '../../payments/open-items.sql.ts';
 import { OpenItems } from '../../payments/open-items.ts';
 import { readPayerAccounts } from '../../payments/payer-accounts.ts';
@@ -84,12 +84,8 @@ export type Report = Readonly<{
   fields: readonly { readonly field: string; readonly text: string }[];
 }>;
 
-export const readReports = (tx: Transaction, id: number): Promise<Report[]> =>
-  query(
-    tx,
-    `SELECT s.source, personal(s.reference) AS reference, s.recorded_at,
-            nullif(personal(l.text), '') AS text, coalesce(personal_json(l."references"), '[]') AS fields
-     FROM payment_sources s LEFT JOIN bank_lines l USING (bank_line_id)
-     WHERE s.payment_id = :id ORDER BY s.recorded_at, s.identity`,
-    { id },
-  );
+export const readReports = querying<Report, { id: number }>(`
+  SELECT s.source, personal(s.reference) AS reference, s.recorded_at,
+         nullif(personal(l.text), '') AS text, coalesce(personal_json(l."references"), '[]') AS fields
+  FROM payment_sources s LEFT JOIN bank_lines l USING (bank_line_id)
+  WHERE s.payment_id = :id ORDER BY s.recorded_at, s.identity`);

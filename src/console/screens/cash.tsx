@@ -1,14 +1,21 @@
-import { Amount, groupThousands, minorDigits } from '../../money.ts';
-import { daysBetween } from '../../month.ts';
 import type { ListedException } from '../../payments/exceptions.ts';
 import type { PaymentJson } from '../../payments/payment.ts';
 import type { User } from '../../people/roles.ts';
 import type { ToDo } from '../../remedy.ts';
-import { plural } from '../../text.ts';
-import { ActionLink, actionHref, mayDo } from '../action-link.tsx';
-import { Form } from '../form.tsx';
-import { Card, Chip, type Column, DataTable, InvoiceLink, Money } from '../kit.tsx';
-import type { PageUser } from '../page.tsx';
+import { Amount, daysBetween, groupThousands, minorDigits, plural } from '../../values.ts';
+import {
+  ActionLink,
+  actionHref,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Form,
+  InvoiceLink,
+  Money,
+  mayDo,
+  type PageUser,
+} from '../parts.ts';
 import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 

@@ -5,17 +5,29 @@ import { dueMonths, endOfMonthEverywhere, readFeeds, readNextMonth } from '../..
 import { acceptFeed, type Doubt, type Feeds, missingFeeds } from '../../close/feeds.ts';
 import { readPartnerZones } from '../../close/months.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { type Month, monthName, monthOf } from '../../month.ts';
 import type { Installation } from '../../people/audit-events.ts';
 import type { User } from '../../people/roles.ts';
 import { type CloseFigures, readCloseFigures } from '../../reports/close.ts';
 import { approvalsOf } from '../../reports/close-text.ts';
 import { readReadiness } from '../../reports/readiness.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
-import { counted, plural } from '../../text.ts';
-import { ActionLink, mayDo, type Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, Icon, Instant, InvoiceLink, Meter, Money, PartnerLink, type Tone } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import { counted, type Month, monthName, monthOf, plural } from '../../values.ts';
+import {
+  ActionLink,
+  addressOf,
+  Card,
+  Chip,
+  Icon,
+  Instant,
+  InvoiceLink,
+  Meter,
+  Money,
+  mayDo,
+  PartnerLink,
+  type Screen,
+  type Seer,
+  type Tone,
+} from '../parts.ts';
 import { type ClosedMonth, MONTHS_SHOWN, readClosedMonths, readPostedSums } from './close.sql.ts';
 import { LISTED, MonthChanges, More } from './month-changes.tsx';
 import { MonthStrip } from './month-strip.tsx';
@@ -42,7 +54,7 @@ async function readOpenMonths(tx: Transaction, { environment, settings }: Instal
   const now = environment.now();
   const next = await readNextMonth(tx, now);
   if (next === null) return [];
-  const sums = await readPostedSums(tx, next.month);
+  const sums = await readPostedSums(tx, { month: next.month });
   const running = monthOf(now, settings.time_zone);
   const months = new Set([next.month, ...sums.map(({ month }) => month), ...(running > next.month ? [running] : [])]);
   const due = dueMonths(next.month, await readPartnerZones(tx), now);

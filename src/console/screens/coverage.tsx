@@ -2,7 +2,6 @@
  * Coverage: a row for each partner, a column for each closed month, and in each cell documents, no activity or a gap.
  */
 import type { Transaction } from '../../database/transaction.ts';
-import type { Month } from '../../month.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { type CoverageCell, readGaps } from '../../reports/coverage.sql.ts';
@@ -10,11 +9,23 @@ import { type Coverage, readCoverage as readCoverageReport } from '../../reports
 import { refuseFutureDay } from '../../reports/future-day.ts';
 import { coverageSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
-import { plural } from '../../text.ts';
-import type { Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Downloads, None, Pager, PartnerLink } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
+import { type Month, plural } from '../../values.ts';
+import {
+  addressOf,
+  Card,
+  Chip,
+  type Column,
+  choiceAsked,
+  DataTable,
+  Downloads,
+  dayAsked,
+  None,
+  Pager,
+  PartnerLink,
+  type Screen,
+  type Seer,
+  textAsked,
+} from '../parts.ts';
 import { Verdict } from './aging.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
 

@@ -1,7 +1,6 @@
 /** A reconciliation exception and, for money without a quote, the quotes that it may belong to. */
 import { needsWork, type ReconciliationException } from '../../splits/reconcile-month.ts';
-import { actionHref } from '../action-link.tsx';
-import { Chip, Money, type Tone } from '../kit.tsx';
+import { actionHref, Chip, Money, type Tone } from '../parts.ts';
 
 const STATUS: Readonly<Record<ReconciliationException['status'], string>> = {
   short: 'short',

@@ -2,8 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { CloseFigures } from '../../reports/close.ts';
 import { counted } from '../../text.ts';
-import { amountColumn, PARTNER } from '../columns.tsx';
-import { Card, type Column, DataTable, InvoiceLink, Money } from '../kit.tsx';
+import { amountColumn, Card, type Column, DataTable, InvoiceLink, Money, PARTNER } from '../parts.ts';
 
 /** Lines of a list in the cockpit; of the changes, for each currency. */
 export const LISTED = 100;

@@ -15,10 +15,20 @@ import {
 import { refuseFutureDay } from '../../reports/future-day.ts';
 import { statementSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
-import { ActionLink, type Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Downloads, Money, Quiet } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { dayAsked } from '../parameters.ts';
+import {
+  ActionLink,
+  addressOf,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Downloads,
+  dayAsked,
+  Money,
+  Quiet,
+  type Screen,
+  type Seer,
+} from '../parts.ts';
 import type { ConsoleFile } from '../route.ts';
 import { Verdict } from './aging.tsx';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';

@@ -16,10 +16,20 @@ import {
 import type { ChangeEvent } from '../../people/audit-events.sql.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
-import { ActionLink, MoreActions, type RareAction, type Seer } from '../action-link.tsx';
 import { ChangeLog } from '../change-log.tsx';
-import { Card, Chip, type Column, DataTable, Facts, None } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import {
+  ActionLink,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Facts,
+  MoreActions,
+  None,
+  type RareAction,
+  type Screen,
+  type Seer,
+} from '../parts.ts';
 import { readInactivePolicies } from './partner.sql.ts';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 

@@ -1,4 +1,4 @@
-import { query, type Transaction } from '../../database/transaction.ts';
+import { query, querying, type Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 
 export type UnappliedPayment = Readonly<{
@@ -20,30 +20,18 @@ export type Child = Readonly<{
   name: string;
 }>;
 
-export const readUnapplied = (tx: Transaction, partnerId: string): Promise<UnappliedPayment[]> =>
-  query(
-    tx,
-    `SELECT p.payment_id, personal(p.reference) AS reference, p.received_on, p.currency, c.amount
-     FROM payment_cash c JOIN payments p USING (payment_id)
-     WHERE c.partner_id = :partnerId AND c.amount <> 0 ORDER BY p.received_on, p.payment_id`,
-    { partnerId },
-  );
+export const readUnapplied = querying<UnappliedPayment, { partnerId: string }>(`
+  SELECT p.payment_id, personal(p.reference) AS reference, p.received_on, p.currency, c.amount
+  FROM payment_cash c JOIN payments p USING (payment_id)
+  WHERE c.partner_id = :partnerId AND c.amount <> 0 ORDER BY p.received_on, p.payment_id`);
 
-export const readHeld = (tx: Transaction, partnerId: string): Promise<HeldDocument[]> =>
-  query(
-    tx,
-    `SELECT d.number, h.held_at, h.reason FROM current_holds h JOIN live_documents d USING (document_id)
-     WHERE d.partner_id = :partnerId ORDER BY h.held_at`,
-    { partnerId },
-  );
+export const readHeld = querying<HeldDocument, { partnerId: string }>(`
+  SELECT d.number, h.held_at, h.reason FROM current_holds h JOIN live_documents d USING (document_id)
+  WHERE d.partner_id = :partnerId ORDER BY h.held_at`);
 
-export const readChildren = (tx: Transaction, asked: { partnerId: string; scope: Scope }): Promise<Child[]> =>
-  query(
-    tx,
-    `SELECT partner_id, name FROM partners
-     WHERE parent = :partnerId AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[])) ORDER BY name`,
-    asked,
-  );
+export const readChildren = querying<Child, { partnerId: string; scope: Scope }>(`
+  SELECT partner_id, name FROM partners
+  WHERE parent = :partnerId AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[])) ORDER BY name`);
 
 export async function readInactivePolicies(tx: Transaction, partnerId: string): Promise<Map<string, string>> {
   const inactive = await query<{ policy_id: string; since: string }>(

@@ -5,10 +5,19 @@ import { readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions, EXCEPTION_NAMES, type ListedException } from '../../payments/exceptions.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
-import { ActionLink, MoreActions, type Seer, seesAll } from '../action-link.tsx';
-import { addressOf, Chip, Money, Pager, Tabs } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { textAsked } from '../parameters.ts';
+import {
+  ActionLink,
+  addressOf,
+  Chip,
+  Money,
+  MoreActions,
+  Pager,
+  type Screen,
+  type Seer,
+  seesAll,
+  Tabs,
+  textAsked,
+} from '../parts.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
 type PaymentsView = Readonly<{

@@ -5,12 +5,26 @@ import type { Transaction } from '../../database/transaction.ts';
 import { FINDING_KINDS, type QueueKind } from '../../findings/finding.ts';
 import type { User } from '../../people/roles.ts';
 import { plural } from '../../text.ts';
-import { actionHref, mayDo, type Seer } from '../action-link.tsx';
-import { Form } from '../form.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Money, None, Pager, Tabs } from '../kit.tsx';
 import { rowClass } from '../list.tsx';
-import type { PageUser, Screen } from '../page.tsx';
-import { choiceAsked, textAsked } from '../parameters.ts';
+import {
+  actionHref,
+  addressOf,
+  Card,
+  Chip,
+  type Column,
+  choiceAsked,
+  DataTable,
+  Form,
+  Money,
+  mayDo,
+  None,
+  Pager,
+  type PageUser,
+  type Screen,
+  type Seer,
+  Tabs,
+  textAsked,
+} from '../parts.ts';
 import { Remedies } from '../remedies.tsx';
 import { approvalHref } from './approvals.tsx';
 

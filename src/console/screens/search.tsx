@@ -5,10 +5,16 @@ import type { Transaction } from '../../database/transaction.ts';
 import { rowKindName } from '../../documents/present.ts';
 import { IDENTIFIER } from '../../partners/file.ts';
 import type { Scope } from '../../people/scope.ts';
-import { amountColumn } from '../columns.tsx';
-import { Card, type Column, DataTable, InvoiceLink, PartnerLink } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { textAsked } from '../parameters.ts';
+import {
+  amountColumn,
+  Card,
+  type Column,
+  DataTable,
+  InvoiceLink,
+  PartnerLink,
+  type Screen,
+  textAsked,
+} from '../parts.ts';
 import {
   type FoundDocument,
   type FoundLine,

@@ -5,9 +5,7 @@ import { type Passkey, readPasskeys } from '../../people/passkeys.sql.ts';
 import { liveAt } from '../../people/sessions.ts';
 import { type ListedSession, readSessions } from '../../people/sign-in.sql.ts';
 import { browserName, METHODS, SESSIONS } from '../account.tsx';
-import { Form } from '../form.tsx';
-import { Card, DataTable, Instant } from '../kit.tsx';
-import type { PageUser, Screen } from '../page.tsx';
+import { Card, DataTable, Form, Instant, type PageUser, type Screen } from '../parts.ts';
 
 type SessionsView = Readonly<{
   live: readonly ListedSession[];

@@ -9,9 +9,22 @@ import { addressLine, bankDetails, type PaymentFact } from '../../documents/pres
 import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/outbox.sql.ts';
 import { type Gap, readReadiness } from '../../reports/readiness.ts';
 import { counted, plural } from '../../text.ts';
-import { ActionLink, MoreActions, type RareAction, type Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, InvoiceLink, None } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import {
+  ActionLink,
+  addressOf,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Facts,
+  Icon,
+  InvoiceLink,
+  MoreActions,
+  None,
+  type RareAction,
+  type Screen,
+  type Seer,
+} from '../parts.ts';
 import { Remedies } from '../remedies.tsx';
 import { SettingsMenu } from './people.tsx';
 

@@ -1,4 +1,4 @@
-import { execute, query, type Transaction } from '../../database/transaction.ts';
+import { execute, executing, query, querying, queryingFirst, type Transaction } from '../../database/transaction.ts';
 
 export type CheckoutEnding =
   | 'paid'
@@ -52,27 +52,14 @@ const CHECKOUT = `SELECT c.checkout_id, c.reference, c.partner_id, c.provider, c
   LEFT JOIN checkout_endings e ON e.checkout_id = c.checkout_id`;
 
 /** A partner's checkout; undefined if the checkout belongs to a different partner. */
-export async function readCheckout(
-  tx: Transaction,
-  which: { readonly partnerId: string; readonly reference: string },
-): Promise<Checkout | undefined> {
-  const [found] = await query<Checkout>(
-    tx,
-    `${CHECKOUT} WHERE c.reference = :reference AND c.partner_id = :partnerId`,
-    { ...which },
-  );
-  return found;
-}
+export const readCheckout = queryingFirst<Checkout, { readonly partnerId: string; readonly reference: string }>(
+  `${CHECKOUT} WHERE c.reference = :reference AND c.partner_id = :partnerId`,
+);
 
-export function readLiveCheckouts(tx: Transaction, documentIds: readonly number[]): Promise<Checkout[]> {
-  return query(
-    tx,
-    `${CHECKOUT} WHERE e.checkout_id IS NULL AND c.checkout_id IN (
-       SELECT i.checkout_id FROM checkout_invoices i WHERE i.document_id = ANY (:documentIds::bigint[]))
-     ORDER BY c.checkout_id`,
-    { documentIds },
-  );
-}
+export const readLiveCheckouts = querying<Checkout, { documentIds: readonly number[] }>(`
+  ${CHECKOUT} WHERE e.checkout_id IS NULL AND c.checkout_id IN (
+    SELECT i.checkout_id FROM checkout_invoices i WHERE i.document_id = ANY (:documentIds::bigint[]))
+  ORDER BY c.checkout_id`);
 
 /** Whether an open checkout asks for an amount other than the document's balance. */
 export const HAS_CHANGED_CHECKOUT = `EXISTS (
@@ -121,28 +108,19 @@ export type PayableInvoice = Readonly<{
 }>;
 
 /** The partner's documents among the given ones, oldest due date first. */
-export function readPayableInvoices(
-  tx: Transaction,
-  partnerId: string,
-  numbers: readonly string[],
-): Promise<PayableInvoice[]> {
-  return query(
-    tx,
-    `SELECT d.document_id, d.number, d.currency, b.balance,
-            d.document = 'invoice' AND b.status = 'open' AND b.balance > 0 AS payable,
-            (SELECT o.ordered_on FROM ordered_payments o
-             WHERE o.document_id = d.document_id AND o.reference IS NULL LIMIT 1) AS ordered_on
-     FROM documents d JOIN document_balances b USING (document_id)
-     WHERE d.partner_id = :partnerId AND d.number = ANY (:numbers::text[])
-     ORDER BY d.due_on, d.document_id`,
-    { partnerId, numbers },
-  );
-}
+export const readPayableInvoices = querying<PayableInvoice, { partnerId: string; numbers: readonly string[] }>(`
+  SELECT d.document_id, d.number, d.currency, b.balance,
+         d.document = 'invoice' AND b.status = 'open' AND b.balance > 0 AS payable,
+         (SELECT o.ordered_on FROM ordered_payments o
+          WHERE o.document_id = d.document_id AND o.reference IS NULL LIMIT 1) AS ordered_on
+  FROM documents d JOIN document_balances b USING (document_id)
+  WHERE d.partner_id = :partnerId AND d.number = ANY (:numbers::text[])
+  ORDER BY d.due_on, d.document_id`);
 
 /** Makes concurrent requests of a partner wait for each other. */
-export async function lockPartner(tx: Transaction, partnerId: string): Promise<void> {
-  await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
-}
+export const lockPartner = executing<{ partnerId: string }>(
+  `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`,
+);
 
 type NewCheckout = Readonly<{
   reference: string;
@@ -173,23 +151,15 @@ export async function insertCheckout(tx: Transaction, checkout: NewCheckout): Pr
      FROM made CROSS JOIN json_to_recordset(:invoices::json) AS r (place integer, document_id bigint, amount numeric)`,
     {
       ...checkout,
-      request: JSON.stringify(checkout.request),
-      invoices: JSON.stringify(checkout.invoices.map((each, index) => ({ ...each, place: index + 1 }))),
+      request: checkout.request,
+      invoices: checkout.invoices.map((each, index) => ({ ...each, place: index + 1 })),
     },
   );
 }
 
-export async function insertSession(
-  tx: Transaction,
-  session: { checkoutId: number; providerId: string; url: string; now: string },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO checkout_sessions (checkout_id, provider_id, url, created_at)
-     VALUES (:checkoutId, :providerId, :url, :now::timestamptz) ON CONFLICT (checkout_id) DO NOTHING`,
-    { ...session },
-  );
-}
+export const insertSession = executing<{ checkoutId: number; providerId: string; url: string; now: string }>(`
+  INSERT INTO checkout_sessions (checkout_id, provider_id, url, created_at)
+  VALUES (:checkoutId, :providerId, :url, :now::timestamptz) ON CONFLICT (checkout_id) DO NOTHING`);
 
 export async function insertEnding(
   tx: Transaction,

@@ -92,7 +92,7 @@ const recordEnding = (
  * ends within the hour, and an overpayment until then is unapplied cash.
  */
 export async function endChangedCheckouts(context: CheckoutCalls, documentId: number): Promise<void> {
-  const live = await context.database.reading((tx) => readLiveCheckouts(tx, [documentId]));
+  const live = await context.database.reading((tx) => readLiveCheckouts(tx, { documentIds: [documentId] }));
   for (const checkout of live) {
     try {
       await endCheckout(context, checkout, 'changed');

@@ -79,13 +79,10 @@ async function tryToOpen(context: CheckoutContext, request: CheckoutRequest): Pr
   if (wanted === undefined) return refused('Invoices cannot be paid online now');
   const { partnerId, numbers } = request;
   const { invoices, live } = await context.database.reading(async (tx) => {
-    const found = await readPayableInvoices(tx, partnerId, numbers);
+    const found = await readPayableInvoices(tx, { partnerId, numbers });
     return {
       invoices: found,
-      live: await readLiveCheckouts(
-        tx,
-        found.map(({ document_id }) => document_id),
-      ),
+      live: await readLiveCheckouts(tx, { documentIds: found.map(({ document_id }) => document_id) }),
     };
   });
   if (invoices.length < new Set(numbers).size) return { status: 'unknown' };
@@ -179,9 +176,9 @@ async function record(
   const expiresAt = at.plus({ minutes: maker.openMinutes });
   const parts = invoices.map(({ document_id, balance }) => ({ document_id, amount: balance }));
   const recorded = await database.transaction(async (tx) => {
-    await lockPartner(tx, partnerId);
+    await lockPartner(tx, { partnerId });
     const ids = parts.map(({ document_id }) => document_id);
-    if ((await readLiveCheckouts(tx, ids)).length > 0) return undefined;
+    if ((await readLiveCheckouts(tx, { documentIds: ids })).length > 0) return undefined;
     const { installation_id: installation } = await readInstallation(tx);
     const request = maker.request({
       ...{ installation, reference, partnerId, currency, methods, expiresAt: expiresAt.toJSDate() },

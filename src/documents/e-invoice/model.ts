@@ -7,8 +7,7 @@ import { electronicFormatIBAN } from 'ibantools';
 import { COUNTRIES, type EInvoiceFormat, type NoTax } from '../../config/e-invoice.ts';
 import type { Instructions } from '../../config/instructions.ts';
 import { type TaxCategory, VAT_CATEGORIES, type VatCategory } from '../../config/tax.ts';
-import { Amount } from '../../money.ts';
-import { lastDay, type Month, monthName } from '../../month.ts';
+import { Amount, lastDay, type Month, monthName } from '../../values.ts';
 import type { TaxTotal as DocumentTaxTotal, TaxRate } from '../document-tax.ts';
 import type { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
 

@@ -23,7 +23,7 @@ export type IssuedDocument = Readonly<{
 export async function issueDocuments(tx: Transaction, batch: IssueBatch): Promise<IssuedDocument[]> {
   await insertDocuments(tx, batch);
   await insertDocumentTaxes(tx);
-  await insertDocumentLines(tx, batch.month);
+  await insertDocumentLines(tx, { month: batch.month });
   await applyOpenCredit(tx, batch);
   await assertConservation(tx, batch);
   await queueIssuedDocuments(tx, batch);

@@ -4,9 +4,7 @@
 import type { Logo } from '../../config/logo.ts';
 import type { Issuer } from '../../config/settings.ts';
 import type { Address } from '../../config/validation.ts';
-import { Amount } from '../../money.ts';
-import { type Month, monthName } from '../../month.ts';
-import { plural } from '../../text.ts';
+import { Amount, type Month, monthName, plural } from '../../values.ts';
 import { addressLines, type Fact, grossOf, type Presentation, present } from '../present.ts';
 import type { DocumentSnapshot, SnapshotLine, VoidMark } from '../snapshot.ts';
 import { type Payment, paymentOf } from './payment-content.ts';

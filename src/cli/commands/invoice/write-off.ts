@@ -1,6 +1,5 @@
 import { invoiceWriteOff, invoiceWriteOffUndo } from '../../../actions/invoice/write-off.ts';
-import { type Definition, type ExitStatus, ON_LATEST_DATE, REASON } from '../../define.ts';
-import type { Output } from '../../output.ts';
+import { type Definition, type ExitStatus, ON_LATEST_DATE, type Output, REASON } from '../../command.ts';
 import { doing } from '../../run-action.ts';
 
 type WriteOffOptions = Readonly<{

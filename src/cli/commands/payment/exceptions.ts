@@ -1,11 +1,18 @@
 import { labelled } from '../../../actions/payment/describe.ts';
 import { commandOf } from '../../../actions/remedies.ts';
-import { EXIT } from '../../../errors/refusals.ts';
 import { type ListedException, listExceptions } from '../../../payments/exceptions.ts';
 import type { Sheet } from '../../../sheet.ts';
-import { type CommandContext, type Definition, readingNow } from '../../define.ts';
-import { money } from '../../output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import {
+  type CommandContext,
+  type Definition,
+  EXIT,
+  FORMAT,
+  money,
+  OUT,
+  type PresentOptions,
+  present,
+  readingNow,
+} from '../../command.ts';
 
 export const define: Definition = (payment, action) => {
   payment

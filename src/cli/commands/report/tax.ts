@@ -1,10 +1,19 @@
 import { todayOf } from '../../../config/today.ts';
-import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { lastDay, type Month } from '../../../month.ts';
 import { describeTax, readTaxReport, taxSheet } from '../../../reports/tax.ts';
-import { dateArgument, monthArgument } from '../../arguments.ts';
-import { type CommandContext, type Definition, reading } from '../../define.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import {
+  type CommandContext,
+  type Definition,
+  dateArgument,
+  EXIT,
+  FORMAT,
+  monthArgument,
+  OUT,
+  type PresentOptions,
+  present,
+  reading,
+  refuse,
+} from '../../command.ts';
 import { notePreliminary } from './preliminary.ts';
 
 type TaxOptions = PresentOptions &
