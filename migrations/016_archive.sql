@@ -195,11 +195,13 @@ END
 $$;
 
 -- Brings rows of quotes back to their archived month, for late requests. Each must be a leaf of a tree that has the root
--- that the close of the month stated, so no other row can be added. Rows that are there already stay as they are. The
--- triggers of ledger_rows need the schema; the names in this function are bound now.
+-- that the close of the month stated, so no other row can be added. Rows that are there already stay as they are.
 CREATE FUNCTION recall_rows(rows json, of_month text, of_partner text, of_currency text, of_arrangement text, leaves bytea[])
-RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path FROM CURRENT
+RETURNS void LANGUAGE sql SECURITY DEFINER SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
+  -- For the triggers of ledger_rows: no temporary table of the caller takes the place of one of ours.
+  SELECT set_config('search_path', format('%I, pg_temp', n.nspname), true)
+  FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = 'ledger_rows'::regclass;
   SELECT refuse_month(of_month)
   WHERE NOT EXISTS (
       SELECT FROM month_partners p JOIN archived_months a USING (month)

@@ -1,4 +1,4 @@
--- Facts: SHA-256 27f1254a76af73abb9323149355f6ebf7d7ce72478aac8130d3f9e77de4d6769, without the role reckoner_app fe7d7ecf12c9e963b923fc933802a4b8d4e92720a0aa6980e87f68193965be2b
+-- Facts: SHA-256 ea84d765712a8f6399c8b4a87aeb046c57d64d20c1dba5f73043699921ea15f0, without the role reckoner_app 85bd288ccba970ec77e1f7a5bf3d9aa7a921946db5de8605edb48105496d6579
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
