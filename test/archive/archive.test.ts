@@ -5,14 +5,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { monthArchive, monthUnarchive } from '../../src/actions/archive.ts';
 import { invoiceRerun } from '../../src/actions/invoice/rerun.ts';
 import { previewAction, runAction } from '../../src/actions/run.ts';
-import { withDuckDb } from '../../src/archive/parquet.ts';
+import { type RowScope, recallRows } from '../../src/archive/archive.sql.ts';
+import { readTrees, type Tree, withDuckDb } from '../../src/archive/parquet.ts';
 import { needRows } from '../../src/archive/rows.ts';
 import { type ExportFormat, type ExportKind, exportPack } from '../../src/audit/export.ts';
 import { query } from '../../src/database/transaction.ts';
 import { readDocumentRows, readScopeOf } from '../../src/delivery/documents.sql.ts';
 import { streamRowsCsv } from '../../src/delivery/rows.ts';
+import { readLines } from '../../src/ledger/running-lines.sql.ts';
 import { provePartner } from '../../src/log/partner-proof.ts';
 import type { Month } from '../../src/month.ts';
+import { readPartnerEvents } from '../../src/partner-events/event.ts';
+import { readLastArchived } from '../../src/partner-events/events.sql.ts';
 import { readBalances } from '../../src/reports/balances.sql.ts';
 import { readCloseReport } from '../../src/reports/close.ts';
 import { readCoverage } from '../../src/reports/coverage.ts';
@@ -155,10 +159,61 @@ describe('while a month is archived', () => {
     expect(await world.sql(`SELECT posted_month, kind FROM ledger_rows WHERE quote_id = 'q-b-2026-01'`)).toEqual([
       { posted_month: '2026-07', kind: 'reversal' },
     ]);
+    // The tax of a reversal is that of the month of its sale.
+    const lines = await world.database.reading((tx) => readLines(tx, { after: 0, to: 1_000_000 }));
+    const late = (JSON.parse(lines) as Record<string, string>[]).filter(({ kind }) => kind === 'reversal');
+    expect(late).toMatchObject([{ posted_month: '2026-07', sold_month: '2026-01', sold_posted: '2026-01' }]);
     // Nothing is left of the sale.
     const twice = await world.rows([reversal(of, { reversal_id: 'rv-twice', accepted_at: '2026-07-19T13:00:00Z' })]);
-    expect(twice.errors).toMatchObject([{ code: expect.stringContaining('') as string }]);
+    expect(twice.errors).toMatchObject([{ code: 'quote_exceeded' }]);
     expect(await differences()).toEqual([]);
+  });
+
+  test('a sale of an archived day that may repeat an archived one waits for a decision', async () => {
+    const [{ enrollment_id } = { enrollment_id: '' }] = await enrollmentOf('q-a-2026-02');
+    const again = quote({ quote_id: 'q-again', accepted_at: '2026-02-10T12:00:00Z', enrollment_id });
+    const { held_rows: held } = await world.rows([again], { preview: true, holds: true });
+    expect(held).toMatchObject([{ code: 'same_enrollment', reason: expect.stringContaining('q-a-2026-02') as string }]);
+  });
+
+  test('rows are read once, although two needs name them', async () => {
+    const read = (scopes: readonly RowScope[]) =>
+      world.database.reading(async (tx) => {
+        for (const scope of scopes) await needRows(tx, scope);
+        return query(tx, 'SELECT entry_id FROM ledger_rows ORDER BY 1');
+      });
+    const january = '2026-01' as Month;
+    const twice = await read([{ from: january, to: january, partnerIds: ['p-1'] }, { partnerIds: ['p-1', 'p-2'] }, {}]);
+    expect(twice).toEqual(await read([{}]));
+  });
+
+  test('only rows that the close counted can be brought back', async () => {
+    const of = { partnerId: 'p-2', quoteIds: ['q-c-2026-01'] };
+    const path = join(folder(), '2026-01-0001.parquet');
+    const [tree] = (await withDuckDb((connection) => readTrees(connection, [path], of))) as [Tree];
+    const rows = JSON.stringify((JSON.parse(tree.rows) as object[]).map((row) => ({ ...row, policy_id: 'other' })));
+    const recall = (trees: readonly Tree[]) =>
+      world.database.transaction((tx) => recallRows(tx, 'p-2', trees)).catch((error: Error) => error.message);
+    expect(await recall([{ ...tree, rows }])).toMatch('not those that its close counted');
+    expect(await recall([{ ...tree, leaves: `${tree.leaves}${tree.leaves}` }])).toMatch('not those that its close');
+    const there = () => world.sql(`SELECT kind FROM ONLY ledger_rows WHERE quote_id = 'q-c-2026-01'`);
+    expect(await there()).toEqual([]);
+    expect(await recall([tree])).toBe(1);
+    expect(await there()).toEqual([{ kind: 'quote_accepted' }]);
+    expect(await differences()).toEqual([]);
+    expect(await archive('2026-01')).toMatchObject({ json: { moved: 1 } });
+  });
+
+  test('a partner gets its events before the first of an archived row', async () => {
+    await unarchive('2026-01');
+    const events = await world.database.reading((tx) =>
+      readPartnerEvents(tx, { partnerId: 'p-1', after: 0, limit: 50 }),
+    );
+    // Two rows, and the invoice. The next event is of a row of February.
+    expect(events.map(({ type }) => type)).toHaveLength(3);
+    await archive('2026-01');
+    const last = await world.database.reading((tx) => readLastArchived(tx, 'p-1'));
+    expect(last).toBeGreaterThan(2);
   });
 
   test('an auditor gets the totals and the root of each partner with DuckDB alone', async () => {
