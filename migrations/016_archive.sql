@@ -59,11 +59,19 @@ BEGIN ATOMIC
            coalesce(bool_or(t.after_window = 'full' AND NOT t.before_cover_only), false) AS always
     FROM cancellation_terms t GROUP BY t.partner_id, t.policy_id)
   SELECT e.partner_id, e.quote_id
-  FROM ONLY ledger_rows e
-  LEFT JOIN archived_postings a ON e.posted_month > a.after AND e.posted_month <= a.month
+  FROM archived_postings p JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month
   LEFT JOIN terms t ON t.partner_id = e.partner_id AND t.policy_id = e.policy_id
-  WHERE a.month IS NULL OR e.arrangement <> 'invoicing' OR e.cover_to >= on_day OR t.always
-     OR e.accepted_at >= on_day - (greatest(t.days, 30) + 1)
+  WHERE (e.arrangement <> 'invoicing' OR e.cover_to >= on_day OR t.always
+     OR e.accepted_at >= on_day - (greatest(t.days, 30) + 1))
+  UNION
+  SELECT e.partner_id, e.quote_id FROM ONLY ledger_rows e
+  WHERE e.kind <> 'quote_accepted' AND e.posted_month NOT IN (SELECT posted_month FROM archived_posting_months)
+  UNION
+  SELECT e.partner_id, e.quote_id
+  FROM ONLY ledger_rows e
+  JOIN ONLY ledger_rows s ON s.partner_id = e.partner_id AND s.kind = 'quote_accepted' AND own_id(s) = e.quote_id
+  WHERE e.kind <> 'quote_accepted' AND e.posted_month IN (SELECT posted_month FROM archived_posting_months)
+    AND s.posted_month NOT IN (SELECT posted_month FROM archived_posting_months)
   UNION
   SELECT u.partner_id, u.quote_id FROM undecided_rows u
   UNION
@@ -109,19 +117,18 @@ BEGIN ATOMIC
   SELECT of_month, f.name, f.sha256, f.bytes, f.entries, f.partner_from, f.partner_to
   FROM json_populate_recordset(NULL::archived_files, files) AS f
   WHERE NOT EXISTS (SELECT FROM archived_files a WHERE a.month = of_month);
-  INSERT INTO archived_sales (partner_id, kind, own_id, month, posted_month)
-  SELECT q.partner_id, q.kind, own_id(q), q.month, q.posted_month
-  FROM ONLY ledger_rows r
-  JOIN ONLY ledger_rows q ON q.partner_id = r.partner_id AND own_id(q) = coalesce(r.requote_id, r.quote_id)
-    AND q.kind = CASE WHEN r.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
-  JOIN archived_postings p ON q.posted_month > p.after AND q.posted_month <= p.month
-  WHERE r.kind = 'reversal'
-  ON CONFLICT DO NOTHING;
   WITH staying AS MATERIALIZED (SELECT s.partner_id, s.quote_id FROM staying_quotes(on_day) AS s), gone AS (
     DELETE FROM ONLY ledger_rows e USING archived_postings p
-    WHERE e.posted_month > p.after AND e.posted_month <= p.month
-      AND e.kind <> 'reversal' AND NOT EXISTS (SELECT FROM staying s WHERE s.partner_id = e.partner_id AND s.quote_id = e.quote_id)
-    RETURNING 1)
+    WHERE e.posted_month > p.after AND e.posted_month <= p.month AND e.kind <> 'reversal'
+      AND NOT EXISTS (SELECT FROM staying s WHERE s.partner_id = e.partner_id AND s.quote_id = e.quote_id)
+    RETURNING e.partner_id, e.kind, own_id(e) AS own_id, e.month, e.posted_month), reversed AS (
+    INSERT INTO archived_sales (partner_id, kind, own_id, month, posted_month)
+    SELECT g.partner_id, g.kind, g.own_id, g.month, g.posted_month FROM gone g
+    WHERE (g.partner_id, g.kind, g.own_id) IN (
+      SELECT r.partner_id, CASE WHEN r.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END,
+             coalesce(r.requote_id, r.quote_id)
+      FROM ONLY ledger_rows r WHERE r.kind = 'reversal')
+    ON CONFLICT DO NOTHING)
   SELECT count(*) FROM gone;
 END;
 
