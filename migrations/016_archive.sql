@@ -101,12 +101,15 @@ CREATE TABLE archived_sales (
 CALL make_append_only('archived_sales');
 
 -- Records that a month is archived, and deletes the rows of archived months that need not stay. Returns their number. Only
--- the owner may call it, because the program's role may not delete rows.
+-- the owner may call it, because the program's role may not delete rows. A preview has no files (NULL).
 CREATE FUNCTION archive_month(of_month text, into_store text, files json, on_day date, at timestamptz, event bigint)
 RETURNS bigint LANGUAGE sql
 BEGIN ATOMIC
   SELECT refuse_month(of_month)
-  WHERE month_differs(of_month) AND NOT EXISTS (SELECT FROM archived_months a WHERE a.month = of_month);
+  WHERE NOT EXISTS (SELECT FROM archived_months a WHERE a.month = of_month)
+    AND (month_differs(of_month)
+         OR files IS NOT NULL AND (SELECT m.entries FROM closed_months m WHERE m.month = of_month)
+           <> (SELECT coalesce(sum(f.entries), 0) FROM json_populate_recordset(NULL::archived_files, files) AS f));
   INSERT INTO archived_months (month, store, entries, first_no, last_no, digest, archived_at, event_id)
   SELECT of_month, into_store, m.entries, r.first_no, r.last_no, rows_digest(of_month), at, event
   FROM closed_months m CROSS JOIN LATERAL (
@@ -160,6 +163,7 @@ BEGIN ATOMIC
 END;
 
 -- Brings the rows of a month back from the copies of this session. They must be those that left (returned_month_is_whole).
+-- The copies also have the archived rows of other months of the same quotes: a quote is never in part in the database.
 -- Only the owner may call it.
 CREATE FUNCTION return_month(of_month text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -168,10 +172,7 @@ BEGIN
   SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) INTO columns FROM pg_catalog.pg_attribute
   WHERE attrelid = 'ledger_rows'::regclass AND attnum > 0 AND NOT attisdropped;
   EXECUTE format('INSERT INTO ledger_rows (%s) OVERRIDING SYSTEM VALUE
-    SELECT %1$s FROM pg_temp.archived_rows r
-    WHERE EXISTS (SELECT FROM archived_postings p
-                  WHERE p.month = $1 AND r.posted_month > p.after AND r.posted_month <= p.month)
-    ORDER BY entry_id', columns) USING of_month;
+    SELECT %1$s FROM pg_temp.archived_rows ORDER BY entry_id', columns);
   DELETE FROM archived_files f WHERE f.month = of_month;
   DELETE FROM archived_months a WHERE a.month = of_month;
 END

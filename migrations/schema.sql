@@ -1,4 +1,4 @@
--- Facts: SHA-256 ea84d765712a8f6399c8b4a87aeb046c57d64d20c1dba5f73043699921ea15f0, without the role reckoner_app 85bd288ccba970ec77e1f7a5bf3d9aa7a921946db5de8605edb48105496d6579
+-- Facts: SHA-256 c0df086b1e2a8ad92b9230e47abac03fbc7d43761439d78b3664430c9273d11f, without the role reckoner_app bed20dfd9370c76e76692e1bb5f5e92e784da660c99779c610269167832cf2d5
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

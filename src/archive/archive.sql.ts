@@ -30,6 +30,19 @@ export type RowScope = Readonly<{
   partnerIds?: readonly string[] | undefined;
 }>;
 
+/** Archived months of these posting months with rows and without a file. */
+export const readMonthsWithoutFiles = (
+  tx: Transaction,
+  { from, to }: RowScope,
+): Promise<{ month: Month; store: string }[]> =>
+  query(
+    tx,
+    `SELECT a.month, a.store FROM archived_months a JOIN archived_postings p USING (month)
+     WHERE a.month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9999-12') AND a.entries > 0
+       AND NOT EXISTS (SELECT FROM archived_files f WHERE f.month = a.month)`,
+    { from: from ?? null, to: to ?? null },
+  );
+
 /** The files that have archived rows of these months and partners. */
 export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds }: RowScope): Promise<StoredFile[]> =>
   query(
@@ -59,7 +72,7 @@ export const keepArchives = (tx: Transaction): Promise<number> =>
   );
 
 export const readColdMonths = (tx: Transaction): Promise<ColdMonth[]> =>
-  query(tx, 'SELECT month, first_no, last_no FROM archived_months ORDER BY month');
+  query(tx, 'SELECT month, store, first_no, last_no FROM archived_months ORDER BY month');
 
 /** The number of rows that these archived months have of these partners. */
 export async function countArchived(
@@ -105,6 +118,9 @@ export const STAGED_DAYS = `COPY (
     AND s.accepted_at < (SELECT (max(month) || '-01')::date + interval '1 month 2 days' FROM archived_months)
 ) TO STDOUT`;
 
+/** Lines of a partner and a quote of the rows that are copied. */
+export const COPIED_QUOTES = 'COPY (SELECT DISTINCT partner_id, quote_id FROM pg_temp.archived_rows) TO STDOUT';
+
 /** The partners that rows are staged for. */
 export const readStagedPartners = async (tx: Transaction): Promise<string[]> =>
   (await query<{ id: string }>(tx, 'SELECT DISTINCT partner_id AS id FROM staged WHERE code IS NULL')).map(
@@ -122,6 +138,12 @@ const IN_ARCHIVES = 'e.posted_month IN (SELECT posted_month FROM archived_postin
 /** The numbers of archived rows that are in the database, too. */
 export const PRESENT = `COPY (
   SELECT e.entry_id FROM ONLY ledger_rows e WHERE ${IN_ARCHIVES}) TO STDOUT`;
+
+/** The numbers and leaves of rows of archived months that are in the database, too. */
+export const presentLeaves = (months: readonly Month[]): string => `COPY (
+  SELECT e.entry_id, encode(row_leaf(e), 'hex')
+  FROM archived_postings p JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month
+  WHERE p.month IN (${months.map((month) => `'${month}'`).join(', ')})) TO STDOUT`;
 
 /** The numbers of archived rows that other facts name. */
 export const NAMED = `COPY (
@@ -242,13 +264,14 @@ export async function moveMonth(
   given: {
     readonly month: Month;
     readonly store: string;
-    readonly files: readonly ArchivedFile[];
+    /** Null for a preview. */
+    readonly files: readonly ArchivedFile[] | null;
     readonly day: string;
     readonly now: string;
     readonly eventId: number;
   },
 ): Promise<number> {
-  const files = JSON.stringify(given.files);
+  const files = given.files && JSON.stringify(given.files);
   const { moved } = await asTableOwner(tx, () =>
     queryOne<{ moved: number }>(
       tx,
@@ -259,17 +282,14 @@ export async function moveMonth(
   return moved;
 }
 
-/** Adds rows to their archived month, which are proved by the leaves of their trees (hexadecimal, one after another). */
-export const recallRows = (tx: Transaction, partnerId: string, trees: readonly Tree[]): Promise<number> =>
+/** Adds rows to their archived month, which are proved by the leaves of their tree (one after another). */
+export const recallRows = (tx: Transaction, partnerId: string, { leaves, ...tree }: Tree): Promise<number> =>
   execute(
     tx,
-    `SELECT recall_rows(t.rows, t.month, :partnerId, t.currency, t.arrangement, array(
-       SELECT substring(t.leaves FROM 32 * n + 1 FOR 32)
-       FROM generate_series(0, length(t.leaves) / 32 - 1) AS n ORDER BY n))
-     FROM (SELECT month, currency, arrangement, rows::json AS rows, decode(leaves, 'hex') AS leaves
-           FROM json_to_recordset(:trees::json)
-             AS each (month text, currency text, arrangement text, rows text, leaves text)) AS t`,
-    { partnerId, trees: JSON.stringify(trees) },
+    `SELECT recall_rows(:rows::json, :month, :partnerId, :currency, :arrangement, array(
+       SELECT substring(l.leaves FROM 32 * n + 1 FOR 32)
+       FROM (SELECT :leaves::bytea AS leaves) AS l, generate_series(0, length(l.leaves) / 32 - 1) AS n ORDER BY n))`,
+    { partnerId, ...tree, leaves: Buffer.from(leaves, 'hex') },
   );
 
 /** Has the owner insert the copies of a month's rows, and forget its files. */

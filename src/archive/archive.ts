@@ -32,7 +32,7 @@ import {
 } from './archive.sql.ts';
 import { isStoreError, withDuckDb, writeParquet } from './parquet.ts';
 import { compareHeld, proveMonth, statementPath, writeStatement } from './proof.ts';
-import { needRows } from './rows.ts';
+import { needWholeQuotes } from './rows.ts';
 import { folderOf, sha256Of, storeFolder, writeFile } from './store.ts';
 
 /** A close compares feeds and amounts with those of the last months. */
@@ -150,6 +150,7 @@ async function readProven(
   month: Month,
   store: string,
 ): Promise<{ files: readonly ArchivedFile[]; statement?: string }> {
+  await patiently(tx);
   const path = statementPath(await folderOf(tx, environment, store), month);
   const { wrong, open, files } = compareHeld(await proveMonth(path), (await readCheckpoints(tx)).map(bodyOf));
   for (const reason of [...wrong, ...open]) throw refuse('archive_incomplete', { month, store, reason });
@@ -175,12 +176,22 @@ export async function archiveMonth(
   await lockArchives(tx);
   // Reversals through the API look at their quotes while they have this lock.
   await lockImporters(tx);
+  await refuseOtherState(tx, month, state);
   const now = environment.now();
   const details = { store, files: files.map(({ name, sha256 }) => ({ name, sha256 })), statement };
   const eventId = await recordEvent(tx, actor, { action: 'month.archive', subject: month, details, now: now.toISO() });
-  const moved = await moveMonth(tx, { month, store, files, day: now.toISODate(), now: now.toISO(), eventId });
+  const named = context.undone ? null : files;
+  const moved = await moveMonth(tx, { month, store, files: named, day: now.toISODate(), now: now.toISO(), eventId });
   failpoint('archive.moved');
   return { month, store, entries: state.entries, moved, stay: await countPresent(tx, month, state.previous), files };
+}
+
+/** Another command may have moved the month or brought it back before this one had the locks. */
+async function refuseOtherState(tx: Transaction, month: Month, { store }: MonthState): Promise<void> {
+  const [now] = await readMonthState(tx, month);
+  if (now?.store === store) return;
+  const reason = 'another command archived the month or brought it back meanwhile';
+  throw refuse('archive_incomplete', { month, store: store ?? now?.store ?? '', reason });
 }
 
 /** Brings the rows of a month back. The files stay in the store. */
@@ -194,9 +205,9 @@ export async function unarchiveMonth(
   if (state === undefined) throw refuse('month_not_closed', { month });
   const { store } = state;
   if (store === null) throw refuse('month_not_archived', { month });
-  await needRows(tx, { from: month, to: month });
-  await lockArchives(tx);
+  await needWholeQuotes(tx, month);
   await lockImporters(tx);
+  await refuseOtherState(tx, month, state);
   const now = environment.now().toISO();
   await recordEvent(tx, actor, { action: 'month.unarchive', subject: month, details: { store }, now });
   await returnMonth(tx, month);

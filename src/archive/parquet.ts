@@ -100,6 +100,8 @@ export type Wanted =
   | { readonly partnerIds?: readonly string[] | undefined }
   /** A file with lines of a partner and an id of a quote, requote or reversal, and one of a partner and a day of a sale. */
   | { readonly ids: string; readonly days: string }
+  /** A file with lines of a partner and a quote. */
+  | { readonly quotes: string }
   /** An id of a quote, requote or reversal, an enrollment or an order, of any partner. */
   | { readonly named: string };
 
@@ -133,9 +135,10 @@ function conditionOf(wanted: Wanted, rows: string): string {
     ids.map((id) => `SELECT n.partner_id, n.quote_id FROM ${rows} n ${condition(id)}`).join(' UNION ');
   const ofQuotes = (quotes: string) =>
     `SEMI JOIN (${quotes}) AS q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id`;
+  const given = (path: string, id = 'id') => `SELECT partner_id, ${id} FROM read_csv(${text(path)}, delim = '\t',
+    header = false, auto_detect = false, quote = '', escape = '', columns = {partner_id: 'VARCHAR', ${id}: 'VARCHAR'})`;
+  if ('quotes' in wanted) return ofQuotes(given(wanted.quotes, 'quote_id'));
   if ('ids' in wanted) {
-    const given = (path: string) => `SELECT partner_id, id FROM read_csv(${text(path)}, delim = '\t', header = false,
-      auto_detect = false, quote = '', escape = '', columns = {partner_id: 'VARCHAR', id: 'VARCHAR'})`;
     return ofQuotes(`
       WITH ids AS MATERIALIZED (${given(wanted.ids)}), days AS MATERIALIZED (${given(wanted.days)})
       ${named(IDS, (id) => `JOIN ids i ON i.partner_id = n.partner_id AND i.id = n.${id}`)}
@@ -174,6 +177,22 @@ export async function readTrees(
     const [month, currency, arrangement, rows, leaves] = row as string[] as [string, string, string, string, string];
     return { month, currency, arrangement, rows, leaves };
   });
+}
+
+/** The numbers of rows of a file of numbers and leaves that are not the rows of these files. */
+export async function otherRows(
+  connection: DuckDBConnection,
+  files: readonly string[],
+  present: string,
+): Promise<number[]> {
+  const found = await connection.runAndReadAll(
+    `SELECT p.entry_id::DOUBLE
+     FROM read_csv(${text(present)}, delim = '\t', header = false, auto_detect = false, quote = '', escape = '',
+       columns = {entry_id: 'BIGINT', leaf: 'VARCHAR'}) p
+     LEFT JOIN read_parquet(${list(files)}) r ON r.entry_id = p.entry_id
+     WHERE r.leaf IS DISTINCT FROM unhex(p.leaf) ORDER BY 1`,
+  );
+  return found.getRows().map(([number]) => number as number);
 }
 
 /** Files of numbers of rows, and of quotes; and the digits of each currency. */

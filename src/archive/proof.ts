@@ -8,7 +8,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { isDeepStrictEqual, promisify } from 'node:util';
 import { COMPILED } from '../compiled.ts';
 import type { Environment } from '../config/environment.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -22,9 +22,9 @@ import { hashLines, LeafRange } from '../log/tree.ts';
 import { Amount, sumsOf } from '../money.ts';
 import type { Month } from '../month.ts';
 import { packageRoot } from '../package.ts';
-import { type ArchivedFile, readStoredFiles } from './archive.sql.ts';
-import { readTotals, withDuckDb } from './parquet.ts';
-import { needRows } from './rows.ts';
+import { type ArchivedFile, presentLeaves, readColdMonths, readStoredFiles, type StoredFile } from './archive.sql.ts';
+import { otherRows, readTotals, withDuckDb } from './parquet.ts';
+import { needRows, readingFiles } from './rows.ts';
 import { folderOf, sha256Of } from './store.ts';
 
 export const statementPath = (folder: string, month: Month): string => join(folder, `${month}.statement`);
@@ -88,19 +88,38 @@ async function proved(path: string, months: string): Promise<Proof> {
   const files = split(named).map((line) => JSON.parse(line) as ArchivedFile);
   const stated = partners.map((columns) => columns.join(' '));
   return {
-    ...{ path, months, checkpoint: `${head}\n`, files, open: [], wrong: await faultsOf(dirname(path), files, stated) },
+    ...{
+      path,
+      months,
+      checkpoint: `${head}\n`,
+      files,
+      open: [],
+      wrong: await faultsOf(dirname(path), months, files, stated),
+    },
     rows: partners.reduce((sum, [, , , entries]) => sum + Number(entries), 0),
     totals: Object.fromEntries(totals.map((sum) => [sum.currency, { invoiceAmount: sum.toString() }])),
   };
 }
 
-async function faultsOf(folder: string, files: readonly ArchivedFile[], stated: readonly string[]): Promise<string[]> {
+const isFileOf = (name: string, month: string): boolean => /^(.*)-\d+\.parquet$/.exec(name)?.[1] === month;
+
+async function faultsOf(
+  folder: string,
+  month: string,
+  files: readonly ArchivedFile[],
+  stated: readonly string[],
+): Promise<string[]> {
   const paths = files.map(({ name }) => join(folder, basename(name)));
   const hashes = await Promise.all(paths.map((path) => sha256Of(path).catch(reasonOf)));
   const others = files.filter(({ sha256 }, at) => sha256 !== hashes[at]);
   if (others.length > 0) return others.map(({ name }) => `${name} is missing, or not the file that was archived`);
+  const strangers = readdirSync(folder).filter(
+    (name) => isFileOf(name, month) && !files.some((each) => each.name === name),
+  );
+  if (strangers.length > 0) return strangers.map((name) => `${name} is beside its statement, which does not name it`);
   const found = await withDuckDb((connection) => readTotals(connection, paths));
   const [are, were] = [new Set(found), new Set(stated)];
+  if (are.size !== found.length) return ['the files have a partner twice'];
   return [
     ...found.filter((each) => !were.has(each)).map((each) => `the files have ${each}`),
     ...stated.filter((each) => !are.has(each)).map((each) => `the close stated ${each}`),
@@ -162,17 +181,35 @@ export async function proveColdMonths(
   months: readonly Month[],
   jobs = JOBS,
 ): Promise<{ subject: string; detail: string }[]> {
-  const files = (await readStoredFiles(tx, {})).filter(({ month }) => months.includes(month));
-  const folders = new Map<string, string>();
-  for (const { store } of files) {
-    if (!folders.has(store)) folders.set(store, await folderOf(tx, environment, store));
+  const files = await readStoredFiles(tx, {});
+  const paths: string[] = [];
+  for (const { month, store } of await readColdMonths(tx)) {
+    if (months.includes(month)) paths.push(statementPath(await folderOf(tx, environment, store), month));
   }
-  const paths = files.map(({ store, month }) => statementPath(folders.get(store) ?? '', month));
   const proofs = await proveAll(paths, { held: (await readCheckpoints(tx)).map(bodyOf), options: [], jobs });
-  return proofs.flatMap(({ months: subject, wrong, open }) =>
-    [...wrong, ...open].map((detail) => ({ subject, detail })),
-  );
+  const own = files.filter(({ month }) => months.includes(month));
+  const isProved = proofs.every(({ wrong }) => wrong.length === 0) && own.length > 0;
+  const others = isProved ? await readOtherRows(tx, environment, own, months) : [];
+  const wrongRows = others.map((number) => ({ subject: `row ${number}`, detail: 'is not the row of the archive' }));
+  const ofFiles = proofs.flatMap(({ months: subject, wrong, open, files: proved }) => {
+    const named = files.filter(({ month }) => month === subject).map(({ month: _, store: __, ...file }) => file);
+    const isOther = wrong.length === 0 && !isDeepStrictEqual(named, proved);
+    const other = isOther ? ['has other files in the database than its statement names'] : [];
+    return [...wrong, ...open, ...other].map((detail) => ({ subject, detail }));
+  });
+  return [...ofFiles, ...wrongRows];
 }
+
+/** The rows of these months in the database that their files do not have in the same way. */
+const readOtherRows = (
+  tx: Transaction,
+  environment: Environment,
+  files: readonly StoredFile[],
+  months: readonly Month[],
+): Promise<number[]> =>
+  readingFiles(tx, environment, files, async ({ connection, paths, written }) =>
+    otherRows(connection, paths, await written(presentLeaves(months))),
+  );
 
 /** Packs, .zip files, and the statement of each month that has any file. */
 export function packsIn(folder: string): string[] {

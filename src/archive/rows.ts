@@ -12,9 +12,12 @@ import type { Environment } from '../config/environment.ts';
 import { copyOut } from '../database/copy.ts';
 import type { Database } from '../database/database.ts';
 import { Elsewhere } from '../database/elsewhere.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { reasonOf, refuse } from '../errors/refusals.ts';
+import { patiently, type Transaction } from '../database/transaction.ts';
+import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { isSystemError } from '../files.ts';
+import type { Month } from '../month.ts';
 import {
+  COPIED_QUOTES,
   type CopyTable,
   copyInto,
   countArchived,
@@ -25,6 +28,7 @@ import {
   keepReversedSales,
   lockArchives,
   type RowScope,
+  readMonthsWithoutFiles,
   readStagedPartners,
   readStoredFiles,
   recallRows,
@@ -36,16 +40,22 @@ import { isStoreError, LINE_COLUMNS, readRows, readTrees, type Wanted, withDuckD
 import { folderOf, sha256Of, writeFile } from './store.ts';
 
 /** What a transaction has copies of: files, with their partners if not all partners were copied, and searches. */
-const COPIED = new WeakMap<Transaction, { of: string; partnerIds?: readonly string[] | undefined }[]>();
+interface Copied {
+  readonly of: string;
+  readonly partnerIds?: readonly string[] | undefined;
+  /** Why it could not be copied. */
+  readonly fault?: string | undefined;
+}
+const COPIED = new WeakMap<Transaction, readonly Copied[]>();
 
 const nameOf = ({ month, name }: StoredFile): string => `${month} ${name}`;
 
-export function remember(tx: Transaction, copied: { of: string; partnerIds?: readonly string[] | undefined }[]): void {
+export function remember(tx: Transaction, copied: readonly Copied[]): void {
   COPIED.set(tx, [...(COPIED.get(tx) ?? []), ...copied]);
 }
 
-export const remembers = (tx: Transaction, what: string): boolean =>
-  COPIED.get(tx)?.some(({ of }) => of === what) === true;
+export const remembers = (tx: Transaction, what: string): Copied | undefined =>
+  COPIED.get(tx)?.find(({ of }) => of === what);
 
 /** Returns whether a transaction has copies of the file's rows, for these partners. */
 export const hasCopy = (tx: Transaction, file: StoredFile, wanted?: RowScope['partnerIds']): boolean =>
@@ -60,6 +70,8 @@ export const hasCopy = (tx: Transaction, file: StoredFile, wanted?: RowScope['pa
  */
 export async function needRows(tx: Transaction, scope: RowScope): Promise<void> {
   const files = await readStoredFiles(tx, scope);
+  const [gone] = files.length > 0 ? [] : await readMonthsWithoutFiles(tx, scope);
+  if (gone !== undefined) throw refuse('archive_incomplete', { ...gone, reason: 'the database names no file of it' });
   if (files.every((file) => hasCopy(tx, file, scope.partnerIds))) return;
   throw new Elsewhere((next, environment) => haveRows(next, environment, scope));
 }
@@ -72,8 +84,7 @@ export async function haveRows(tx: Transaction, environment: Environment, scope:
   if (files.length === 0) return;
   const copied = await copyRows(tx, environment, files, { partnerIds });
   const months = [...new Set(files.map(({ month }) => month))];
-  const entries = partnerIds === undefined ? files.reduce((sum, file) => sum + file.entries, 0) : undefined;
-  const stated = entries ?? (await countArchived(tx, months, scope));
+  const stated = await countArchived(tx, months, scope);
   const [{ month, store }] = files as [StoredFile];
   if (copied !== stated) {
     throw refuse('archive_incomplete', { month, store, reason: `${copied} rows were read where ${stated} are` });
@@ -90,7 +101,22 @@ export async function haveRows(tx: Transaction, environment: Environment, scope:
  */
 export async function beginWithArchives(tx: Transaction): Promise<void> {
   await keepArchives(tx);
-  if ((await readStoredFiles(tx, {})).length > 0 && !(await hasTable(tx))) throw new Elsewhere(async () => {});
+  if ((await readStoredFiles(tx, {})).length > 0 && !(await hasTable(tx))) throw new Elsewhere(keepArchives);
+}
+
+/**
+ * Makes sure that a transaction alone has the rows of a month, and all other archived rows of the same quotes.
+ */
+export async function needWholeQuotes(tx: Transaction, month: Month): Promise<void> {
+  const of = `quotes of ${month}`;
+  if (remembers(tx, of)) return;
+  throw new Elsewhere(async (next, environment) => {
+    await lockArchives(next);
+    await haveRows(next, environment, { from: month, to: month });
+    const files = (await readStoredFiles(next, {})).filter((file) => file.month !== month);
+    if (files.length > 0) await copyRows(next, environment, files, 'copied');
+    remember(next, [{ of }]);
+  });
 }
 
 /**
@@ -110,16 +136,30 @@ export async function endWithArchives(tx: Transaction, eventId: number): Promise
 
 /**
  * Makes sure that a transaction has the archived rows of the quotes that have a row with this id, enrollment or order,
- * of any partner. The work is repeated if there is an archive, because only its files tell.
+ * of any partner. The work is repeated if there is an archive, because only its files tell. Returns why they cannot be
+ * read, if so.
  */
-export async function needQuotes(tx: Transaction, id: string): Promise<void> {
+export async function needQuotes(tx: Transaction, id: string): Promise<string | undefined> {
   const of = `quotes of ${id}`;
-  if (remembers(tx, of) || (await readStoredFiles(tx, {})).length === 0) return;
+  const known = remembers(tx, of);
+  if (known !== undefined || (await readStoredFiles(tx, {})).length === 0) return known?.fault;
   throw new Elsewhere(async (next, environment) => {
     await keepArchives(next);
-    await copyRows(next, environment, await readStoredFiles(next, {}), { named: id });
-    remember(next, [{ of }]);
+    const files = await readStoredFiles(next, {});
+    remember(next, [{ of, fault: await faultOf(() => copyRows(next, environment, files, { named: id })) }]);
   });
+}
+
+/** Why the archive cannot be read; undefined if it was. */
+export async function faultOf(work: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    const codes = ['archive_incomplete', 'archive_store_unknown', 'duckdb_missing'];
+    if (error instanceof Refusal && codes.includes(error.code)) return error.message;
+    throw error;
+  }
 }
 
 /** What a transaction reads from files. */
@@ -160,7 +200,7 @@ export async function readingFiles<Result>(
       },
     });
   }).catch((error: unknown) => {
-    if (!isStoreError(error)) throw error;
+    if (!isStoreError(error) && !isSystemError(error)) throw error;
     throw refuse('archive_incomplete', { month, store, reason: reasonOf(error) });
   });
 }
@@ -178,12 +218,14 @@ export const recallQuotes = (
   database.transaction(async (tx) => {
     const files = await readStoredFiles(tx, { partnerIds: [partnerId] });
     if (files.length === 0) return;
+    await patiently(tx);
     const trees = await readingFiles(tx, environment, files, ({ connection, paths }) =>
       readTrees(connection, paths, { partnerId, quoteIds }),
     );
     // Others may have copies of these rows.
     await lockArchives(tx);
-    await recallRows(tx, partnerId, trees);
+    // A partner may have more leaves than one statement can carry.
+    for (const tree of trees) await recallRows(tx, partnerId, tree);
   });
 
 /** Copies the wanted rows that have left the database. Returns the number of all wanted rows. */
@@ -191,11 +233,12 @@ async function copyRows(
   tx: Transaction,
   environment: Environment,
   files: readonly StoredFile[],
-  wanted: Wanted | 'staged',
+  wanted: Wanted | 'staged' | 'copied',
 ): Promise<number> {
   const count = await readingFiles(tx, environment, files, async ({ connection, paths, written, copied }) => {
     const staged = async () => ({ ids: await written(STAGED_IDS), days: await written(STAGED_DAYS) });
-    const rows = wanted === 'staged' ? await staged() : wanted;
+    const rows =
+      wanted === 'staged' ? await staged() : wanted === 'copied' ? { quotes: await written(COPIED_QUOTES) } : wanted;
     return copied('archived_rows', LINE_COLUMNS, readRows(connection, paths, rows));
   });
   if (count === 0) return 0;

@@ -19,22 +19,27 @@ import {
   type StoredFile,
 } from './archive.sql.ts';
 import { GROUP_COLUMNS, LINE_COLUMNS, summarized } from './parquet.ts';
-import { hasCopy, readingFiles, remember, remembers } from './rows.ts';
+import { faultOf, hasCopy, readingFiles, remember, remembers } from './rows.ts';
 
 const SUMMARIES = 'summaries';
 
-/** Makes sure that a transaction has the summaries of all archived months that it has no copy of. */
-export async function needSummaries(tx: Transaction): Promise<void> {
-  if (remembers(tx, SUMMARIES) || (await readStoredFiles(tx, {})).length === 0) return;
+/**
+ * Makes sure that a transaction has the summaries of all archived months that it has no copy of. Returns why they cannot
+ * be read, if so.
+ */
+export async function needSummaries(tx: Transaction): Promise<string | undefined> {
+  const known = remembers(tx, SUMMARIES);
+  if (known !== undefined || (await readStoredFiles(tx, {})).length === 0) return known?.fault;
   throw new Elsewhere(haveSummaries);
 }
 
-/** Gives the summaries to a transaction that cannot be repeated. Its session has the tables for them. */
-export async function haveSummaries(tx: Transaction, environment: Environment): Promise<void> {
+/** The same for a transaction that cannot be repeated. Its session has the tables for copies. */
+export async function haveSummaries(tx: Transaction, environment: Environment): Promise<string | undefined> {
   await keepArchives(tx);
   const files = (await readStoredFiles(tx, {})).filter((file) => !hasCopy(tx, file));
-  if (files.length > 0) await copySummaries(tx, environment, files);
-  remember(tx, [{ of: SUMMARIES }]);
+  const fault = files.length > 0 ? await faultOf(() => copySummaries(tx, environment, files)) : undefined;
+  remember(tx, [{ of: SUMMARIES, fault }]);
+  return fault;
 }
 
 async function copySummaries(tx: Transaction, environment: Environment, files: readonly StoredFile[]): Promise<void> {

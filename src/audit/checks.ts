@@ -48,7 +48,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'months_in_time_zones', run: findWrongMonthZones },
   { name: 'actions_approved', run: checkQuery(ACTIONS_APPROVED) },
   { name: 'actions_compared', run: checkQuery(ACTIONS_COMPARED) },
-  { name: 'rows_at_offered_prices', run: checkQuery(ROWS_AT_OFFERED_PRICES) },
+  { name: 'rows_at_offered_prices', beside: true, run: checkQuery(ROWS_AT_OFFERED_PRICES) },
   { name: 'open_items_of_closed_books', run: checkQuery(OPEN_ITEMS_OF_CLOSED_BOOKS) },
   { name: 'gl_export_files_as_written', run: findChangedGlFiles },
   { name: 'link_payments_recorded_once', run: checkQuery(payments.LINK_PAYMENTS_RECORDED_ONCE) },
@@ -67,5 +67,5 @@ export const CHECKS: readonly Check[] = [
   { name: 'events_match_facts', run: joinedByHashing(checkQuery(EVENTS_MATCH_FACTS)) },
   { name: 'log_derived_again', run: findBrokenCheckpoints },
   { name: 'archives_as_moved', run: findChangedArchives },
-  { name: 'rules_hold', beside: true, run: (tx) => findBrokenRules(tx) },
+  { name: 'rules_hold', beside: true, needsArchives: true, run: (tx) => findBrokenRules(tx) },
 ];

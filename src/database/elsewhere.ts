@@ -3,7 +3,7 @@ import type { Environment } from '../config/environment.ts';
 import type { Transaction } from './transaction.ts';
 
 /** Copies what the work needs into its next transaction. */
-export type Prepare = (tx: Transaction, environment: Environment) => Promise<void>;
+export type Prepare = (tx: Transaction, environment: Environment) => Promise<unknown>;
 
 /** Thrown by work before it has any effect. */
 export class Elsewhere extends Error {

@@ -4,6 +4,7 @@
  * document_unknown, document_void, not_of_the_ledger, payment_applied, credit_used, document_written_off,
  * document_on_hold, month_not_closed, partner_unknown, settings_incomplete, clock_behind, tax_rule_missing.
  */
+import { keepArchives } from '../archive/archive.sql.ts';
 import { needRows } from '../archive/rows.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -75,6 +76,7 @@ export async function rerunDocument(
   number: string,
   options: RerunOptions,
 ): Promise<Rerun> {
+  await keepArchives(tx);
   await lockLedgerWhole(tx);
   const document = await documentToRerun(tx, number);
   const candidates = await readCandidates(tx, context, document.month, options, document.partner_id);
@@ -117,6 +119,7 @@ export async function rerunMonth(
   month: Month,
   options: MonthRerunOptions,
 ): Promise<Rerun> {
+  await keepArchives(tx);
   await lockLedgerWhole(tx);
   const { partnerId } = options;
   if (partnerId !== undefined && (await readPartners(tx, partnerId)).length === 0) {

@@ -5,6 +5,7 @@
  * accounts_invalid, accounts_unmapped, gl_decimals_unsupported, gl_name_unusable, gl_names_shared, gl_not_exported,
  * gl_not_tied.
  */
+import { keepArchives } from '../archive/archive.sql.ts';
 import { needRows } from '../archive/rows.ts';
 import { readBooksState } from '../close/books.sql.ts';
 import { accountsFile } from '../config/fields-file.ts';
@@ -65,6 +66,7 @@ export type GlExportResult = Readonly<{
 /** Records the journal of a month, or its changes. If nothing has changed, returns the last part. */
 export async function exportGl(tx: Transaction, context: ActorContext, request: GlRequest): Promise<GlExportResult> {
   const { month, format } = request;
+  await keepArchives(tx);
   // Nothing is posted or exported between this read and the commit.
   await lockLedgerWhole(tx);
   const { checkpoint, booksClosed, after } = await readState(tx, request);

@@ -22,7 +22,7 @@ import { LeafRange } from './tree.ts';
 export type DerivedRows = 'all' | { readonly month: Month | null };
 
 /** A closed month whose rows are in an archive, with the numbers of its first and last row; null without rows. */
-export type ColdMonth = Readonly<{ month: Month; first_no: number | null; last_no: number | null }>;
+export type ColdMonth = Readonly<{ month: Month; store: string; first_no: number | null; last_no: number | null }>;
 
 export interface LogDifference {
   readonly subject: string;

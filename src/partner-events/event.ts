@@ -70,7 +70,10 @@ export async function readPartnerEvents(tx: Transaction, filter: EventFilter): P
   }
   const isAway = ({ entry_id: id }: PageRow) => id !== null && !rowsById.has(id);
   const first = page.findIndex(isAway);
-  if (first === 0) throw refuse('events_archived', { after: (page.findLast(isAway) as PageRow).position });
+  if (first === 0) {
+    const next = page.findIndex((each) => !isAway(each));
+    throw refuse('events_archived', { after: (page.at(next < 0 ? -1 : next - 1) as PageRow).position });
+  }
   if (facts.length > 0) for (const fact of await readEventFacts(tx, { ids: facts })) factsById.set(fact.log_no, fact);
   const there = first < 0 ? page : page.slice(0, first);
   return there.map((each) => eventOf(filter.partnerId, each, rowsById, factsById));

@@ -71,7 +71,8 @@ export interface WorkbenchOptions {
 // from before the fork, and the child's own figure in /proc is gone when the parent could read it.
 const PEAK = `
 import { readFileSync, writeFileSync } from 'node:fs';
-process.on('exit', () => {
+// Its own children have no such variable.
+if (process.env.RECKONER_BENCH_PEAK) process.on('exit', () => {
   let kibibytes = process.resourceUsage().maxRSS;
   try {
     kibibytes = Number(/^VmHWM:\\s+(\\d+) kB/m.exec(readFileSync('/proc/self/status', 'utf8'))[1]);

@@ -22,5 +22,7 @@ export interface Check {
   readonly name: string;
   /** Runs on the second connection, at the same time as the other checks. */
   readonly beside?: true;
+  /** Has false differences without the rows of archived months. */
+  readonly needsArchives?: true;
   readonly run: (tx: Transaction, context: CheckContext) => Promise<Finding>;
 }

@@ -142,8 +142,7 @@ export type Proof = Verification | string | null;
 async function prove(tx: Transaction, environment: Environment): Promise<Proof> {
   try {
     await openArchive(tx);
-    await haveSummaries(tx, environment);
-    return await verify(tx, undefined);
+    return (await haveSummaries(tx, environment)) ?? (await verify(tx, undefined));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return error.code === 'nothing_to_verify' ? null : error.message;

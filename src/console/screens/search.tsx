@@ -3,7 +3,6 @@ import { SOUGHT_AMOUNT } from '../../actions/fields.ts';
 import { needQuotes } from '../../archive/rows.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { rowKindName } from '../../documents/present.ts';
-import { IDENTIFIER } from '../../partners/file.ts';
 import type { Scope } from '../../people/scope.ts';
 import {
   amountColumn,
@@ -37,6 +36,8 @@ type SearchView = Readonly<{
   payments: readonly FoundPayment[];
   lines: readonly FoundLine[];
   rows: readonly FoundRow[];
+  /** Why archived rows could not be looked at. */
+  fault?: string | undefined;
 }>;
 
 const SHOWN = 20;
@@ -54,15 +55,18 @@ export async function readSearch(
   const documents = await readFoundDocuments(tx, seen);
   const exact = documents.find((each) => each.exact)?.number ?? null;
   if (exact !== null) return { q, ...NOTHING, exact };
-  const rows = await readFoundRows(tx, seen);
-  if (rows.length === 0 && IDENTIFIER.test(q)) await needQuotes(tx, q);
-  return {
+  const found = {
     ...{ q, exact, documents },
     partners: await readFoundPartners(tx, seen),
     payments: await readFoundPayments(tx, seen),
     lines: await readFoundLines(tx, seen),
-    rows: rows.length > 0 ? rows : await readFoundRows(tx, seen),
   };
+  const isElse = [found.documents, found.partners, found.payments, found.lines].some((each) => each.length > 0);
+  const rows = await readFoundRows(tx, seen);
+  // What is found otherwise is no quote or order, so no archive is read for it.
+  if (isElse && rows.length === 0) return { ...found, rows };
+  const fault = await needQuotes(tx, q);
+  return { ...found, rows: await readFoundRows(tx, seen), fault };
 }
 
 const documentColumns: readonly Column<FoundDocument>[] = [
@@ -124,7 +128,7 @@ const lineColumns: readonly Column<FoundLine>[] = [
 ];
 
 export function searchScreen(view: SearchView): Screen | { readonly to: string } {
-  const { q, exact, documents, partners, payments, lines, rows } = view;
+  const { q, exact, documents, partners, payments, lines, rows, fault } = view;
   if (exact !== null) return { to: `/console/invoices/${exact}` };
   const found = documents.length + partners.length + payments.length + lines.length + rows.length;
   return {
@@ -139,6 +143,7 @@ export function searchScreen(view: SearchView): Screen | { readonly to: string }
             id or an order reference.
           </p>
         )}
+        {fault !== undefined && <p class="nothing">Rows of archived months were not searched: {fault}</p>}
         {partners.length > 0 && (
           <Card title="Partners">
             <ul class="ticks plain">
