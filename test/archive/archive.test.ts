@@ -8,7 +8,9 @@ import { previewAction, runAction } from '../../src/actions/run.ts';
 import { type RowScope, recallRows } from '../../src/archive/archive.sql.ts';
 import { readTrees, type Tree, withDuckDb } from '../../src/archive/parquet.ts';
 import { needRows } from '../../src/archive/rows.ts';
+import { findChangedArchives } from '../../src/audit/checks/archives.ts';
 import { type ExportFormat, type ExportKind, exportPack } from '../../src/audit/export.ts';
+import { checkContext } from '../../src/audit/verify.ts';
 import { query } from '../../src/database/transaction.ts';
 import { readDocumentRows, readScopeOf } from '../../src/delivery/documents.sql.ts';
 import { streamRowsCsv } from '../../src/delivery/rows.ts';
@@ -20,7 +22,9 @@ import { readLastArchived } from '../../src/partner-events/events.sql.ts';
 import { readBalances } from '../../src/reports/balances.sql.ts';
 import { readCloseReport } from '../../src/reports/close.ts';
 import { readCoverage } from '../../src/reports/coverage.ts';
+import { openOwner } from '../audit/owner.ts';
 import { refusalOf } from '../close/refusal.ts';
+import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { ROOT } from '../support/modules.ts';
 import { quote, reversal, type World } from '../support/world.ts';
 import { worldOfOldMonths } from './archived-world.ts';
@@ -202,6 +206,30 @@ describe('while a month is archived', () => {
     expect(await there()).toEqual([{ kind: 'quote_accepted' }]);
     expect(await differences()).toEqual([]);
     expect(await archive('2026-01')).toMatchObject({ json: { moved: 1 } });
+  });
+
+  test('verify names a row that stayed and was changed, and a file that another took the place of', async () => {
+    const owner = openOwner(world);
+    const found = (statement: string) =>
+      owner.undone(async (tx) => {
+        await tx.knex.raw(GUARDS_OFF);
+        await tx.knex.raw(statement);
+        await tx.knex.raw(GUARDS_ON);
+        const given = { environment: world.environment, schema: world.schema };
+        return findChangedArchives(tx, await checkContext(tx, null, given));
+      });
+    expect(await found('SELECT')).toMatchObject({ inspected: 2, differences: [] });
+    const stays = `INSERT INTO ledger_rows OVERRIDING SYSTEM VALUE
+      SELECT (json_populate_record(
+        e, '{"month": "2026-01", "posted_month": "2026-01", "quote_id": "q-invented", "entry_id": 999999}')).*
+      FROM ledger_rows e WHERE e.quote_id = 'q-a-2026-04'`;
+    expect((await found(stays)).differences).toEqual([
+      { subject: 'row 999999', detail: 'is not the row of the archive' },
+    ]);
+    const other = `UPDATE archived_files SET partner_to = 'p-1' WHERE month = '2026-01'`;
+    expect((await found(other)).differences).toMatchObject([{ subject: '2026-01' }]);
+    expect((await found('DELETE FROM archived_files')).differences).toHaveLength(2);
+    await owner.close();
   });
 
   test('a partner gets its events before the first of an archived row', async () => {

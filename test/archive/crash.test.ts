@@ -1,8 +1,10 @@
 /** kill -9 while a month is archived or comes back: its rows are in the database or in the store, and never in neither. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Failpoint } from '../../src/failpoint.ts';
-import { reckoner } from '../support/program.ts';
+import { killed, reckoner } from '../support/program.ts';
+import { seeded } from '../support/random.ts';
 import { serveWorld } from '../support/service.ts';
+import { times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
 import type { World } from '../support/world.ts';
 import { worldOfOldMonths, worldOfOldQuotes } from './archived-world.ts';
@@ -13,14 +15,18 @@ beforeAll(async () => {
 });
 afterAll(() => world.end());
 
+const KILLS = times({ few: 2, short: 6, long: 30 });
+const { random, seed } = seeded();
+
+const environmentOf = ({ home, databaseUrl }: World) => ({
+  RECKONER_HOME: home,
+  DATABASE_URL: databaseUrl,
+  RECKONER_NOW: '2026-07-20T12:00:00Z',
+});
+
 const run = (args: readonly string[], failpoint?: Failpoint, of: World = world) =>
   reckoner(['--json', ...args], {
-    env: {
-      RECKONER_HOME: of.home,
-      DATABASE_URL: of.databaseUrl,
-      RECKONER_NOW: '2026-07-20T12:00:00Z',
-      ...(failpoint && { RECKONER_FAILPOINT: failpoint }),
-    },
+    env: { ...environmentOf(of), ...(failpoint && { RECKONER_FAILPOINT: failpoint }) },
   });
 const rowsOf = async (month: string) =>
   Number((await world.sql('SELECT count(*) AS n FROM ledger_rows WHERE posted_month = $1', [month]))[0]?.['n']);
@@ -53,6 +59,22 @@ test.each([
   await stands(month, 4);
   tally('kills survived', 'of a month that is archived or comes back', 1);
 });
+
+test(`archive and unarchive killed at ${KILLS} random instants leave the month whole (seed ${seed})`, async () => {
+  const month = '2026-02';
+  let took = 3000;
+  for (let round = 0; round < KILLS; round += 1) {
+    const goes = !(await isArchived(month));
+    const args = goes ? ['archive', month, '--to', 'cold'] : ['unarchive', month];
+    const begun = performance.now();
+    const struck = await killed(['--json', ...args], environmentOf(world), took * (0.3 + 0.7 * random()));
+    if (!struck) took = Math.min(took, performance.now() - begun);
+    await stands(month, 4);
+    if (struck) tally('kills survived', 'of a month at a random instant', 1);
+    // The next round begins with the other command where this one had ended, and else repeats it.
+    if (round % 3 === 2) expect([0, 3]).toContain((await run(args)).status);
+  }
+}, 600_000);
 
 test('deliver killed while it answers late requests answers each one once', async () => {
   const { world: own, quotes } = await worldOfOldQuotes();
