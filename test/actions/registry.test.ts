@@ -50,6 +50,7 @@ const OTHER_COMMANDS: Readonly<Record<string, string>> = {
     'a preview ends pauses by itself, so nothing would be shown; after a restore it asks for numbers first',
   'serve.ts serve': 'serves until it is stopped',
   'witness.ts witness': 'signs as a witness, without our database',
+  'verify.ts output': 'reads, and with --packs without our database',
   // These read, from the primary server.
   'approval.ts show': 'reads',
   'doctor.ts doctor': 'reads',
