@@ -1,5 +1,3 @@
-export * from './text-table.ts';
-
 /** Returns `1,234`. */
 export const counted = (count: number): string => count.toLocaleString('en-US');
 

@@ -24,16 +24,8 @@ import { factsOf as sizeOf } from '../log/text.ts';
 import { countNeedingAttention } from '../mail/outbox.sql.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
 import { totalsJson } from '../reports/close.ts';
-import {
-  Amount,
-  groupThousands,
-  type Month,
-  moneyText as money,
-  plural,
-  printable,
-  table,
-  wrapped,
-} from '../values.ts';
+import { printable, table, wrapped } from '../text-table.ts';
+import { Amount, groupThousands, type Month, moneyText as money, plural } from '../values.ts';
 import { type ActionContext, defineAction, type Facts, flag, month, type Report, several, text } from './action.ts';
 import { amountsIn } from './documents.ts';
 

@@ -4,7 +4,8 @@ import type { Adjustment } from '../approvals/amounts-before.ts';
 import type { PreviewedChange, StoredPreview } from '../approvals/requests.sql.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { inNames } from '../field-names.ts';
-import { Amount, moneyText, plural, printable } from '../values.ts';
+import { printable } from '../text-table.ts';
+import { Amount, moneyText, plural } from '../values.ts';
 import {
   type Action,
   type ActionContext,

@@ -8,7 +8,8 @@ import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { currenciesOf, readTotals } from '../ledger/control.ts';
 import { toDo, toRun } from '../remedy.ts';
-import { Amount, counted, groupThousands, printable, table } from '../values.ts';
+import { printable, table } from '../text-table.ts';
+import { Amount, counted, groupThousands } from '../values.ts';
 import { defineAction, type Facts, flag, month, OF_PARTNER, reason, several, text, whole } from './action.ts';
 
 export const feedState = defineAction({

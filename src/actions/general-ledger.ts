@@ -6,7 +6,8 @@ import { exportGl, type GlExportResult } from '../general-ledger/export.ts';
 import { readParts } from '../general-ledger/exports.sql.ts';
 import { externalId } from '../general-ledger/files.ts';
 import { type CurrencyJournal, summarise } from '../general-ledger/journal.ts';
-import { groupThousands, plural, table } from '../values.ts';
+import { table } from '../text-table.ts';
+import { groupThousands, plural } from '../values.ts';
 import { choice, defineAction, flag, month } from './action.ts';
 
 export const glExport = defineAction({

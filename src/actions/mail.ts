@@ -2,7 +2,8 @@ import { failpoint } from '../failpoint.ts';
 import { bounceFile } from '../mail/bounce-report.ts';
 import { recordBounces } from '../mail/bounces.ts';
 import { toDo } from '../remedy.ts';
-import { plural, printable, table } from '../text.ts';
+import { plural } from '../text.ts';
+import { printable, table } from '../text-table.ts';
 import { defineAction, type Facts, type FileInput, file, several } from './action.ts';
 import { contentsOf } from './contents.ts';
 

@@ -15,7 +15,8 @@ import { describeDifferingCut } from '../ledger/quoted.ts';
 import type { RowFormat, SourceFile } from '../ledger/read.ts';
 import { countLines, refuseTooMany } from '../reading/limits.ts';
 import { SEE } from '../remedy.ts';
-import { Amount, plural, printable, table, wrapped } from '../values.ts';
+import { printable, table, wrapped } from '../text-table.ts';
+import { Amount, plural } from '../values.ts';
 import {
   type ActionContext,
   type Agree,

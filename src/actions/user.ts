@@ -21,7 +21,8 @@ import {
   linkUser,
   signOutUser,
 } from '../people/users.ts';
-import { minuteOf, plural, printable } from '../text.ts';
+import { minuteOf, plural } from '../text.ts';
+import { printable } from '../text-table.ts';
 import {
   type ActionContext,
   type ActionOutcome,

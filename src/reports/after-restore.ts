@@ -9,7 +9,8 @@ import { numberOf, seriesInDoubt } from '../documents/resume.ts';
 import { readLastNumbers } from '../documents/skipped-numbers.sql.ts';
 import { readWebhooks } from '../partner-events/webhooks.sql.ts';
 import { type Pause, readPauses } from '../people/pauses.sql.ts';
-import { minuteOf, plural, table } from '../text.ts';
+import { minuteOf, plural } from '../text.ts';
+import { table } from '../text-table.ts';
 import { type LastRecorded, readLastRecorded, readLastStatements, readUnsent } from './after-restore.sql.ts';
 
 type AfterRestore = Readonly<{

@@ -5,7 +5,8 @@
 import type { Transaction } from '../database/transaction.ts';
 import type { BankLineState } from '../payments/enums.ts';
 import { columnsOf, type Sheet } from '../sheet.ts';
-import { Amount, dateName, groupThousands, plural, table } from '../values.ts';
+import { table } from '../text-table.ts';
+import { Amount, dateName, groupThousands, plural } from '../values.ts';
 import { readPresentDay } from './balances.sql.ts';
 import { type BankAccountRow, type BankItemRow, readBankAccounts, readBankItems } from './bank-reconciliation.sql.ts';
 

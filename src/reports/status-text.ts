@@ -7,7 +7,8 @@ import { describeDifferingCut } from '../ledger/quoted.ts';
 import { keyIdOf } from '../log/note.ts';
 import { factsOf } from '../log/text.ts';
 import { describeToldNotSeen } from '../splits/told-not-seen.ts';
-import { counted, duration, minuteOf, plural, printable, table, wrapped } from '../text.ts';
+import { counted, duration, minuteOf, plural } from '../text.ts';
+import { printable, table, wrapped } from '../text-table.ts';
 import { isSameKey } from './log-status.ts';
 import type { Status } from './status.ts';
 

@@ -1,7 +1,8 @@
 /** The trial balance: every account's balance on a date. Debits must equal credits. */
 
 import type { Transaction } from '../database/transaction.ts';
-import { Amount, compare, dateName, groupThousands, table } from '../values.ts';
+import { table } from '../text-table.ts';
+import { Amount, compare, dateName, groupThousands } from '../values.ts';
 import { type Balance, readBalances, readPresentDay } from './balances.sql.ts';
 import { type BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.ts';
 import { describePresentation, type Presentation, presented, sidesOf } from './presentation.ts';

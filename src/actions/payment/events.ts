@@ -3,7 +3,8 @@ import { failpoint } from '../../failpoint.ts';
 import { type EventsReport, processEvents } from '../../payments/processor-events/process.ts';
 import { eventFile } from '../../payments/processor-events/read.ts';
 import { storeEvents } from '../../payments/processor-events/store.ts';
-import { plural, printable, wrapped } from '../../text.ts';
+import { plural } from '../../text.ts';
+import { printable, wrapped } from '../../text-table.ts';
 import { type ActionContext, defineAction, type Facts, type FileInput, file } from '../action.ts';
 import { contentOf } from '../contents.ts';
 

@@ -10,7 +10,8 @@ import {
   unmatchBalanceTransaction,
 } from '../../splits/match.ts';
 import { recordRequestedReversals } from '../../splits/requested.ts';
-import { Amount, plural, printable } from '../../values.ts';
+import { printable } from '../../text-table.ts';
+import { Amount, plural } from '../../values.ts';
 import { amount, defineAction, flag, type Partners, reason, several, text } from '../action.ts';
 
 const TRANSACTION = () => text('Balance transaction', 'The balance transaction.');

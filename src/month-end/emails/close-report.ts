@@ -10,7 +10,8 @@ import { queueEmails } from '../../mail/outbox.sql.ts';
 import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
 import { approvalsOf, beforeTax, describeClose, largestChanges } from '../../reports/close-text.ts';
-import { EMAIL_TEXT_WIDTH, groupThousands, type Month, moneyText, monthName, plural } from '../../values.ts';
+import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
+import { groupThousands, type Month, moneyText, monthName, plural } from '../../values.ts';
 import { readMonthsWithoutReport } from './due.sql.ts';
 
 /** So that turning reports on does not send old months. */
