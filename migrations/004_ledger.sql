@@ -123,8 +123,6 @@ CREATE TABLE archived_months (
   -- The numbers of the first and the last row; NULL without rows.
   first_no bigint,
   last_no bigint,
-  -- Over the rows as the database had them (rows_digest).
-  digest text NOT NULL,
   archived_at timestamptz NOT NULL,
   event_id bigint NOT NULL REFERENCES audit_events
 );

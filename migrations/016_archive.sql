@@ -1,21 +1,5 @@
 -- Moving the rows of a month to a cold store and back. Only these functions delete rows, or add rows to a closed month.
 
--- A hash over the rows that a closed month bills, as this table has them. The columns are named, so that a later column
--- does not change it.
-CREATE FUNCTION rows_digest(of_month text) RETURNS text STABLE LANGUAGE sql SET timezone = 'UTC' SET datestyle = 'ISO'
-BEGIN ATOMIC
-  SELECT encode(sha256(coalesce(string_agg(part, '' ORDER BY partner_id, block), '')), 'hex')
-  FROM (SELECT e.partner_id, e.entry_id / 100000 AS block,
-               sha256(convert_to(string_agg(ROW(
-                 e.partner_id, e.posted_month, e.entry_id, e.kind, e.quote_id, e.requote_id, e.reversal_id, e.enrollment_id,
-                 e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut, e.invoice_amount, e.order_reference,
-                 e.cover_from, e.cover_to, e.time_zone, e.month, e.arrangement, e.recorded_at, e.event_id)::text,
-                 E'\n' ORDER BY e.entry_id), 'UTF8')) AS part
-        FROM ONLY ledger_rows e JOIN closed_months m ON m.month = of_month
-        WHERE e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
-        GROUP BY e.partner_id, e.entry_id / 100000) AS parts;
-END;
-
 -- Whether the rows of a closed month are not those that its close counted.
 CREATE FUNCTION month_differs(of_month text) RETURNS boolean STABLE LANGUAGE sql
 BEGIN ATOMIC
@@ -33,7 +17,7 @@ END;
 
 CREATE FUNCTION refuse_month(of_month text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION 'the rows of % are not those that its close counted, or not those that left', of_month
+  RAISE EXCEPTION 'the rows of % are not those that its close counted', of_month
     USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'archived_month_is_whole';
 END
 $$;
@@ -45,7 +29,7 @@ BEGIN
 END
 $$;
 CREATE TRIGGER returned_month_is_whole BEFORE DELETE ON archived_months
-  FOR EACH ROW WHEN (rows_digest(OLD.month) <> OLD.digest) EXECUTE FUNCTION refuse_differing_return();
+  FOR EACH ROW WHEN (month_differs(OLD.month)) EXECUTE FUNCTION refuse_differing_return();
 
 -- The quotes whose rows stay, although their months are archived: those with a row in a month that is not archived, of a
 -- connected account; those that the terms let be reversed on a day; those with a row that waits for a decision; those with
@@ -110,8 +94,8 @@ BEGIN ATOMIC
     AND (month_differs(of_month)
          OR files IS NOT NULL AND (SELECT m.entries FROM closed_months m WHERE m.month = of_month)
            <> (SELECT coalesce(sum(f.entries), 0) FROM json_populate_recordset(NULL::archived_files, files) AS f));
-  INSERT INTO archived_months (month, store, entries, first_no, last_no, digest, archived_at, event_id)
-  SELECT of_month, into_store, m.entries, r.first_no, r.last_no, rows_digest(of_month), at, event
+  INSERT INTO archived_months (month, store, entries, first_no, last_no, archived_at, event_id)
+  SELECT of_month, into_store, m.entries, r.first_no, r.last_no, at, event
   FROM closed_months m CROSS JOIN LATERAL (
     SELECT min(e.entry_id) AS first_no, max(e.entry_id) AS last_no FROM ONLY ledger_rows e
     WHERE e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month) AS r
@@ -151,7 +135,7 @@ BEGIN
     policy_id text COLLATE "C", kind text COLLATE "C", month text COLLATE "C", time_zone text COLLATE "C", event_id bigint,
     entries bigint, spot_price bigint, partner_cut bigint, invoice_amount bigint, first_at text, last_at text,
     first_recorded text, last_recorded text, first_no bigint, last_no bigint, quote_id text COLLATE "C",
-    unbalanced bigint, misnamed bigint, uncovered bigint) ON COMMIT DELETE ROWS;
+    unbalanced bigint DEFAULT 0, misnamed bigint DEFAULT 0, uncovered bigint DEFAULT 0) ON COMMIT DELETE ROWS;
   IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'reckoner_app') THEN
     GRANT SELECT, INSERT, DELETE ON pg_temp.archived_rows, pg_temp.archived_groups TO reckoner_app;
   END IF;
@@ -162,17 +146,12 @@ BEGIN ATOMIC
   SELECT make_archive_table('ledger_rows'::regclass);
 END;
 
--- Brings the rows of a month back from the copies of this session. They must be those that left (returned_month_is_whole).
+-- Brings the rows of a month back from the copies of this session, if they are those that its close counted.
 -- The copies also have the archived rows of other months of the same quotes: a quote is never in part in the database.
 -- Only the owner may call it.
 CREATE FUNCTION return_month(of_month text) RETURNS void LANGUAGE plpgsql AS $$
-DECLARE
-  columns text;
 BEGIN
-  SELECT string_agg(quote_ident(attname), ', ' ORDER BY attnum) INTO columns FROM pg_catalog.pg_attribute
-  WHERE attrelid = 'ledger_rows'::regclass AND attnum > 0 AND NOT attisdropped;
-  EXECUTE format('INSERT INTO ledger_rows (%s) OVERRIDING SYSTEM VALUE
-    SELECT %1$s FROM pg_temp.archived_rows ORDER BY entry_id', columns);
+  INSERT INTO ledger_rows OVERRIDING SYSTEM VALUE SELECT r.* FROM pg_temp.archived_rows r ORDER BY r.entry_id;
   DELETE FROM archived_files f WHERE f.month = of_month;
   DELETE FROM archived_months a WHERE a.month = of_month;
 END
@@ -217,14 +196,8 @@ BEGIN ATOMIC
         AND p.root = encode(tree_root(leaves), 'base64'))
     OR EXISTS (SELECT FROM json_populate_recordset(NULL::ledger_rows, rows) AS r
                WHERE (row_leaf(r) = ANY (leaves)) IS NOT TRUE);
-  INSERT INTO ledger_rows (
-    partner_id, posted_month, entry_id, kind, quote_id, requote_id, reversal_id, enrollment_id, policy_id, currency,
-    accepted_at, spot_price, partner_cut, invoice_amount, order_reference, cover_from, cover_to, time_zone, month,
-    arrangement, recorded_at, event_id) OVERRIDING SYSTEM VALUE
-  SELECT r.partner_id, r.posted_month, r.entry_id, r.kind, r.quote_id, r.requote_id, r.reversal_id, r.enrollment_id,
-         r.policy_id, r.currency, r.accepted_at, r.spot_price, r.partner_cut, r.invoice_amount, r.order_reference,
-         r.cover_from, r.cover_to, r.time_zone, r.month, r.arrangement, r.recorded_at, r.event_id
-  FROM json_populate_recordset(NULL::ledger_rows, rows) AS r ORDER BY r.entry_id
+  INSERT INTO ledger_rows OVERRIDING SYSTEM VALUE
+  SELECT r.* FROM json_populate_recordset(NULL::ledger_rows, rows) AS r ORDER BY r.entry_id
   ON CONFLICT DO NOTHING;
 END;
 

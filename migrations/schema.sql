@@ -1,4 +1,4 @@
--- Facts: SHA-256 c0df086b1e2a8ad92b9230e47abac03fbc7d43761439d78b3664430c9273d11f, without the role reckoner_app bed20dfd9370c76e76692e1bb5f5e92e784da660c99779c610269167832cf2d5
+-- Facts: SHA-256 c846cd437ac351751161ffa5742e65946d91187744f0ed826807f87140576f97, without the role reckoner_app c255ecf00d9fee5ebeaf7ec018d50eea8ac175325c506829b056e2fc2a156e7b
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

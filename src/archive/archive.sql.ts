@@ -30,19 +30,6 @@ export type RowScope = Readonly<{
   partnerIds?: readonly string[] | undefined;
 }>;
 
-/** Archived months of these posting months with rows and without a file. */
-export const readMonthsWithoutFiles = (
-  tx: Transaction,
-  { from, to }: RowScope,
-): Promise<{ month: Month; store: string }[]> =>
-  query(
-    tx,
-    `SELECT a.month, a.store FROM archived_months a JOIN archived_postings p USING (month)
-     WHERE a.month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9999-12') AND a.entries > 0
-       AND NOT EXISTS (SELECT FROM archived_files f WHERE f.month = a.month)`,
-    { from: from ?? null, to: to ?? null },
-  );
-
 /** The files that have archived rows of these months and partners. */
 export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds }: RowScope): Promise<StoredFile[]> =>
   query(
@@ -74,17 +61,20 @@ export const keepArchives = (tx: Transaction): Promise<number> =>
 export const readColdMonths = (tx: Transaction): Promise<ColdMonth[]> =>
   query(tx, 'SELECT month, store, first_no, last_no FROM archived_months ORDER BY month');
 
-/** The number of rows that these archived months have of these partners. */
+/** The number of rows that the closes of archived months counted: of a scope, or of some months and partners. */
 export async function countArchived(
   tx: Transaction,
-  months: readonly Month[],
-  { partnerIds }: RowScope,
+  { partnerIds, from, to }: RowScope,
+  months?: readonly Month[],
 ): Promise<number> {
   const { entries } = await queryOne<{ entries: number }>(
     tx,
-    `SELECT coalesce(sum(entries), 0)::bigint AS entries FROM month_partners
-     WHERE month = ANY (:months::text[]) AND (:partnerIds::text[] IS NULL OR partner_id = ANY (:partnerIds::text[]))`,
-    { months, partnerIds: partnerIds ?? null },
+    `SELECT coalesce(sum(m.entries), 0)::bigint AS entries
+     FROM month_partners m JOIN archived_postings p USING (month)
+     WHERE (:partnerIds::text[] IS NULL OR m.partner_id = ANY (:partnerIds::text[]))
+       AND CASE WHEN :months::text[] IS NULL THEN month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9')
+                ELSE month = ANY (:months::text[]) END`,
+    { partnerIds: partnerIds ?? null, from: from ?? null, to: to ?? null, months: months ?? null },
   );
   return entries;
 }

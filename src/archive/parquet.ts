@@ -196,14 +196,17 @@ export async function otherRows(
 }
 
 /** Files of numbers of rows, and of quotes; and the digits of each currency. */
-interface Naming {
-  readonly present: string;
-  readonly named: string;
-  readonly quotes: string;
-  readonly digits: readonly { readonly currency: string; readonly digits: number }[];
-}
+type Naming = Readonly<{
+  present: string;
+  named: string;
+  quotes: string;
+  digits: readonly { readonly currency: string; readonly digits: number }[];
+}>;
 
-/** The columns of `archived_groups`, each with what it is in the files. Amounts are in the currency's smallest unit. */
+/**
+ * The columns of `archived_groups`, each with what it is in the files. Amounts are in the currency's smallest unit. The
+ * rules held for each row before its month was archived.
+ */
 const GROUPS: Readonly<Record<string, string>> = {
   ...keys('posted_month partner_id currency arrangement policy_id kind month time_zone event_id'),
   entries: 'count(*)',
@@ -211,11 +214,6 @@ const GROUPS: Readonly<Record<string, string>> = {
   ...{ first_at: 'min(accepted_at)', last_at: 'max(accepted_at)' },
   ...{ first_recorded: 'min(recorded_at)', last_recorded: 'max(recorded_at)' },
   ...{ first_no: 'min(entry_id)', last_no: 'max(entry_id)', quote_id: 'min(quote_id)' },
-  unbalanced: `count(*) FILTER (WHERE NOT (
-    spot_price::DECIMAL(38, 4) = partner_cut::DECIMAL(38, 4) + invoice_amount::DECIMAL(38, 4)
-    AND least(spot_price::DECIMAL(38, 4), partner_cut::DECIMAL(38, 4), invoice_amount::DECIMAL(38, 4)) >= 0))`,
-  misnamed: 'count(*) FILTER (WHERE requote_id IS NOT NULL OR reversal_id IS NOT NULL)',
-  uncovered: 'count(*) FILTER (WHERE cover_to < cover_from OR cover_to IS NOT NULL AND cover_from IS NULL)',
 };
 export const GROUP_COLUMNS: readonly string[] = Object.keys(GROUPS);
 

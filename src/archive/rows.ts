@@ -28,7 +28,6 @@ import {
   keepReversedSales,
   lockArchives,
   type RowScope,
-  readMonthsWithoutFiles,
   readStagedPartners,
   readStoredFiles,
   recallRows,
@@ -70,8 +69,10 @@ export const hasCopy = (tx: Transaction, file: StoredFile, wanted?: RowScope['pa
  */
 export async function needRows(tx: Transaction, scope: RowScope): Promise<void> {
   const files = await readStoredFiles(tx, scope);
-  const [gone] = files.length > 0 ? [] : await readMonthsWithoutFiles(tx, scope);
-  if (gone !== undefined) throw refuse('archive_incomplete', { ...gone, reason: 'the database names no file of it' });
+  if (files.length === 0 && scope.numbers === undefined && (await countArchived(tx, scope)) > 0) {
+    const reason = 'the database names no file of it';
+    throw refuse('archive_incomplete', { month: scope.from ?? 'an old month', store: 'archive', reason });
+  }
   if (files.every((file) => hasCopy(tx, file, scope.partnerIds))) return;
   throw new Elsewhere((next, environment) => haveRows(next, environment, scope));
 }
@@ -84,7 +85,7 @@ export async function haveRows(tx: Transaction, environment: Environment, scope:
   if (files.length === 0) return;
   const copied = await copyRows(tx, environment, files, { partnerIds });
   const months = [...new Set(files.map(({ month }) => month))];
-  const stated = await countArchived(tx, months, scope);
+  const stated = await countArchived(tx, scope, months);
   const [{ month, store }] = files as [StoredFile];
   if (copied !== stated) {
     throw refuse('archive_incomplete', { month, store, reason: `${copied} rows were read where ${stated} are` });
@@ -163,14 +164,14 @@ export async function faultOf(work: () => Promise<unknown>): Promise<string | un
 }
 
 /** What a transaction reads from files. */
-export interface Reading {
-  readonly connection: DuckDBConnection;
-  readonly paths: readonly string[];
+export type Reading = Readonly<{
+  connection: DuckDBConnection;
+  paths: readonly string[];
   /** Writes the output of a COPY to a file, for DuckDB. Returns its path. */
-  readonly written: (statement: string) => Promise<string>;
+  written: (statement: string) => Promise<string>;
   /** Copies lines into a table of the session. Returns their number. */
-  readonly copied: (table: CopyTable, columns: readonly string[], lines: AsyncIterable<Buffer>) => Promise<number>;
-}
+  copied: (table: CopyTable, columns: readonly string[], lines: AsyncIterable<Buffer>) => Promise<number>;
+}>;
 
 /** Reads files whose content must be what was archived. Refuses files that cannot be read. */
 export async function readingFiles<Result>(

@@ -37,21 +37,21 @@ export type Verification = Readonly<{
 }>;
 
 /** Options that the caller passes to the checks. */
-interface CheckOptions {
+type CheckOptions = Readonly<{
   /**
    * Fonts that the installation adds. Without the added fonts, PDFs that need such a font are verified by hash only.
    */
-  readonly fonts?: CheckContext['fonts'];
+  fonts?: CheckContext['fonts'];
   /**
    * This option is for callers that have already compared the schema and prevent changes to it. Tests compare the
    * schema once for all clones of a database.
    */
-  readonly schema?: SchemaComparison | undefined;
+  schema?: SchemaComparison | undefined;
   /** For the files of archived months. */
-  readonly environment?: Environment | undefined;
+  environment?: Environment | undefined;
   /** The rows whose leaves are hashed again; by default all. */
-  readonly derived?: DerivedRows | undefined;
-}
+  derived?: DerivedRows | undefined;
+}>;
 
 interface VerifyOptions extends CheckOptions {
   readonly onCheck?: (report: CheckReport) => void;

@@ -18,11 +18,11 @@ export interface CheckContext extends CheckScope {
   readonly cold: readonly ColdMonth[];
 }
 
-export interface Check {
-  readonly name: string;
+export type Check = Readonly<{
+  name: string;
   /** Runs on the second connection, at the same time as the other checks. */
-  readonly beside?: true;
+  beside?: true;
   /** Has false differences without the rows of archived months. */
-  readonly needsArchives?: true;
-  readonly run: (tx: Transaction, context: CheckContext) => Promise<Finding>;
-}
+  needsArchives?: true;
+  run: (tx: Transaction, context: CheckContext) => Promise<Finding>;
+}>;
