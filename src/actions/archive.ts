@@ -18,9 +18,8 @@ export const monthArchive = defineAction({
     help: `The month's books must be closed, and three later months too. The store is a
 folder in the settings ("archive"). Its files are accepted only if the rows that
 are read back from them are exactly those that the close counted. Rows of quotes
-that can still change, be reversed by their terms or get money of a connected
-account stay in the database, too. Run it again later to move those that need
-not stay any more.`,
+that can still change stay in the database, too: run it again later. Run it as
+the owner of the tables.`,
   },
   role: 'administrator',
   input: {

@@ -83,15 +83,9 @@ export async function countArchived(
 export const openArchive = (tx: Transaction): Promise<number> => execute(tx, 'SELECT open_archive()');
 
 /** Whether this session has the tables for copies. */
-export const hasTable = (tx: Transaction): Promise<boolean> =>
-  isThere(tx, `to_regclass('pg_temp.archived_rows') IS NOT NULL`);
-
-/** Whether this transaction has groups of archived rows. */
-export const hasSummaries = async (tx: Transaction): Promise<boolean> =>
-  (await hasTable(tx)) && (await isThere(tx, 'EXISTS (SELECT FROM pg_temp.archived_groups)'));
-
-async function isThere(tx: Transaction, condition: string): Promise<boolean> {
-  return (await queryOne<{ there: boolean }>(tx, `SELECT ${condition} AS there`)).there;
+export async function hasTable(tx: Transaction): Promise<boolean> {
+  const sql = `SELECT to_regclass('pg_temp.archived_rows') IS NOT NULL AS there`;
+  return (await queryOne<{ there: boolean }>(tx, sql)).there;
 }
 
 /** Lines of a partner and an id of a quote, requote or reversal. Only well-formed rows have such ids. */

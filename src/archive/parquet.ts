@@ -203,10 +203,7 @@ type Naming = Readonly<{
   digits: readonly { readonly currency: string; readonly digits: number }[];
 }>;
 
-/**
- * The columns of `archived_groups`, each with what it is in the files. Amounts are in the currency's smallest unit. The
- * rules held for each row before its month was archived.
- */
+/** The columns of `archived_groups`, each with what it is in the files. Amounts are in the currency's smallest unit. */
 const GROUPS: Readonly<Record<string, string>> = {
   ...keys('posted_month partner_id currency arrangement policy_id kind month time_zone event_id'),
   entries: 'count(*)',

@@ -4,7 +4,7 @@
  * views, money is in whole minor units, days are numbers, and times are texts.
  */
 
-import { hasSummaries } from '../archive/archive.sql.ts';
+import { hasTable } from '../archive/archive.sql.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { LAST_CLOSED, linesOf } from '../ledger/running-lines.sql.ts';
 import { COMPUTED, LOG_FORMS, type LogColumn, type LogForm, numberOf } from '../log/forms.ts';
@@ -193,7 +193,7 @@ export async function prepareTables(tx: Transaction, prepare: readonly string[],
   for (const statement of prepare) {
     await execute(tx, liveStatement(statement, facts));
     const table = tableOf(statement);
-    if (table === 'row_groups' && (await hasSummaries(tx))) await execute(tx, WITH_ARCHIVED);
+    if (table === 'row_groups' && (await hasTable(tx))) await execute(tx, WITH_ARCHIVED);
     if (table !== '') await execute(tx, `ANALYZE ${table}`);
   }
 }
