@@ -124,8 +124,7 @@ END;
 CREATE TABLE rows_elsewhere (CONSTRAINT rows_elsewhere_are_copies CHECK (false) NO INHERIT) INHERITS (ledger_rows);
 CALL make_append_only('rows_elsewhere', of_app => 'SELECT');
 
--- Makes the temporary tables into which a session copies rows of archived months, and counts and sums of rows
--- (src/archive/summaries.ts). A transaction's end empties them.
+-- Makes the temporary tables for a session's copies of archived rows, and their sums (src/archive/summaries.ts).
 CREATE FUNCTION make_archive_table(rows regclass) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('CREATE TEMP TABLE archived_rows () INHERITS (%s) ON COMMIT DELETE ROWS', rows);
