@@ -113,6 +113,51 @@ BEGIN
 END
 $$;
 
+-- The rows of a month whose books are closed can move to a cold store (016_archive.sql, src/archive). The store holds all
+-- rows of the month. A row leaves the table ledger_rows only if the rules let nothing change or reverse its quote any more.
+CREATE TABLE archived_months (
+  month billing_month PRIMARY KEY CONSTRAINT archived_month_has_closed_books REFERENCES book_closes,
+  -- A name in the settings.
+  store text NOT NULL CONSTRAINT archived_month_store_form CHECK (store ~ '^[a-z][a-z0-9-]{0,30}$'),
+  entries bigint NOT NULL,
+  -- The numbers of the first and the last row; NULL without rows.
+  first_no bigint,
+  last_no bigint,
+  archived_at timestamptz NOT NULL,
+  event_id bigint NOT NULL REFERENCES audit_events
+);
+CALL make_append_only('archived_months', 'DELETE', 'true', 'SELECT');
+
+-- The files of a month in the store. Each has all rows of some partners.
+CREATE TABLE archived_files (
+  month billing_month NOT NULL CONSTRAINT archived_file_of_a_month REFERENCES archived_months,
+  name text NOT NULL,
+  sha256 text NOT NULL CONSTRAINT archived_file_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
+  bytes bigint NOT NULL,
+  entries bigint NOT NULL,
+  partner_from text COLLATE "C" NOT NULL,
+  partner_to text COLLATE "C" NOT NULL,
+  PRIMARY KEY (month, name)
+);
+CALL make_append_only('archived_files', 'DELETE', 'true', 'SELECT');
+
+-- The posting months whose rows an archived month bills: after `after`, up to `month`.
+CREATE VIEW archived_postings AS
+SELECT a.month::text AS month, coalesce(m.previous::text, '') AS after
+FROM archived_months a JOIN closed_months m USING (month);
+CALL grant_to_app('SELECT', 'archived_postings');
+
+-- The same months one by one. A query that reads many rows compares their month with this list.
+CREATE VIEW archived_posting_months AS
+SELECT to_char(day, 'YYYY-MM') COLLATE "C" AS posted_month
+FROM archived_postings p
+CROSS JOIN generate_series((coalesce(nullif(p.after, ''), '1970-01') || '-01')::date, (p.month || '-01')::date, '1 month') AS day
+WHERE to_char(day, 'YYYY-MM') > p.after;
+CALL grant_to_app('SELECT', 'archived_posting_months');
+
+CREATE FUNCTION is_archived(posted_month text) RETURNS boolean STABLE LANGUAGE sql
+RETURN EXISTS (SELECT FROM archived_postings p WHERE posted_month > p.after AND posted_month <= p.month);
+
 -- The partner's own reference of an order: printable characters, without spaces at either end (src/ledger/row.ts).
 CREATE FUNCTION is_order_reference(value text) RETURNS boolean IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN length(value) BETWEEN 1 AND 128 AND btrim(value) = value
@@ -198,7 +243,7 @@ CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows (posted_month, part
 -- cost time for each row.
 CREATE INDEX ledger_rows_by_posted_month ON ledger_rows USING brin (posted_month, accepted_at, partner_id)
   WITH (autosummarize = on);
-CALL make_append_only('ledger_rows');
+CALL make_append_only('ledger_rows', 'DELETE', 'is_archived(OLD.posted_month)');
 CREATE TRIGGER ledger_rows_in_order BEFORE INSERT ON ledger_rows
   FOR EACH STATEMENT EXECUTE FUNCTION begin_recording(in_order, not_while_paused);
 -- The grant is USAGE without UPDATE, so that the program cannot set the sequence.
@@ -219,7 +264,8 @@ CREATE FUNCTION own_id(e ledger_rows) RETURNS identifier IMMUTABLE PARALLEL SAFE
 $$;
 
 -- The program takes the lock that fixes a row's month. If the program did not take the lock, this trigger refuses the
--- row, so a closed month never changes.
+-- row, so a closed month never changes. Only rows that return from the archive are posted to closed months (return_month
+-- compares them).
 CREATE FUNCTION refuse_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   last_closed text;
@@ -227,6 +273,10 @@ DECLARE
   first_number bigint;
 BEGIN
   SELECT min(posted_month), min(entry_id) INTO earliest, first_number FROM added;
+  IF is_archived(earliest) AND current_user = (SELECT relowner::regrole::text FROM pg_class WHERE oid = TG_RELID)
+     AND NOT EXISTS (SELECT FROM added WHERE NOT is_archived(posted_month)) THEN
+    RETURN NULL;
+  END IF;
   IF first_number <= (SELECT max(last_no) FROM log_checkpoints) THEN
     RAISE EXCEPTION 'row % cannot be recorded: a checkpoint covers this number', first_number
       USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'ledger_rows_above_checkpoints';
@@ -492,6 +542,6 @@ CREATE TABLE doubled_rows (
 CALL grant_to_app('SELECT, INSERT, DELETE', 'doubled_rows');
 
 CREATE FUNCTION has_no_rows() RETURNS boolean STABLE LANGUAGE sql
-RETURN NOT EXISTS (SELECT FROM ledger_rows);
+RETURN NOT EXISTS (SELECT FROM ledger_rows) AND NOT EXISTS (SELECT FROM archived_months);
 CALL make_append_only('presentation', 'UPDATE', 'has_no_rows()');
 CALL grant_to_app('UPDATE', 'presentation');

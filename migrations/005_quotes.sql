@@ -38,14 +38,6 @@ CREATE TABLE quotes (
 CREATE INDEX quotes_of_partner ON quotes (partner_id, quoted_at);
 CREATE INDEX quotes_expired ON quotes (expires_at, quote_id);
 
--- A quote with a ledger row is kept, whether an acceptance or an import recorded the row.
-CREATE FUNCTION quote_may_go(quote quotes) RETURNS boolean STABLE LANGUAGE sql
-RETURN quote.expires_at < now() - interval '30 days'
-  AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = quote.partner_id AND e.kind = 'quote_accepted'
-                    AND own_id(e) = quote.quote_id);
-CALL make_append_only('quotes', 'DELETE', 'quote_may_go(OLD)');
-CALL grant_to_app('DELETE', 'quotes');
-
 -- The ledger row that was recorded when a quote was accepted.
 CREATE TABLE quote_acceptances (
   quote_id text COLLATE "C" PRIMARY KEY,
@@ -56,10 +48,34 @@ CREATE TABLE quote_acceptances (
   CONSTRAINT acceptance_is_of_a_quote FOREIGN KEY (quote_id, partner_id) REFERENCES quotes (quote_id, partner_id),
   CONSTRAINT acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id)
     REFERENCES api_clients (client_id, partner_id),
-  CONSTRAINT acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows,
   CONSTRAINT acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id)
 );
 CALL make_fact('quote_acceptances');
+
+-- An accepted quote is kept, whether the API or an import recorded its row. An imported row stays as long as its quote.
+CREATE FUNCTION quote_may_go(quote quotes) RETURNS boolean STABLE LANGUAGE sql
+RETURN quote.expires_at < now() - interval '30 days'
+  AND NOT EXISTS (SELECT FROM quote_acceptances a WHERE a.quote_id = quote.quote_id)
+  AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = quote.partner_id AND e.kind = 'quote_accepted'
+                    AND own_id(e) = quote.quote_id);
+CALL make_append_only('quotes', 'DELETE', 'quote_may_go(OLD)');
+CALL grant_to_app('DELETE', 'quotes');
+
+-- This trigger replaces a foreign key, because the row may move to the archive later.
+CREATE FUNCTION refuse_acceptance_without_row() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (
+    SELECT FROM added a WHERE NOT EXISTS (
+      SELECT FROM ONLY ledger_rows e
+      WHERE e.partner_id = a.partner_id AND e.posted_month = a.posted_month AND e.entry_id = a.entry_id)) THEN
+    RAISE EXCEPTION 'an acceptance has no row'
+      USING ERRCODE = 'foreign_key_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'acceptance_is_in_the_ledger';
+  END IF;
+  RETURN NULL;
+END
+$$;
+CREATE TRIGGER acceptance_is_in_the_ledger AFTER INSERT ON quote_acceptances REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_acceptance_without_row();
 
 -- A requote is a step from the last accepted price to a new price. The steps of a quote are numbered from 1.
 CREATE TABLE requotes (
@@ -99,13 +115,6 @@ CREATE TABLE requotes (
 CREATE INDEX requotes_of_quote ON requotes (quote_id);
 CREATE INDEX requotes_expired ON requotes (expires_at, requote_id);
 
-CREATE FUNCTION requote_may_go(requote requotes) RETURNS boolean STABLE LANGUAGE sql
-RETURN requote.expires_at < now() - interval '30 days'
-  AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = requote.partner_id AND e.kind = 'requote_accepted'
-                    AND own_id(e) = requote.requote_id);
-CALL make_append_only('requotes', 'DELETE', 'requote_may_go(OLD)');
-CALL grant_to_app('DELETE', 'requotes');
-
 -- At most one requote is accepted per step, and each step follows the previous step, so an accepted price is never
 -- restated.
 CREATE TABLE requote_acceptances (
@@ -123,10 +132,19 @@ CREATE TABLE requote_acceptances (
   CONSTRAINT requote_acceptance_follows FOREIGN KEY (quote_id, previous_step) REFERENCES requote_acceptances,
   CONSTRAINT requote_acceptance_client_is_the_partners FOREIGN KEY (client_id, partner_id)
     REFERENCES api_clients (client_id, partner_id),
-  CONSTRAINT requote_acceptance_is_in_the_ledger FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows,
   CONSTRAINT requote_acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id)
 );
 CALL make_fact('requote_acceptances');
+CREATE TRIGGER acceptance_is_in_the_ledger AFTER INSERT ON requote_acceptances REFERENCING NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION refuse_acceptance_without_row();
+
+CREATE FUNCTION requote_may_go(requote requotes) RETURNS boolean STABLE LANGUAGE sql
+RETURN requote.expires_at < now() - interval '30 days'
+  AND NOT EXISTS (SELECT FROM requote_acceptances a WHERE a.requote_id = requote.requote_id)
+  AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = requote.partner_id AND e.kind = 'requote_accepted'
+                    AND own_id(e) = requote.requote_id);
+CALL make_append_only('requotes', 'DELETE', 'requote_may_go(OLD)');
+CALL grant_to_app('DELETE', 'requotes');
 
 -- The response to a partner's idempotency key. The same request with the same key gets the same response for at least
 -- 30 days.
@@ -147,3 +165,25 @@ CREATE FUNCTION idempotency_key_may_go(kept idempotency_keys) RETURNS boolean ST
 RETURN kept.recorded_at < now() - interval '30 days';
 CALL make_append_only('idempotency_keys', 'DELETE', 'idempotency_key_may_go(OLD)');
 CALL grant_to_app('DELETE', 'idempotency_keys');
+
+-- Calls that need rows of archived months. A worker answers each one once (src/http/late-requests.ts).
+CREATE TABLE late_requests (
+  request_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  partner_id text COLLATE "C" NOT NULL,
+  client_id text COLLATE "C" NOT NULL,
+  operation text NOT NULL,
+  quote_id text COLLATE "C" NOT NULL,
+  body text NOT NULL,
+  requested_at timestamptz NOT NULL,
+  -- What the call would have answered.
+  status integer,
+  answer text,
+  answered_at timestamptz,
+  CONSTRAINT late_request_client_is_the_partners FOREIGN KEY (client_id, partner_id)
+    REFERENCES api_clients (client_id, partner_id),
+  CONSTRAINT late_request_answer_whole CHECK (num_nulls(status, answer, answered_at) IN (0, 3))
+);
+CREATE INDEX late_requests_pending ON late_requests (partner_id, request_id) WHERE answered_at IS NULL;
+CALL make_append_only('late_requests', 'UPDATE', $$OLD.answered_at IS NULL
+  AND to_jsonb(OLD) - '{status,answer,answered_at}'::text[] = to_jsonb(NEW) - '{status,answer,answered_at}'::text[]$$);
+CALL grant_to_app('UPDATE', 'late_requests');

@@ -228,6 +228,8 @@ CREATE TABLE share_allocations (
 CREATE UNIQUE INDEX share_allocation_once ON share_allocations (balance_transaction_id, quote_id, requote_id) NULLS NOT DISTINCT
   WHERE matched_by <> 'finance';
 CREATE INDEX share_allocations_of_quote ON share_allocations (partner_id, quote_id);
+-- Its row may leave for an archive.
+CREATE INDEX share_allocations_of_row ON share_allocations (partner_id, posted_month, entry_id);
 CREATE INDEX share_allocations_by_entry ON share_allocations USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
 -- Money arrives soon after its quote, so the allocations for the quotes of one month are close together.
 CREATE INDEX share_allocations_by_month ON share_allocations USING brin (posted_month)

@@ -1,4 +1,4 @@
--- Facts: SHA-256 dc7d1ef8240528792b5cdfdacb710dc1d6e8e060c930331927525dc0e03436b1, without the role reckoner_app 504c89007806f313f80a5c4af1864c1deabf8d3d9267bb73703d5516076c90b5
+-- Facts: SHA-256 c846cd437ac351751161ffa5742e65946d91187744f0ed826807f87140576f97, without the role reckoner_app c255ecf00d9fee5ebeaf7ec018d50eea8ac175325c506829b056e2fc2a156e7b
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -23,21 +23,22 @@ GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_eve
   book_unapplied_cash, reminders, reminder_pauses, settlement_files, settlement_lines, balance_transactions,
   processor_readings, share_allocations, balance_transaction_closings, reversal_evidence, missing_shares,
   share_payments, payout_contents, account_payouts, partner_events, approval_requests, approval_decisions, gl_exports,
-  gl_export_lines, gl_export_files TO reckoner_app;
+  gl_export_lines, gl_export_files, archived_sales TO reckoner_app;
 GRANT INSERT, SELECT, UPDATE ON passkey_uses, partners, partner_arrangements, policies, client_uses, presentation,
-  emails, account_months, published_marks, webhooks TO reckoner_app;
+  late_requests, emails, account_months, published_marks, webhooks TO reckoner_app;
 GRANT SELECT ON schema_records, active_users, present_roles, present_work_assignments, open_pauses, partner_payers,
-  present_cancellation_terms, undecided_rows, live_documents, live_credit_applications, live_write_offs, current_holds,
-  open_invoice_disputes, instructions_in_force, document_emails, latest_emails, latest_other_emails, unfinished_emails,
-  document_email_history, current_links, ordered_payments, payment_link_history, printed_links, bank_feeds,
-  last_dispute_outcomes, live_payment_applications, live_small_differences, document_bank_charges,
-  live_payment_reversals, live_credit_refunds, live_refund_matches, live_bank_bookings, bank_line_states,
-  payment_balances, unapplied_payments, payment_cash, payer_accounts, balance_changes, document_balances,
-  open_documents, applicable_credit, payment_history, opening_sums, opening_differences, bank_statement_breaks,
-  suggested_duplicates, possible_duplicates, payment_exceptions, present_reminder_pauses, account_sources,
-  account_partners, routed_quotes, unattributed_balance_transactions, unexplained_balance_transactions,
-  live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows, document_amounts,
-  placed_payments, journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal, journal_months,
-  journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months TO reckoner_app;
+  present_cancellation_terms, archived_months, archived_files, archived_postings, archived_posting_months,
+  undecided_rows, live_documents, live_credit_applications, live_write_offs, current_holds, open_invoice_disputes,
+  instructions_in_force, document_emails, latest_emails, latest_other_emails, unfinished_emails, document_email_history,
+  current_links, ordered_payments, payment_link_history, printed_links, bank_feeds, last_dispute_outcomes,
+  live_payment_applications, live_small_differences, document_bank_charges, live_payment_reversals, live_credit_refunds,
+  live_refund_matches, live_bank_bookings, bank_line_states, payment_balances, unapplied_payments, payment_cash,
+  payer_accounts, balance_changes, document_balances, open_documents, applicable_credit, payment_history, opening_sums,
+  opening_differences, bank_statement_breaks, suggested_duplicates, possible_duplicates, payment_exceptions,
+  present_reminder_pauses, account_sources, account_partners, routed_quotes, unattributed_balance_transactions,
+  unexplained_balance_transactions, live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows,
+  document_amounts, placed_payments, journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal,
+  journal_months, journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months, rows_elsewhere,
+  partner_months TO reckoner_app;
 GRANT SELECT, UPDATE ON ledger_gate TO reckoner_app;
 GRANT SELECT, USAGE ON SEQUENCE audit_events_event_id_seq, log_numbers TO reckoner_app;

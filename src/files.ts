@@ -43,15 +43,15 @@ export async function syncFolder(folder: string): Promise<void> {
 }
 
 /** A file or folder that is written under a temporary name beside its destination. */
-export interface Draft {
+export type Draft = Readonly<{
   /** The temporary path. The writer must make its content durable. */
-  readonly path: string;
+  path: string;
   /** Gives the draft its final name. Throws EEXIST if the name is taken. A folder may replace an empty folder. */
-  readonly publish: () => Promise<void>;
+  publish: () => Promise<void>;
   /** Gives the draft its final name, and replaces an existing file. */
-  readonly replace: () => Promise<void>;
-  readonly discard: () => Promise<void>;
-}
+  replace: () => Promise<void>;
+  discard: () => Promise<void>;
+}>;
 
 /** Drafts to remove when the process exits, for example on a signal. */
 const unpublished = new Set<string>();

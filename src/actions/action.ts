@@ -20,12 +20,12 @@
  *        facts: (tx, { number }) => documentFacts(tx, [number]),  // what a preview compares before and after
  *        amounts: ({ before }, { number }) => amountsIn(before, [number], 'amount'),
  *        after: async (context, { input }) => deliver(context, [input.number]),
- *        report: async (tx, context, { input }) => ({ json: …, text: `${input.number} is void.` }),
+ *        report: async ({ input }) => ({ json: …, text: `${input.number} is void.` }),
  *      });
  *
  * 3. Add the action to registry.ts. test/actions/registry.test.ts then reports missing parts.
- * 4. Add the action's command to cli/program.ts: `actionCommand(loadAction('invoice.void'))`. If a command does more
- *    than the action, write the command by hand in cli/commands/, with `doing` of cli/run-action.ts.
+ * 4. Add the action's name to cli/program.ts, which makes its command. If a command does more than the action, write the
+ *    command by hand in cli/commands/, with `doing` of cli/run-action.ts.
  */
 import { z } from 'zod';
 import type { Adjustment } from '../approvals/amounts-before.ts';
@@ -39,32 +39,37 @@ import type { Role } from '../people/roles.ts';
 import type { Remedy } from '../remedy.ts';
 import type { ActionCommand } from './command.ts';
 
-export interface ActionContext extends ActorContext {
-  readonly database: Database;
-  /** The terminal's width in columns. Without a width, the report's tables are not shortened. */
-  readonly width?: number | undefined;
-  /** The names of input fields in reports and refusals. The default is the names that the action's command uses. */
-  readonly namesOf?: ((action: Pick<Action, 'input' | 'command'>) => NameOf) | undefined;
-  /** This is set in a preview, whose transaction is rolled back. */
-  readonly undone?: true | undefined;
-  /**
-   * This is set in a command's dry run, which also shows what is not possible yet, such as closing the current month.
-   */
-  readonly forecast?: boolean | undefined;
-}
+export * from './fields.ts';
+
+export type ActionContext = ActorContext &
+  Readonly<{
+    database: Database;
+    /** The terminal's width in columns. Without a width, the report's tables are not shortened. */
+    width?: number | undefined;
+    /** The names of input fields in reports and refusals. The default is the names that the action's command uses. */
+    namesOf?: ((action: Pick<Action, 'input' | 'command'>) => NameOf) | undefined;
+    /** This is set in a preview, whose transaction is rolled back. */
+    undone?: true | undefined;
+    /**
+     * This is set in a command's dry run, which also shows what is not possible yet, such as closing the current month.
+     */
+    forecast?: boolean | undefined;
+  }>;
 
 /** The context for the steps after an action's transaction, with a listener for deliveries. */
-export interface AfterContext extends ActionContext {
-  readonly reporter: Reporter;
-}
+export type AfterContext = ActionContext &
+  Readonly<{
+    reporter: Reporter;
+  }>;
 
 /** The context of an action with several transactions. */
-interface RunContext extends AfterContext {
-  /** The database handle for all writes of the action, which checks permission before each transaction. */
-  readonly permitted: Database;
-  /** Whether the action also sends e-mails, in `run` or in `after`. */
-  readonly deliver: boolean;
-}
+type RunContext = AfterContext &
+  Readonly<{
+    /** The database handle for all writes of the action, which checks permission before each transaction. */
+    permitted: Database;
+    /** Whether the action also sends e-mails, in `run` or in `after`. */
+    deliver: boolean;
+  }>;
 
 /**
  * The fields that an action changes, grouped by thing: `{ 'INV-2026-000176': { status: 'open' } }`. Times and new ids
@@ -72,10 +77,10 @@ interface RunContext extends AfterContext {
  */
 export type Facts = Readonly<Record<string, Readonly<Record<string, Amount | string | null>>>>;
 
-export interface FactsChange {
-  readonly before: Facts;
-  readonly after: Facts;
-}
+export type FactsChange = Readonly<{
+  before: Facts;
+  after: Facts;
+}>;
 
 /** The result of an action, which the command prints and the console shows. */
 export type Report<Json = unknown> = Readonly<{
@@ -175,15 +180,20 @@ interface Parts<Input, Result, Followed, Json> {
    * same input.
    */
   requestOf?(input: Input, foreseen: Result): unknown;
-  report(tx: Transaction, context: ActionContext, done: ActionOutcome<Input, Result, Followed>): Promise<Report<Json>>;
+  report(done: ActionOutcome<Input, Result, Followed>, context: ActionContext, tx: Transaction): Promise<Report<Json>>;
 }
 
 export type Partners = readonly string[] | 'all';
 
-export interface Action<Input = unknown, Result = unknown, Followed = unknown, Json = unknown>
-  extends Parts<Input, Result, Followed, Json> {
-  readonly input: z.ZodObject & z.ZodType<Input>;
-}
+export type Action<Input = unknown, Result = unknown, Followed = unknown, Json = unknown> = Parts<
+  Input,
+  Result,
+  Followed,
+  Json
+> &
+  Readonly<{
+    input: z.ZodObject & z.ZodType<Input>;
+  }>;
 
 /** zod types an input without fields as an object that cannot have any field. */
 type InputOf<Shape extends z.core.$ZodShape> = keyof Shape extends never
@@ -196,10 +206,15 @@ export const OF_PARTNER = {
   partners: async (_tx: Transaction, { partnerId }: { readonly partnerId: string }) => [partnerId],
 };
 
-interface Definition<Shape extends z.core.$ZodShape, Result, Followed, Json>
-  extends Parts<InputOf<Shape>, Result, Followed, Json> {
-  readonly input: Shape;
-}
+type Definition<Shape extends z.core.$ZodShape, Result, Followed, Json> = Parts<
+  InputOf<Shape>,
+  Result,
+  Followed,
+  Json
+> &
+  Readonly<{
+    input: Shape;
+  }>;
 
 export function defineAction<Shape extends z.core.$ZodShape, Result, Followed, Json>(
   definition: Definition<Shape, Result, Followed, Json>,

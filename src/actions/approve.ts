@@ -15,10 +15,11 @@ import type { Consequence } from './consequence.ts';
 import { ACTIONS } from './loaded.ts';
 import { previewAction, type RunOptions, runAction } from './run.ts';
 
-export interface Approved extends Report {
-  /** False if the requester must repeat the action. */
-  readonly isDone: boolean;
-}
+type Approved = Report &
+  Readonly<{
+    /** False if the requester must repeat the action. */
+    isDone: boolean;
+  }>;
 
 /**
  * Records the approval and performs the action in one transaction. E-mails are sent after this transaction. An action

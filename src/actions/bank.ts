@@ -2,8 +2,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { type BookableLine, readBookableLine } from '../payments/bank-booking.sql.ts';
 import { BOOKING_KINDS, bookBankLine, lineName, unbookBankLine } from '../payments/bank-booking.ts';
-import { defineAction, type Facts, type Report } from './action.ts';
-import { choice, reason, text, whole } from './fields.ts';
+import { choice, defineAction, type Facts, type Report, reason, text, whole } from './action.ts';
 
 export const BANK_LINE = (help = 'The line, as listed by bank list.') => whole('Bank line', help);
 
@@ -13,7 +12,7 @@ const OF_LINE = {
   subject: ({ bankLineId }: { bankLineId: number }) => String(bankLineId),
   partners: async () => 'all' as const,
   async facts(tx: Transaction, { bankLineId }: { bankLineId: number }): Promise<Facts> {
-    const line = await readBookableLine(tx, bankLineId);
+    const line = await readBookableLine(tx, { bankLineId });
     if (line === undefined) return {};
     const { account, amount, currency, booked_to } = line;
     return { [lineName(bankLineId)]: { account, amount: Amount.of(amount, currency), 'booked to': booked_to } };
@@ -40,7 +39,7 @@ assets:transfers. If the line is booked already, the booking is replaced.`,
     reason: reason(),
   },
   perform: bookBankLine,
-  report: async (_tx, _context, { result }) => reportBooked(result, `is booked to ${result.booked_to}`),
+  report: async ({ result }) => reportBooked(result, `is booked to ${result.booked_to}`),
 });
 
 export const bankUnbook = defineAction({
@@ -50,7 +49,7 @@ export const bankUnbook = defineAction({
   command: { arguments: { bankLineId: '<line>' } },
   input: { bankLineId: BANK_LINE(), reason: reason() },
   perform: unbookBankLine,
-  report: async (_tx, _context, { result }) => reportBooked(result, 'is no longer booked'),
+  report: async ({ result }) => reportBooked(result, 'is no longer booked'),
 });
 
 const reportBooked = ({ booking: _, ...line }: BookableLine, what: string): Report => ({

@@ -5,22 +5,19 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { factsOf as sizeOf } from '../log/text.ts';
-import { groupThousands } from '../money.ts';
-import { lastDay, type Month, monthName } from '../month.ts';
 import { type BooksReport, readBooksReport } from '../reports/books.ts';
 import { describeTrialBalance } from '../reports/trial-balance.ts';
-import { plural } from '../text.ts';
 import { table } from '../text-table.ts';
-import { type ActionContext, defineAction, type Report } from './action.ts';
+import { groupThousands, lastDay, type Month, monthName, plural } from '../values.ts';
+import { type ActionContext, defineAction, line, month, type Report, several, text } from './action.ts';
 import { needsAttention, sendDue } from './emails.ts';
-import { line, month, several, text } from './fields.ts';
 import { remediesJson } from './remedies.ts';
 
-interface BooksInput {
-  readonly month: Month;
-  readonly without?: readonly string[] | undefined;
-  readonly reason?: string | undefined;
-}
+type BooksInput = Readonly<{
+  month: Month;
+  without?: readonly string[] | undefined;
+  reason?: string | undefined;
+}>;
 
 export const booksClose = defineAction({
   name: 'books.close',
@@ -50,7 +47,7 @@ export const booksClose = defineAction({
     return { [`the books of ${input.month}`]: { status, checkpoint: checkpoint === null ? 'no' : 'yes' } };
   },
   amounts: () => [],
-  async report(tx, context, { input, result: now, followed: emails = [] }) {
+  async report({ input, result: now, followed: emails = [] }, context, tx) {
     const report = await reportBooks(tx, context, input, { dryRun: false, now });
     const sent = emails.filter(({ status }) => status === 'sent').length;
     return {

@@ -8,8 +8,7 @@ import {
   rotateSecret,
 } from '../partners/clients.ts';
 import { plural } from '../text.ts';
-import { type ActionContext, defineAction, type Facts, OF_PARTNER } from './action.ts';
-import { text, whole } from './fields.ts';
+import { type ActionContext, defineAction, type Facts, OF_PARTNER, text, whole } from './action.ts';
 
 const actionOf = ({ actor, environment }: ActionContext): ClientAction => ({
   actor,
@@ -41,7 +40,7 @@ export const clientCreate = defineAction({
   facts: async (_tx, { partnerId }, made): Promise<Facts> =>
     made === undefined ? {} : { 'a new client': { partner: partnerId } },
   amounts: () => [],
-  report: async (_tx, { environment }, { result: made, preview }) => ({
+  report: async ({ result: made, preview }, { environment }) => ({
     json: preview ? { partner_id: made.partner_id } : made,
     text: preview
       ? `A client of ${made.partner_id} for ${environment.name}. Its secret is shown once.`
@@ -88,7 +87,7 @@ export const clientRotate = defineAction({
   perform: (tx, context, { clientId, overlapDays = OVERLAP_DAYS, validDays }) =>
     rotateSecret(tx, clientId, { overlapDays, validDays }, actionOf(context)),
   facts: (tx, { clientId }, _made, context) => clientFacts(tx, clientId, context),
-  report: async (_tx, _context, { result: made, preview }) => ({
+  report: async ({ result: made, preview }) => ({
     json: preview ? { ...made, client_secret: null } : made,
     text:
       (preview
@@ -107,7 +106,7 @@ export const clientRevoke = defineAction({
   ...OF_CLIENT,
   perform: (tx, context, { clientId }) => revokeClient(tx, clientId, actionOf(context)),
   facts: (tx, { clientId }, _made, context) => clientFacts(tx, clientId, context),
-  report: async (_tx, _context, { result: revoked }) => ({
+  report: async ({ result: revoked }) => ({
     json: revoked,
     text: `Client ${revoked.client_id} of ${revoked.partner_id} has been revoked: its secrets and tokens are no longer valid.`,
   }),

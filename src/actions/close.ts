@@ -22,15 +22,12 @@ import { fieldName } from '../field-names.ts';
 import { type CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
 import { factsOf as sizeOf } from '../log/text.ts';
 import { countNeedingAttention } from '../mail/outbox.sql.ts';
-import { Amount, groupThousands, moneyText as money } from '../money.ts';
-import type { Month } from '../month.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
 import { totalsJson } from '../reports/close.ts';
-import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
-import { type ActionContext, defineAction, type Facts, type Report } from './action.ts';
+import { Amount, groupThousands, type Month, moneyText as money, plural } from '../values.ts';
+import { type ActionContext, defineAction, type Facts, flag, month, type Report, several, text } from './action.ts';
 import { amountsIn } from './documents.ts';
-import { flag, month, several, text } from './fields.ts';
 
 type CloseInput = Readonly<{
   month?: Month | undefined;
@@ -101,7 +98,7 @@ export const monthClose = defineAction({
   async committed({ database, reporter }, { result: { months, together } }) {
     if (!together || months.length === 0) return;
     failpoint('close.committed');
-    const others = await database.reading((tx) => readOtherCurrencies(tx, months));
+    const others = await database.reading((tx) => readOtherCurrencies(tx, { months }));
     for (const each of months) {
       reporter.onClosed?.(
         each,
@@ -115,10 +112,10 @@ export const monthClose = defineAction({
     if (failure !== undefined) throw failure;
   },
   async facts(tx, _input, closed): Promise<Facts> {
-    const months = closed === undefined ? [] : await readMonthFacts(tx, closed.months);
-    const sums = await readSums(tx, closed?.months ?? []);
+    const months = closed === undefined ? [] : await readMonthFacts(tx, { months: closed.months });
+    const sums = await readSums(tx, { months: closed?.months ?? [] });
     const contents = new Map(
-      (await readContentHashes(tx, closed?.months ?? [])).map((each) => [each.month, each.sha256]),
+      (await readContentHashes(tx, { months: closed?.months ?? [] })).map((each) => [each.month, each.sha256]),
     );
     return Object.fromEntries(
       months.map((each) => [
@@ -136,7 +133,7 @@ export const monthClose = defineAction({
     const fields = new Set(Object.values(after).flatMap(Object.keys).filter(isSum));
     return amountsIn(after, Object.keys(after), ...fields);
   },
-  report: (tx, context, { input, result, preview }) =>
+  report: ({ input, result, preview }, context, tx) =>
     preview ? reportPreview(tx, context, input, result) : reportClosed(tx, input, result.months),
 });
 
@@ -164,10 +161,10 @@ const factsOf = (counts: MonthFacts, sums: readonly MonthSum[], content: string 
 
 async function reportClosed(tx: Transaction, { month }: CloseInput, closed: readonly Month[]): Promise<Report> {
   const named = month !== undefined && !closed.includes(month) ? [...closed, month] : closed;
-  const months = await readMonthFacts(tx, named);
+  const months = await readMonthFacts(tx, { months: named });
   const checkpoints = await readCheckpointsOf(tx, 'month', named);
   const needing = await countNeedingAttention(tx);
-  const others = await readOtherCurrencies(tx, named);
+  const others = await readOtherCurrencies(tx, { months: named });
   const days = await readIssueDays(tx, named);
   const verb = ({ month: each }: MonthFacts) =>
     closed.includes(each) ? 'closed' : `was already closed on ${days.get(each)}; nothing was issued now`;
@@ -187,8 +184,8 @@ async function reportPreview(
   const { foreseeHolds } = await import('../delivery/foresee.ts');
   const documents = await readDocuments(tx, { months: closed });
   const holds = await foreseeHolds(tx, context, documents);
-  const others = await readOtherCurrencies(tx, closed);
-  const months = (await readMonthFacts(tx, closed)).map((facts) => withHolds(facts, documents, holds));
+  const others = await readOtherCurrencies(tx, { months: closed });
+  const months = (await readMonthFacts(tx, { months: closed })).map((facts) => withHolds(facts, documents, holds));
   const doubted = feeds.filter(({ doubts, empty }) => empty || doubts.length > 0);
   return {
     remedies: doubted.filter((each) => isUndecided(each, decisionFor(each, input))).map(closeAnyway),

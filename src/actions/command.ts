@@ -6,31 +6,32 @@ import { asOption, inKebab, type NameOf, withValue } from '../field-names.ts';
 import { type Field, fieldsOf } from './fields.ts';
 
 /** The words of a command that differ from the names of its fields. */
-export interface CommandWords {
+export type CommandWords = Readonly<{
   /** Fields that are positional arguments: `{ number: '<number>' }`. */
-  readonly arguments?: Readonly<Record<string, string>>;
+  arguments?: Readonly<Record<string, string>>;
   /** Options whose names differ from their fields: `{ numbers: '--invoice <number>' }`. */
-  readonly options?: Readonly<Record<string, string>>;
-}
+  options?: Readonly<Record<string, string>>;
+}>;
 
-export interface ActionCommand extends CommandWords {
-  /** The command's words, if they differ from the action's name: `close` runs `month.close`. */
-  readonly called?: string;
-  /** The summary in the list of commands and above the options. The default is the action's title. */
-  readonly summary?: string;
-  readonly help?: string;
-  readonly deliver?: true;
-  /** Adds the option --dry-run, with this help. */
-  readonly dryRun?: string;
-  /** Allows the command to run without a user, as `cron`. */
-  readonly unattended?: true;
-}
+export type ActionCommand = CommandWords &
+  Readonly<{
+    /** The command's words, if they differ from the action's name: `close` runs `month.close`. */
+    called?: string;
+    /** The summary in the list of commands and above the options. The default is the action's title. */
+    summary?: string;
+    help?: string;
+    deliver?: true;
+    /** Adds the option --dry-run, with this help. */
+    dryRun?: string;
+    /** Allows the command to run without a user, as `cron`. */
+    unattended?: true;
+  }>;
 
-interface ActionWithCommand {
-  readonly name: string;
-  readonly input: z.ZodObject;
-  readonly command?: ActionCommand | undefined;
-}
+type ActionWithCommand = Readonly<{
+  name: string;
+  input: z.ZodObject;
+  command?: ActionCommand | undefined;
+}>;
 
 export const wordsOf = ({ name, command }: ActionWithCommand): string =>
   command?.called ?? name.replace('.', ' ').replaceAll('_', '-');

@@ -4,26 +4,34 @@ import type { Adjustment } from '../approvals/amounts-before.ts';
 import type { PreviewedChange, StoredPreview } from '../approvals/requests.sql.ts';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { inNames } from '../field-names.ts';
-import { Amount, moneyText } from '../money.ts';
-import { plural } from '../text.ts';
 import { printable } from '../text-table.ts';
-import type { Action, ActionContext, ActionOutcome, Agree, Facts, FactsChange, Report } from './action.ts';
+import { Amount, moneyText, plural } from '../values.ts';
+import {
+  type Action,
+  type ActionContext,
+  type ActionOutcome,
+  type Agree,
+  type Facts,
+  type FactsChange,
+  inputInWords,
+  type Report,
+} from './action.ts';
 import { namesOf } from './command.ts';
-import { inputInWords } from './fields.ts';
 
 /** The figures of a preview, which are compared with those of the confirmed or approved action. */
-interface Figures {
-  readonly changes: readonly Change[];
+type Figures = Readonly<{
+  changes: readonly Change[];
   /** One amount for each currency, for the thresholds of approval rules. */
-  readonly amounts: readonly Amount[];
+  amounts: readonly Amount[];
   /** One amount above zero for each partner and currency, for the rule for adjustments. */
-  readonly adjustments: readonly Adjustment[];
-}
+  adjustments: readonly Adjustment[];
+}>;
 
 /** The effect that an action would have now, with a report for people. */
-export interface Consequence<Json = unknown> extends Figures {
-  readonly report: Report<Json>;
-}
+export type Consequence<Json = unknown> = Figures &
+  Readonly<{
+    report: Report<Json>;
+  }>;
 
 export type Change = PreviewedChange;
 
@@ -64,7 +72,7 @@ export async function reportOf<Input, Result, Followed, Json>(
   action: Action<Input, Result, Followed, Json>,
   done: ActionOutcome<Input, Result, Followed>,
 ): Promise<Report<Json>> {
-  const report = await action.report(tx, context, done);
+  const report = await action.report(done, context, tx);
   return { ...report, text: inNames(report.text, (context.namesOf ?? namesOf)(action)) };
 }
 

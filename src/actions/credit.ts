@@ -5,18 +5,17 @@ import { Amount, moneyText } from '../money.ts';
 import { enteredLater } from '../payments/context.ts';
 import { REFUND_METHODS } from '../payments/enums.ts';
 import { type Refund, refundCredit, returnRefund } from '../payments/refund.ts';
-import { defineAction, type Report } from './action.ts';
+import { amount, choice, date, defineAction, flag, line, onLatestDate, type Report, text } from './action.ts';
 import { BANK_LINE } from './bank.ts';
 import { documentFacts, documentNumbered, followBalance, OF_DOCUMENT, partnersOfDocuments } from './documents.ts';
-import { amount, choice, date, flag, line, onLatestDate, text } from './fields.ts';
 
 const CREDIT_NOTE = () => text('Credit note', 'The credit note with the open credit.');
 const INVOICE = () => text('Invoice', 'The invoice.');
 
-interface Placement {
-  readonly creditNote: string;
-  readonly number: string;
-}
+type Placement = Readonly<{
+  creditNote: string;
+  number: string;
+}>;
 
 /** The parts of an action on the credit of `creditNote` that is applied to the invoice `number`. */
 const OF_CREDIT = {
@@ -47,7 +46,7 @@ export const creditApply = defineAction({
     failpoint('placement.committed');
     await followBalance(context, result.number);
   },
-  report: (tx, _context, { input: { creditNote, number }, result }) =>
+  report: ({ input: { creditNote, number }, result }, _context, tx) =>
     reportPlaced(tx, result, `from ${creditNote} is applied to ${number}`),
 });
 
@@ -65,7 +64,7 @@ export const creditUnapply = defineAction({
     failpoint('release.committed');
     await followBalance(context, result.number);
   },
-  report: (tx, _context, { input: { creditNote, number }, result }) =>
+  report: ({ input: { creditNote, number }, result }, _context, tx) =>
     reportPlaced(tx, result, `from ${creditNote} is taken back from ${number}`),
 });
 
@@ -102,7 +101,7 @@ export const creditRefund = defineAction({
   perform: (tx, context, { method = 'other', reference = '', ...request }) =>
     refundCredit(tx, context, { ...request, method, reference }),
   amounts: (_seen, _input, refund) => [Amount.of(refund.amount, refund.currency)],
-  report: (tx, _context, { result }) => reportRefund(tx, result, false),
+  report: ({ result }, _context, tx) => reportRefund(tx, result, false),
 });
 
 export const creditRefundReturned = defineAction({
@@ -124,7 +123,7 @@ export const creditRefundReturned = defineAction({
   ...OF_DOCUMENT,
   perform: returnRefund,
   amounts: (_seen, _input, refund) => [Amount.of(refund.amount, refund.currency)],
-  report: (tx, _context, { result }) => reportRefund(tx, result, true),
+  report: ({ result }, _context, tx) => reportRefund(tx, result, true),
 });
 
 async function reportRefund(tx: Transaction, refund: Refund, returned: boolean): Promise<Report> {

@@ -1,7 +1,6 @@
 import { RETRIED, retryEmails } from '../delivery/retry-emails.ts';
 import { plural } from '../text.ts';
-import { defineAction, type Facts } from './action.ts';
-import { choice, instant } from './fields.ts';
+import { choice, defineAction, type Facts, instant } from './action.ts';
 
 export const deliveryRetry = defineAction({
   name: 'delivery.retry',
@@ -21,7 +20,7 @@ export const deliveryRetry = defineAction({
       : { [`what was ${status}`]: { documents: String(retried.documents), 'other e-mails': String(retried.others) } },
   amounts: () => [],
   /** The next run of delivery sends the queued e-mails. */
-  report: async (_tx, _context, { input: { status }, result: { documents, others } }) => ({
+  report: async ({ input: { status }, result: { documents, others } }) => ({
     json: { documents, others },
     text:
       documents + others === 0

@@ -5,9 +5,8 @@ import { failpoint } from '../failpoint.ts';
 import { Amount, moneyText } from '../money.ts';
 import { toDo } from '../remedy.ts';
 import { printable } from '../text-table.ts';
-import { defineAction, type Facts } from './action.ts';
+import { amount, date, defineAction, type Facts, line, reason, text } from './action.ts';
 import { amountsIn, OF_DOCUMENT } from './documents.ts';
-import { amount, date, line, reason, text } from './fields.ts';
 
 const INVOICE = () => text('Invoice', 'The invoice.');
 
@@ -35,7 +34,7 @@ export const disputeOpen = defineAction({
   committed: () => failpoint('dispute.committed'),
   facts: (tx, { number }) => disputeFacts(tx, number),
   amounts: ({ after }, { number }) => amountsIn(after, [number], 'disputed'),
-  report: async (_tx, _context, { input: { number }, result: opened }) => ({
+  report: async ({ input: { number }, result: opened }) => ({
     json: disputeJson(opened),
     text: `${number} is in dispute: ${disputeText(opened)}.`,
     remedies: [toDo('Close it', 'dispute.close', { number })],
@@ -56,7 +55,7 @@ export const disputeClose = defineAction({
   committed: () => failpoint('dispute_closing.committed'),
   facts: (tx, { number }) => disputeFacts(tx, number),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'disputed'),
-  report: async (_tx, _context, { input: { number, reason } }) => ({
+  report: async ({ input: { number, reason } }) => ({
     json: { number, dispute: null, reason },
     text: `The dispute of ${number} is closed: ${printable(reason)}.`,
   }),

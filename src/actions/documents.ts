@@ -19,7 +19,7 @@ export async function documentNumbered(
 }
 
 const documentsNumbered = async (tx: Transaction, numbers: readonly string[]): Promise<DocumentRow[]> =>
-  numbers.length === 0 ? [] : readDocuments(tx, { ids: await readIdsOf(tx, numbers) });
+  numbers.length === 0 ? [] : readDocuments(tx, { ids: await readIdsOf(tx, { numbers }) });
 
 /** Returns no real partner for an unknown document; the action then refuses the document. */
 export async function partnersOfDocuments(tx: Transaction, numbers: readonly string[]): Promise<string[]> {
@@ -96,7 +96,7 @@ export async function deliver({ reporter, ...context }: AfterContext, numbers: r
 export async function followBalance({ environment, settings, database }: ActionContext, number: string): Promise<void> {
   const { linkProvider } = await import('../delivery/payment-link.ts');
   const { syncPaymentLinks } = await import('../delivery/printed-link.ts');
-  const ids = await database.reading((tx) => readIdsOf(tx, [number]));
+  const ids = await database.reading((tx) => readIdsOf(tx, { numbers: [number] }));
   await syncPaymentLinks({ environment, database, links: linkProvider(settings, environment) }, ids);
 }
 

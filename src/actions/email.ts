@@ -5,9 +5,8 @@ import { dismissEmail } from '../mail/dismiss.ts';
 import type { ListedEmail } from '../mail/log.sql.ts';
 import { nameOf, readEmail, remediesOf } from '../mail/log.ts';
 import { resendEmail } from '../mail/resend.ts';
-import { defineAction, type Facts, type Partners } from './action.ts';
+import { defineAction, type Facts, type Partners, reason, text, whole } from './action.ts';
 import { deliver } from './documents.ts';
-import { reason, text, whole } from './fields.ts';
 import { commandOf } from './remedies.ts';
 
 const EMAIL = () => whole('E-mail', "The e-mail's number in the list of e-mails.");
@@ -51,7 +50,7 @@ export const emailResend = defineAction({
   facts: async (_tx, _input, queued): Promise<Facts> =>
     queued === undefined ? {} : { 'a new e-mail': { about: nameOf(queued), status: queued.status } },
   amounts: () => [],
-  async report(tx, _context, { result: queued, delivered }) {
+  async report({ result: queued, delivered }, _context, tx) {
     const email = await readEmail(tx, queued.email_id);
     return {
       json: await emailJson(email),
@@ -77,7 +76,7 @@ export const emailDismiss = defineAction({
     return { [`e-mail ${emailId}`]: { status: email.status, dismissed: email.dismissal_reason } };
   },
   amounts: () => [],
-  async report(tx, _context, { input: { emailId, reason } }) {
+  async report({ input: { emailId, reason } }, _context, tx) {
     const email = await readEmail(tx, emailId);
     return { json: await emailJson(email), text: `E-mail ${emailId}, ${nameOf(email)}, is dismissed: ${reason}` };
   },

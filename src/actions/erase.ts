@@ -6,8 +6,7 @@ import { refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { countPlaces } from '../log/personal.sql.ts';
 import { plural } from '../text.ts';
-import { defineAction, type Facts } from './action.ts';
-import { reason, text, whole } from './fields.ts';
+import { defineAction, type Facts, reason, text, whole } from './action.ts';
 
 type Given = Readonly<{
   user?: string | undefined;
@@ -64,7 +63,7 @@ It cannot be undone. Try --dry-run first.`,
   },
   facts: (tx, { reason: _, ...input }, done) => factsOf(tx, personOf(input), done !== undefined),
   amounts: () => [],
-  report: async (_tx, _context, { result: erased, preview }) => ({
+  report: async ({ result: erased, preview }) => ({
     json: { erased },
     text: preview
       ? `${plural(erased, 'text')} would be erased.`

@@ -7,12 +7,10 @@ import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { currenciesOf, readTotals } from '../ledger/control.ts';
-import { Amount, groupThousands } from '../money.ts';
 import { toDo, toRun } from '../remedy.ts';
-import { counted } from '../text.ts';
 import { printable, table } from '../text-table.ts';
-import { defineAction, type Facts, OF_PARTNER } from './action.ts';
-import { flag, month, reason, several, text, whole } from './fields.ts';
+import { Amount, counted, groupThousands } from '../values.ts';
+import { defineAction, type Facts, flag, month, OF_PARTNER, reason, several, text, whole } from './action.ts';
 
 export const feedState = defineAction({
   name: 'feed.state',
@@ -49,7 +47,7 @@ A month whose rows contradict a complete statement waits for a decision.`,
     return feed === undefined ? {} : { [`${month} of ${partnerId}`]: factsOf(feed) };
   },
   amounts: () => [],
-  report: async (_tx, { width }, { result: { feed, fresh } }) => ({
+  report: async ({ result: { feed, fresh } }, { width }) => ({
     json: { ...feedLine(feed), already_stated: !fresh },
     text: describe(feed, { fresh, width }),
     remedies: [toRun('See all statements', 'feed list', '/console/feeds')],
@@ -114,7 +112,7 @@ export const feedAccept = defineAction({
   // The evidence is part of the effect, so that an approval covers the numbers that were shown.
   facts: async (_tx, { partnerId, month: of }, accepted) => acceptedFacts(`${of} of ${partnerId}`, accepted ?? []),
   amounts: () => [],
-  report: async (_tx, _context, { input: { month: of }, result: accepted }) => ({
+  report: async ({ input: { month: of }, result: accepted }) => ({
     json: { month: of, accepted: accepted.map(({ partner_id, kind, evidence }) => ({ partner_id, kind, evidence })) },
     text: [`Accepted for ${of}:`, ...accepted.map((each) => `  ${printable(describeDoubt(each))}`)].join('\n'),
     remedies: [toDo('Close the month now', 'month.close', { month: of })],

@@ -36,16 +36,18 @@ type Words = Readonly<{
 
 type Rare = Pick<Words, 'more' | 'value'>;
 
-interface Description extends Words {
-  readonly kind: FieldKind;
-  readonly choices?: readonly string[];
-}
+type Description = Words &
+  Readonly<{
+    kind: FieldKind;
+    choices?: readonly string[];
+  }>;
 
-export interface Field extends Description {
-  readonly name: string;
-  readonly required: boolean;
-  readonly several: boolean;
-}
+export type Field = Description &
+  Readonly<{
+    name: string;
+    required: boolean;
+    several: boolean;
+  }>;
 
 const DESCRIPTIONS = z.registry<Description>();
 
@@ -122,10 +124,10 @@ export function whole(label: string, help: string, { least = 1, most = MOST, ...
   const reason = most === MOST ? 'is not a number such as 12' : `is not a whole number from ${least} to ${most}`;
   return described('whole', z.int(reason).min(least, reason).max(most, reason), { label, help, ...rare });
 }
-interface Bounds {
-  readonly least?: number;
-  readonly most?: number;
-}
+type Bounds = Readonly<{
+  least?: number;
+  most?: number;
+}>;
 const MOST = 999_999_999_999_999;
 
 export const choice = <const Choice extends string>(label: string, help: string, choices: readonly Choice[]) =>

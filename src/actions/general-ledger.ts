@@ -6,11 +6,9 @@ import { exportGl, type GlExportResult } from '../general-ledger/export.ts';
 import { readParts } from '../general-ledger/exports.sql.ts';
 import { externalId } from '../general-ledger/files.ts';
 import { type CurrencyJournal, summarise } from '../general-ledger/journal.ts';
-import { groupThousands } from '../money.ts';
-import { plural } from '../text.ts';
 import { table } from '../text-table.ts';
-import { defineAction } from './action.ts';
-import { choice, flag, month } from './fields.ts';
+import { groupThousands, plural } from '../values.ts';
+import { choice, defineAction, flag, month } from './action.ts';
 
 export const glExport = defineAction({
   name: 'gl.export',
@@ -43,7 +41,7 @@ export const glExport = defineAction({
         };
   },
   amounts: (_seen, _input, { recorded, lines }) => (recorded ? summarise(lines).map(({ total }) => total) : []),
-  async report(_tx, { width }, { input: { month, format }, result }) {
+  async report({ input: { month, format }, result }, { width }) {
     const { part, recorded, files, lines, movable } = result;
     const journals = summarise(lines);
     return {

@@ -15,12 +15,10 @@ import {
   releaseRows,
   separateRows,
 } from '../ledger/held.ts';
-import { Amount } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';
-import { plural } from '../text.ts';
-import { defineAction, type Facts, type FactsChange } from './action.ts';
+import { Amount, plural } from '../values.ts';
+import { amount, defineAction, type Facts, type FactsChange, line, reason, several, text, whole } from './action.ts';
 import { amountsIn, sizesOf } from './documents.ts';
-import { amount, line, reason, several, text, whole } from './fields.ts';
 
 const heldRowIds = () =>
   several(whole('Held rows', 'The numbers of held rows. Requotes and reversals follow their sale.'));
@@ -92,7 +90,7 @@ export const rowsRelease = defineAction({
   command: { called: 'ledger release', arguments: arguments_ },
   input: { rows: heldRowIds(), reason: reason() },
   perform: (tx, context, { rows, reason }) => releaseRows(tx, context, { ids: rows, reason }),
-  report: (tx, _context, { result }) => resultOf(tx, result, 'recorded'),
+  report: ({ result }, _context, tx) => resultOf(tx, result, 'recorded'),
 });
 
 export const rowsDiscard = defineAction({
@@ -102,7 +100,7 @@ export const rowsDiscard = defineAction({
   command: { called: 'ledger discard', arguments: arguments_ },
   input: { rows: heldRowIds(), reason: reason() },
   perform: (tx, context, { rows, reason }) => discardRows(tx, context, { ids: rows, reason }),
-  report: (tx, _context, { result }) => resultOf(tx, result, 'discarded'),
+  report: ({ result }, _context, tx) => resultOf(tx, result, 'discarded'),
 });
 
 const HELD_REVERSAL = () => whole('Held row', 'The number of the held reversal.');
@@ -135,7 +133,7 @@ export const reversalGrant = defineAction({
   },
   facts: (tx, { row }, granted) => factsOf(tx, [row], { granted: granted?.rows ?? [] }),
   adjusts: async (_tx, _seen, _input, { rows }) => sharesOf(rows),
-  report: (tx, _context, { result }) => resultOf(tx, result, 'recorded'),
+  report: ({ result }, _context, tx) => resultOf(tx, result, 'recorded'),
 });
 
 export const reversalRefuse = defineAction({
@@ -145,7 +143,7 @@ export const reversalRefuse = defineAction({
   input: { row: HELD_REVERSAL(), reason: line('Reason', 'The reason. It is recorded, and the partner receives it.') },
   perform: (tx, context, { row, reason }) => refuseReversal(tx, context, { id: row, reason }),
   facts: (tx, { row }) => factsOf(tx, [row], { alone: true }),
-  report: (tx, _context, { result }) => resultOf(tx, result, 'refused'),
+  report: ({ result }, _context, tx) => resultOf(tx, result, 'refused'),
 });
 
 /** Our shares of reversals, above zero, with their partner. */
@@ -201,7 +199,7 @@ export const rowsSeparate = defineAction({
       ]),
     ),
   amounts: ({ before }) => amountsIn(before, Object.keys(before), 'amount'),
-  report: async (_tx, _context, { input: { partner }, result: rows }) => ({
+  report: async ({ input: { partner }, result: rows }) => ({
     json: rows.map(doubledRowJson),
     text: `${plural(rows.length, 'row')} of ${partner} kept: no longer possible repetitions.`,
   }),

@@ -25,7 +25,7 @@ details of settings.json.`,
     return { 'bank details': Object.fromEntries([...fields].map(([field, value]) => [field, String(value)])) };
   },
   amounts: () => [],
-  report: async (_tx, { width }, { result: changes, preview }) => ({
+  report: async ({ result: changes, preview }, { width }) => ({
     json: { changes },
     text:
       `${preview ? 'Documents would print' : 'Documents print from now on'} the bank details of settings.json:\n\n` +

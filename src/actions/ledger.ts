@@ -8,9 +8,8 @@ import { recordEvent } from '../people/audit-events.ts';
 import { readPauses } from '../people/pauses.sql.ts';
 import { pauseLedger, refuseWhilePaused } from '../people/pauses.ts';
 import { minuteOf } from '../text.ts';
-import { defineAction, type Facts } from './action.ts';
+import { defineAction, type Facts, instant, reason } from './action.ts';
 import { needsAttention, sendDue } from './emails.ts';
-import { instant, reason } from './fields.ts';
 
 export const ledgerPause = defineAction({
   name: 'ledger.pause',
@@ -43,7 +42,7 @@ issued after that time.`,
   committed: () => failpoint('pause.committed'),
   facts: async (tx): Promise<Facts> => ({ ledger: { paused: (await readPauses(tx))[0]?.reason ?? null } }),
   amounts: () => [],
-  report: async (_tx, _context, { result: paused }) => ({
+  report: async ({ result: paused }) => ({
     json: { paused },
     text: `The ledger is paused: ${paused.reason}.`,
     remedies: [END_PAUSE],
@@ -73,7 +72,7 @@ export const checkpointTake = defineAction({
   facts: async (_tx, _input, result): Promise<Facts> =>
     result?.isNew ? { 'the checkpoint': { status: 'taken' } } : {},
   amounts: () => [],
-  async report(tx, _context, { result: { isNew }, preview, followed: emails = [] }) {
+  async report({ result: { isNew }, preview, followed: emails = [] }, _context, tx) {
     const last = await readLastCheckpoint(tx);
     const checkpoint = last && { size: last.size, root: last.root.toString('base64'), taken_at: last.taken_at };
     const title = last === undefined ? 'none' : `${checkpointTitle(last)}, taken ${minuteOf(last.taken_at)}`;

@@ -4,9 +4,8 @@ import { recordBounces } from '../mail/bounces.ts';
 import { toDo } from '../remedy.ts';
 import { plural } from '../text.ts';
 import { printable, table } from '../text-table.ts';
-import { defineAction, type Facts } from './action.ts';
+import { defineAction, type Facts, type FileInput, file, several } from './action.ts';
 import { contentsOf } from './contents.ts';
-import { type FileInput, file, several } from './fields.ts';
 
 export const emailBounces = defineAction({
   name: 'email.bounces',
@@ -40,7 +39,7 @@ export const emailBounces = defineAction({
    * The exit status is always 0. With any other status, a mail server that pipes in a message would return the message
    * to its sender.
    */
-  async report(_tx, { width }, { result }) {
+  async report({ result }, { width }) {
     const { messages, bounces, duplicates, unmatched } = result;
     return {
       json: result,

@@ -1,18 +1,16 @@
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { Amount, moneyText } from '../money.ts';
 import { openingFile } from '../opening/file.ts';
 import { importOpening, type OpeningImport } from '../opening/import.ts';
 import { type CarriedItem, type OpeningTotal, readItems } from '../opening/openings.sql.ts';
 import { reverseOpening } from '../opening/reverse.ts';
 import { NOBODY } from '../people/roles.ts';
-import { plural } from '../text.ts';
 import { table } from '../text-table.ts';
-import { defineAction, type Facts } from './action.ts';
+import { Amount, moneyText, plural } from '../values.ts';
+import { date, defineAction, type Facts, file, line, onLatestDate, reason, several, text, whole } from './action.ts';
 import { contentOf } from './contents.ts';
 import { amountsIn, deliver } from './documents.ts';
-import { date, file, line, onLatestDate, reason, several, text, whole } from './fields.ts';
 
 export const openingImport = defineAction({
   name: 'opening.import',
@@ -51,7 +49,7 @@ export const openingImport = defineAction({
       ]),
     ),
   amounts: ({ after }) => amountsIn(after, Object.keys(after), 'amount'),
-  report: async (_tx, { width }, { result, preview }) => ({
+  report: async ({ result, preview }, { width }) => ({
     json: { ...result, items: result.items.map(({ line: _, ...item }) => item), dry_run: preview },
     text: described(result, preview, width),
   }),
@@ -131,7 +129,7 @@ export const openingReverse = defineAction({
     return itemFacts(result.map((each) => ({ ...each, reversed: true })));
   },
   amounts: ({ before }) => amountsIn(before, Object.keys(before), 'balance'),
-  report: async (_tx, _context, { result }) => ({
+  report: async ({ result }) => ({
     json: { reversed: result.map(({ kind, number, currency, amount }) => ({ kind, number, currency, amount })) },
     text:
       result.length === 0

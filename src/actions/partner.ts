@@ -6,9 +6,8 @@ import { importPartners, type PartnerImport } from '../partners/import.ts';
 import { changeCells } from '../people/field-changes.ts';
 import { refuseUnsplittable, remarksOnSplits } from '../splits/currencies.ts';
 import { table } from '../text-table.ts';
-import { defineAction, type Facts } from './action.ts';
+import { defineAction, type Facts, type FileInput, file } from './action.ts';
 import { contentOf } from './contents.ts';
-import { type FileInput, file } from './fields.ts';
 
 const partnersIn = (file: FileInput): Promise<PartnerRecord[]> => contentOf(file, partnerFile, {});
 
@@ -40,7 +39,7 @@ export const partnerImport = defineAction({
       ]),
     ),
   amounts: () => [],
-  async report(_tx, { environment, width }, { input: { file }, result }) {
+  async report({ input: { file }, result }, { environment, width }) {
     const report = { ...result, changes: result.changes.filter(({ created }) => !created) };
     const partners = await partnersIn(file);
     return {

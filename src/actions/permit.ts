@@ -13,18 +13,17 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { NOBODY, requireRole, scopeOf } from '../people/roles.ts';
 import { actAs } from '../people/users.ts';
-import type { Action, ActionContext, Partners } from './action.ts';
+import { type Action, type ActionContext, inputJson, type Partners } from './action.ts';
 import { type Consequence, consequenceAside, consequenceForeseen, digestOf, storedPreview } from './consequence.ts';
-import { inputJson } from './fields.ts';
 
 /** Thrown if the action's effect differs from its preview. Nothing was done. */
 export class OutdatedPreview extends Error {}
 
-export interface Agreement {
+export type Agreement = Readonly<{
   /** A second person's approval of a request. The action is attributed to the requester. */
-  readonly approval?: Approval | undefined;
-  readonly shown?: string | undefined;
-}
+  approval?: Approval | undefined;
+  shown?: string | undefined;
+}>;
 
 /**
  * Refuses a user without the role. Attributes the transaction's events to the user. Jobs need no role, and neither does

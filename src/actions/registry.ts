@@ -7,6 +7,7 @@ const FILES = [
   [() => import('./feed.ts'), 'feed.state feed.accept'],
   [() => import('./close.ts'), 'month.close'],
   [() => import('./books.ts'), 'books.close'],
+  [() => import('./archive.ts'), 'month.archive month.unarchive'],
   [() => import('./general-ledger.ts'), 'gl.export'],
   [() => import('./ledger.ts'), 'checkpoint.take ledger.pause'],
   [() => import('./invoice/void.ts'), 'invoice.void'],

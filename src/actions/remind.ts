@@ -1,14 +1,12 @@
 import type { EmailResult } from '../mail/outbox.ts';
-import { groupThousands } from '../money.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
 import { type ReminderPlan, recordReminders, whySkipped } from '../payments/remind.ts';
 import { DELIVER } from '../remedy.ts';
-import { plural } from '../text.ts';
 import { table } from '../text-table.ts';
-import { defineAction } from './action.ts';
+import { groupThousands, plural } from '../values.ts';
+import { defineAction, line, several, text } from './action.ts';
 import { checkWithout } from './books.ts';
 import { countKinds, needsAttention, sendDue } from './emails.ts';
-import { line, several, text } from './fields.ts';
 
 export const reminderRecord = defineAction({
   name: 'reminder.record',
@@ -33,7 +31,7 @@ export const reminderRecord = defineAction({
       ]),
     ),
   amounts: () => [],
-  async report(tx, { width }, { result: plan, followed: results, preview }) {
+  async report({ result: plan, followed: results, preview }, { width }, tx) {
     const names = await readPartnerNames(tx);
     const described = describePlan(plan, names, width);
     const json: ReminderPlan & { dry_run: boolean; emails?: EmailCounts } = {

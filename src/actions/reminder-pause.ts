@@ -4,8 +4,7 @@ import { failpoint } from '../failpoint.ts';
 import { readReminderPause } from '../payments/reminder-pauses.sql.ts';
 import { pauseReminders } from '../payments/reminder-pauses.ts';
 import { toDo } from '../remedy.ts';
-import { type ActionContext, defineAction, type Facts, OF_PARTNER } from './action.ts';
-import { date, reason, text } from './fields.ts';
+import { type ActionContext, date, defineAction, type Facts, OF_PARTNER, reason, text } from './action.ts';
 
 const partnerId = text('Partner', 'The id of the partner.');
 
@@ -29,7 +28,7 @@ export const reminderPause = defineAction({
   command: { arguments: { partnerId: '<partner>' } },
   input: { partnerId, until: date('Until', 'The last day without reminders.'), reason: reason() },
   perform: pauseReminders,
-  report: async (_tx, _context, { input: { partnerId, until, reason } }) => ({
+  report: async ({ input: { partnerId, until, reason } }) => ({
     json: { partner_id: partnerId, paused_until: until, reason },
     text: `${partnerId} gets no reminders through ${until}.`,
     remedies: [toDo('End the pause early', 'reminder.resume', { partnerId })],
@@ -43,7 +42,7 @@ export const reminderResume = defineAction({
   command: { arguments: { partnerId: '<partner>' } },
   input: { partnerId, reason: reason() },
   perform: (tx, context, input) => pauseReminders(tx, context, { ...input, until: null }),
-  report: async (_tx, _context, { input: { partnerId, reason } }) => ({
+  report: async ({ input: { partnerId, reason } }) => ({
     json: { partner_id: partnerId, paused_until: null, reason },
     text: `The reminders of ${partnerId} are no longer paused.`,
   }),

@@ -13,14 +13,24 @@ import { isRequest } from '../ledger/held.ts';
 import { type ImportOptions, type ImportReport, importRows } from '../ledger/import.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import type { RowFormat, SourceFile } from '../ledger/read.ts';
-import { Amount } from '../money.ts';
 import { countLines, refuseTooMany } from '../reading/limits.ts';
 import { SEE } from '../remedy.ts';
-import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
-import { type ActionContext, type Agree, defineAction, type Facts, type Report } from './action.ts';
+import { Amount, plural } from '../values.ts';
+import {
+  type ActionContext,
+  type Agree,
+  choice,
+  defineAction,
+  type Facts,
+  file,
+  flag,
+  type Report,
+  several,
+  text,
+  whole,
+} from './action.ts';
 import { sizesOf } from './documents.ts';
-import { choice, file, flag, several, text, whole } from './fields.ts';
 
 export const ROW_FORMATS = ['csv', 'ndjson'] as const;
 
@@ -71,7 +81,7 @@ export const ledgerImport = defineAction({
     ...input,
     files: withTotals(files).map(({ file: { name } }, index) => ({ name: basename(name), sha256: sha256[index] })),
   }),
-  report: async (_tx, { width }, { result, preview }) => reportImport(result, { dryRun: preview, width }),
+  report: async ({ result, preview }, { width }) => reportImport(result, { dryRun: preview, width }),
 });
 
 /** The same action with files of any size: the files are read while their rows are staged. */
@@ -95,15 +105,16 @@ const record = (
   importRows(tx, sources, {
     ...{ skipInvalid, acceptDiffering, ...controlGiven({ control, count }), rejects, agree },
     ...(onProgress && { onProgress }),
-    ...{ now: environment.now(), actor, ceilings: settings.reversals },
+    ...{ now: environment.now(), actor, ceilings: settings.reversals, environment },
   });
 
-interface RecordOptions extends Partial<Pick<ImportOptions, 'rejects' | 'onProgress' | 'agree'>> {
-  readonly skipInvalid?: boolean | undefined;
-  readonly acceptDiffering?: boolean | undefined;
-  readonly control?: readonly string[] | undefined;
-  readonly count?: number | undefined;
-}
+type RecordOptions = Partial<Pick<ImportOptions, 'rejects' | 'onProgress' | 'agree'>> &
+  Readonly<{
+    skipInvalid?: boolean | undefined;
+    acceptDiffering?: boolean | undefined;
+    control?: readonly string[] | undefined;
+    count?: number | undefined;
+  }>;
 
 /** Leaves out late rows, whose number is only known once they are recorded. */
 const factsOf = (
@@ -130,13 +141,7 @@ const factsOf = (
 });
 
 /** Returns the control totals of the options, if any is given. */
-export const controlGiven = ({
-  control,
-  count,
-}: {
-  control?: readonly string[] | undefined;
-  count?: number | undefined;
-}) =>
+const controlGiven = ({ control, count }: { control?: readonly string[] | undefined; count?: number | undefined }) =>
   control === undefined && count === undefined
     ? {}
     : { control: { count, ...(control && { totals: readTotals(control) }) } };
@@ -147,10 +152,7 @@ export function rowFormatOf(name: string): RowFormat {
   throw refuse('file_format_unknown', { file: name });
 }
 
-export function reportImport(
-  report: ImportReport,
-  { dryRun, width }: { dryRun: boolean; width: number | undefined },
-): Report {
+function reportImport(report: ImportReport, { dryRun, width }: { dryRun: boolean; width: number | undefined }): Report {
   const { accepted, duplicates, held, rejected, errors, held_rows, other_currencies, differing_cuts, control } = report;
   return {
     json: {

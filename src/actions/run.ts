@@ -4,25 +4,25 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import type { NameOf } from '../field-names.ts';
 import type { Reporter } from '../month-end/month-end.ts';
-import type { Action, ActionContext, Agree, Report } from './action.ts';
+import { type Action, type ActionContext, type Agree, type Report, readFields } from './action.ts';
 import { namesOf } from './command.ts';
 import { type Consequence, consequenceOf, digestOf, performSeen, reportOf } from './consequence.ts';
-import { readFields } from './fields.ts';
 import { type Agreement, admit, OutdatedPreview, permit, permitForeseen } from './permit.ts';
 
 export { OutdatedPreview };
 
 /** If the action's effect differs from the agreed effect, the run throws OutdatedPreview. */
-export interface RunOptions extends Agreement {
-  /** If false, e-mails are left to `reckoner deliver`. */
-  readonly deliver?: boolean;
-  readonly reporter?: Reporter;
-  /**
-   * Receives the function that sends e-mails, and calls this function after the report. This option is for callers that
-   * cannot wait for e-mails.
-   */
-  readonly later?: (follow: () => Promise<unknown>) => void;
-}
+export type RunOptions = Agreement &
+  Readonly<{
+    /** If false, e-mails are left to `reckoner deliver`. */
+    deliver?: boolean;
+    reporter?: Reporter;
+    /**
+     * Receives the function that sends e-mails, and calls this function after the report. This option is for callers that
+     * cannot wait for e-mails.
+     */
+    later?: (follow: () => Promise<unknown>) => void;
+  }>;
 
 /** Performs an action in its transaction, sends e-mails after the transaction, and reports both. */
 export async function runAction<Input, Result, Followed, Json>(
@@ -53,7 +53,10 @@ async function runNamed<Input, Result, Followed, Json>(
 ): Promise<Report<Json>> {
   const input = readInput(action, given);
   await readFiles(context, action, input, { isAsked: approval !== undefined });
-  await action.begin?.(context, input);
+  if (action.begin !== undefined) {
+    await context.database.reading((tx) => admit(tx, context, action, input, { isAsked: approval !== undefined }));
+    await action.begin(context, input);
+  }
   const heard = { ...context, reporter };
   const deliver = follows && later === undefined;
   const isAgreed = approval !== undefined || shown !== undefined;

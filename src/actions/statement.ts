@@ -2,9 +2,8 @@ import { failpoint } from '../failpoint.ts';
 import { sendStatements } from '../month-end/emails/account-statement.ts';
 import { toRun } from '../remedy.ts';
 import { plural } from '../text.ts';
-import { defineAction } from './action.ts';
+import { defineAction, month, text } from './action.ts';
 import { needsAttention, sendThese } from './emails.ts';
-import { month, text } from './fields.ts';
 
 export const statementSend = defineAction({
   name: 'statement.send',
@@ -36,7 +35,7 @@ export const statementSend = defineAction({
       ]),
     ),
   amounts: () => [],
-  async report(_tx, _context, { result: { month, preliminary, emails }, followed = [], delivered }) {
+  async report({ result: { month, preliminary, emails }, followed = [], delivered }) {
     const results = followed.map(({ email, status, detail }) => ({ partner_id: email.partner_id, status, detail }));
     const sent = results.filter(({ status }) => status === 'sent').length;
     const did = delivered ? 'Sent' : 'Queued';

@@ -27,11 +27,16 @@ import {
   type ActionContext,
   type ActionOutcome,
   type AfterContext,
+  choice,
   defineAction,
   type Facts,
+  flag,
+  line,
   type Report,
+  reason,
+  several,
+  text,
 } from './action.ts';
-import { choice, flag, line, reason, several, text } from './fields.ts';
 
 const LOGIN = () => text('E-mail address', 'The e-mail address that the user signs in with.');
 const someRoles = (label: string, help: string) => several(choice(label, help, ROLES)).optional();
@@ -84,7 +89,7 @@ export const userInvite = defineAction({
     return user === undefined ? {} : { [user.login]: { name: user.name, roles: rolesInWords(user.roles) } };
   },
   after: mailLink,
-  report: async (_tx, context, done) =>
+  report: async (done, context) =>
     linkReport(context, done, `${done.result.user.login} is a user now: ${rolesInWords(done.result.user.roles)}.`),
 });
 
@@ -101,7 +106,7 @@ export const userLink = defineAction({
     return user === undefined ? {} : { [user.login]: { 'sign-in link': made === undefined ? null : 'a new one' } };
   },
   after: mailLink,
-  report: async (_tx, context, done) =>
+  report: async (done, context) =>
     linkReport(context, done, `${done.result.user.login} gets a new link, and earlier ones expire.`),
 });
 
@@ -189,7 +194,7 @@ export const userRole = defineAction({
     const user = await readActiveUser(tx, login);
     return user === undefined ? {} : { [user.login]: { roles: rolesInWords(user.roles) || 'no role' } };
   },
-  report: async (_tx, _context, { result: user }) => ({
+  report: async ({ result: user }) => ({
     json: user,
     text: `${user.login} now has: ${rolesInWords(user.roles) || 'no role'}. The user is signed out.`,
   }),
@@ -206,7 +211,7 @@ function checkNotNarrowed(roles: readonly Role[] = [], partnerId: string | undef
 }
 
 async function checkPartner(tx: Transaction, partnerId: string | undefined): Promise<void> {
-  if (partnerId !== undefined && !(await partnerExists(tx, partnerId)))
+  if (partnerId !== undefined && !(await partnerExists(tx, { partnerId })))
     throw refuse('partner_unknown', { partner_id: partnerId });
 }
 
@@ -225,7 +230,7 @@ export const userDeactivate = defineAction({
     const user = await readActiveUser(tx, login);
     return user === undefined ? {} : { [user.login]: { status: 'active', roles: rolesInWords(user.roles) || null } };
   },
-  report: async (_tx, _context, { result: user }) => ({
+  report: async ({ result: user }) => ({
     json: user,
     text: `${user.login} has been deactivated: no roles, no sessions and no sign-in.`,
   }),
@@ -251,7 +256,7 @@ export const userSignOut = defineAction({
       [user.login]: { 'signed in': sessions > 0 ? 'yes' : null, passkeys: passkeys > 0 ? `${passkeys}` : null },
     };
   },
-  report: async (_tx, _context, { input: { login }, result: ended }) => ({
+  report: async ({ input: { login }, result: ended }) => ({
     json: { login, ...ended },
     text: [
       `${plural(ended.sessions, 'session')} of ${login} ended.`,

@@ -12,8 +12,7 @@ import {
 import { readWebhooks } from '../partner-events/webhooks.sql.ts';
 import { DELIVER } from '../remedy.ts';
 import { plural } from '../text.ts';
-import { type ActionContext, defineAction, type Facts, OF_PARTNER } from './action.ts';
-import { text, whole } from './fields.ts';
+import { type ActionContext, defineAction, type Facts, OF_PARTNER, text, whole } from './action.ts';
 
 const PARTNER = () => text('Partner', 'The partner.');
 const after = (help: string) =>
@@ -50,7 +49,7 @@ export const webhookSet = defineAction({
     // Publishes the events recorded so far, because the default `from now on` must leave them out.
     await new Publisher(database).publish(5000);
   },
-  report: async (_tx, context, { result: made, preview }) => ({
+  report: async ({ result: made, preview }, context) => ({
     json: preview ? { ...made, secret: null } : made,
     text: `${webhookText(made, context)}${preview ? '' : `\n${secretOf(made)}`}`,
   }),
@@ -66,7 +65,7 @@ export const webhookRotate = defineAction({
   ...OF_WEBHOOK,
   input: { partnerId: PARTNER() },
   perform: (tx, context, { partnerId }) => rotateWebhook(tx, context, partnerId),
-  async report(_tx, _context, { result: made, preview }) {
+  async report({ result: made, preview }) {
     const previous =
       made.previous_secret_until === null
         ? 'The previous secret is no longer used.'
@@ -90,7 +89,7 @@ export const webhookResume = defineAction({
   ...OF_WEBHOOK,
   input: { partnerId: PARTNER(), after: after('Send the events after this position, repeating or skipping some.') },
   perform: resumeWebhook,
-  report: async (_tx, context, { result: resumed }) => ({
+  report: async ({ result: resumed }, context) => ({
     json: resumed,
     text: webhookText(resumed, context),
     remedies: [{ ...DELIVER, label: 'Send them now' }],
@@ -104,7 +103,7 @@ export const webhookRemove = defineAction({
   ...OF_WEBHOOK,
   input: { partnerId: PARTNER() },
   perform: (tx, context, { partnerId }) => removeWebhook(tx, context, partnerId),
-  report: async (_tx, _context, { input: { partnerId }, result: removed }) => ({
+  report: async ({ input: { partnerId }, result: removed }) => ({
     json: removed,
     text: `The webhook of ${partnerId} is removed. The partner can still read its events through the API.`,
   }),

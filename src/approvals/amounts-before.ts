@@ -18,31 +18,31 @@ export interface Adjustment {
   readonly amount: Amount;
 }
 
-export interface ComparedAmount {
-  readonly currency: string;
+export type ComparedAmount = Readonly<{
+  currency: string;
   /** Always positive. */
-  readonly amount: string;
+  amount: string;
   /** The sum of the earlier amounts. */
-  readonly before: string;
-  readonly above: string;
-}
+  before: string;
+  above: string;
+}>;
 
 export interface ComparedAdjustment extends ComparedAmount {
   readonly partner: string;
 }
 
-export interface Comparison {
+export type Comparison = Readonly<{
   /** All events of one action share this id, so that its amounts count once. */
-  readonly comparison: string;
-  readonly action: string;
-  readonly days: number;
+  comparison: string;
+  action: string;
+  days: number;
   /** Null stands for the whole ledger. */
-  readonly partners: readonly string[] | null;
+  partners: readonly string[] | null;
   /** Compared with the action's own rule. */
-  readonly amounts: readonly ComparedAmount[];
+  amounts: readonly ComparedAmount[];
   /** Compared with the rule for adjustments. */
-  readonly adjustments?: readonly ComparedAdjustment[];
-}
+  adjustments?: readonly ComparedAdjustment[];
+}>;
 
 /** All later events of this transaction record the comparison. */
 export async function actAsCompared(tx: Transaction, compared: Comparison): Promise<void> {

@@ -45,15 +45,15 @@ export interface Approval {
 }
 
 /** What the first transaction of an action was allowed to do. Its later ones must stay within this. */
-export interface Permission {
+export type Permission = Readonly<{
   /** The digest (digestOf) of the approved or compared effect. The action must have exactly this effect. */
-  readonly digest?: string | undefined;
+  digest?: string | undefined;
   /** All changes that the action was going to make, if approved or compared. */
-  readonly changes?: readonly PreviewedChange[];
-  readonly compared?: Comparison | undefined;
+  changes?: readonly PreviewedChange[];
+  compared?: Comparison | undefined;
   /** If no one else could approve. A later transaction checks again, because someone may have become an approver. */
-  readonly alone?: OnePerson | undefined;
-}
+  alone?: OnePerson | undefined;
+}>;
 
 /** If there are two, both must allow the action. */
 export interface Rules {
@@ -62,19 +62,19 @@ export interface Rules {
   readonly adjustments?: ApprovalRule | undefined;
 }
 
-interface ToApprove {
-  readonly action: string;
+type ToApprove = Readonly<{
+  action: string;
   /** A JSON value. */
-  readonly input: unknown;
-  readonly subject: string;
-  readonly touched: readonly string[] | 'all';
-  readonly preview: StoredPreview;
+  input: unknown;
+  subject: string;
+  touched: readonly string[] | 'all';
+  preview: StoredPreview;
   /** An approved action is done only if its preview still has this digest. */
-  readonly hash: string;
-  readonly amounts: readonly Amount[];
-  readonly adjustments: readonly Adjustment[];
-  readonly reason: string | null;
-}
+  hash: string;
+  amounts: readonly Amount[];
+  adjustments: readonly Adjustment[];
+  reason: string | null;
+}>;
 
 /** Records the approval. It is rolled back if the action then does something else than the request shows. */
 export async function approve(

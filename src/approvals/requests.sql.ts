@@ -1,5 +1,16 @@
 import { APPROVAL_LOCKS, takeLockOf } from '../database/locks.ts';
-import { execute, query, queryOne, setLocally, type Transaction } from '../database/transaction.ts';
+import {
+  execute,
+  executing,
+  query,
+  querying,
+  queryingFirst,
+  queryingOne,
+  queryingValue,
+  queryOne,
+  setLocally,
+  type Transaction,
+} from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import { COMPARED_DAYS } from './amounts-before.ts';
 
@@ -7,54 +18,54 @@ export const DECISIONS = ['approve', 'reject', 'withdraw'] as const;
 export type Decision = (typeof DECISIONS)[number];
 
 /** A field of an object before and after the action; null means that the field had no value. */
-export interface PreviewedChange {
-  readonly of: string;
-  readonly field: string;
-  readonly before: string | null;
-  readonly after: string | null;
-}
+export type PreviewedChange = Readonly<{
+  of: string;
+  field: string;
+  before: string | null;
+  after: string | null;
+}>;
 
 /** The effect of an action, as shown to the requester. */
-export interface StoredPreview {
-  readonly title: string;
-  readonly changes: readonly PreviewedChange[];
-  readonly amounts: readonly { readonly currency: string; readonly amount: string }[];
-  readonly text: string;
+export type StoredPreview = Readonly<{
+  title: string;
+  changes: readonly PreviewedChange[];
+  amounts: readonly { readonly currency: string; readonly amount: string }[];
+  text: string;
   /** An approval does not perform the action: the requester repeats it with the same input. */
-  readonly repeats?: true;
-}
+  repeats?: true;
+}>;
 
-export interface RequestRow {
-  readonly request_id: number;
-  readonly action: string;
-  readonly input: unknown;
-  readonly subject: string;
+export type RequestRow = Readonly<{
+  request_id: number;
+  action: string;
+  input: unknown;
+  subject: string;
   /** Null means the whole ledger. */
-  readonly partner_ids: string[] | null;
-  readonly preview: StoredPreview;
-  readonly preview_hash: string;
-  readonly requested_by: number;
-  readonly requester: string;
-  readonly reason: string | null;
-  readonly requested_at: string;
-  readonly expires_at: string;
-  readonly decision: Decision | null;
-  readonly decided_by: string | null;
-  readonly decision_reason: string | null;
-  readonly decided_at: string | null;
-}
+  partner_ids: string[] | null;
+  preview: StoredPreview;
+  preview_hash: string;
+  requested_by: number;
+  requester: string;
+  reason: string | null;
+  requested_at: string;
+  expires_at: string;
+  decision: Decision | null;
+  decided_by: string | null;
+  decision_reason: string | null;
+  decided_at: string | null;
+}>;
 
-interface RequestFilter {
-  readonly requestId?: number;
-  readonly undecided?: boolean;
+type RequestFilter = Readonly<{
+  requestId?: number;
+  undecided?: boolean;
   /** Selects only requests that are undecided and unexpired at this time. */
-  readonly waitingAt?: string | null;
-  readonly scope?: Scope;
+  waitingAt?: string | null;
+  scope?: Scope;
   /** For paging: only lower ids. */
-  readonly after?: string | null;
+  after?: string | null;
   /** Null: without limit. */
-  readonly limit?: number | null;
-}
+  limit?: number | null;
+}>;
 
 /** The requests, latest first. One is in scope if it affects only partners of the scope. */
 export function readRequests(
@@ -80,60 +91,50 @@ export function readRequests(
 }
 
 /** Locks a request, so that two decisions on it are made one after the other. */
-export const lockRequest = (tx: Transaction, requestId: number): Promise<number> =>
-  execute(tx, `SELECT pg_advisory_xact_lock(${APPROVAL_LOCKS}, hashint8(:requestId::bigint))`, { requestId });
+export const lockRequest = executing<{ requestId: number }>(
+  `SELECT pg_advisory_xact_lock(${APPROVAL_LOCKS}, hashint8(:requestId::bigint))`,
+);
 
-export interface NewRequest {
-  readonly action: string;
-  readonly input: unknown;
-  readonly subject: string;
-  readonly partnerIds: readonly string[] | null;
-  readonly preview: StoredPreview;
-  readonly hash: string;
-  readonly userId: number;
-  readonly reason: string | null;
-  readonly now: string;
-  readonly expiresAt: string;
-  readonly eventId: number;
-}
+export type NewRequest = Readonly<{
+  action: string;
+  input: unknown;
+  subject: string;
+  partnerIds: readonly string[] | null;
+  preview: StoredPreview;
+  hash: string;
+  userId: number;
+  reason: string | null;
+  now: string;
+  expiresAt: string;
+  eventId: number;
+}>;
 
 /** A user's pending requests for the same action. */
-export function readOpenRequests(
-  tx: Transaction,
-  given: Pick<NewRequest, 'action' | 'input' | 'userId' | 'now'>,
-): Promise<{ request_id: number; preview_hash: string; expires_at: string }[]> {
-  return query(
-    tx,
-    `SELECT request_id, preview_hash, expires_at FROM approval_requests r
-     WHERE requested_by = :userId AND action = :action AND personal_json(input) = :input::jsonb
-       AND expires_at > :now::timestamptz
-       AND NOT EXISTS (SELECT FROM approval_decisions d WHERE d.request_id = r.request_id)
-     ORDER BY request_id`,
-    { ...given, input: JSON.stringify(given.input) },
-  );
-}
+export const readOpenRequests = querying<
+  { request_id: number; preview_hash: string; expires_at: string },
+  Pick<NewRequest, 'action' | 'input' | 'userId' | 'now'>
+>(`
+  SELECT request_id, preview_hash, expires_at FROM approval_requests r
+  WHERE requested_by = :userId AND action = :action AND personal_json(input) = :input::jsonb
+    AND expires_at > :now::timestamptz
+    AND NOT EXISTS (SELECT FROM approval_decisions d WHERE d.request_id = r.request_id)
+  ORDER BY request_id`);
 
 /**
  * The latest request of this user for the same action and effect that was decided in this way, has not expired, and
  * under which no event was recorded.
  */
-export async function readDecided(
-  tx: Transaction,
-  given: Pick<NewRequest, 'action' | 'input' | 'userId' | 'hash' | 'now'> & { readonly decision: Decision },
-): Promise<{ request_id: number; decided_by: string; reason: string | null } | undefined> {
-  const [decided] = await query<{ request_id: number; decided_by: string; reason: string | null }>(
-    tx,
-    `SELECT r.request_id, personal(u.login) AS decided_by, d.reason
-     FROM approval_requests r JOIN approval_decisions d USING (request_id) JOIN users u ON u.user_id = d.decided_by
-     WHERE r.requested_by = :userId AND action = :action AND personal_json(input) = :input::jsonb
-       AND preview_hash = :hash AND decision = :decision AND expires_at > :now::timestamptz
-       AND NOT EXISTS (SELECT FROM audit_events e WHERE e.action = r.action AND e.event_id > r.event_id
-                         AND e.details->'approval'->>'request' = r.request_id::text)
-     ORDER BY r.request_id DESC LIMIT 1`,
-    { ...given, input: JSON.stringify(given.input) },
-  );
-  return decided;
-}
+export const readDecided = queryingFirst<
+  { request_id: number; decided_by: string; reason: string | null },
+  Pick<NewRequest, 'action' | 'input' | 'userId' | 'hash' | 'now'> & { readonly decision: Decision }
+>(`
+  SELECT r.request_id, personal(u.login) AS decided_by, d.reason
+  FROM approval_requests r JOIN approval_decisions d USING (request_id) JOIN users u ON u.user_id = d.decided_by
+  WHERE r.requested_by = :userId AND action = :action AND personal_json(input) = :input::jsonb
+    AND preview_hash = :hash AND decision = :decision AND expires_at > :now::timestamptz
+    AND NOT EXISTS (SELECT FROM audit_events e WHERE e.action = r.action AND e.event_id > r.event_id
+                      AND e.details->'approval'->>'request' = r.request_id::text)
+  ORDER BY r.request_id DESC LIMIT 1`);
 
 /** Texts that name people, in the input and the preview of actions that concern them. */
 const PERSONAL = `'"(login|name|user|payerAccount|account|reference|to|owner|bytes)"'`;
@@ -161,52 +162,32 @@ export function keepTexts<Request extends Pick<NewRequest, 'action' | 'input' | 
 /**
  * The hash of a whole request. Its event records the hash, so that a change is noticed even before the next checkpoint.
  */
-export async function digestOfRequest(
-  tx: Transaction,
-  request: Omit<NewRequest, 'hash' | 'userId' | 'reason' | 'now' | 'eventId'>,
-): Promise<string> {
-  const { digest } = await queryOne<{ digest: string }>(
-    tx,
-    `SELECT approval_digest(:action, :input::jsonb, :subject, :partnerIds::text[], :preview::jsonb,
-                            :expiresAt::timestamptz) AS digest`,
-    { ...request, input: JSON.stringify(request.input), preview: JSON.stringify(request.preview) },
-  );
-  return digest;
-}
+export const digestOfRequest = queryingValue<
+  string,
+  Omit<NewRequest, 'hash' | 'userId' | 'reason' | 'now' | 'eventId'>
+>(`
+  SELECT approval_digest(:action, :input::jsonb, :subject, :partnerIds::text[], :preview::jsonb,
+                         :expiresAt::timestamptz) AS digest`);
 
-export async function insertRequest(tx: Transaction, request: NewRequest): Promise<number> {
-  const { request_id } = await queryOne<{ request_id: number }>(
-    tx,
-    `INSERT INTO approval_requests
-       (action, input, subject, partner_ids, preview, preview_hash, requested_by, reason, requested_at, expires_at,
-        event_id)
-     VALUES (:action, :input::jsonb, :subject, :partnerIds::text[], :preview::jsonb, :hash, :userId, :reason,
-             :now::timestamptz, :expiresAt::timestamptz, :eventId)
-     RETURNING request_id`,
-    { ...request, input: JSON.stringify(request.input), preview: JSON.stringify(request.preview) },
-  );
-  return request_id;
-}
+export const insertRequest = queryingValue<number, NewRequest>(`
+  INSERT INTO approval_requests
+    (action, input, subject, partner_ids, preview, preview_hash, requested_by, reason, requested_at, expires_at,
+     event_id)
+  VALUES (:action, :input::jsonb, :subject, :partnerIds::text[], :preview::jsonb, :hash, :userId, :reason,
+          :now::timestamptz, :expiresAt::timestamptz, :eventId)
+  RETURNING request_id`);
 
-export async function insertDecision(
-  tx: Transaction,
-  given: {
-    requestId: number;
-    requestedBy: number;
-    decision: Decision;
-    userId: number;
-    reason: string | null;
-    now: string;
-    eventId: number;
-  },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO approval_decisions (request_id, requested_by, decision, decided_by, reason, recorded_at, event_id)
-     VALUES (:requestId, :requestedBy, :decision, :userId, :reason, :now::timestamptz, :eventId)`,
-    given,
-  );
-}
+export const insertDecision = executing<{
+  requestId: number;
+  requestedBy: number;
+  decision: Decision;
+  userId: number;
+  reason: string | null;
+  now: string;
+  eventId: number;
+}>(`
+  INSERT INTO approval_decisions (request_id, requested_by, decision, decided_by, reason, recorded_at, event_id)
+  VALUES (:requestId, :requestedBy, :decision, :userId, :reason, :now::timestamptz, :eventId)`);
 
 /** All later events of this transaction name their approval. */
 export async function actUnderApproval(tx: Transaction, requestId: number, approver: string): Promise<void> {
@@ -227,29 +208,20 @@ export async function actAsOnePerson(tx: Transaction, alone: OnePerson): Promise
 }
 
 /** Counts the people who can approve everything, and those who can approve only for some partners. */
-export function countApprovers(tx: Transaction): Promise<{ approvers: number; approvers_of_some: number }> {
-  return queryOne(
-    tx,
-    `SELECT count(*) FILTER (WHERE of_all) AS approvers, count(*) FILTER (WHERE NOT of_all) AS approvers_of_some
-     FROM (SELECT bool_or(r.partner_id IS NULL) AS of_all FROM active_users u JOIN present_roles r USING (user_id)
-           WHERE r.role = 'approver' AND u.kind = 'person' GROUP BY user_id) AS each`,
-  );
-}
+export const countApprovers = queryingOne<{ approvers: number; approvers_of_some: number }>(`
+  SELECT count(*) FILTER (WHERE of_all) AS approvers, count(*) FILTER (WHERE NOT of_all) AS approvers_of_some
+  FROM (SELECT bool_or(r.partner_id IS NULL) AS of_all FROM active_users u JOIN present_roles r USING (user_id)
+        WHERE r.role = 'approver' AND u.kind = 'person' GROUP BY user_id) AS each`);
 
 /** The people, other than the requester, who may approve. If partnerIds is null, for the whole ledger. */
-export function readApprovers(
-  tx: Transaction,
-  given: { partnerIds: readonly string[] | null; besides: number | null },
-): Promise<{ login: string; name: string }[]> {
-  return query(
-    tx,
-    `SELECT login, name FROM active_users
-     WHERE user_id IS DISTINCT FROM :besides::bigint AND kind = 'person'
-       AND may_approve(user_id, :partnerIds::text[])
-     ORDER BY login`,
-    given,
-  );
-}
+export const readApprovers = querying<
+  { login: string; name: string },
+  { partnerIds: readonly string[] | null; besides: number | null }
+>(`
+  SELECT login, name FROM active_users
+  WHERE user_id IS DISTINCT FROM :besides::bigint AND kind = 'person'
+    AND may_approve(user_id, :partnerIds::text[])
+  ORDER BY login`);
 
 /**
  * Sums what a user did with an action in recent days without a second person. Locks, so that two actions of the user

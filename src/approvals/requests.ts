@@ -71,7 +71,7 @@ export async function lockOpenRequests(
   tx: Transaction,
   asked: Parameters<typeof readOpenRequests>[1],
 ): Promise<{ request_id: number }[]> {
-  for (const { request_id } of await readOpenRequests(tx, asked)) await lockRequest(tx, request_id);
+  for (const { request_id } of await readOpenRequests(tx, asked)) await lockRequest(tx, { requestId: request_id });
   return readOpenRequests(tx, asked);
 }
 
@@ -94,7 +94,7 @@ export async function openRequest(
   requestId: number,
   decision: Decision,
 ): Promise<RequestRow> {
-  await lockRequest(tx, requestId);
+  await lockRequest(tx, { requestId });
   const request = await requestNumbered(tx, requestId);
   const { user } = actor;
   if (user === undefined) throw refuse('user_unknown', { login: null, acting: true });

@@ -6,6 +6,7 @@
 import { execute } from '../database/transaction.ts';
 import { ROWS_AT_OFFERED_PRICES } from './checks/acceptances.ts';
 import { ACTIONS_APPROVED, ACTIONS_COMPARED } from './checks/approvals.ts';
+import { findChangedArchives } from './checks/archives.ts';
 import { OPEN_ITEMS_OF_CLOSED_BOOKS } from './checks/books.ts';
 import type { Check } from './checks/check.ts';
 import * as delivery from './checks/delivery.ts';
@@ -47,7 +48,7 @@ export const CHECKS: readonly Check[] = [
   { name: 'months_in_time_zones', run: findWrongMonthZones },
   { name: 'actions_approved', run: checkQuery(ACTIONS_APPROVED) },
   { name: 'actions_compared', run: checkQuery(ACTIONS_COMPARED) },
-  { name: 'rows_at_offered_prices', run: checkQuery(ROWS_AT_OFFERED_PRICES) },
+  { name: 'rows_at_offered_prices', beside: true, run: checkQuery(ROWS_AT_OFFERED_PRICES) },
   { name: 'open_items_of_closed_books', run: checkQuery(OPEN_ITEMS_OF_CLOSED_BOOKS) },
   { name: 'gl_export_files_as_written', run: findChangedGlFiles },
   { name: 'link_payments_recorded_once', run: checkQuery(payments.LINK_PAYMENTS_RECORDED_ONCE) },
@@ -65,5 +66,6 @@ export const CHECKS: readonly Check[] = [
   { name: 'checkouts_consistent', run: checkQuery(delivery.CHECKOUTS_CONSISTENT) },
   { name: 'events_match_facts', run: joinedByHashing(checkQuery(EVENTS_MATCH_FACTS)) },
   { name: 'log_derived_again', run: findBrokenCheckpoints },
-  { name: 'rules_hold', beside: true, run: (tx) => findBrokenRules(tx) },
+  { name: 'archives_as_moved', run: findChangedArchives },
+  { name: 'rules_hold', beside: true, needsArchives: true, run: (tx) => findBrokenRules(tx) },
 ];

@@ -4,6 +4,7 @@
  * export_exists, file_unwritable, no_checkpoint.
  */
 
+import { needRows } from '../archive/rows.ts';
 import type { Environment } from '../config/environment.ts';
 import { prepareForCopy } from '../database/backup.ts';
 import { copyOut, countLines, csvRowCounter } from '../database/copy.ts';
@@ -39,39 +40,37 @@ export const exportFormats = (kind: ExportKind): readonly ExportFormat[] =>
 /** hledger and beancount are only for the journal. */
 export type ExportFormat = TableFormat | 'hledger' | 'beancount';
 
-export interface ExportRequest {
-  readonly kind: ExportKind;
-  readonly from: Month;
-  readonly to: Month;
-  readonly format: ExportFormat;
+export type ExportRequest = Readonly<{
+  kind: ExportKind;
+  from: Month;
+  to: Month;
+  format: ExportFormat;
   /** A folder, or a file that ends in .zip. */
-  readonly out: string;
-}
+  out: string;
+}>;
 
-interface ExportSummary {
-  readonly out: string;
-  readonly files: readonly PackedFile[];
-  readonly months: readonly BilledMonth[];
+type ExportSummary = Readonly<{
+  out: string;
+  files: readonly PackedFile[];
+  months: readonly BilledMonth[];
   /** The last checkpoint of the pack. */
-  readonly checkpoint: { readonly origin: string; readonly size: number; readonly root: string };
+  checkpoint: { readonly origin: string; readonly size: number; readonly root: string };
   /** Whether the books of any of these months are open, so that facts can still be dated in the month. */
-  readonly preliminary: boolean;
+  preliminary: boolean;
   /** The SHA-256 of manifest.json, which covers all files. */
-  readonly manifest_sha256: string;
-}
+  manifest_sha256: string;
+}>;
 
 /** Writes the complete pack or nothing. Data other than the ledger needs a server that allows temporary tables. */
 export async function exportPack(
-  database: Pick<Database, 'reading' | 'readingBeside' | 'preview'>,
+  database: Pick<Database, 'reading' | 'readingBeside'>,
   environment: Environment,
   request: ExportRequest,
   onProgress: (bytes: number) => void = () => {},
 ): Promise<ExportSummary> {
   const write = (tx: Transaction) => writePack(tx, environment, request, onProgress);
   if (request.kind === 'ledger') return database.reading(write);
-  const written = await database.readingBeside(async (_, beside) => beside && write(beside));
-  // Facts never change, and those up to a checkpoint are complete, so one snapshot is not necessary.
-  return written ?? database.preview(write);
+  return database.readingBeside((tx, beside) => write(beside ?? tx));
 }
 
 async function writePack(
@@ -82,10 +81,13 @@ async function writePack(
 ): Promise<ExportSummary> {
   const { kind, from, to, format, out } = request;
   await prepareForCopy(tx);
+  // The journal's opening balances include all earlier months.
+  await needRows(tx, kind === 'journal' ? { to } : { from, to });
   const months = await readBilledMonths(tx, from, to);
+  const log = await chooseLeaves(tx, { from, to, previous: months[0]?.previous ?? null });
+  await needRows(tx, { numbers: { after: log.from?.last_no ?? 0, to: log.to.last_no } });
   const pack = await Pack.open(out);
   try {
-    const log = await chooseLeaves(tx, { from, to, previous: months[0]?.previous ?? null });
     const writing: Writing = { tx, pack, log, months, request, onProgress };
     if (kind === 'ledger') await writeLedger(writing, tableFormat(writing), onProgress);
     else {
@@ -114,14 +116,14 @@ async function writePack(
   }
 }
 
-interface Writing {
-  readonly tx: Transaction;
-  readonly pack: Pack;
-  readonly log: LogOfPack;
-  readonly months: readonly BilledMonth[];
-  readonly request: ExportRequest;
-  readonly onProgress: (bytes: number) => void;
-}
+type Writing = Readonly<{
+  tx: Transaction;
+  pack: Pack;
+  log: LogOfPack;
+  months: readonly BilledMonth[];
+  request: ExportRequest;
+  onProgress: (bytes: number) => void;
+}>;
 
 const tableFormat = ({ request }: Writing): TableFormat => (request.format === 'csv' ? 'csv' : 'jsonl');
 

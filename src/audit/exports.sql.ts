@@ -4,14 +4,14 @@ import type { Month } from '../month.ts';
 import { type DocumentNumbers, documentKey } from './ledger-rows.ts';
 
 /** One billing month: the rows that were posted after the previous billing month, up to and including this one. */
-export interface BilledMonth {
-  readonly month: Month;
+export type BilledMonth = Readonly<{
+  month: Month;
   /** The previous month; null for the first closed month, which bills all earlier rows. */
-  readonly previous: Month | null;
+  previous: Month | null;
   /** The sizes of the log when the month closed and when its books closed; null while they are open. */
-  readonly closed_at_size: number | null;
-  readonly books_at_size: number | null;
-}
+  closed_at_size: number | null;
+  books_at_size: number | null;
+}>;
 
 /** The months of a range that have rows or are closed, in order. */
 export function readBilledMonths(tx: Transaction, from: Month, to: Month): Promise<BilledMonth[]> {

@@ -5,42 +5,42 @@
  */
 import { Amount, minorDigits } from '../money.ts';
 
-export interface Posting {
+export type Posting = Readonly<{
   /** `assets:receivable:billed` */
-  readonly control: string;
+  control: string;
   /** The subaccount: a partner, a policy or a bank account. The value is empty if there is no subaccount. */
-  readonly detail: string;
-  readonly currency: string;
+  detail: string;
+  currency: string;
   /** Debits are positive, credits negative. */
-  readonly amount: string;
-}
+  amount: string;
+}>;
 
-export interface JournalEntry {
+export type JournalEntry = Readonly<{
   /** `YYYY-MM-DD`. */
-  readonly entry_on: string;
+  entry_on: string;
   /** The day on which the fact happened, which is `entry_on` or earlier. */
-  readonly dated_on: string;
+  dated_on: string;
   /** What happened: `document_issued`. */
-  readonly fact: string;
-  readonly log_no: number;
-  readonly document: string | null;
-  readonly reference: string | null;
-  readonly postings: readonly Posting[];
-}
+  fact: string;
+  log_no: number;
+  document: string | null;
+  reference: string | null;
+  postings: readonly Posting[];
+}>;
 
 type Account = Pick<Posting, 'control' | 'detail' | 'currency'>;
 
-export interface JournalFormat {
+export type JournalFormat = Readonly<{
   /** The file's name in a pack. */
-  readonly file: string;
+  file: string;
   /** The declarations of all accounts and currencies. */
-  readonly head: (title: string, accounts: readonly Account[]) => string;
+  head: (title: string, accounts: readonly Account[]) => string;
   /** Opening balances, as an entry at the start of a day. */
-  readonly opening: (day: string, balances: readonly Posting[]) => string;
-  readonly entry: (entry: JournalEntry) => string;
+  opening: (day: string, balances: readonly Posting[]) => string;
+  entry: (entry: JournalEntry) => string;
   /** Assertions of balances at the end of a day. */
-  readonly closing: (day: string, balances: readonly Posting[]) => string;
-}
+  closing: (day: string, balances: readonly Posting[]) => string;
+}>;
 
 const exact = ({ amount, currency }: Pick<Posting, 'amount' | 'currency'>): string =>
   `${Amount.of(amount, currency)} ${currency}`;

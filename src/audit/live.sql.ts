@@ -3,6 +3,8 @@
  * fact has a temporary view over its table, with the same columns and types that a verifier loads from a pack. In these
  * views, money is in whole minor units, days are numbers, and times are texts.
  */
+
+import { hasTable } from '../archive/archive.sql.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { LAST_CLOSED, linesOf } from '../ledger/running-lines.sql.ts';
 import { COMPUTED, LOG_FORMS, type LogColumn, type LogForm, numberOf } from '../log/forms.ts';
@@ -160,6 +162,23 @@ interface LiveFacts {
 const tableOf = (statement: string): string =>
   /^(?:--.*\n)*(?:CREATE TABLE|INSERT INTO) (\w+)/.exec(statement)?.[1] ?? '';
 
+const added = (...names: readonly string[]): string =>
+  names.map((name) => `sum(${name})::bigint AS ${name}`).join(', ');
+
+/** Groups together with those of archived months, which may have the same keys. */
+const WITH_ARCHIVED = `
+  CREATE TABLE of_rows AS TABLE row_groups;
+  DROP TABLE row_groups;
+  CREATE TABLE row_groups AS
+  SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id,
+         ${added('entries', 'spot_price', 'partner_cut', 'invoice_amount')},
+         min(first_at) AS first_at, max(last_at) AS last_at, min(first_recorded) AS first_recorded,
+         max(last_recorded) AS last_recorded, min(first_no) AS first_no, max(last_no) AS last_no,
+         min(quote_id) AS quote_id,
+         ${added('unbalanced', 'misnamed', 'uncovered')}
+  FROM (TABLE of_rows UNION ALL TABLE pg_temp.archived_groups) AS both_parts
+  GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id`;
+
 /** A statement of PREPARE over the views of `makeLiveViews`. */
 export function liveStatement(statement: string, { home, to }: LiveFacts): string {
   const rows = to === undefined ? `${home}.ledger_rows` : `(SELECT * FROM ${home}.ledger_rows WHERE entry_id <= ${to})`;
@@ -174,6 +193,7 @@ export async function prepareTables(tx: Transaction, prepare: readonly string[],
   for (const statement of prepare) {
     await execute(tx, liveStatement(statement, facts));
     const table = tableOf(statement);
+    if (table === 'row_groups' && (await hasTable(tx))) await execute(tx, WITH_ARCHIVED);
     if (table !== '') await execute(tx, `ANALYZE ${table}`);
   }
 }
@@ -191,9 +211,18 @@ export const LIVE_RULES: readonly Rule[] = [
       SELECT account || ' in ' || month, currency, sum(shown), sum(derived)
       FROM (SELECT month COLLATE "C" AS month, account COLLATE "C" AS account, currency COLLATE "C" AS currency,
                    amount * log_units(currency) AS shown, 0 AS derived
-            FROM journal_months
+            FROM (SELECT month, account, currency, amount FROM journal_months
+                  WHERE month NOT IN (SELECT posted_month FROM archived_posting_months)
+                  UNION ALL
+                  SELECT month, account, currency, amount
+                  FROM (SELECT month, account, currency, amount FROM journal_of_row_months
+                        UNION ALL SELECT month, account, currency, amount FROM journal_of_facts) AS closed
+                  WHERE month IN (SELECT posted_month FROM archived_posting_months)) AS shown
             UNION ALL
-            SELECT month, account, currency, 0, amount FROM pg_temp.journal) AS both_ways
+            SELECT coalesce((SELECT p.month FROM archived_postings p
+                             WHERE j.month > p.after AND j.month <= p.month), j.month)
+                     COLLATE "C", account, currency, 0, amount
+            FROM pg_temp.journal j) AS both_ways
       GROUP BY month, account, currency HAVING sum(shown) <> sum(derived)`,
   },
   {
@@ -217,6 +246,16 @@ export const LIVE_RULES: readonly Rule[] = [
                sold_kind, by_receipt
       HAVING sum(kept) <> sum(of_rows) OR sum(kept_rows) <> sum(counted_rows) OR sum(price) <> 0 OR sum(cut) <> 0
           OR min(last) <> max(last)`,
+  },
+  {
+    name: 'archived_sales',
+    sentence: 'The months of archived sales that have a reversal are those of their rows.',
+    columns: columnsIn('at partner month posted_month'),
+    query: `
+      SELECT s.kind || ' ' || s.own_id, s.partner_id, s.month, s.posted_month
+      FROM archived_sales s LEFT JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = s.kind
+        AND own_id(e) = s.own_id
+      WHERE (e.month, e.posted_month) IS DISTINCT FROM (s.month, s.posted_month)`,
   },
   {
     name: 'balance_shown',

@@ -13,13 +13,13 @@ import { readFirstRow } from './exports.sql.ts';
 import type { Pack } from './pack.ts';
 
 /** The leaves of a pack: from one checkpoint (if none is given, from the first leaf) to another checkpoint. */
-export interface LogOfPack {
-  readonly origin: string;
-  readonly from: Checkpoint | undefined;
-  readonly to: Checkpoint;
+export type LogOfPack = Readonly<{
+  origin: string;
+  from: Checkpoint | undefined;
+  to: Checkpoint;
   /** All checkpoints. */
-  readonly checkpoints: readonly Checkpoint[];
-}
+  checkpoints: readonly Checkpoint[];
+}>;
 
 const closeOf = (checkpoints: readonly Checkpoint[], what: 'month' | 'books', month: Month): Checkpoint | undefined =>
   checkpoints.find(({ closes }) => closes === `${what} ${month}`);

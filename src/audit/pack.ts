@@ -16,14 +16,14 @@ import { packageRoot } from '../package.ts';
 /** Sums of a file's rows by currency. Amounts are texts with exactly the currency's digits. */
 export type Totals = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-export interface PackedFile {
+export type PackedFile = Readonly<{
   /** The file's path in the pack, with forward slashes. */
-  readonly name: string;
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly rows: number;
-  readonly totals?: Totals;
-}
+  name: string;
+  bytes: number;
+  sha256: string;
+  rows: number;
+  totals?: Totals;
+}>;
 
 /** Bytes per write; smaller pieces are buffered. */
 const PIECE = 256 * 1024;

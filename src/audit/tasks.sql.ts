@@ -3,21 +3,21 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 
 export type TaskKind = 'verify' | 'export';
 
-export interface AuditTask {
-  readonly task_id: number;
-  readonly kind: TaskKind;
-  readonly input: unknown;
+export type AuditTask = Readonly<{
+  task_id: number;
+  kind: TaskKind;
+  input: unknown;
   /** The user is null for a job. */
-  readonly login: string | null;
-  readonly asked_at: string;
-  readonly finished_at: string | null;
-  readonly host: string;
-  readonly progress: number;
-  readonly result: unknown;
-  readonly problem: string | null;
+  login: string | null;
+  asked_at: string;
+  finished_at: string | null;
+  host: string;
+  progress: number;
+  result: unknown;
+  problem: string | null;
   /** The process of the task has not reported for a minute. */
-  readonly is_lost: boolean;
-}
+  is_lost: boolean;
+}>;
 
 /** The latest first. */
 export function readTasks(
@@ -36,14 +36,14 @@ export function readTasks(
   );
 }
 
-interface NewTask {
-  readonly kind: TaskKind;
-  readonly input: unknown;
-  readonly userId: number | null;
-  readonly host: string;
+type NewTask = Readonly<{
+  kind: TaskKind;
+  input: unknown;
+  userId: number | null;
+  host: string;
   /** ISO instant. */
-  readonly now: string;
-}
+  now: string;
+}>;
 
 /**
  * Returns the number of the new task; undefined while another task of the same kind is running. Ends lost tasks and

@@ -65,7 +65,7 @@ export async function verifyAndTell(
   const fonts = installedFonts(environment);
   const found = await database.readingBeside(async (tx, beside) => {
     const derived = await rowsOfToday(tx, environment.now());
-    return verify(tx, undefined, { onCheck, fonts, beside, derived });
+    return verify(tx, undefined, { onCheck, fonts, beside, derived, environment });
   });
   const items = found.checks.flatMap(({ check, differences }) =>
     differences.length > 0 ? [{ item: check, count: differences.length }] : [],

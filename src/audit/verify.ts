@@ -4,6 +4,10 @@
  */
 
 import type { DateTime } from 'luxon';
+import { readColdMonths } from '../archive/archive.sql.ts';
+import { needRows } from '../archive/rows.ts';
+import { needSummaries } from '../archive/summaries.ts';
+import type { Environment } from '../config/environment.ts';
 import { compareSchema, type SchemaComparison } from '../database/schema.ts';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -17,35 +21,37 @@ import type { Difference, Finding } from './checks/query.ts';
 import { CHECKS } from './checks.ts';
 import { readEmptiness } from './exports.sql.ts';
 
-export interface CheckReport {
-  readonly check: string;
-  readonly inspected: number;
-  readonly differences: readonly Difference[];
-  readonly note?: string;
-}
+export type CheckReport = Readonly<{
+  check: string;
+  inspected: number;
+  differences: readonly Difference[];
+  note?: string;
+}>;
 
-export interface Verification {
-  readonly month: Month | null;
-  readonly checks: readonly CheckReport[];
+export type Verification = Readonly<{
+  month: Month | null;
+  checks: readonly CheckReport[];
   /** Items inspected and differences found, over all checks. */
-  readonly inspected: number;
-  readonly differences: number;
-}
+  inspected: number;
+  differences: number;
+}>;
 
 /** Options that the caller passes to the checks. */
-interface CheckOptions {
+type CheckOptions = Readonly<{
   /**
    * Fonts that the installation adds. Without the added fonts, PDFs that need such a font are verified by hash only.
    */
-  readonly fonts?: CheckContext['fonts'];
+  fonts?: CheckContext['fonts'];
   /**
    * This option is for callers that have already compared the schema and prevent changes to it. Tests compare the
    * schema once for all clones of a database.
    */
-  readonly schema?: SchemaComparison | undefined;
+  schema?: SchemaComparison | undefined;
+  /** For the files of archived months. */
+  environment?: Environment | undefined;
   /** The rows whose leaves are hashed again; by default all. */
-  readonly derived?: DerivedRows | undefined;
-}
+  derived?: DerivedRows | undefined;
+}>;
 
 interface VerifyOptions extends CheckOptions {
   readonly onCheck?: (report: CheckReport) => void;
@@ -62,6 +68,10 @@ export async function verify(
   month: Month | undefined,
   { onCheck, beside, ...options }: VerifyOptions = {},
 ): Promise<Verification> {
+  // Copies of archived rows are where temporary tables can be made.
+  const copies = beside ?? tx;
+  if (month !== undefined) await needRows(copies, { from: month, to: month });
+  const fault = await needSummaries(copies);
   const context = await checkContext(tx, month ?? null, options);
   if (await isEmpty(tx)) throw refuse('nothing_to_verify', {});
   const done = new Map<string, CheckReport>();
@@ -73,7 +83,7 @@ export async function verify(
     for (const check of those) {
       const finding = await attempt<Finding>(
         on,
-        () => check.run(on, within),
+        () => (fault !== undefined && check.needsArchives ? unread(fault) : check.run(on, within)),
         (error) => ({ inspected: 0, differences: [unchecked(check.name, error)] }),
       );
       done.set(check.name, { check: check.name, ...finding });
@@ -84,7 +94,10 @@ export async function verify(
     }
   };
   if (beside === undefined) await run(tx, CHECKS, context);
-  else {
+  else if ((await readColdMonths(tx)).some((each) => each.month === month)) {
+    // The other connection does not have the month's rows.
+    await run(copies, CHECKS, await checkContext(copies, month ?? null, options));
+  } else {
     const rules = checkContext(beside, month ?? null, options).then((own) => run(beside, BESIDE, own));
     const others = run(tx, OTHERS, context);
     // Waits for both transactions even if one fails, because the caller then ends them.
@@ -97,6 +110,11 @@ export async function verify(
     differences: checks.reduce((sum, each) => sum + each.differences.length, 0),
   };
 }
+
+const unread = async (fault: string): Promise<Finding> => ({
+  inspected: 0,
+  differences: [{ subject: 'archived months', detail: fault }],
+});
 
 const BESIDE = CHECKS.filter(({ beside }) => beside);
 const OTHERS = CHECKS.filter(({ beside }) => !beside);
@@ -131,10 +149,12 @@ function isEmpty(tx: Transaction): Promise<boolean> {
 export async function checkContext(
   tx: Transaction,
   month: Month | null,
-  { fonts = [], schema, derived = 'all' }: CheckOptions = {},
+  { fonts = [], schema, derived = 'all', environment }: CheckOptions = {},
 ): Promise<CheckContext> {
   if (month !== null && (await readClosedMonth(tx, month)) === undefined) throw refuse('month_not_closed', { month });
-  return { month, fonts, schema: once(async () => schema ?? compareSchema(tx)), derived };
+  // The caller has copied the rows of the month that it verifies.
+  const cold = (await readColdMonths(tx)).filter((each) => each.month !== month);
+  return { month, fonts, schema: once(async () => schema ?? compareSchema(tx)), derived, environment, cold };
 }
 
 function once<Result>(work: () => Promise<Result>): () => Promise<Result> {

@@ -10,13 +10,13 @@ import type { Totals } from './pack.ts';
 import { readRules } from './rules.ts';
 
 /** What is exported: months, and the facts up to a number. */
-interface ViewedFacts {
-  readonly from: Month;
-  readonly to: Month;
-  readonly first: number;
-  readonly size: number;
-  readonly lastNo: number;
-}
+type ViewedFacts = Readonly<{
+  from: Month;
+  to: Month;
+  first: number;
+  size: number;
+  lastNo: number;
+}>;
 
 /**
  * Makes the tables that the views of these names need, and returns the views. The caller rolls back. From then on, the
@@ -92,17 +92,17 @@ export const readOpening = (tx: Transaction, from: Month): Promise<Sum[]> =>
 export const readAccounts = (tx: Transaction, to: Month): Promise<Sum[]> =>
   query(tx, `SELECT DISTINCT control, account, currency, '0' AS amount FROM journal WHERE month <= :to`, { to });
 
-export interface JournalLine {
-  readonly entry_on: string;
-  readonly dated_on: string;
-  readonly fact: string;
-  readonly log_no: number;
-  readonly account: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly document: string | null;
-  readonly reference: string | null;
-}
+export type JournalLine = Readonly<{
+  entry_on: string;
+  dated_on: string;
+  fact: string;
+  log_no: number;
+  account: string;
+  currency: string;
+  amount: string;
+  document: string | null;
+  reference: string | null;
+}>;
 
 const READ_AT_ONCE = 3000;
 

@@ -1,12 +1,12 @@
 /** Builds the command of an action: its fields become arguments and options, and their texts the help. */
-import type { Action } from '../actions/action.ts';
 import { wordsOf } from '../actions/command.ts';
+import { type ActionName, loadAction } from '../actions/registry.ts';
 import { type Definition, NO_DELIVER } from './define.ts';
 import { addFields, givenTo } from './fields.ts';
 import { doing, type RunFlags } from './run-action.ts';
 
-export const actionCommand = async (loading: Promise<Action>): Promise<{ readonly define: Definition }> => {
-  const action = await loading;
+export const actionCommand = async (called: ActionName): Promise<{ readonly define: Definition }> => {
+  const action = await loadAction(called);
   return {
     define(group, run) {
       const { summary = action.title, help, deliver, dryRun, ...words } = action.command ?? {};

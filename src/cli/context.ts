@@ -11,19 +11,21 @@ import { recordSettingsChanges } from '../people/settings-changes.ts';
 import { identify } from '../people/users.ts';
 import type { Output } from './output.ts';
 
-export interface Context extends ActorContext {
-  readonly database: Database;
-}
+export type Context = ActorContext &
+  Readonly<{
+    database: Database;
+  }>;
 
-interface ContextOptions extends DatabaseOptions {
-  readonly onStop?: () => void;
-  readonly by?: string | null;
-  readonly job?: boolean;
-  /** Runs as `cron` unless `--by` or RECKONER_USER names a user. */
-  readonly unattended?: boolean;
-  /** Reads from the primary and writes nothing, not even changed settings, so no user is needed. */
-  readonly writesNothing?: boolean;
-}
+type ContextOptions = DatabaseOptions &
+  Readonly<{
+    onStop?: () => void;
+    by?: string | null;
+    job?: boolean;
+    /** Runs as `cron` unless `--by` or RECKONER_USER names a user. */
+    unattended?: boolean;
+    /** Reads from the primary and writes nothing, not even changed settings, so no user is needed. */
+    writesNothing?: boolean;
+  }>;
 
 const LOOK_MILLISECONDS = 1000;
 
@@ -57,9 +59,10 @@ export async function withContext<Result>(
   });
 }
 
-export interface CommandContext extends Context {
-  readonly output: Output;
-}
+export type CommandContext = Context &
+  Readonly<{
+    output: Output;
+  }>;
 
 /** The exit status; undefined stands for 0. */
 export type ExitStatus = Promise<number> | Promise<void>;

@@ -21,16 +21,16 @@ export const ON_LATEST_DATE = [
   'use the date of the latest document, if that date is after today because a clock was wrong',
 ] as const;
 export const NO_DELIVER = ['--no-deliver', "leave delivery to 'reckoner deliver'"] as const;
-export interface AsOfOption {
-  readonly asOf?: string;
-}
+export type AsOfOption = Readonly<{
+  asOf?: string;
+}>;
 export const AS_OF = [
   '--as-of <YYYY-MM-DD>',
   'as of the end of this day (default: now)',
   dateArgument('--as-of'),
 ] as const;
 
-export interface DeliverOption {
+export type DeliverOption = Readonly<{
   /** The form in which commander passes --no-deliver. */
-  readonly deliver: boolean;
-}
+  deliver: boolean;
+}>;

@@ -25,13 +25,13 @@ import { readStatus } from '../reports/status.ts';
 import { plural } from '../text.ts';
 import { readServerFacts, type ServerFacts } from './doctor.sql.ts';
 
-export interface Finding {
-  readonly check: string;
-  readonly state: 'ok' | 'warning' | 'problem';
-  readonly says: string;
+export type Finding = Readonly<{
+  check: string;
+  state: 'ok' | 'warning' | 'problem';
+  says: string;
   /** A DNS record to publish. */
-  readonly publish?: DkimRecord;
-}
+  publish?: DkimRecord;
+}>;
 
 const ok = (check: string, says: string): Finding => ({ check, state: 'ok', says });
 const warning = (check: string, says: string): Finding => ({ check, state: 'warning', says });

@@ -7,6 +7,7 @@ import { type CommandWords, flagsOf } from '../actions/command.ts';
 import { type Field, type FieldKind, type FileInput, fieldsOf, READ } from '../actions/fields.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { inKebab } from '../field-names.ts';
+import { type Note, type NoteKey, readKey, readNote } from '../log/note.ts';
 import { repeatedArgument } from './arguments.ts';
 
 export function addFields(command: Command, input: z.ZodObject, words: CommandWords = {}): void {
@@ -93,4 +94,18 @@ export function readInput(name: string): Buffer {
   } catch (error) {
     throw refuse('file_unreadable', { file: name, reason: reasonOf(error) }, error);
   }
+}
+
+/** Refusals: file_unreadable, checkpoint_unreadable. */
+export function readNoteFile(file: string): Note {
+  const note = readNote(readInput(file).toString().replaceAll('\r\n', '\n'));
+  if (note === undefined) throw refuse('checkpoint_unreadable', { file });
+  return note;
+}
+
+/** A log's verifier key, or a file with it. Refusals: file_unreadable, argument_invalid. */
+export function logKeyOf(argument: string, value: string): NoteKey {
+  const key = readKey(value.includes('+') ? value : readInput(value).toString());
+  if (key !== undefined && !key.isWitness) return key;
+  throw refuse('argument_invalid', { argument, value, reason: 'is not a verifier key' });
 }

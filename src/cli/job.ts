@@ -16,6 +16,7 @@ import { oneAtATime } from '../database/session.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { EXIT, exitOf, Refusal } from '../errors/refusals.ts';
 import { mailFailure } from '../findings/emails.ts';
+import { answerLateRequests } from '../http/late-requests.ts';
 import { readCheckpointsOf } from '../log/closing.sql.ts';
 import { openLog } from '../log.ts';
 import { countDeliveries, nameNeedingAttention, readMailFailure } from '../mail/outbox.sql.ts';
@@ -39,10 +40,11 @@ import { type Context, withContext } from './context.ts';
 import { logFailure, logOf, recordRun } from './job-log.ts';
 import { inCommands, withCommands } from './remedies.ts';
 
-interface Job extends Context {
-  readonly name: string;
-  readonly log: pino.Logger;
-}
+type Job = Context &
+  Readonly<{
+    name: string;
+    log: pino.Logger;
+  }>;
 
 /** While the ledger is paused, only jobs with `whilePaused` run. */
 async function runJob(
@@ -120,7 +122,7 @@ export function runMonthClose(): Promise<number> {
     await runAction(job, monthClose, {}, { reporter });
     await database.reading(async (tx) => {
       const checkpoints = await readCheckpointsOf(tx, 'month', closed);
-      for (const facts of await readMonthFacts(tx, closed))
+      for (const facts of await readMonthFacts(tx, { months: closed }))
         log.info(monthJson(facts, 'closed', checkpoints), 'month issued');
     });
     let closedBooks = 0;
@@ -184,6 +186,7 @@ export function runDeliver(): Promise<number> {
   return runJob('deliver', async (job) => {
     await processPendingEvents(job);
     await deliverAll(job, logOf(job.log));
+    await answerLateRequests({ ...job, onLateFailed: (error) => logFailure(job.log, error) });
     return exitFor(job, await unsent(job));
   });
 }
@@ -269,7 +272,7 @@ export function runReconcile(): Promise<number> {
     }
     // Partners may have sent settlement files, or a reading was interrupted.
     await database.transaction((tx) => recordRequestedReversals(tx, job));
-    const months = await database.reading((tx) => readStatementMonths(tx, RECONCILED_MONTHS));
+    const months = await database.reading((tx) => readStatementMonths(tx, { months: RECONCILED_MONTHS }));
     let open = 0;
     const items: AttentionItem[] = [];
     for (const month of months) {

@@ -21,9 +21,10 @@ import { outputWidth, table } from './output.ts';
 import { FORMAT, OUT, type PresentOptions, present } from './present.ts';
 import { withCommands } from './remedies.ts';
 
-interface Options extends PresentOptions {
-  readonly limit?: number;
-}
+type Options = PresentOptions &
+  Readonly<{
+    limit?: number;
+  }>;
 
 export const listCommand = async (loading: Promise<List>): Promise<{ readonly define: Definition }> => {
   const list = await loading;

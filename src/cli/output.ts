@@ -21,22 +21,22 @@ export const fitted = (text: string): string => fitLines(text, outputWidth());
 /** The terminal's width in columns; undefined if the output goes to a pipe or a file. */
 export const outputWidth = (): number | undefined => (process.stdout.isTTY ? process.stdout.columns : undefined);
 
-export interface Output {
-  readonly json: boolean;
+export type Output = Readonly<{
+  json: boolean;
   /** The value of `--by`. */
-  readonly by: string | null;
+  by: string | null;
   /** Prints `value` with --json, otherwise the text for people. */
-  readonly print: (value: unknown, people: () => string) => void;
+  print: (value: unknown, people: () => string) => void;
   /** Prints a note for people to stderr. */
-  readonly note: (text: string) => void;
+  note: (text: string) => void;
   /** Shows a progress bar if stderr is a terminal and --json is not set. */
-  readonly progress: (label: string, total: number, unit?: string) => Progress;
-}
+  progress: (label: string, total: number, unit?: string) => Progress;
+}>;
 
-export interface Progress {
-  readonly advance: (by?: number) => void;
-  readonly done: () => void;
-}
+export type Progress = Readonly<{
+  advance: (by?: number) => void;
+  done: () => void;
+}>;
 
 const SILENT: Progress = { advance: () => {}, done: () => {} };
 

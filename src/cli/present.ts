@@ -3,10 +3,10 @@ import type { Sheet } from '../sheet.ts';
 import { choiceArgument } from './arguments.ts';
 import { type Output, writeFileAsked } from './output.ts';
 
-export interface PresentOptions {
-  readonly format?: 'csv' | 'xlsx';
-  readonly out?: string;
-}
+export type PresentOptions = Readonly<{
+  format?: 'csv' | 'xlsx';
+  out?: string;
+}>;
 
 export const FORMAT = [
   '--format <format>',

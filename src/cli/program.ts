@@ -1,156 +1,129 @@
 /** The command line. Each file of commands/ defines the arguments, options, help and action of its commands. */
 import { Command, CommanderError, Help, type Option } from 'commander';
-import { loadAction } from '../actions/registry.ts';
+import type { ActionName } from '../actions/registry.ts';
 import { EXIT, Refusal, refuse } from '../errors/refusals.ts';
+import type { List } from '../lists/list.ts';
 import { commit, packageVersion } from '../package.ts';
 import { actionCommand } from './action-command.ts';
 import type { Definition, Handler } from './define.ts';
 import { listCommand } from './list-command.ts';
 import { openOutput, reportError } from './output.ts';
 
-type Module = Promise<{ readonly define: Definition }>;
+/** The name of an action, which is a command, or a file of commands/. */
+type Part = ActionName | Promise<{ readonly define: Definition }>;
+
+const listIn = <Name extends string>(file: Promise<Readonly<Record<Name, List>>>, name: Name) =>
+  listCommand(file.then((lists) => lists[name]));
+
+export const loaded = (load: () => readonly Part[]) =>
+  Promise.all(load().map((part) => (typeof part === 'string' ? actionCommand(part) : part)));
 
 /** In the order of --help. Only the named command's file is loaded, because loading all takes a second. */
-export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => readonly Module[]]>> = {
+export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: () => readonly Part[]]>> = {
   init: ['Create the home and the database; safe to repeat', () => [import('./commands/init.ts')]],
   migrate: ['Migrate the database to this version', () => [import('./commands/migrate.ts')]],
   partner: [
     'Import and show partners and their changes',
     () => [
-      actionCommand(loadAction('partner.import')),
-      listCommand(import('../lists/partners.ts').then((lists) => lists.partners)),
+      'partner.import',
+      listIn(import('../lists/partners.ts'), 'partners'),
       import('./commands/partner.ts'),
-      listCommand(import('../lists/changes.ts').then((lists) => lists.partnerChanges)),
+      listIn(import('../lists/changes.ts'), 'partnerChanges'),
     ],
   ],
-  settings: [
-    'Show how settings.json changed',
-    () => [listCommand(import('../lists/changes.ts').then((lists) => lists.settingsChanges))],
-  ],
-  instructions: ['Put our bank details in force', () => [actionCommand(loadAction('instructions.adopt'))]],
+  settings: ['Show how settings.json changed', () => [listIn(import('../lists/changes.ts'), 'settingsChanges')]],
+  instructions: ['Put our bank details in force', () => ['instructions.adopt']],
   ledger: [
     'Import ledger rows, and decide rows that are held or doubled',
     () => [
       import('./commands/ledger.ts'),
-      listCommand(import('../lists/held-rows.ts').then(({ heldRows }) => heldRows)),
-      actionCommand(loadAction('rows.release')),
-      actionCommand(loadAction('rows.discard')),
-      listCommand(import('../lists/doubled-rows.ts').then((lists) => lists.doubledRows)),
-      actionCommand(loadAction('rows.separate')),
+      listIn(import('../lists/held-rows.ts'), 'heldRows'),
+      'rows.release',
+      'rows.discard',
+      listIn(import('../lists/doubled-rows.ts'), 'doubledRows'),
+      'rows.separate',
     ],
   ],
   reversal: [
     'List reversals, and grant or refuse those that the terms do not cover',
-    () => [
-      listCommand(import('../lists/reversals.ts').then((lists) => lists.reversals)),
-      actionCommand(loadAction('reversal.grant')),
-      actionCommand(loadAction('reversal.refuse')),
-    ],
+    () => [listIn(import('../lists/reversals.ts'), 'reversals'), 'reversal.grant', 'reversal.refuse'],
   ],
   feed: [
     "State the totals of partners' months, compare them, and accept what is in doubt",
-    () => [
-      actionCommand(loadAction('feed.state')),
-      actionCommand(loadAction('feed.accept')),
-      listCommand(import('../lists/feeds.ts').then((lists) => lists.feeds)),
-    ],
+    () => ['feed.state', 'feed.accept', listIn(import('../lists/feeds.ts'), 'feeds')],
   ],
   opening: [
     'Import open items from the previous system',
-    () => [
-      actionCommand(loadAction('opening.import')),
-      actionCommand(loadAction('opening.reverse')),
-      import('./commands/opening.ts'),
-    ],
+    () => ['opening.import', 'opening.reverse', import('./commands/opening.ts')],
   ],
   close: ['Close months: issue and deliver their documents', () => [import('./commands/close.ts')]],
   books: ['Close the books of a month', () => [import('./commands/books.ts')]],
+  archive: ['Move the rows of old months to a cold store', () => ['month.archive']],
+  unarchive: ['Bring the rows of an archived month back', () => ['month.unarchive']],
   checkpoint: [
     'Take and list checkpoints of the log; list letters to the auditor',
     () => [
-      actionCommand(loadAction('checkpoint.take')),
+      'checkpoint.take',
       import('./commands/checkpoint.ts'),
-      listCommand(import('../lists/checkpoints.ts').then((lists) => lists.checkpoints)),
+      listIn(import('../lists/checkpoints.ts'), 'checkpoints'),
     ],
   ],
   deliver: ['Deliver issued documents and other pending e-mails', () => [import('./commands/deliver.ts')]],
   invoice: [
     'Show, correct and resend documents',
     () => [
-      listCommand(import('../lists/invoices.ts').then(({ invoices }) => invoices)),
+      listIn(import('../lists/invoices.ts'), 'invoices'),
       import('./commands/invoice/show.ts'),
       import('./commands/invoice/pdf.ts'),
-      actionCommand(loadAction('invoice.rerun')),
-      actionCommand(loadAction('invoice.resend')),
-      actionCommand(loadAction('invoice.void')),
-      actionCommand(loadAction('invoice.credit')),
+      'invoice.rerun',
+      'invoice.resend',
+      'invoice.void',
+      'invoice.credit',
       import('./commands/invoice/write-off.ts'),
-      actionCommand(loadAction('invoice.hold')),
-      actionCommand(loadAction('invoice.release')),
+      'invoice.hold',
+      'invoice.release',
       import('./commands/invoice/link.ts'),
     ],
   ],
   payment: [
     'Record, import, apply and reverse payments',
     () => [
-      actionCommand(loadAction('payment.record')),
-      actionCommand(loadAction('payment.import')),
-      listCommand(import('../lists/payments.ts').then(({ payments }) => payments)),
-      actionCommand(loadAction('payment.apply')),
-      actionCommand(loadAction('payment.unapply')),
-      actionCommand(loadAction('payment.assign')),
-      listCommand(import('../lists/payer-accounts.ts').then((lists) => lists.payerAccounts)),
-      actionCommand(loadAction('payment.forget_account')),
-      actionCommand(loadAction('payment.reverse')),
-      listCommand(import('../lists/payouts.ts').then((lists) => lists.payouts)),
-      actionCommand(loadAction('payment.settle')),
-      actionCommand(loadAction('payment.events')),
+      'payment.record',
+      'payment.import',
+      listIn(import('../lists/payments.ts'), 'payments'),
+      'payment.apply',
+      'payment.unapply',
+      'payment.assign',
+      listIn(import('../lists/payer-accounts.ts'), 'payerAccounts'),
+      'payment.forget_account',
+      'payment.reverse',
+      listIn(import('../lists/payouts.ts'), 'payouts'),
+      'payment.settle',
+      'payment.events',
       import('./commands/payment/exceptions.ts'),
-      actionCommand(loadAction('payment.close_exception')),
+      'payment.close_exception',
     ],
   ],
   bank: [
     "List bank lines, and book those that are not customers' money",
-    () => [
-      listCommand(import('../lists/bank-lines.ts').then(({ bankLines }) => bankLines)),
-      actionCommand(loadAction('bank.book')),
-      actionCommand(loadAction('bank.unbook')),
-    ],
+    () => [listIn(import('../lists/bank-lines.ts'), 'bankLines'), 'bank.book', 'bank.unbook'],
   ],
   credit: [
     'Apply open credit to invoices, unapply it, refund it',
-    () => [
-      actionCommand(loadAction('credit.apply')),
-      actionCommand(loadAction('credit.unapply')),
-      import('./commands/credit.ts'),
-    ],
+    () => ['credit.apply', 'credit.unapply', import('./commands/credit.ts')],
   ],
   dispute: [
     'Open, close and list invoice disputes',
-    () => [
-      actionCommand(loadAction('dispute.open')),
-      actionCommand(loadAction('dispute.close')),
-      listCommand(import('../lists/disputes.ts').then((lists) => lists.disputes)),
-    ],
+    () => ['dispute.open', 'dispute.close', listIn(import('../lists/disputes.ts'), 'disputes')],
   ],
   email: [
     'List, resend and dismiss e-mails of every kind',
-    () => [
-      listCommand(import('../lists/emails.ts').then((lists) => lists.emails)),
-      actionCommand(loadAction('email.resend')),
-      actionCommand(loadAction('email.dismiss')),
-    ],
+    () => [listIn(import('../lists/emails.ts'), 'emails'), 'email.resend', 'email.dismiss'],
   ],
-  mail: [
-    'Send a test message, and record returned e-mails',
-    () => [actionCommand(loadAction('email.bounces')), import('./commands/mail.ts')],
-  ],
+  mail: ['Send a test message, and record returned e-mails', () => ['email.bounces', import('./commands/mail.ts')]],
   remind: ['Send payment reminders (dunning); safe to repeat', () => [import('./commands/remind.ts')]],
-  reminder: [
-    'Pause and resume the reminders of a partner',
-    () => [actionCommand(loadAction('reminder.pause')), actionCommand(loadAction('reminder.resume'))],
-  ],
-  statement: ['E-mail account statements to partners', () => [actionCommand(loadAction('statement.send'))]],
+  reminder: ['Pause and resume the reminders of a partner', () => ['reminder.pause', 'reminder.resume']],
+  statement: ['E-mail account statements to partners', () => ['statement.send']],
   report: [
     'Show a report: aging, account statement, trial balance, close, coverage, tax, cash application',
     () => [
@@ -161,73 +134,59 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/report/close.ts'),
       import('./commands/report/coverage.ts'),
       import('./commands/report/tax.ts'),
-      listCommand(import('../lists/cash-application.ts').then((lists) => lists.cashApplication)),
+      listIn(import('../lists/cash-application.ts'), 'cashApplication'),
     ],
   ],
   split: ['Plan the processor requests of connected accounts', () => [import('./commands/split.ts')]],
   processor: [
     'Import and match balance transactions',
     () => [
-      actionCommand(loadAction('processor.import')),
+      'processor.import',
       import('./commands/processor/poll.ts'),
-      actionCommand(loadAction('processor.match')),
-      actionCommand(loadAction('processor.unmatch')),
-      actionCommand(loadAction('processor.close')),
-      actionCommand(loadAction('processor.reverse')),
+      'processor.match',
+      'processor.unmatch',
+      'processor.close',
+      'processor.reverse',
     ],
   ],
   reconcile: ['Reconcile a month of connected accounts', () => [import('./commands/reconcile.ts')]],
   client: [
     "Manage partners' API credentials",
-    () => [
-      actionCommand(loadAction('client.create')),
-      actionCommand(loadAction('client.rotate')),
-      actionCommand(loadAction('client.revoke')),
-      listCommand(import('../lists/clients.ts').then((lists) => lists.clients)),
-    ],
+    () => ['client.create', 'client.rotate', 'client.revoke', listIn(import('../lists/clients.ts'), 'clients')],
   ],
   user: [
     'Invite users, and manage their roles and sessions',
     () => [
-      actionCommand(loadAction('user.invite')),
-      actionCommand(loadAction('user.link')),
-      listCommand(import('../lists/users.ts').then((lists) => lists.users)),
+      'user.invite',
+      'user.link',
+      listIn(import('../lists/users.ts'), 'users'),
       import('./commands/user.ts'),
-      actionCommand(loadAction('user.role')),
-      actionCommand(loadAction('user.deactivate')),
-      listCommand(import('../lists/sessions.ts').then((lists) => lists.sessions)),
-      actionCommand(loadAction('user.sign_out')),
+      'user.role',
+      'user.deactivate',
+      listIn(import('../lists/sessions.ts'), 'sessions'),
+      'user.sign_out',
     ],
   ],
-  erase: ['Erase the personal data of a person', () => [actionCommand(loadAction('person.erase'))]],
+  erase: ['Erase the personal data of a person', () => ['person.erase']],
   approval: [
     'Approve, reject and list requests for approval',
-    () => [
-      listCommand(import('../lists/approvals.ts').then((lists) => lists.approvals)),
-      import('./commands/approval.ts'),
-    ],
+    () => [listIn(import('../lists/approvals.ts'), 'approvals'), import('./commands/approval.ts')],
   ],
-  work: [
-    'List and assign items of the work queue',
-    () => [
-      listCommand(import('../lists/work.ts').then((lists) => lists.work)),
-      actionCommand(loadAction('work.assign')),
-    ],
-  ],
+  work: ['List and assign items of the work queue', () => [listIn(import('../lists/work.ts'), 'work'), 'work.assign']],
   webhook: [
     "Send partners' events to their servers",
     () => [
-      actionCommand(loadAction('webhook.set')),
-      actionCommand(loadAction('webhook.rotate')),
-      actionCommand(loadAction('webhook.resume')),
-      actionCommand(loadAction('webhook.remove')),
+      'webhook.set',
+      'webhook.rotate',
+      'webhook.resume',
+      'webhook.remove',
       import('./commands/webhook.ts'),
-      listCommand(import('../lists/webhooks.ts').then((lists) => lists.webhooks)),
+      listIn(import('../lists/webhooks.ts'), 'webhooks'),
     ],
   ],
   security: [
     'List refused callers and access changes',
-    () => [listCommand(import('../lists/security.ts').then((lists) => lists.securityEvents))],
+    () => [listIn(import('../lists/security.ts'), 'securityEvents')],
   ],
   serve: ['Serve the HTTP API, payment pages and webhooks', () => [import('./commands/serve.ts')]],
   export: [
@@ -241,10 +200,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   restore: ['Load a backup into an empty database and verify it', () => [import('./commands/restore.ts')]],
   drill: ['Restore a backup into a scratch database and verify it', () => [import('./commands/drill.ts')]],
   purge: ['Delete data that is no longer needed, such as old quotes', () => [import('./commands/purge.ts')]],
-  pause: [
-    'Pause the ledger: nothing is closed, issued, sent or recorded',
-    () => [actionCommand(loadAction('ledger.pause'))],
-  ],
+  pause: ['Pause the ledger: nothing is closed, issued, sent or recorded', () => ['ledger.pause']],
   resume: ['Resume a paused or restored ledger', () => [import('./commands/resume.ts')]],
   doctor: ['Diagnose the installation', () => [import('./commands/doctor.ts')]],
   status: ['Show months, backlog, failures and the latest jobs', () => [import('./commands/status.ts')]],
@@ -272,7 +228,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
     };
   for (const [name, [summary, load]] of Object.entries(COMMANDS)) {
     const command = program.command(name).description(summary);
-    if (argv.includes(name)) for (const { define } of await Promise.all(load())) define(command, handle);
+    if (argv.includes(name)) for (const { define } of await loaded(load)) define(command, handle);
   }
 
   try {

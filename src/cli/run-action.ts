@@ -8,11 +8,11 @@ import { type Output, outputWidth } from './output.ts';
 import { inFull } from './remedies.ts';
 
 /** The options of a command that are not input of its action. */
-export interface RunFlags {
+export type RunFlags = Readonly<{
   /** commander's form of --no-deliver. */
-  readonly deliver?: boolean | undefined;
-  readonly dryRun?: boolean | undefined;
-}
+  deliver?: boolean | undefined;
+  dryRun?: boolean | undefined;
+}>;
 
 /** Invalid input is refused before the database is opened. */
 export const doing =

@@ -1,104 +1,83 @@
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import {
+  execute,
+  executing,
+  querying,
+  queryingColumn,
+  queryingOne,
+  type Transaction,
+} from '../database/transaction.ts';
 import { lastDay, type Month } from '../month.ts';
 
-export interface BooksState {
-  readonly first_closed: Month | null;
-  readonly last_closed: Month | null;
-  readonly last_books: Month | null;
-}
+export type BooksState = Readonly<{
+  first_closed: Month | null;
+  last_closed: Month | null;
+  last_books: Month | null;
+}>;
 
-export function readBooksState(tx: Transaction): Promise<BooksState> {
-  return queryOne(
-    tx,
-    `SELECT min(month) AS first_closed, max(month) AS last_closed, (SELECT max(month) FROM book_closes) AS last_books
-     FROM closed_months`,
-  );
-}
+export const readBooksState = queryingOne<BooksState>(`
+  SELECT min(month) AS first_closed, max(month) AS last_closed, (SELECT max(month) FROM book_closes) AS last_books
+  FROM closed_months`);
 
-export interface ReportedAccount {
-  readonly account: string;
+export type ReportedAccount = Readonly<{
+  account: string;
   /** The date, `YYYY-MM-DD`. */
-  readonly reported_to: string;
+  reported_to: string;
   /** Whether the account's files state balances. If the files state no balances, a missing file cannot be detected. */
-  readonly balances_stated: boolean;
-  readonly currencies: readonly string[];
-}
+  balances_stated: boolean;
+  currencies: readonly string[];
+}>;
 
-export function readBankFeeds(tx: Transaction): Promise<ReportedAccount[]> {
-  return query(
-    tx,
-    `SELECT account, reported_to, balances_stated, currencies FROM bank_feeds ORDER BY account COLLATE "C"`,
-  );
-}
+export const readBankFeeds = querying<ReportedAccount>(
+  `SELECT account, reported_to, balances_stated, currencies FROM bank_feeds ORDER BY account COLLATE "C"`,
+);
 
 /** The bank accounts that the close of a month's books did not wait for, with the reasons. */
-export function readClosedWithout(tx: Transaction, month: Month): Promise<{ account: string; reason: string }[]> {
-  return query(
-    tx,
-    `SELECT w.account, coalesce(w.reason, '') AS reason
-     FROM book_closes c JOIN audit_events e USING (event_id)
-     CROSS JOIN LATERAL json_to_recordset((e.details ->> 'without')::json) AS w (account text, reason text)
-     WHERE c.month = :month`,
-    { month },
-  );
-}
+export const readClosedWithout = querying<{ account: string; reason: string }, { month: Month }>(`
+  SELECT w.account, coalesce(w.reason, '') AS reason
+  FROM book_closes c JOIN audit_events e USING (event_id)
+  CROSS JOIN LATERAL json_to_recordset((e.details ->> 'without')::json) AS w (account text, reason text)
+  WHERE c.month = :month`);
 
-interface BankGap {
-  readonly account: string;
+type BankGap = Readonly<{
+  account: string;
   /** The id of the gap's exception, such as `bank-statement-7`. */
-  readonly exception: string;
-  readonly reason: string;
-}
+  exception: string;
+  reason: string;
+}>;
 
 /** The unexplained gaps and disagreements of bank statements that may have begun by the given day. */
-export function readBankGaps(tx: Transaction, day: string): Promise<BankGap[]> {
-  return query(
-    tx,
-    `SELECT b.account, e.exception, e.reason
-     FROM bank_statement_breaks b
-     JOIN payment_exceptions e ON e.kind = 'bank_statement' AND e.exception = 'bank-statement-' || b.bank_statement_id
-     WHERE b.gap_from <= :day::date
-     ORDER BY b.account COLLATE "C", b.first_on, b.bank_statement_id`,
-    { day },
-  );
-}
+export const readBankGaps = querying<BankGap, { day: string }>(`
+  SELECT b.account, e.exception, e.reason
+  FROM bank_statement_breaks b
+  JOIN payment_exceptions e ON e.kind = 'bank_statement' AND e.exception = 'bank-statement-' || b.bank_statement_id
+  WHERE b.gap_from <= :day::date
+  ORDER BY b.account COLLATE "C", b.first_on, b.bank_statement_id`);
 
 /** The possible duplicates among payments received by the given day, as `payment-7`. */
-export async function readPossibleDuplicates(tx: Transaction, day: string): Promise<string[]> {
-  const rows = await query<{ exception: string }>(
-    tx,
-    `SELECT 'payment-' || payment_id AS exception FROM possible_duplicates
-     WHERE received_on <= :day::date ORDER BY received_on, exception`,
-    { day },
-  );
-  return rows.map(({ exception }) => exception);
-}
+export const readPossibleDuplicates = queryingColumn<string, { day: string }>(`
+  SELECT 'payment-' || payment_id AS exception FROM possible_duplicates
+  WHERE received_on <= :day::date ORDER BY received_on, exception`);
 
-interface NewClose {
-  readonly month: Month;
+type NewClose = Readonly<{
+  month: Month;
   /** The month that was closed before this month. */
-  readonly previous: Month | null;
+  previous: Month | null;
   /** The number of the last fact before the close. */
-  readonly facts_to: number;
-  readonly closed_at: string;
-}
+  facts_to: number;
+  closed_at: string;
+}>;
 
 /**
  * Stores the balances at the end of the month: the balances of the previous closed books plus the postings after them.
  */
-export async function insertBookBalances(tx: Transaction, { month, previous }: NewClose): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO book_balances (month, control, account, currency, amount)
-     SELECT :month, control, account, currency, trim_scale(sum(amount))
-     FROM (SELECT control, account, currency, amount FROM book_balances WHERE month = :previous
-           UNION ALL
-           SELECT control, account, currency, amount FROM journal_months
-           WHERE month > coalesce(:previous::text, '') AND month <= :month) AS posted
-     GROUP BY control, account, currency HAVING sum(amount) <> 0 ORDER BY account COLLATE "C", currency`,
-    { month, previous },
-  );
-}
+export const insertBookBalances = executing<NewClose>(`
+  INSERT INTO book_balances (month, control, account, currency, amount)
+  SELECT :month, control, account, currency, trim_scale(sum(amount))
+  FROM (SELECT control, account, currency, amount FROM book_balances WHERE month = :previous
+        UNION ALL
+        SELECT control, account, currency, amount FROM journal_months
+        WHERE month > coalesce(:previous::text, '') AND month <= :month) AS posted
+  GROUP BY control, account, currency HAVING sum(amount) <> 0 ORDER BY account COLLATE "C", currency`);
 
 /** Stores the items that are open at the end of the month: see `book_open_documents`. */
 export async function insertBookOpenItems(tx: Transaction, { month }: Pick<NewClose, 'month'>): Promise<void> {
@@ -117,11 +96,6 @@ export async function insertBookOpenItems(tx: Transaction, { month }: Pick<NewCl
   );
 }
 
-export async function insertBookClose(tx: Transaction, close: NewClose & { readonly eventId: number }): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO book_closes (month, previous, facts_to, closed_at, event_id)
-     VALUES (:month, :previous, :facts_to::bigint, :closed_at::timestamptz, :eventId::bigint)`,
-    { ...close },
-  );
-}
+export const insertBookClose = executing<NewClose & { readonly eventId: number }>(`
+  INSERT INTO book_closes (month, previous, facts_to, closed_at, event_id)
+  VALUES (:month, :previous, :facts_to::bigint, :closed_at::timestamptz, :eventId::bigint)`);

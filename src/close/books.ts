@@ -30,22 +30,23 @@ import {
   readPossibleDuplicates,
 } from './books.sql.ts';
 
-export interface BooksRequest {
-  readonly month: Month;
+export type BooksRequest = Readonly<{
+  month: Month;
   /** Bank accounts that no longer report, with the reason. The accounts named in the settings are added. */
-  readonly without?: Without;
-}
+  without?: Without;
+}>;
 
-export interface Without {
-  readonly accounts: readonly string[];
-  readonly reason: string;
-}
+export type Without = Readonly<{
+  accounts: readonly string[];
+  reason: string;
+}>;
 
-export interface BankFeed extends Omit<ReportedAccount, 'currencies'> {
-  readonly complete: boolean;
-  /** Why the account no longer reports; null while files of the account are expected. */
-  readonly ended: string | null;
-}
+export type BankFeed = Omit<ReportedAccount, 'currencies'> &
+  Readonly<{
+    complete: boolean;
+    /** Why the account no longer reports; null while files of the account are expected. */
+    ended: string | null;
+  }>;
 
 /** The bank accounts that ever reported. Refuses an account that is named as one of them, and is not. */
 export async function readReported(tx: Transaction, without?: Without): Promise<ReportedAccount[]> {
@@ -60,7 +61,7 @@ export async function bankFeedsAt(tx: Transaction, settings: Settings, request: 
   const feeds = await readReported(tx, request.without);
   const ended = new Map(Object.entries(settings.ended_bank_accounts));
   // Closed books keep the reasons that were recorded at their close.
-  for (const { account, reason } of await readClosedWithout(tx, request.month)) ended.set(account, reason);
+  for (const { account, reason } of await readClosedWithout(tx, { month: request.month })) ended.set(account, reason);
   for (const account of request.without?.accounts ?? []) ended.set(account, request.without?.reason ?? '');
   const end = lastDay(request.month);
   return feeds.map(({ account, reported_to, balances_stated }) => ({
@@ -99,10 +100,10 @@ export async function findObstacles(
     const accounts = behind.map(({ account, reported_to }) => ({ account, reported_to }));
     obstacles.push(refuse('bank_feed_behind', { month, ends_on: lastDay(month), accounts }));
   }
-  const gaps = await readBankGaps(tx, lastDay(month));
+  const gaps = await readBankGaps(tx, { day: lastDay(month) });
   if (gaps.length > 0) obstacles.push(refuse('bank_feed_gap', { month, gaps }));
   // Until finance decides, the books count each possible duplicate as a separate payment.
-  const payments = await readPossibleDuplicates(tx, lastDay(month));
+  const payments = await readPossibleDuplicates(tx, { day: lastDay(month) });
   if (payments.length > 0) obstacles.push(refuse('possible_duplicates_open', { month, payments }));
   return obstacles;
 }

@@ -49,23 +49,24 @@ import {
 } from './months.sql.ts';
 import { lockFeed } from './stated.sql.ts';
 
-export interface CloseRequest extends FeedDecision {
-  /** The month to close; if omitted, all months that are due. */
-  readonly month?: Month | undefined;
-  /**
-   * The first month of the ledger, which the first close sets permanently. The default is the month of the earliest
-   * row.
-   */
-  readonly firstMonth?: Month | undefined;
-  /** A preview is rolled back. */
-  readonly preview: boolean;
-  /**
-   * Whether a preview includes a month that a close would still refuse, because the month has not ended or is in doubt.
-   */
-  readonly forecast?: boolean | undefined;
-  /** The imports that were judged before the close took the ledger's lock. */
-  readonly judged?: JudgedDeliveries | undefined;
-}
+export type CloseRequest = FeedDecision &
+  Readonly<{
+    /** The month to close; if omitted, all months that are due. */
+    month?: Month | undefined;
+    /**
+     * The first month of the ledger, which the first close sets permanently. The default is the month of the earliest
+     * row.
+     */
+    firstMonth?: Month | undefined;
+    /** A preview is rolled back. */
+    preview: boolean;
+    /**
+     * Whether a preview includes a month that a close would still refuse, because the month has not ended or is in doubt.
+     */
+    forecast?: boolean | undefined;
+    /** The imports that were judged before the close took the ledger's lock. */
+    judged?: JudgedDeliveries | undefined;
+  }>;
 
 /**
  * The months that a request would close now, oldest first. The list is empty if no month is due or the month is closed
@@ -90,7 +91,7 @@ export async function planClose(
   // If a later month is refused, the earlier months do not close either.
   const { month, allowEmpty } = request;
   if (month !== undefined && month !== first && !request.forecast && !allowEmpty) {
-    if ((await readWhetherEmpty(tx, month)).empty && settings.allow_empty !== true)
+    if ((await readWhetherEmpty(tx, { month })).empty && settings.allow_empty !== true)
       throw refuse('month_empty', { month });
   }
   return months;
@@ -165,7 +166,7 @@ export async function closeNext(
   await issueDocuments(tx, batch);
   failpoint('close.issued');
   await holdDocuments(tx, context, batch, holdingDoubts(feeds, decision));
-  await recordClosedMonth(tx, batch, previous);
+  await recordClosedMonth(tx, { ...batch, previous });
   failpoint('close.recorded');
   await insertMonthTotals(tx, month);
   // A preview takes no checkpoint, because the previewed month may not have ended.
@@ -230,7 +231,7 @@ export async function acceptDoubts(
   context: IssueContext,
   { month, partnerId, reason }: { readonly month: Month; readonly partnerId: string; readonly reason: string },
 ): Promise<Doubt[]> {
-  const partner = await lockFeed(tx, partnerId);
+  const partner = await lockFeed(tx, { partnerId });
   // Nothing is known yet of a month that has not begun, so a missing feed must not be accepted in advance.
   if (partner !== undefined && month > monthOf(context.environment.now(), partner.time_zone)) {
     throw refuse('month_not_begun', { month, time_zone: partner.time_zone });
@@ -291,7 +292,7 @@ async function refuseOpenRows(
   before: Month,
 ): Promise<void> {
   const gathering = state.last_closed === null ? firstMonth : undefined;
-  const open = (await readOpenMonthsWithRows(tx, state.last_closed, before))
+  const open = (await readOpenMonthsWithRows(tx, { after: state.last_closed, before }))
     .map((each) => (gathering !== undefined && each.month < gathering ? { ...each, month: gathering } : each))
     .filter((each) => each.month < before);
   const first = open[0]?.month;

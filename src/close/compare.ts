@@ -10,17 +10,17 @@ import { Amount, amountProblem, isCurrency, minorDigits } from '../money.ts';
 
 export const COMPARED = ['equal', 'differs', 'missing here', 'missing there'] as const;
 
-export interface ComparedLine {
-  readonly partner_id: string;
-  readonly policy_id: string;
-  readonly currency: string;
+export type ComparedLine = Readonly<{
+  partner_id: string;
+  policy_id: string;
+  currency: string;
   /** The amount that this ledger would invoice; null for none. */
-  readonly here: string | null;
+  here: string | null;
   /** The amount that the previous system invoiced; null for none. */
-  readonly there: string | null;
-  readonly difference: string;
-  readonly result: (typeof COMPARED)[number];
-}
+  there: string | null;
+  difference: string;
+  result: (typeof COMPARED)[number];
+}>;
 
 const COLUMNS = ['partner_id', 'policy_id', 'currency', 'amount'] as const;
 type Line = Readonly<Record<(typeof COLUMNS)[number], string>>;

@@ -10,11 +10,9 @@ import { closeAccepting, closeEmpty } from '../errors/close.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readLastClosed } from '../ledger/closed-months.sql.ts';
 import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
-import { moneyText } from '../money.ts';
-import { type Month, monthBefore } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 import { type Remedy, type ToDo, toDo } from '../remedy.ts';
-import { counted, plural } from '../text.ts';
+import { counted, type Month, moneyText, monthBefore, plural } from '../values.ts';
 import {
   type ExpectedFeed,
   type FeedHistory,
@@ -39,54 +37,54 @@ import { earlyEnd, fewSales, MOST_MONTHS } from './usual.ts';
  */
 const MONTHS_COMPARED = 2;
 
-export type DoubtKind = 'missing' | 'incomplete' | 'totals' | 'repeated' | 'few' | 'early';
+type DoubtKind = 'missing' | 'incomplete' | 'totals' | 'repeated' | 'few' | 'early';
 
-export interface Doubt {
-  readonly partner_id: string;
-  readonly name: string;
+export type Doubt = Readonly<{
+  partner_id: string;
+  name: string;
   /**
    * `missing`: an expected feed without any row. `incomplete`: the partner stated that more rows will come. `totals`: the
    * rows contradict the totals that the partner stated. `repeated`: a delivery came again under other ids. `few` and
    * `early`: fewer sales, or an earlier last day, than the months before let expect.
    */
-  readonly kind: DoubtKind;
+  kind: DoubtKind;
   /** What was found, with its numbers: `has no rows`. The partner is the subject. */
-  readonly evidence: string;
+  evidence: string;
   /** The currency of `repeated`, `few` and `early`. */
-  readonly currency?: string;
+  currency?: string;
   /** Whether the doubt stops the month. Otherwise, the partner's documents of the month are held. */
-  readonly stops: boolean;
+  stops: boolean;
   /** Whether a person accepted the doubt with this evidence. */
-  readonly accepted: boolean;
+  accepted: boolean;
   /** How many doubts of this kind about the partner's month a person accepted with other evidence. */
-  readonly accepted_before: number;
-}
+  accepted_before: number;
+}>;
 
-export interface Feeds {
-  readonly month: Month;
+export type Feeds = Readonly<{
+  month: Month;
   /** The partners with an expected feed, by id, without the partners in the setting `allow_empty`. */
-  readonly expected: readonly ExpectedFeed[];
-  readonly empty: boolean;
+  expected: readonly ExpectedFeed[];
+  empty: boolean;
   /** Whether a decision needs approval, so that a close cannot take it. */
-  readonly needsApproval: boolean;
+  needsApproval: boolean;
   /** The doubts in the order of partners. */
-  readonly doubts: readonly Doubt[];
-}
+  doubts: readonly Doubt[];
+}>;
 
 /** Which doubts are read that history suggests: none of a month that has not ended, or only those that stop the month. */
 type HistoryRead = 'none' | 'strict' | 'all';
 
-export interface Reading {
-  readonly history: HistoryRead;
-  readonly judged?: JudgedDeliveries | undefined;
-}
+export type Reading = Readonly<{
+  history: HistoryRead;
+  judged?: JudgedDeliveries | undefined;
+}>;
 
 /** The repeated deliveries among the imports of a month up to an event. */
-export interface JudgedDeliveries {
-  readonly month: Month;
-  readonly to: number;
-  readonly found: readonly RepeatedDelivery[];
-}
+export type JudgedDeliveries = Readonly<{
+  month: Month;
+  to: number;
+  found: readonly RepeatedDelivery[];
+}>;
 
 /** Judges the imports that were not judged yet. Before a close takes the ledger's lock, it judges those of weeks. */
 export async function judgeDeliveries(
@@ -95,7 +93,7 @@ export async function judgeDeliveries(
   judged?: JudgedDeliveries,
 ): Promise<JudgedDeliveries> {
   const before = judged?.month === month ? judged : { to: 0, found: [] };
-  const { event_id: to } = await readLastImport(tx, month);
+  const { event_id: to } = await readLastImport(tx, { month });
   if (to === before.to) return { month, ...before };
   const from = monthBefore(monthBefore(month));
   return {
@@ -129,7 +127,7 @@ export async function readPartnerFeeds(
     ...(await judgeDeliveries(tx, month, judged)).found.map(repeated),
     ...(await readUnusual(tx, month, history)).filter(({ partner_id }) => !isConfirmed(stating.get(partner_id))),
   ];
-  const decisions = await readFeedDecisions(tx, month);
+  const decisions = await readFeedDecisions(tx, { month });
   const decided = new Set(decisions.map(keyOf));
   const before = ({ partner_id, kind, evidence }: Suspicion) =>
     decisions.filter((each) => each.partner_id === partner_id && each.kind === kind && each.evidence !== evidence)
@@ -139,7 +137,7 @@ export async function readPartnerFeeds(
     month,
     expected,
     needsApproval: approvals['feed.accept'] !== undefined,
-    empty: allowed !== true && (await readWhetherEmpty(tx, month)).empty,
+    empty: allowed !== true && (await readWhetherEmpty(tx, { month })).empty,
     doubts: doubts
       .map((each) => ({ ...each, accepted: decided.has(keyOf(each)), accepted_before: before(each) }))
       .sort((one, other) => (one.partner_id < other.partner_id ? -1 : one.partner_id > other.partner_id ? 1 : 0)),
@@ -210,14 +208,16 @@ function unusual(feed: FeedHistory): Suspicion[] {
 }
 
 /** A statement of a closed month that the ledger contradicts, and that no one accepted before the close. */
-export type Contradicted = StatedTotals & Pick<Doubt, 'evidence'>;
+type Contradicted = StatedTotals & Pick<Doubt, 'evidence'>;
 
 /** Partners often state the totals of a month when it is closed already. Reads those of the last two closed months. */
 export async function readContradicted(tx: Transaction, scope: Scope): Promise<Contradicted[]> {
   const last = await readLastClosed(tx);
   if (last === null) return [];
   const from = monthBefore(last);
-  const decided = new Set([...(await readFeedDecisions(tx, last)), ...(await readFeedDecisions(tx, from))].map(keyOf));
+  const decided = new Set(
+    [...(await readFeedDecisions(tx, { month: last })), ...(await readFeedDecisions(tx, { month: from }))].map(keyOf),
+  );
   return (await readStatements(tx, { from, scope, differing: true }))
     .filter(({ month, complete }) => month <= last && complete)
     .flatMap((each) => ofStatement(each).map((doubt) => ({ ...each, ...doubt })))
@@ -226,14 +226,14 @@ export async function readContradicted(tx: Transaction, scope: Scope): Promise<C
 
 // --- Decisions -------------------------------------------------------------------------------------------------------
 
-export interface FeedDecision {
+export type FeedDecision = Readonly<{
   /** Accept that these partners have no rows. */
-  readonly without?: readonly string[] | undefined;
+  without?: readonly string[] | undefined;
   /** Accept the other doubts about the rows of these partners. */
-  readonly acceptFeed?: readonly string[] | undefined;
+  acceptFeed?: readonly string[] | undefined;
   /** Accept every missing feed, even a month without any rows. */
-  readonly allowEmpty?: boolean | undefined;
-}
+  allowEmpty?: boolean | undefined;
+}>;
 
 const isDecided = (doubt: Doubt, { without = [], acceptFeed = [], allowEmpty = false }: FeedDecision): boolean =>
   doubt.accepted ||

@@ -38,10 +38,7 @@ async function oddDocuments(tx: Transaction, context: IssueContext, { month }: I
 /** The documents in the currency of a doubt; if there are none, all documents of the partner. */
 async function doubted(tx: Transaction, doubts: readonly Doubt[]): Promise<Held[]> {
   if (doubts.length === 0) return [];
-  const issued = await readIssuedNumbers(
-    tx,
-    doubts.map(({ partner_id }) => partner_id),
-  );
+  const issued = await readIssuedNumbers(tx, { partnerIds: doubts.map(({ partner_id }) => partner_id) });
   return doubts.flatMap(({ partner_id, currency, evidence }) => {
     const own = issued.filter((each) => each.partner_id === partner_id);
     const same = own.filter((each) => each.currency === currency);

@@ -15,11 +15,11 @@ import { type CloseRequest, closeNext, planClose, readFeeds } from './close.ts';
 import { type Feeds, judgeDeliveries } from './feeds.ts';
 import { type MonthFacts, type OtherCurrency, readMonthFacts, readOtherCurrencies } from './months.sql.ts';
 
-interface PreviewedClose {
-  readonly months: readonly MonthFacts[];
-  readonly documents: readonly DocumentRow[];
-  readonly feeds: readonly Feeds[];
-}
+type PreviewedClose = Readonly<{
+  months: readonly MonthFacts[];
+  documents: readonly DocumentRow[];
+  feeds: readonly Feeds[];
+}>;
 
 /** A callback for each closed month, before anything is e-mailed. */
 export type OnClosed = (month: Month, others: readonly OtherCurrency[]) => void;
@@ -46,7 +46,7 @@ export async function closeMonths(
     if (month === undefined) continue; // a different run closed the month first
     failpoint('close.committed');
     closed.push(month);
-    if (onClosed) onClosed(month, await database.reading((tx) => readOtherCurrencies(tx, [month])));
+    if (onClosed) onClosed(month, await database.reading((tx) => readOtherCurrencies(tx, { months: [month] })));
   }
   return closed;
 }
@@ -81,16 +81,20 @@ export function previewClose<Seen = undefined>(
 ): Promise<PreviewedClose & { readonly seen?: Seen }> {
   return database.preview(async (tx) => {
     const { months, feeds } = await closeTogether(tx, context, { ...request, forecast: true, preview: true });
-    const found = { months: await readMonthFacts(tx, months), documents: await readDocuments(tx, { months }), feeds };
+    const found = {
+      months: await readMonthFacts(tx, { months }),
+      documents: await readDocuments(tx, { months }),
+      feeds,
+    };
     return { ...found, ...(look && { seen: await look(tx, found) }) };
   });
 }
 
-interface ClosedTogether {
-  readonly months: readonly Month[];
+type ClosedTogether = Readonly<{
+  months: readonly Month[];
   /** What was in doubt about each month before it closed. Only a preview reads this. */
-  readonly feeds: readonly Feeds[];
-}
+  feeds: readonly Feeds[];
+}>;
 
 /** Closes all months of the plan in one transaction. A caller that previews the close rolls the transaction back. */
 export async function closeTogether(

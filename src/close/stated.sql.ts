@@ -1,42 +1,42 @@
 /** Statements of feeds: the totals that partners state of their rows of a month, beside the ledger's rows of it. */
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, query, queryingFirst, queryOne, type Transaction } from '../database/transaction.ts';
 import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
 import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 
 /** A number of rows, and the sums of their invoice amounts by currency. */
-export interface FeedTotals {
-  readonly entries: number;
-  readonly totals: Readonly<Record<string, string>>;
-}
+export type FeedTotals = Readonly<{
+  entries: number;
+  totals: Readonly<Record<string, string>>;
+}>;
 
 /** The latest statement of a partner and month. */
-export interface StatedTotals {
-  readonly month: Month;
-  readonly partner_id: string;
-  readonly name: string;
+export type StatedTotals = Readonly<{
+  month: Month;
+  partner_id: string;
+  name: string;
   /** False if more rows will come. */
-  readonly complete: boolean;
-  readonly stated: FeedTotals;
+  complete: boolean;
+  stated: FeedTotals;
   /** The ledger's rows of the month, whenever they are billed. */
-  readonly here: FeedTotals;
-  readonly agrees: boolean;
-  readonly recorded_at: string;
-  readonly via: string;
-}
+  here: FeedTotals;
+  agrees: boolean;
+  recorded_at: string;
+  via: string;
+}>;
 
-interface Wanted {
-  readonly month?: Month | undefined;
+type Wanted = Readonly<{
+  month?: Month | undefined;
   /** The earliest month. */
-  readonly from?: Month | undefined;
-  readonly partnerId?: string | undefined;
-  readonly scope?: Scope;
+  from?: Month | undefined;
+  partnerId?: string | undefined;
+  scope?: Scope;
   /** Only statements that the ledger contradicts. */
-  readonly differing?: boolean | undefined;
+  differing?: boolean | undefined;
   /** The last statement of the previous page. */
-  readonly after?: { readonly month: string; readonly partnerId: string } | null;
-  readonly limit?: number | null;
-}
+  after?: { readonly month: string; readonly partnerId: string } | null;
+  limit?: number | null;
+}>;
 
 /**
  * Reads the latest statement of each partner and month, the latest month first. No checkpoint may be taken meanwhile: the
@@ -121,14 +121,9 @@ export const readStatedTotals = (tx: Transaction, month: Month): Promise<StatedT
   readStatements(tx, { month });
 
 /** Makes statements and decisions of one partner wait for each other. Returns undefined for an unknown partner. */
-export async function lockFeed(tx: Transaction, partnerId: string): Promise<{ time_zone: string } | undefined> {
-  const rows = await query<{ time_zone: string }>(
-    tx,
-    `SELECT time_zone FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`,
-    { partnerId },
-  );
-  return rows[0];
-}
+export const lockFeed = queryingFirst<{ time_zone: string }, { partnerId: string }>(
+  `SELECT time_zone FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`,
+);
 
 export async function insertStatement(
   tx: Transaction,
@@ -154,6 +149,6 @@ export async function insertStatement(
     tx,
     `INSERT INTO feed_statement_totals (feed_statement_id, currency, invoice_amount)
      SELECT :id, key, trim_scale(value::numeric) FROM json_each_text(:totals::json) ORDER BY key COLLATE "C"`,
-    { id, totals: JSON.stringify(totals) },
+    { id, totals },
   );
 }

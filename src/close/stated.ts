@@ -9,21 +9,19 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { totalDifferences } from '../ledger/control.ts';
-import { moneyText } from '../money.ts';
-import { type Month, monthOf } from '../month.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { instant } from '../quotes/accept.ts';
-import { plural } from '../text.ts';
+import { type Month, moneyText, monthOf, plural } from '../values.ts';
 import { type FeedTotals, insertStatement, lockFeed, readStatements, type StatedTotals } from './stated.sql.ts';
 
-interface FeedStatement {
-  readonly partnerId: string;
-  readonly month: Month;
-  readonly stated: FeedTotals;
-  readonly complete: boolean;
+type FeedStatement = Readonly<{
+  partnerId: string;
+  month: Month;
+  stated: FeedTotals;
+  complete: boolean;
   /** The API client that stated the totals. */
-  readonly clientId?: string;
-}
+  clientId?: string;
+}>;
 
 /** Records a statement, unless the latest one of the partner and month is the same. */
 export async function stateFeed(
@@ -31,7 +29,7 @@ export async function stateFeed(
   { environment, actor }: Pick<ActorContext, 'environment' | 'actor'>,
   { partnerId, month, stated, complete, clientId }: FeedStatement,
 ): Promise<{ readonly feed: StatedTotals; readonly fresh: boolean }> {
-  const partner = await lockFeed(tx, partnerId);
+  const partner = await lockFeed(tx, { partnerId });
   if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
   const { time_zone } = partner;
   if (month > monthOf(environment.now(), time_zone)) throw refuse('month_not_begun', { month, time_zone });

@@ -12,56 +12,56 @@ import { withSecretFiles } from './secret-files.ts';
 export type EnvironmentName = 'sandbox' | 'production';
 
 /** The environment variables. Secrets come only from here, and are never written to a file, the database or a log. */
-export interface Environment {
-  readonly name: EnvironmentName;
+export type Environment = Readonly<{
+  name: EnvironmentName;
   /** RECKONER_HOME as an absolute path. */
-  readonly home: string;
+  home: string;
   /** DATABASE_URL; undefined means the embedded server in the home. */
-  readonly databaseUrl: string | undefined;
+  databaseUrl: string | undefined;
   /** DATABASE_URL_READ: a streaming replica for commands that only read. */
-  readonly databaseReadUrl?: string | undefined;
+  databaseReadUrl?: string | undefined;
   /** SMTP_URL; undefined means the folder outbox in the home. */
-  readonly smtpUrl: string | undefined;
+  smtpUrl: string | undefined;
   /** STRIPE_SECRET_KEY: a test key in sandbox, a live key in production. */
-  readonly stripeKey: string | undefined;
+  stripeKey: string | undefined;
   /** STRIPE_SECRET_KEY_<account>: the key for reading each connected account. */
-  readonly connectedKeys: ReadonlyMap<string, string>;
+  connectedKeys: ReadonlyMap<string, string>;
   /** STRIPE_API_BASE: the address of a simulated Stripe, in sandbox only. */
-  readonly stripeBase: string | undefined;
+  stripeBase: string | undefined;
   /** PAYMENT_LINK_SECRET: signs the URLs of a link template. */
-  readonly linkSecret: string | undefined;
+  linkSecret: string | undefined;
   /** PAYMENT_LINK_SECRET_BEFORE: signed the URLs of documents before the rotation. */
-  readonly linkSecretBefore?: string | undefined;
+  linkSecretBefore?: string | undefined;
   /** WEBHOOK_SIGNING_KEY, from which the secrets of partners' webhooks are derived. */
-  readonly webhookKey?: string | undefined;
+  webhookKey?: string | undefined;
   /** WEBHOOK_SIGNING_KEY_BEFORE: still signs for partners whose secret is not rotated yet. */
-  readonly webhookKeyBefore?: string | undefined;
+  webhookKeyBefore?: string | undefined;
   /** DKIM_PRIVATE_KEY or DKIM_PRIVATE_KEY_FILE; undefined means that e-mails are not signed. */
-  readonly dkimKey?: KeyObject | undefined;
+  dkimKey?: KeyObject | undefined;
   /** LOG_SIGNING_KEY or LOG_SIGNING_KEY_FILE, which signs checkpoints. */
-  readonly logKey?: LogKey | undefined;
+  logKey?: LogKey | undefined;
   /** LOG_SIGNING_KEY_BEFORE or LOG_SIGNING_KEY_BEFORE_FILE, which signs the new key once. */
-  readonly logKeyBefore?: LogKey | undefined;
+  logKeyBefore?: LogKey | undefined;
   /** RECKONER_LOG_HOST, the host in the name of a new log. */
-  readonly logHost?: string | undefined;
+  logHost?: string | undefined;
   /** BACKUP_RECIPIENT: the age public keys that backups are encrypted to. */
-  readonly backupRecipients?: readonly string[];
+  backupRecipients?: readonly string[];
   /** DRILL_DATABASE_URL: an empty database in which drills restore backups. */
-  readonly drillUrl?: string | undefined;
+  drillUrl?: string | undefined;
   /**
    * By account: STRIPE_WEBHOOK_SECRET under '', and STRIPE_WEBHOOK_SECRET_<account>. During a rotation, two secrets
    * separated by a comma.
    */
-  readonly stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
+  stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
   /** RECKONER_USER: the user who runs commands, unless `--by` is given. */
-  readonly user?: string | undefined;
+  user?: string | undefined;
   /** OIDC_CLIENT_SECRET: the console's secret at its identity provider. */
-  readonly oidcSecret?: string | undefined;
+  oidcSecret?: string | undefined;
   /** In sandbox, RECKONER_NOW can set a fixed time. */
-  readonly now: () => DateTime<true>;
+  now: () => DateTime<true>;
   /** If RECKONER_NOW is set: an artificial clock is not compared with others. */
-  readonly clockIsSet?: boolean;
-}
+  clockIsSet?: boolean;
+}>;
 
 const STRIPE_KEY = 'STRIPE_SECRET_KEY';
 export const WEBHOOK_SIGNING_KEY = 'WEBHOOK_SIGNING_KEY';

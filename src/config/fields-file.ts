@@ -11,14 +11,14 @@ import { fieldProblems } from './validation.ts';
 /** Maps our accounts to the general ledger's (general-ledger/accounts.ts). Optional. */
 export const accountsFile = ({ home }: Pick<Environment, 'home'>): string => join(home, 'accounts.json');
 
-interface Reading<Schema extends z.ZodType> {
-  readonly schema: Schema;
+type Reading<Schema extends z.ZodType> = Readonly<{
+  schema: Schema;
   /** Either JSON.parse, or a parser that keeps numbers exact. */
-  readonly parse: (text: string) => unknown;
-  readonly invalid: (problems: readonly FieldProblem[]) => Refusal;
+  parse: (text: string) => unknown;
+  invalid: (problems: readonly FieldProblem[]) => Refusal;
   /** If the file is missing (default: file_unreadable). */
-  readonly missing?: () => Refusal;
-}
+  missing?: () => Refusal;
+}>;
 
 /**
  * A name that is repeated in an object is a mistake, because it is unclear which value was meant. Refusal:

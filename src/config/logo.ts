@@ -5,16 +5,16 @@ import { crc32 } from 'node:zlib';
 import { reasonOf } from '../errors/refusals.ts';
 
 /** Plain JSON, because it is sent to the rendering threads. */
-export interface Logo {
+export type Logo = Readonly<{
   /** The file's hash in hexadecimal. */
-  readonly sha256: string;
-  readonly media_type: 'image/png' | 'image/jpeg';
+  sha256: string;
+  media_type: 'image/png' | 'image/jpeg';
   /** Pixels. */
-  readonly width: number;
-  readonly height: number;
+  width: number;
+  height: number;
   /** The file's bytes in base64. */
-  readonly content: string;
-}
+  content: string;
+}>;
 
 /** Every PDF contains the logo. */
 const MOST_BYTES = 200_000;

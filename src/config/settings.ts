@@ -3,10 +3,9 @@ import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { type FieldProblem, Refusal, refuse } from '../errors/refusals.ts';
-import { amountProblem, isCurrency, minorDigits } from '../money.ts';
-import { isTimeZone } from '../month.ts';
 import { paymentLinkSchema } from '../processors/links/providers.ts';
 import { PROCESSORS } from '../processors/processors.ts';
+import { amountProblem, isCurrency, isTimeZone, minorDigits } from '../values.ts';
 import { bankCsvSchema, PLAIN_BANK_CSV } from './bank-csv.ts';
 import { consoleSchema } from './console.ts';
 import { eInvoiceSellerSchema } from './e-invoice.ts';
@@ -230,6 +229,13 @@ export const settingsSchema = z
       .default('X-Service-Partner-Id'),
     quotes: quotesSchema.prefault({}),
     retention: retentionSchema.prefault({}),
+    /** The stores for the rows of old months, by name. A path is absolute, or relative to RECKONER_HOME. */
+    archive: z
+      .record(
+        z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, 'must be a name such as cold'),
+        z.strictObject({ parquet: line(1000).min(1) }),
+      )
+      .default({}),
     http: httpSchema.prefault({}),
     console: consoleSchema.prefault({}),
     /** The actions that need approval, by name, and the rule for adjustments. */

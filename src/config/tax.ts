@@ -185,15 +185,15 @@ const overlap = (one: TaxRule, other: TaxRule): boolean =>
   (one.from ?? '') <= (other.until ?? '9999-12-31') && (other.from ?? '') <= (one.until ?? '9999-12-31');
 
 /** The facts about a sale that select a rule. */
-export interface Sale {
-  readonly partner: string;
-  readonly policy: string;
-  readonly kind: string;
+export type Sale = Readonly<{
+  partner: string;
+  policy: string;
+  kind: string;
   /** The country of the partner's address, or ''. */
-  readonly country: string;
+  country: string;
   /** The tax point, `YYYY-MM-DD`. */
-  readonly date: string;
-}
+  date: string;
+}>;
 
 const isFor = (rule: TaxRule, sale: Sale): boolean =>
   SELECTORS.every((selector) => rule[selector] === undefined || rule[selector] === sale[selector]);

@@ -61,10 +61,10 @@ function left({ method }: Session, place: Place, reply: FastifyReply): { to: str
 
 export const METHODS = { link: 'link', passkey: 'passkey', provider: 'identity provider' } as const;
 
-interface AccountView {
-  readonly live: readonly ListedSession[];
-  readonly passkeys: readonly Passkey[];
-}
+type AccountView = Readonly<{
+  live: readonly ListedSession[];
+  passkeys: readonly Passkey[];
+}>;
 
 function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
   const { user, session, reader } = visit;

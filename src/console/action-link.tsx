@@ -22,12 +22,12 @@ export const seesAll = (user: Seer): boolean => scopeOf(user, 'viewer') === null
 
 export const actionHref = (action: string, input: KnownInput = {}): string => actionAddress({ action, input });
 
-interface ActionLinkProps {
-  readonly action: string;
-  readonly partner: AffectedPartners;
+type ActionLinkProps = Readonly<{
+  action: string;
+  partner: AffectedPartners;
   /** Values that the action's form is filled with. */
-  readonly input?: KnownInput;
-}
+  input?: KnownInput;
+}>;
 
 export const ActionLink = ({
   user,
@@ -51,9 +51,10 @@ export const ActionLink = ({
     </a>
   ) : null;
 
-export interface RareAction extends ActionLinkProps {
-  readonly name: string;
-}
+export type RareAction = ActionLinkProps &
+  Readonly<{
+    name: string;
+  }>;
 
 export function MoreActions({
   user,

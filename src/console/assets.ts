@@ -11,11 +11,11 @@ const { resolve } = createRequire(import.meta.url);
 const FONT = dirname(resolve('@fontsource-variable/inter/package.json'));
 const own = (name: string) => readFileSync(join(packageRoot, 'templates', 'console', name), 'utf8');
 
-interface Asset {
-  readonly url: string;
-  readonly type: string;
-  readonly content: Buffer | string;
-}
+type Asset = Readonly<{
+  url: string;
+  type: string;
+  content: Buffer | string;
+}>;
 
 const assets = new Map<string, Asset>();
 

@@ -1,8 +1,7 @@
 import type { DocumentKind } from '../documents/snapshot.ts';
-import { daysBetween } from '../month.ts';
 import type { OpenItem } from '../reports/open-items.sql.ts';
 import type { PartnerBalance } from '../reports/partner-balances.ts';
-import { plural } from '../text.ts';
+import { daysBetween, plural } from '../values.ts';
 import { Chip, type Column, Money, PartnerLink, Quiet } from './kit.tsx';
 
 /** A column of amounts, each in its row's currency. `quiet` shows a dash instead of zero. */

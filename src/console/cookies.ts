@@ -10,11 +10,11 @@ import type { Service } from '../http/service.ts';
 import { issuerOf } from '../http/shared.ts';
 import { isFormToken } from '../people/secrets.ts';
 
-export interface Place {
-  readonly origin: string;
+export type Place = Readonly<{
+  origin: string;
   /** False only for a sandbox on the browser's own machine. */
-  readonly secure: boolean;
-}
+  secure: boolean;
+}>;
 
 /** Over plain http, the Host header must name the browser's own machine. */
 export function placeOf(service: Pick<Service, 'settings' | 'environment'>, { headers }: FastifyRequest): Place {

@@ -4,13 +4,13 @@ import { Amount, groupThousands } from '../money.ts';
 
 export type Tone = Mark['tone'];
 
-interface MoneyProps {
-  readonly amount: string;
-  readonly currency: string;
-  readonly signed?: boolean;
+type MoneyProps = Readonly<{
+  amount: string;
+  currency: string;
+  signed?: boolean;
   /** Omits the currency, for columns whose heading names it. */
-  readonly bare?: boolean;
-}
+  bare?: boolean;
+}>;
 
 export function Money({ amount, currency, signed = false, bare = false }: MoneyProps) {
   const value = Amount.of(amount, currency);
@@ -46,13 +46,13 @@ export const Marks = ({ marks }: { marks: readonly Mark[] }) =>
     </>
   ));
 
-export interface Column<Row> {
-  readonly heading: string;
-  readonly number?: boolean;
+export type Column<Row> = Readonly<{
+  heading: string;
+  number?: boolean;
   /** Sorts the list by this column, or reverses its order. */
-  readonly sort?: { readonly href: string; readonly now: 'ascending' | 'descending' | undefined };
-  readonly cell: (row: Row) => ComponentChildren;
-}
+  sort?: { readonly href: string; readonly now: 'ascending' | 'descending' | undefined };
+  cell: (row: Row) => ComponentChildren;
+}>;
 
 /** Tables with more columns label each cell on a narrow screen. */
 const MOST_UNLABELLED = 4;
@@ -151,12 +151,12 @@ export const Facts = ({ facts }: { facts: readonly (readonly [name: string, valu
   </dl>
 );
 
-interface Tab {
-  readonly name: string;
-  readonly href: string;
-  readonly current: boolean;
-  readonly count?: number;
-}
+type Tab = Readonly<{
+  name: string;
+  href: string;
+  current: boolean;
+  count?: number;
+}>;
 
 export const Tabs = ({ label, tabs }: { label: string; tabs: readonly Tab[] }) => (
   <nav aria-label={label}>

@@ -5,16 +5,16 @@ import { ListDownloads, ListPage, readList, readListSheet } from './list.tsx';
 import type { Place } from './menu.ts';
 import type { Routes } from './route.ts';
 
-interface Page {
-  readonly list: List;
-  readonly place: Place;
-  readonly title: string;
-  readonly lead?: string;
+type Page = Readonly<{
+  list: List;
+  place: Place;
+  title: string;
+  lead?: string;
   /** Beside the title. */
-  readonly Actions?: FunctionComponent<{ user: Seer }>;
+  Actions?: FunctionComponent<{ user: Seer }>;
   /** Between the title and the filters. */
-  readonly Above?: FunctionComponent<{ user: Seer }>;
-}
+  Above?: FunctionComponent<{ user: Seer }>;
+}>;
 
 export function addList({ screen, sheets }: Routes, path: string, page: Page): void {
   const { list, place, title, lead, Actions, Above } = page;

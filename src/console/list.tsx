@@ -14,10 +14,9 @@ import {
   type Total,
   type Value,
 } from '../lists/list.ts';
-import { Amount } from '../money.ts';
 import type { Installation } from '../people/audit-events.ts';
 import type { Scope } from '../people/scope.ts';
-import { plural } from '../text.ts';
+import { Amount, plural } from '../values.ts';
 import { ActionLink, actionHref, MoreActions, mayDo, type Seer } from './action-link.tsx';
 import { addressOf, Card, type Column, DataTable, Downloads, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
 import { labelsOf } from './labels.ts';
@@ -27,22 +26,22 @@ const PAGE = 50;
 
 type Question = Readonly<Record<string, string>>;
 
-export interface ListView<Row = unknown> {
-  readonly list: List<Row>;
-  readonly question: Question;
-  readonly sort: string;
-  readonly today: string;
-  readonly rows: readonly Row[];
-  readonly totals: readonly Total[];
+export type ListView<Row = unknown> = Readonly<{
+  list: List<Row>;
+  question: Question;
+  sort: string;
+  today: string;
+  rows: readonly Row[];
+  totals: readonly Total[];
   /** The key of this page's last row, or null on the last page. */
-  readonly next: string | null;
-}
+  next: string | null;
+}>;
 
-export interface ListContext {
-  readonly scope: Scope;
-  readonly today: string;
-  readonly context: Installation;
-}
+export type ListContext = Readonly<{
+  scope: Scope;
+  today: string;
+  context: Installation;
+}>;
 
 const idOfRow = (value: string | undefined) => idAsked('after', value);
 
@@ -91,14 +90,14 @@ export async function readListSheet(tx: Transaction, list: List, question: Quest
   return sheetOf(list, await list.read(tx, asked), seen.today);
 }
 
-interface ListProps {
-  readonly view: ListView;
-  readonly path: string;
-  readonly face: readonly string[];
-  readonly hrefOf: (...link: Link) => string;
+type ListProps = Readonly<{
+  view: ListView;
+  path: string;
+  face: readonly string[];
+  hrefOf: (...link: Link) => string;
   /** The user whose permissions decide which remedies are links. */
-  readonly user?: Seer;
-}
+  user?: Seer;
+}>;
 
 const consoleHref = (place: string, at: Link[1]): string =>
   typeof at === 'string' ? `/console/${place}/${encodeURIComponent(at)}` : addressOf(`/console/${place}`, at);
@@ -313,14 +312,15 @@ function Tick({ list: { ticks }, row }: { list: List; row: unknown }) {
   return <input type="checkbox" class="tick" name={ticks.field} value={value} aria-label={`Select ${value}`} />;
 }
 
-interface CellProps extends Pick<ListProps, 'hrefOf'> {
-  readonly list: List;
-  readonly name: string;
-  readonly column: Described<unknown>;
-  readonly row: unknown;
-  readonly today: string;
-  readonly isFirst: boolean;
-}
+type CellProps = Pick<ListProps, 'hrefOf'> &
+  Readonly<{
+    list: List;
+    name: string;
+    column: Described<unknown>;
+    row: unknown;
+    today: string;
+    isFirst: boolean;
+  }>;
 
 function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
   const value = cellOf(list, name, row, today);

@@ -6,28 +6,28 @@ import type { Theme } from './cookies.ts';
 import { Form } from './form.tsx';
 import { type Place, type PlaceLink, placesOf } from './menu.ts';
 
-export interface PageUser {
-  readonly name: string;
-  readonly role: string;
-  readonly issuer: string;
-  readonly sandbox: boolean;
-  readonly version: string;
-  readonly theme: Theme | null;
+export type PageUser = Readonly<{
+  name: string;
+  role: string;
+  issuer: string;
+  sandbox: boolean;
+  version: string;
+  theme: Theme | null;
   /** Whether single-key shortcuts are on (cookies.ts). */
-  readonly keys: boolean;
-  readonly login: string;
-  readonly formToken: string;
-  readonly roles: User['roles'];
-}
+  keys: boolean;
+  login: string;
+  formToken: string;
+  roles: User['roles'];
+}>;
 
-export interface Screen {
-  readonly place: Place | null;
-  readonly title: string;
-  readonly crumbs?: readonly { readonly name: string; readonly href: string }[];
-  readonly lead?: ComponentChildren;
-  readonly actions?: ComponentChildren;
-  readonly content: ComponentChildren;
-}
+export type Screen = Readonly<{
+  place: Place | null;
+  title: string;
+  crumbs?: readonly { readonly name: string; readonly href: string }[];
+  lead?: ComponentChildren;
+  actions?: ComponentChildren;
+  content: ComponentChildren;
+}>;
 
 /** Keeps htmx from evaluating code, adding styles and requesting other servers. */
 const HTMX = JSON.stringify({
@@ -151,10 +151,11 @@ export const outerPage = (
     </html>,
   )}`;
 
-export interface PartnerReader extends Pick<PageUser, 'issuer' | 'sandbox' | 'theme' | 'formToken'> {
-  readonly partner: string;
-  readonly contact: string;
-}
+export type PartnerReader = Pick<PageUser, 'issuer' | 'sandbox' | 'theme' | 'formToken'> &
+  Readonly<{
+    partner: string;
+    contact: string;
+  }>;
 
 /** A page of the partner's place, without rail, search or scripts. */
 export const partnerPage = (reader: PartnerReader, screen: Omit<Screen, 'place'>): string =>

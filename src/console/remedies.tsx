@@ -2,11 +2,11 @@
 import type { Remedy } from '../remedy.ts';
 import { ActionLink, type AffectedPartners, type Seer, seesAll } from './action-link.tsx';
 
-interface RemedyProps {
-  readonly user: Seer;
-  readonly partner: AffectedPartners;
-  readonly tone?: 'small';
-}
+type RemedyProps = Readonly<{
+  user: Seer;
+  partner: AffectedPartners;
+  tone?: 'small';
+}>;
 
 export const Remedies = ({ remedies, ...seen }: RemedyProps & { remedies: readonly Remedy[] }) =>
   remedies.map((remedy) => (

@@ -29,64 +29,64 @@ import { fieldsOfForm, formOf, LARGEST_UPLOAD, refuseNul, uploadOf } from './for
 import { labelsOf } from './labels.ts';
 import { type PageUser, page, type Screen } from './page.tsx';
 
-export interface Access {
-  readonly role: Role;
+export type Access = Readonly<{
+  role: Role;
   /** `ledger`: the role must cover all partners. `partners`: the page shows those in `Visit.scope`. */
-  readonly scope: 'ledger' | 'partners';
-  readonly bound?: BoundName;
+  scope: 'ledger' | 'partners';
+  bound?: BoundName;
   /** Allows parameters that occur several times, such as ticked rows. `asked` has all values. */
-  readonly repeats?: boolean;
+  repeats?: boolean;
   /**
    * Requires a recent sign-in, and returns to this page; true means the page at this path, with the fields of the form.
    */
-  readonly proof?: string | true | undefined;
-}
+  proof?: string | true | undefined;
+}>;
 
-export interface Visit {
-  readonly user: User;
-  readonly session: Session;
+export type Visit = Readonly<{
+  user: User;
+  session: Session;
   /** What the user may see or change on this route. */
-  readonly scope: Scope;
-  readonly context: ActionContext;
-  readonly reader: PageUser;
-  readonly today: string;
-  readonly place: Place;
-  readonly params: Readonly<Record<string, string>>;
-  readonly query: Readonly<Record<string, string>>;
-  readonly asked: URLSearchParams;
-  readonly request: FastifyRequest;
-  readonly reply: FastifyReply;
-}
+  scope: Scope;
+  context: ActionContext;
+  reader: PageUser;
+  today: string;
+  place: Place;
+  params: Readonly<Record<string, string>>;
+  query: Readonly<Record<string, string>>;
+  asked: URLSearchParams;
+  request: FastifyRequest;
+  reply: FastifyReply;
+}>;
 
-export interface ConsoleFile {
-  readonly type: string;
-  readonly name: string;
-  readonly content: Buffer | string | NodeJS.ReadableStream;
-  readonly download?: boolean;
-}
+export type ConsoleFile = Readonly<{
+  type: string;
+  name: string;
+  content: Buffer | string | NodeJS.ReadableStream;
+  download?: boolean;
+}>;
 
 /** To a submitted form: a redirect, or a page such as a preview or a form with problems. */
 export type Answer = { readonly to: string } | { readonly screen: Screen; readonly status?: number };
 
-export interface Routes {
+export type Routes = Readonly<{
   /** A page. `read` runs in one database snapshot, and `view` renders its result or redirects. */
-  readonly screen: <View>(
+  screen: <View>(
     path: string,
     access: Access,
     read: (tx: Transaction, visit: Visit) => Promise<View>,
     view: (view: View, visit: Visit) => Screen | { readonly to: string },
     sheet?: (view: View) => Sheet,
   ) => void;
-  readonly sheets: (path: string, access: Access, read: (tx: Transaction, visit: Visit) => Promise<Sheet>) => void;
-  readonly redirect: (path: string, access: Access, to: (visit: Visit) => string) => void;
+  sheets: (path: string, access: Access, read: (tx: Transaction, visit: Visit) => Promise<Sheet>) => void;
+  redirect: (path: string, access: Access, to: (visit: Visit) => string) => void;
   /** A file. If `read` returns undefined, the response is "page not found". */
-  readonly file: (
+  file: (
     path: string,
     access: Access,
     read: (tx: Transaction, visit: Visit) => Promise<ConsoleFile | undefined>,
   ) => void;
   /** A submitted form. `transact` attributes its transactions to the user. */
-  readonly action: (
+  action: (
     path: string,
     access: Access,
     work: (visit: Visit, fields: ReadonlyMap<string, string>, transact: Transact) => Promise<Answer>,
@@ -95,17 +95,17 @@ export interface Routes {
    * A form with repeatable fields, for actions that manage their own transactions. `files` allows files, each as one
    * value (form.tsx).
    */
-  readonly form: (
+  form: (
     path: string,
     access: Access & { readonly files?: boolean },
     work: (visit: Visit, form: URLSearchParams) => Promise<Answer>,
   ) => void;
-  readonly call: (
+  call: (
     path: string,
     access: Access,
     work: (visit: Visit, body: unknown, transact: Transact) => Promise<object>,
   ) => void;
-}
+}>;
 
 /** Its audit events name the user. */
 export type Transact = <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;

@@ -38,13 +38,13 @@ export const FORMAT_VERSION = 1;
 /** The line that ends the rows of a table. No row equals this line, because COPY doubles every backslash in a row. */
 export const END_OF_ROWS = '\\.\n';
 
-export interface Backup {
+export type Backup = Readonly<{
   /** The size of the file. The hash `sha256` is what `sha256sum` prints for the file. */
-  readonly bytes: number;
-  readonly sha256: string;
-  readonly created_at: string;
-  readonly rows: Readonly<Record<string, number>>;
-}
+  bytes: number;
+  sha256: string;
+  created_at: string;
+  rows: Readonly<Record<string, number>>;
+}>;
 
 interface BackupOptions {
   readonly encrypt?: Encrypt | undefined;
@@ -101,13 +101,13 @@ async function refuseStrangeDatabase(tx: Transaction, environment: Environment):
 
 // --- What to save -----------------------------------------------------------------------------------------------------
 
-export interface Table {
-  readonly name: string;
-  readonly columns: readonly string[];
+export type Table = Readonly<{
+  name: string;
+  columns: readonly string[];
   /** Tables that must be filled first. */
-  readonly after: readonly string[];
-  readonly bytes: number;
-}
+  after: readonly string[];
+  bytes: number;
+}>;
 
 /**
  * The objects of the current schema with the same owner as our tables, except objects of extensions and the schema
@@ -281,14 +281,14 @@ async function copyRows(
 
 // --- The file ---------------------------------------------------------------------------------------------------------
 
-interface BackupDraft {
-  readonly write: (content: Buffer) => Promise<void>;
+type BackupDraft = Readonly<{
+  write: (content: Buffer) => Promise<void>;
   /** Flushes the file to disk. Returns the size and the hash of the file. */
-  readonly complete: () => Promise<{ bytes: number; sha256: string }>;
+  complete: () => Promise<{ bytes: number; sha256: string }>;
   /** Moves the file to its final name. Refusal: backup_exists. */
-  readonly publish: () => Promise<void>;
-  readonly discard: () => Promise<void>;
-}
+  publish: () => Promise<void>;
+  discard: () => Promise<void>;
+}>;
 
 async function openDraft(file: string, encrypt: Encrypt = (chunks) => chunks): Promise<BackupDraft> {
   const unwritable = (error: unknown) => {

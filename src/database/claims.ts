@@ -10,7 +10,7 @@ import { connectClient } from './session.ts';
 import { type Bindings, query, queryOne, type Transaction } from './transaction.ts';
 
 export interface DueItems {
-  readonly kind: 'document' | 'email' | 'webhook';
+  readonly kind: 'document' | 'email' | 'webhook' | 'late_requests';
   /**
    * Returns the query for the keys of the next `:most` items. The query locks the rows of these items, so that no other
    * transaction changes an item while the item is claimed. `free(key)` is the condition that the item is not claimed.
@@ -109,23 +109,23 @@ export class Claims {
   }
 }
 
-interface Work {
+type Work = Readonly<{
   /** How many items are in progress at once. */
-  readonly atOnce: number;
+  atOnce: number;
   /**
    * How many items are claimed in advance, so that no worker waits for a claim. No other process can claim these items.
    */
-  readonly ahead?: number;
+  ahead?: number;
   /**
    * Resolves to false if the item is not finished. The item is then not tried again until the end of the run, or for a
    * minute if the run `stays`. A rejection of this promise ends all work.
    */
-  readonly work: (key: string) => Promise<boolean>;
+  work: (key: string) => Promise<boolean>;
   /** After this signal, no further item is started. */
-  readonly stop?: AbortSignal | undefined;
+  stop?: AbortSignal | undefined;
   /** If true, the run looks for new items until `stop`. */
-  readonly stays?: boolean;
-}
+  stays?: boolean;
+}>;
 
 const LOOK_AGAIN_MILLISECONDS = 500;
 const LEFT_ALONE_MILLISECONDS = 60_000;

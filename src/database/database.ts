@@ -11,6 +11,7 @@ import type { Environment } from '../config/environment.ts';
 import { readSettings } from '../config/settings.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { connectionUrl } from './address.ts';
+import { type Prepare, withElsewhere } from './elsewhere.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { checkUnmigrated, type Fitness, fitnessOf } from './fitness.ts';
 import { type MigrationResult, migrate, migrationName, pendingMigrations } from './migrate.ts';
@@ -20,48 +21,47 @@ import { awaitReplica } from './replica.ts';
 import { type Look, openPool, type Patience, type Queryable, SESSION, type ServerAt } from './session.ts';
 import { execute, inTransaction, query, readBeside, type Transaction } from './transaction.ts';
 
-export interface Database {
+export type Database = Readonly<{
   /** Runs `work` in a transaction of the app's role. If the server rolls the transaction back, it is retried. */
-  readonly transaction: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  transaction: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /** Like `transaction`, but read-only. All statements use one snapshot. */
-  readonly reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  reading: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
   /**
    * Like `reading`, with a second transaction on the same snapshot for parallel work. `beside` is undefined if no
    * connection is available.
    */
-  readonly readingBeside: <Result>(
+  readingBeside: <Result>(
     work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
   ) => Promise<Result>;
   /** Like `transaction` in one round trip, for work whose statements do not need each other's answers (pipeline.ts). */
-  readonly inOneTrip: <Result>(
-    work: (tx: Transaction) => Promise<Result>,
-    options?: { readOnly?: boolean },
-  ) => Promise<Result>;
+  inOneTrip: <Result>(work: (tx: Transaction) => Promise<Result>, options?: { readOnly?: boolean }) => Promise<Result>;
   /** Runs `work` for its result, and rolls back everything that `work` wrote. */
-  readonly preview: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  preview: <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
+  /**
+   * Runs `work` on a connection of its own, with a table for copies of archived rows (archive/rows.ts) and without time
+   * limits. At most three run at once.
+   */
+  readonly aside: Aside;
   /** Runs `work` in a transaction as the owner, because the app's role may not do a backup or restore. */
-  readonly asOwner: <Result>(
-    work: (tx: Transaction) => Promise<Result>,
-    options?: { readOnly?: boolean },
-  ) => Promise<Result>;
+  asOwner: <Result>(work: (tx: Transaction) => Promise<Result>, options?: { readOnly?: boolean }) => Promise<Result>;
   /** How long transactions wait for a lock, in milliseconds; 0 means no limit. */
-  readonly lockPatience: number;
+  lockPatience: number;
   /** For work that needs its own connection: claims and other advisory locks. */
-  readonly connection: pg.ClientConfig;
+  connection: pg.ClientConfig;
   /** For metrics: the used and free connections of each pool, and the requests that wait for a connection. */
-  readonly pools: () => Readonly<Record<string, PoolState>>;
+  pools: () => Readonly<Record<string, PoolState>>;
   /** `settle` runs in the same transaction as the migrations. Returns the names of the migrations that ran. */
-  readonly migrations: {
+  migrations: {
     readonly run: (settle?: (tx: Transaction, done: MigrationResult) => Promise<void>) => Promise<readonly string[]>;
   };
   /** Throws a refusal if transactions cannot write now. */
-  readonly checkWritable: () => Promise<void>;
+  checkWritable: () => Promise<void>;
   /** Compares the database with what this host has seen, and remembers what the database has now (`options.look`). */
-  readonly look: () => Promise<void>;
-  readonly close: () => Promise<void>;
+  look: () => Promise<void>;
+  close: () => Promise<void>;
   /** Drops all connections. This is for a process that must stop now. The server then rolls back the transactions. */
-  readonly abandon: () => Promise<void>;
-}
+  abandon: () => Promise<void>;
+}>;
 
 interface PoolState {
   readonly used: number;
@@ -71,17 +71,17 @@ interface PoolState {
 
 const OLDEST_SERVER = 160000;
 
-export interface DatabaseOptions {
-  readonly unmigrated?: boolean;
+export type DatabaseOptions = Readonly<{
+  unmigrated?: boolean;
   /** Uses the replica, if there is one. */
-  readonly readOnly?: boolean;
+  readOnly?: boolean;
   /** The number of connections of the app's role (default: 4). */
-  readonly poolSize?: number;
-  readonly patience?: Patience;
-  readonly look?: Look;
+  poolSize?: number;
+  patience?: Patience;
+  look?: Look;
   /** A database for a drill, which may be embedded in production too. */
-  readonly scratch?: boolean;
-}
+  scratch?: boolean;
+}>;
 
 /**
  * Opens the database for a command. `unmigrated` is for `init`, `migrate` and `restore`, which migrate the database
@@ -120,8 +120,20 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
     await close();
     throw error;
   }
+  const turn = atMost(MOST_ASIDE);
+  const aside: Aside = (work) =>
+    turn(async () => {
+      const opening = 'SELECT open_archive(); SET idle_in_transaction_session_timeout TO 0';
+      const own = openPool(server.connection, 1, { ...asApp, patience: undefined, opening });
+      try {
+        return await work(workOf({ app: own, trips, beside: app }, fitness));
+      } finally {
+        await own.end();
+      }
+    });
   return {
-    ...workOf({ app, trips }, fitness),
+    ...wherever(workOf({ app, trips }, fitness), aside, environment),
+    aside,
     asOwner: (work, given) => inTransaction(owner, work, given),
     lockPatience: (options.patience?.lockSeconds ?? 0) * 1000,
     connection: server.connection,
@@ -152,14 +164,14 @@ export async function openDatabase(environment: Environment, options: DatabaseOp
 type Work = Pick<Database, 'transaction' | 'reading' | 'readingBeside' | 'inOneTrip' | 'preview'>;
 
 /** Transactions that write, and previews, are refused if the database is not fit for writing. */
-function workOf({ app, trips }: { app: pg.Pool; trips: pg.Pool }, { assure }: Fitness): Work {
+function workOf({ app, trips, beside }: { app: pg.Pool; trips: pg.Pool; beside?: pg.Pool }, { assure }: Fitness): Work {
   return {
     transaction: async (work) => {
       await assure();
       return inTransaction(app, work);
     },
     reading: (work) => inTransaction(app, work, { readOnly: true }),
-    readingBeside: (work) => readBeside(app, work),
+    readingBeside: (work) => readBeside(app, work, beside),
     inOneTrip: async (work, given) => {
       if (!given?.readOnly) await assure();
       return inOneTrip(trips, work, given);
@@ -168,6 +180,49 @@ function workOf({ app, trips }: { app: pg.Pool; trips: pg.Pool }, { assure }: Fi
       await assure();
       return previewed(app, work);
     },
+  };
+}
+
+type Aside = <Result>(work: (own: Work) => Promise<Result>) => Promise<Result>;
+
+/** The most connections of their own at once. Others wait. */
+const MOST_ASIDE = 3;
+
+/** Runs at most this many calls at the same time, in the order of their calls. */
+function atMost(most: number): <Result>(work: () => Promise<Result>) => Promise<Result> {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (work) => {
+    if (running === most) await new Promise<void>((resolve) => waiting.push(resolve));
+    else running += 1;
+    try {
+      return await work();
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) running -= 1;
+      else next();
+    }
+  };
+}
+
+/** Work that also gets what is elsewhere (elsewhere.ts). */
+function wherever(work: Work, aside: Aside, environment: Environment): Work {
+  const prepared = async <Result>(tx: Transaction, preparations: readonly Prepare[], then: () => Promise<Result>) => {
+    for (const prepare of preparations) await prepare(tx, environment);
+    return then();
+  };
+  return {
+    ...work,
+    reading: (given) =>
+      withElsewhere(work, aside, (on, before) => on.reading((tx) => prepared(tx, before, () => given(tx)))),
+    readingBeside: (given) =>
+      withElsewhere(work, aside, (on, before) =>
+        on.readingBeside((tx, beside) => prepared(beside ?? tx, before, () => given(tx, beside))),
+      ),
+    transaction: (given) =>
+      withElsewhere(work, aside, (on, before) => on.transaction((tx) => prepared(tx, before, () => given(tx)))),
+    preview: (given) =>
+      withElsewhere(work, aside, (on, before) => on.preview((tx) => prepared(tx, before, () => given(tx)))),
   };
 }
 
@@ -213,12 +268,22 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
   const never = async (): Promise<never> => {
     throw new Error('a command that only reads tried to write');
   };
+  // A replica allows no temporary tables.
+  const aside: Aside = async (work) => {
+    const primary = await openDatabase(environment);
+    return primary.aside(work).finally(() => primary.close());
+  };
   return {
-    reading: (work) => inTransaction(app, work, { readOnly: true }),
-    readingBeside: (work) => readBeside(app, work),
-    transaction: never,
-    inOneTrip: never,
-    preview: never,
+    ...wherever(
+      {
+        reading: (work) => inTransaction(app, work, { readOnly: true }),
+        readingBeside: (work) => readBeside(app, work),
+        ...{ transaction: never, inOneTrip: never, preview: never },
+      },
+      aside,
+      environment,
+    ),
+    aside,
     asOwner: never,
     lockPatience: 0,
     connection: server.connection,

@@ -25,13 +25,13 @@ export interface Fitness {
   readonly check: () => Promise<void>;
 }
 
-interface Answer {
+type Answer = Readonly<{
   /** Milliseconds since 1970 by the database's clock. */
-  readonly now: number;
-  readonly read_only: boolean;
-  readonly recovering: boolean;
-  readonly migrations: readonly string[];
-}
+  now: number;
+  read_only: boolean;
+  recovering: boolean;
+  migrations: readonly string[];
+}>;
 
 const NOW = 'SELECT extract(epoch FROM clock_timestamp())::double precision * 1000 AS now';
 const QUESTION = `

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { refuse } from '../errors/refusals.ts';
 import { SCHEMA_FILE } from './schema.ts';
 import type { Queryable } from './session.ts';
+import { execute, queryOne, setLocally, type Transaction } from './transaction.ts';
 
 const GRANTS =
   readFileSync(SCHEMA_FILE, 'utf8').match(/^GRANT [A-Z, ]+ ON (SEQUENCE )?\w+(,\s+\w+)*\s+TO reckoner_app;$/gm) ?? [];
@@ -50,7 +51,24 @@ async function readOwnership(pool: Queryable): Promise<Ownership | undefined> {
  */
 export const ownsTables = async (pool: Queryable): Promise<boolean> => (await readOwnership(pool))?.owns ?? true;
 
-export async function refuseUnlessOwner(pool: Queryable, action: 'migrate' | 'restore'): Promise<void> {
+export async function refuseUnlessOwner(pool: Queryable, action: 'migrate' | 'restore' | 'archive'): Promise<void> {
   const found = await readOwnership(pool);
   if (found && !found.owns) throw refuse('database_not_owner', { action, login: found.login, owner: found.owner });
+}
+
+/**
+ * Runs statements as the owner of the tables within a transaction of the program's role, for what that role may not do:
+ * moving rows to an archive and back. If a statement fails, the transaction must end. Refusal: database_not_owner.
+ */
+export async function asTableOwner<Result>(tx: Transaction, work: () => Promise<Result>): Promise<Result> {
+  const { role } = await queryOne<{ role: string }>(tx, `SELECT current_setting('role') AS role`);
+  await setLocally(tx, 'role', 'none');
+  await refuseUnlessOwner(tx.client, 'archive');
+  await execute(
+    tx,
+    `SELECT set_config('role', pg_get_userbyid(relowner), true) FROM pg_class WHERE oid = 'migrations'::regclass`,
+  );
+  const result = await work();
+  await setLocally(tx, 'role', role);
+  return result;
 }

@@ -45,5 +45,7 @@ export async function lockLedgerWhole(tx: Transaction): Promise<void> {
  * to their commit.
  */
 export async function lockImporters(tx: Transaction): Promise<void> {
+  // In the order of all locks: an importer looks at the archives.
+  await execute(tx, `SELECT pg_advisory_xact_lock_shared(${LOCKS.archives})`);
   await takeLock(tx, LOCKS.importers);
 }

@@ -2,12 +2,14 @@ import { execute, type Transaction } from './transaction.ts';
 
 /**
  * The advisory locks. Each lock has a class and a number, as PostgreSQL expects. Some of these locks also appear in
- * migrations. A transaction that needs several locks takes them in this order: processor, importers, approvals, ledger,
- * payments, log.
+ * migrations. A transaction that needs several locks takes them in this order: processor, archives, importers, approvals,
+ * ledger, payments, log.
  */
 export const LOCKS = {
   migration: '7310::integer, 1::integer',
   importers: '7310::integer, 3::integer',
+  /** Shared by transactions that have copies of archived rows. Alone for one that moves rows. */
+  archives: '7310::integer, 4::integer',
   payments: '7310::integer, 51::integer',
   reminders: '7310::integer, 61::integer',
   closeReports: '7310::integer, 62::integer',

@@ -43,21 +43,21 @@ import { type Recording, recordSchema } from './schema.ts';
 import { execute, query, queryOne, sqlstate, type Transaction } from './transaction.ts';
 
 /** A backup whose content matches its hash and counts. */
-interface CheckedBackup {
-  readonly file: string;
-  readonly decrypt: Decrypt | undefined;
-  readonly environment: EnvironmentName;
-  readonly program: string;
-  readonly created_at: string;
-  readonly migrations: readonly string[];
-  readonly rows: Readonly<Record<string, number>>;
+type CheckedBackup = Readonly<{
+  file: string;
+  decrypt: Decrypt | undefined;
+  environment: EnvironmentName;
+  program: string;
+  created_at: string;
+  migrations: readonly string[];
+  rows: Readonly<Record<string, number>>;
   /** The next number of each sequence. */
-  readonly sequences: Readonly<Record<string, number>>;
+  sequences: Readonly<Record<string, number>>;
   /** The hash of the content, not of the file. */
-  readonly sha256: string;
+  sha256: string;
   /** True if the file is signed with our key. False if there is no key to check the signature with. */
-  readonly isAuthentic: boolean;
-}
+  isAuthentic: boolean;
+}>;
 
 interface RestoreResult<Proof> {
   readonly rows: Readonly<Record<string, number>>;

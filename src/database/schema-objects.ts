@@ -6,16 +6,16 @@
  */
 import { execute, query, type Transaction } from './transaction.ts';
 
-export interface SchemaObject {
-  readonly object: string;
-  readonly facts: string;
+export type SchemaObject = Readonly<{
+  object: string;
+  facts: string;
   /** The hash of the trees of its expressions in this database, or null without expressions. */
-  readonly tree: string | null;
+  tree: string | null;
   /** The server's text of the object, if requested. */
-  readonly printed: string | null;
+  printed: string | null;
   /** The oid of a table; null for any other object. */
-  readonly oid: number | null;
-}
+  oid: number | null;
+}>;
 
 // Omits the list of migrations, which knex keeps, and objects of extensions, which a hosted database may have.
 const OURS = `

@@ -130,17 +130,17 @@ export const SCHEMA_FILE = join(packageRoot, 'migrations', 'schema.sql');
 
 // --- The comparison ---------------------------------------------------------------------------------------------------
 
-export interface SchemaComparison {
-  readonly inspected: number;
-  readonly differences: readonly { readonly object: string; readonly detail: string }[];
+export type SchemaComparison = Readonly<{
+  inspected: number;
+  differences: readonly { readonly object: string; readonly detail: string }[];
   /**
    * The number of objects with expressions that could not be compared, because the database was moved here after its
    * schema was recorded.
    */
-  readonly notCompared: number;
+  notCompared: number;
   /** The SHA-256 over a line for each object and the hash of its facts. */
-  readonly sha256: string;
-}
+  sha256: string;
+}>;
 
 const RECORD = 'record of the schema';
 const LONGEST = 300;

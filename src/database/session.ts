@@ -45,19 +45,21 @@ const TAKE_APP_ROLE = `
 /** With RECKONER_NOW, a sandbox may close months that are in the database's future. */
 const CLOCK_IS_SET = `SET reckoner.clock_is_set TO on`;
 
-interface SessionOptions {
+type SessionOptions = Readonly<{
   /** `owner` means the login itself: the owner of the tables, or a login that owns nothing. */
-  readonly role: 'app' | 'owner';
-  readonly patience?: Patience | undefined;
-  readonly clockIsSet?: boolean | undefined;
+  role: 'app' | 'owner';
+  patience?: Patience | undefined;
+  clockIsSet?: boolean | undefined;
   /** Runs on each new connection before the connection is used. An error refuses the connection. */
-  readonly look?: Look | undefined;
-}
+  look?: Look | undefined;
+  /** A statement that runs after the settings. */
+  opening?: string | undefined;
+}>;
 
 /** Compares a connection's database with what this host has seen (documents/last-seen.ts). */
 export type Look = (client: pg.Client) => Promise<void>;
 
-function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string {
+function setupOf({ role, patience, clockIsSet = false, opening }: SessionOptions): string {
   const { lockSeconds = 0, statementSeconds = 0 } = patience ?? {};
   return [
     SETUP,
@@ -68,6 +70,7 @@ function setupOf({ role, patience, clockIsSet = false }: SessionOptions): string
     ...(patience === undefined ? [] : ['SET max_parallel_workers_per_gather TO 0; SET random_page_cost TO 1.1']),
     ...(clockIsSet ? [CLOCK_IS_SET] : []),
     ...(role === 'app' ? [TAKE_APP_ROLE] : []),
+    ...(opening === undefined ? [] : [opening]),
   ].join('; ');
 }
 

@@ -31,7 +31,7 @@ export const prepared = (name: string, sql: string): PreparedQuery => ({ name, s
 
 /**
  * Returns all rows of a statement. Parameters are named, with a cast where PostgreSQL cannot infer the type:
- * `:ids::bigint[]`.
+ * `:ids::bigint[]`. An object or array for a parameter with the cast `::json` or `::jsonb` is sent as JSON.
  */
 export async function query<Row>(
   tx: Transaction,
@@ -57,14 +57,51 @@ export async function execute(tx: Transaction, sql: string | PreparedQuery, bind
   return (await ask(tx, sql, bindings)).rowCount ?? 0;
 }
 
+type Asking<Given, Result> = unknown extends Given
+  ? (tx: Transaction) => Promise<Result>
+  : (tx: Transaction, given: Given) => Promise<Result>;
+
+/** A function that returns all rows of this statement, like `query`. It is given the values of the parameters. */
+export const querying = <Row, Given = unknown>(sql: string | PreparedQuery): Asking<Given, Row[]> =>
+  ((tx: Transaction, given?: Bindings) => query<Row>(tx, sql, given)) as Asking<Given, Row[]>;
+
+/** The same for the only row, like `queryOne`. */
+export const queryingOne = <Row, Given = unknown>(sql: string | PreparedQuery): Asking<Given, Row> =>
+  ((tx: Transaction, given?: Bindings) => queryOne<Row>(tx, sql, given)) as Asking<Given, Row>;
+
+/** The same for the first row, if there is one. */
+export const queryingFirst = <Row, Given = unknown>(sql: string | PreparedQuery): Asking<Given, Row | undefined> =>
+  (async (tx: Transaction, given?: Bindings) => (await query<Row>(tx, sql, given))[0]) as Asking<
+    Given,
+    Row | undefined
+  >;
+
+const only = <Value>(row: object): Value => Object.values(row)[0];
+
+/** The same for the only column of all rows. */
+export const queryingColumn = <Value, Given = unknown>(sql: string | PreparedQuery): Asking<Given, Value[]> =>
+  (async (tx: Transaction, given?: Bindings) => (await query<object>(tx, sql, given)).map(only)) as Asking<
+    Given,
+    Value[]
+  >;
+
+/** The same for the only column of the only row. */
+export const queryingValue = <Value, Given = unknown>(sql: string | PreparedQuery): Asking<Given, Value> =>
+  (async (tx: Transaction, given?: Bindings) => only(await queryOne<object>(tx, sql, given))) as Asking<Given, Value>;
+
+/** The same for the number of affected rows, like `execute`. */
+export const executing = <Given = unknown>(sql: string | PreparedQuery): Asking<Given, number> =>
+  ((tx: Transaction, given?: Bindings) => execute(tx, sql, given)) as Asking<Given, number>;
+
 // This function is not async, because a transaction in one round trip must get all statements before anything is
 // awaited.
 function ask(tx: Transaction, query: string | PreparedQuery, bindings: Bindings): Promise<pg.QueryResult> {
   const { name, sql } = typeof query === 'string' ? { name: undefined, sql: query } : query;
-  const { text, names } = compiled(sql);
-  const values = names.map((each) => {
-    if (bindings[each] === undefined) throw new Error(`no value for :${each} in ${nameOf(query)}`);
-    return bindings[each];
+  const { text, names, json } = compiled(sql);
+  const values = names.map((each, index) => {
+    const value = bindings[each];
+    if (value === undefined) throw new Error(`no value for :${each} in ${nameOf(query)}`);
+    return json.has(index) && typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
   });
   return tx.ask({ ...(name !== undefined && { name }), text, values });
 }
@@ -76,6 +113,8 @@ interface CompiledQuery {
   readonly text: string;
   /** The names of the parameters $1, $2 and so on. */
   readonly names: readonly string[];
+  /** The places in \`names\` of those with a cast to json or jsonb. */
+  readonly json: ReadonlySet<number>;
 }
 
 const compiledQueries = new Map<string, CompiledQuery>();
@@ -92,14 +131,16 @@ export function compiled(sql: string): CompiledQuery {
   const known = compiledQueries.get(sql);
   if (known !== undefined) return known;
   const names: string[] = [];
+  const json = new Set<number>();
   const numbers = new Map<string, number>();
   const text = sql.replace(PARAMETERS, (match: string, name?: string, cast?: string) => {
     if (name === undefined) return match;
     const number = (cast && numbers.get(match)) || names.push(name);
     numbers.set(match, number);
+    if (/^::jsonb?$/.test(cast ?? '')) json.add(number - 1);
     return `$${number}${cast ?? ''}`;
   });
-  const made = { text, names };
+  const made = { text, names, json };
   compiledQueries.set(sql, made);
   return made;
 }
@@ -111,6 +152,10 @@ export function compiled(sql: string): CompiledQuery {
 export async function raiseWorkMemory(tx: Transaction): Promise<void> {
   await execute(tx, `SET LOCAL work_mem = '96MB'`);
 }
+
+/** Lets a transaction be idle for as long as it likes, while other work goes on. */
+export const patiently = (tx: Transaction): Promise<number> =>
+  execute(tx, 'SET LOCAL idle_in_transaction_session_timeout TO 0');
 
 export async function setLocally(tx: Transaction, name: string, value: string): Promise<void> {
   await execute(tx, `SELECT set_config(:name, :value, true)`, { name, value });
@@ -175,22 +220,24 @@ const WRITING = { isolationLevel: 'read committed' } as const;
 
 /**
  * Runs `work` in one transaction that only reads. If the pool has a connection for it, `beside` is a second transaction
- * on the same snapshot, which can make temporary tables. Without a second transaction, the only one can make them.
+ * on the same snapshot, which can make temporary tables. Without a second transaction, the only one can make them. With
+ * a second pool, its connection is the one that only reads.
  */
 export function readBeside<Result>(
   pool: pg.Pool,
   work: (tx: Transaction, beside: Transaction | undefined) => Promise<Result>,
+  second?: pg.Pool,
 ): Promise<Result> {
   const read = async (tx: Transaction) => {
-    const client = pool.options.max < 2 ? undefined : await pool.connect().catch(() => undefined);
+    const others = second ?? pool;
+    const client = others.options.max < 2 ? undefined : await others.connect().catch(() => undefined);
     let beside: Transaction | undefined;
     try {
       beside = client && (await beginBeside(client, tx));
-      if (beside) await execute(tx, 'SET TRANSACTION READ ONLY');
+      if (beside) await execute(second === undefined ? tx : beside, 'SET TRANSACTION READ ONLY');
       // The transaction that finishes first stays idle until the end.
-      const patient = 'SET LOCAL idle_in_transaction_session_timeout TO 0';
-      await Promise.all([execute(tx, patient), beside && execute(beside, patient)]);
-      return await work(tx, beside);
+      await Promise.all([patiently(tx), beside && patiently(beside)]);
+      return await (second && beside ? work(beside, tx) : work(tx, beside));
     } finally {
       await beside?.knex.rollback();
       if (client) release(client);

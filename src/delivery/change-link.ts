@@ -11,16 +11,16 @@ import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { insertLinkChange, readLinkStanding } from './documents.sql.ts';
 import { newToken } from './payment-link.ts';
 
-export interface LinkChange {
-  readonly number: string;
-  readonly to: 'rotate' | 'revoke';
-  readonly reason: string;
-}
+export type LinkChange = Readonly<{
+  number: string;
+  to: 'rotate' | 'revoke';
+  reason: string;
+}>;
 
-interface Acting {
-  readonly environment: Environment;
-  readonly actor: Actor;
-}
+type Acting = Readonly<{
+  environment: Environment;
+  actor: Actor;
+}>;
 
 /** The audit event contains no token, because events are exported. */
 export async function changeLink(
@@ -29,7 +29,7 @@ export async function changeLink(
   { number, to, reason }: LinkChange,
 ): Promise<DocumentRow> {
   const document = await find(tx, number);
-  const standing = await readLinkStanding(tx, document.document_id);
+  const standing = await readLinkStanding(tx, { documentId: document.document_id });
   // This program cannot change a link to another provider's page. Before the first PDF, no one has the link.
   if (standing?.provider !== 'page' || (document.pdf_sha256 === null && document.purpose !== 'opening'))
     throw refuse('link_missing', { number });

@@ -16,9 +16,10 @@ import { type WorkerPoolOptions, withWorkerPool } from './worker-pool.ts';
  */
 const LOOK_AGAIN_MILLISECONDS = 60_000;
 
-export interface DeliveryOptions extends WorkerPoolOptions {
-  readonly onStart?: ((documents: number) => void) | undefined;
-}
+export type DeliveryOptions = WorkerPoolOptions &
+  Readonly<{
+    onStart?: ((documents: number) => void) | undefined;
+  }>;
 
 /** What this process can do for links with its keys and settings. */
 function linkWork({ settings, environment }: { settings: Settings; environment: Environment }): LinkWork {
@@ -36,16 +37,17 @@ export async function deliverPending(options: DeliveryOptions): Promise<void> {
 
 /** Delivers only these documents, because other due ones may be waiting for a review. */
 export async function deliverThese(options: DeliveryOptions, numbers: readonly string[]): Promise<void> {
-  const documents = await options.database.reading((tx) => readIdsOf(tx, numbers));
+  const documents = await options.database.reading((tx) => readIdsOf(tx, { numbers }));
   if (documents.length === 0) return;
   options.onStart?.(documents.length);
   await withWorkerPool(options, documents.length, (pool) => pool.deliverAll(documents));
 }
 
-interface StandingOptions extends DeliveryOptions {
-  /** Sends e-mails without a document, at the start and every minute. */
-  readonly sendOthers?: () => Promise<void>;
-}
+type StandingOptions = DeliveryOptions &
+  Readonly<{
+    /** Sends e-mails without a document, at the start and every minute. */
+    sendOthers?: () => Promise<void>;
+  }>;
 
 /** Delivers documents as they are issued. */
 export async function deliverForever(options: StandingOptions, stop: AbortSignal): Promise<void> {

@@ -34,27 +34,28 @@ import { type PreparedDocument, prepareDocument } from './prepare.ts';
 import { isPayable, linkToPrint, whyNoLink } from './printed-link.ts';
 import type { DeliveryState, DeliverySteps } from './steps.ts';
 
-export interface DeliveryContext {
-  readonly environment: Environment;
-  readonly settings: Settings;
-  readonly database: Database;
-  readonly steps: DeliverySteps;
-  readonly renderer: PdfRendererPool;
-  readonly transport: Transport;
-  readonly templates: EmailTemplates;
-  readonly links: LinkProvider;
-  readonly holder: number;
-}
+export type DeliveryContext = Readonly<{
+  environment: Environment;
+  settings: Settings;
+  database: Database;
+  steps: DeliverySteps;
+  renderer: PdfRendererPool;
+  transport: Transport;
+  templates: EmailTemplates;
+  links: LinkProvider;
+  holder: number;
+}>;
 
-export interface Delivery extends Omit<SendResult, 'status'> {
-  readonly number: string;
-  /** `no_email`: the previous system sent the document, so only its payment link is made. */
-  readonly status: SendResult['status'] | 'no_email';
-  /** This attempt sent nothing. */
-  readonly before?: true;
-  /** The problem with the link at the processor, if any. */
-  readonly link?: string;
-}
+export type Delivery = Omit<SendResult, 'status'> &
+  Readonly<{
+    number: string;
+    /** `no_email`: the previous system sent the document, so only its payment link is made. */
+    status: SendResult['status'] | 'no_email';
+    /** This attempt sent nothing. */
+    before?: true;
+    /** The problem with the link at the processor, if any. */
+    link?: string;
+  }>;
 
 /**
  * Sends the e-mail before it syncs the link, so that a slow processor does not delay it. The payment page shows its
@@ -111,7 +112,7 @@ async function keepLink(context: DeliveryContext, document: DocumentRow): Promis
 }
 
 async function withdraw({ database }: DeliveryContext, documentId: number): Promise<SendResult> {
-  const [withdrawn] = await database.transaction((tx) => withdrawEmails(tx, [documentId]));
+  const [withdrawn] = await database.transaction((tx) => withdrawEmails(tx, { documentIds: [documentId] }));
   if (withdrawn === undefined) return { status: 'elsewhere', detail: 'another worker is sending it' };
   return { status: withdrawn.status, detail: withdrawn.reason };
 }
@@ -122,7 +123,7 @@ async function sendOrHold(context: DeliveryContext, document: DocumentRow, email
     return await send(context, document, email);
   } catch (error) {
     if (error instanceof NotYet) {
-      await database.transaction((tx) => noteFailure(tx, document.document_id, error.message));
+      await database.transaction((tx) => noteFailure(tx, { documentId: document.document_id, reason: error.message }));
       return { status: 'deferred', detail: error.message };
     }
     // An unusable template holds the e-mail until it is corrected, as a missing address does.

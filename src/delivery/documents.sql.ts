@@ -2,23 +2,35 @@
  * Stores and reads what delivery adds to issued documents: payment links, PDFs, and the data of their e-mails. All
  * queries are prepared, because planning took two thirds of PostgreSQL's time for a document.
  */
+import type { RowScope } from '../archive/archive.sql.ts';
 import type { Instructions } from '../config/instructions.ts';
-import { execute, prepared, query, type Transaction } from '../database/transaction.ts';
+import {
+  execute,
+  executing,
+  prepared,
+  query,
+  querying,
+  queryingColumn,
+  queryingFirst,
+  queryingOne,
+  type Transaction,
+} from '../database/transaction.ts';
 import type { EmailState } from '../mail/email.ts';
 import { EMAIL_STATE, packed } from '../mail/outbox.sql.ts';
 import type { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
 
-export interface DocumentEmail extends EmailState {
-  readonly document_id: number;
-  readonly contact_name: string;
-  readonly contact_email: string;
-  readonly contact_cc: string[];
-  /** Named by a user, instead of the contacts. */
-  readonly addressed_to: string | null;
-  readonly entries: number;
-  /** The last replaced document whose e-mail may have reached the partner. */
-  readonly replaces_sent: string | null;
-}
+export type DocumentEmail = EmailState &
+  Readonly<{
+    document_id: number;
+    contact_name: string;
+    contact_email: string;
+    contact_cc: string[];
+    /** Named by a user, instead of the contacts. */
+    addressed_to: string | null;
+    entries: number;
+    /** The last replaced document whose e-mail may have reached the partner. */
+    replaces_sent: string | null;
+  }>;
 
 const DOCUMENT_EMAILS = prepared(
   'delivery.document_emails',
@@ -51,13 +63,13 @@ export async function readDocumentEmails(
 export const readDocumentEmail = async (tx: Transaction, documentId: number): Promise<DocumentEmail | undefined> =>
   (await readDocumentEmails(tx, [documentId])).get(documentId);
 
-export interface LinkToKeep {
-  readonly documentId: number;
-  readonly provider: string;
-  readonly token: string;
-  readonly url: string;
-  readonly now: string;
-}
+export type LinkToKeep = Readonly<{
+  documentId: number;
+  provider: string;
+  token: string;
+  url: string;
+  now: string;
+}>;
 
 const KEEP_LINKS = prepared(
   'delivery.keep_links',
@@ -76,56 +88,45 @@ export async function recordPaymentLinks(
 ): Promise<ReadonlyMap<number, string>> {
   const documentIds = links.map((link) => link.documentId);
   const [, kept] = await Promise.all([
-    execute(tx, KEEP_LINKS, { links: JSON.stringify(links) }),
+    execute(tx, KEEP_LINKS, { links }),
     // Separate, because only a new snapshot sees a row that another worker committed while the insert waited.
-    readPaymentLinks(tx, documentIds),
+    readPaymentLinks(tx, { documentIds }),
   ]);
   return new Map(kept.map((link) => [link.document_id, link.url]));
 }
 
 /** The current link of a document's page; undefined if there never was one. */
-export async function readLinkStanding(
-  tx: Transaction,
-  documentId: number,
-): Promise<{ provider: string; token: string | null } | undefined> {
-  const [standing] = await query<{ provider: string; token: string | null }>(
-    tx,
-    `SELECT provider, token FROM current_links WHERE document_id = :documentId`,
-    { documentId },
-  );
-  return standing;
-}
+export const readLinkStanding = queryingFirst<{ provider: string; token: string | null }, { documentId: number }>(
+  `SELECT provider, token FROM current_links WHERE document_id = :documentId`,
+);
 
-export async function insertLinkChange(
-  tx: Transaction,
-  change: { documentId: number; token: string | null; reason: string; now: string; eventId: number },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO payment_link_changes (document_id, follows, token, reason, changed_at, event_id)
-     SELECT :documentId, (SELECT max(payment_link_change_id) FROM payment_link_changes WHERE document_id = :documentId),
-            :token, :reason, :now::timestamptz, :eventId::bigint`,
-    { ...change },
-  );
-}
+export const insertLinkChange = executing<{
+  documentId: number;
+  token: string | null;
+  reason: string;
+  now: string;
+  eventId: number;
+}>(`
+  INSERT INTO payment_link_changes (document_id, follows, token, reason, changed_at, event_id)
+  SELECT :documentId, (SELECT max(payment_link_change_id) FROM payment_link_changes WHERE document_id = :documentId),
+         :token, :reason, :now::timestamptz, :eventId::bigint`);
 
 const LINKS = prepared(
   'delivery.links',
   `SELECT document_id, provider, token, url FROM payment_links WHERE document_id = ANY (:documentIds::bigint[])`,
 );
 
-export const readPaymentLinks = (
-  tx: Transaction,
-  documentIds: readonly number[],
-): Promise<{ document_id: number; provider: string; token: string; url: string }[]> =>
-  query(tx, LINKS, { documentIds });
+export const readPaymentLinks = querying<
+  { document_id: number; provider: string; token: string; url: string },
+  { documentIds: readonly number[] }
+>(LINKS);
 
-export interface InstructionUse {
-  readonly documentId: number;
-  readonly partnerId: string;
-  readonly currency: string;
-  readonly now: string;
-}
+export type InstructionUse = Readonly<{
+  documentId: number;
+  partnerId: string;
+  currency: string;
+  now: string;
+}>;
 
 const USES = `json_to_recordset(:uses::json)
     AS u ("documentId" bigint, "partnerId" text, currency text, now timestamptz)
@@ -159,11 +160,11 @@ const INSTRUCTIONS = prepared(
 /**
  * The instructions in force that a document prints, and whether they differ from those on the partner's last invoice.
  */
-export interface PrintedInstructions {
-  readonly id: number;
-  readonly changed: boolean;
-  readonly content: Instructions;
-}
+export type PrintedInstructions = Readonly<{
+  id: number;
+  changed: boolean;
+  content: Instructions;
+}>;
 
 /**
  * Records which instructions the documents print, and returns them by document. A document gets none if none for its
@@ -173,7 +174,7 @@ export async function recordInstructionVersions(
   tx: Transaction,
   uses: readonly InstructionUse[],
 ): Promise<ReadonlyMap<number, PrintedInstructions>> {
-  const values = { uses: JSON.stringify(uses) };
+  const values = { uses };
   const [, known] = await Promise.all([
     execute(tx, KEEP_INSTRUCTIONS, values),
     // Separate for the reason given in recordPaymentLinks.
@@ -188,17 +189,17 @@ export async function recordInstructionVersions(
   );
 }
 
-export interface PdfToKeep {
-  readonly documentId: number;
-  readonly rendererVersion: number;
-  readonly libraries: Readonly<Record<string, string>>;
-  readonly instructionVersionId: number | null;
-  readonly instructionsChanged: boolean;
-  readonly sha256: string;
-  readonly pdf: Buffer;
-  readonly eInvoice?: EInvoiceToKeep | undefined;
-  readonly now: string;
-}
+export type PdfToKeep = Readonly<{
+  documentId: number;
+  rendererVersion: number;
+  libraries: Readonly<Record<string, string>>;
+  instructionVersionId: number | null;
+  instructionsChanged: boolean;
+  sha256: string;
+  pdf: Buffer;
+  eInvoice?: EInvoiceToKeep | undefined;
+  now: string;
+}>;
 
 const KEEP_PDFS = prepared(
   'delivery.keep_pdfs',
@@ -221,8 +222,8 @@ export async function recordPdfs(tx: Transaction, pdfs: readonly PdfToKeep[]): P
     eInvoice === undefined ? [] : [{ ...eInvoice, documentId, xml: eInvoice.xml.toString(), now }],
   );
   await Promise.all([
-    execute(tx, KEEP_PDFS, { bytes, pdfs: JSON.stringify(facts) }),
-    eInvoices.length > 0 ? execute(tx, KEEP_E_INVOICES, { eInvoices: JSON.stringify(eInvoices) }) : undefined,
+    execute(tx, KEEP_PDFS, { bytes, pdfs: facts }),
+    eInvoices.length > 0 ? execute(tx, KEEP_E_INVOICES, { eInvoices }) : undefined,
   ]);
 }
 
@@ -248,15 +249,14 @@ const PRESENT_BUYERS = prepared(
 );
 
 /** The e-invoice data of these partners; null stands for all active ones that want e-invoices. */
-export const readPresentBuyers = (tx: Transaction, partnerIds: readonly string[] | null): Promise<PresentBuyer[]> =>
-  query(tx, PRESENT_BUYERS, { partnerIds });
+export const readPresentBuyers = querying<PresentBuyer, { partnerIds: readonly string[] | null }>(PRESENT_BUYERS);
 
-export interface KeptPdf {
-  readonly pdf: Buffer;
-  readonly xml: Buffer | null;
-  readonly instructions: Instructions | null;
-  readonly instructions_changed: boolean;
-}
+export type KeptPdf = Readonly<{
+  pdf: Buffer;
+  xml: Buffer | null;
+  instructions: Instructions | null;
+  instructions_changed: boolean;
+}>;
 
 const PDFS = prepared(
   'delivery.pdfs',
@@ -274,6 +274,11 @@ export async function readPdfs(tx: Transaction, documentIds: readonly number[]):
 }
 
 /** What allowed a reversal. */
+/** The months and partners of the rows that documents bill. */
+export const readScopeOf = queryingOne<RowScope, { documentIds: readonly number[] }>(`
+  SELECT min(month) AS from, max(month) AS to, array_agg(DISTINCT partner_id) AS "partnerIds"
+  FROM documents WHERE document_id = ANY (:documentIds::bigint[])`);
+
 const ALLOWED_BY = `CASE e.kind WHEN 'reversal' THEN (
               SELECT g.ground FROM reversal_grounds g
               WHERE g.partner_id = e.partner_id AND g.reversal_id = e.reversal_id) END`;
@@ -310,11 +315,11 @@ export async function readRowsOfDocuments(
 }
 
 /** Rows as lines of CSV, which PostgreSQL writes in a tenth of the time that Node.js takes. */
-export interface RowLines {
+export type RowLines = Readonly<{
   /** `share` omits the amounts that an invoice for missing shares does not have. */
-  readonly amounts: 'all' | 'share';
-  readonly text: string;
-}
+  amounts: 'all' | 'share';
+  text: string;
+}>;
 
 /** The columns of delivery/rows.ts. No identifier or month needs CSV quotes. `concat` leaves nulls empty. */
 const lineOf = (amounts: RowLines['amounts']): string => `
@@ -345,38 +350,32 @@ const LINES_OF_POSTED_MONTH = `
     AND e.arrangement = :arrangement::text
   ORDER BY e.entry_id`;
 
-interface BilledDocument {
-  readonly purpose: string;
-  readonly month: string;
-  readonly number: string;
-  readonly partnerId: string;
-  readonly currency: string;
-  readonly arrangement: string;
+type BilledDocument = Readonly<{
+  purpose: string;
+  month: string;
+  number: string;
+  partnerId: string;
+  currency: string;
+  arrangement: string;
   /** The month to which all rows are posted; null if there are several, as at a first close. */
-  readonly posted: string | null;
-}
+  posted: string | null;
+}>;
 
-const readBilledDocument = async (tx: Transaction, documentId: number): Promise<BilledDocument | undefined> => {
-  const rows = await query<BilledDocument>(
-    tx,
-    `SELECT d.purpose, d.month, d.number, d.partner_id AS "partnerId", d.currency, d.arrangement,
-            CASE WHEN p.first = p.last THEN p.first END AS posted
-     FROM documents d
-     LEFT JOIN closed_months m ON m.month = d.month
-     LEFT JOIN LATERAL (
-       SELECT min(posted_month) AS first, max(posted_month) AS last
-       FROM ledger_rows
-       WHERE partner_id = d.partner_id
-         AND posted_month > coalesce(m.previous, '') AND posted_month <= m.month) AS p ON true
-     WHERE d.document_id = :documentId`,
-    { documentId },
-  );
-  return rows[0];
-};
+const readBilledDocument = queryingFirst<BilledDocument, { documentId: number }>(`
+  SELECT d.purpose, d.month, d.number, d.partner_id AS "partnerId", d.currency, d.arrangement,
+         CASE WHEN p.first = p.last THEN p.first END AS posted
+  FROM documents d
+  LEFT JOIN closed_months m ON m.month = d.month
+  LEFT JOIN LATERAL (
+    SELECT min(posted_month) AS first, max(posted_month) AS last
+    FROM ledger_rows
+    WHERE partner_id = d.partner_id
+      AND posted_month > coalesce(m.previous, '') AND posted_month <= m.month) AS p ON true
+  WHERE d.document_id = :documentId`);
 
 /** Yields the rows that a document bills, in ledger order and in batches, so that memory use stays constant. */
 export async function* readDocumentRows(tx: Transaction, documentId: number): AsyncGenerator<RowLines> {
-  const document = await readBilledDocument(tx, documentId);
+  const document = await readBilledDocument(tx, { documentId });
   const amounts = document?.purpose === 'missing_shares' ? 'share' : 'all';
   if (document?.purpose === 'month' && document.posted !== null)
     await execute(tx, `DECLARE document_rows NO SCROLL CURSOR FOR ${LINES_OF_POSTED_MONTH}`, { ...document });
@@ -389,20 +388,10 @@ export async function* readDocumentRows(tx: Transaction, documentId: number): As
 }
 
 /** Records why a document still waits, if no step of its delivery could. It waits for a minute. */
-export async function noteFailure(tx: Transaction, documentId: number, reason: string): Promise<void> {
-  await execute(
-    tx,
-    `UPDATE emails SET reason = :reason, due_at = now() + interval '1 minute'
-     WHERE document_id = :documentId AND status IN ('queued', 'held')`,
-    { documentId, reason },
-  );
-}
+export const noteFailure = executing<{ documentId: number; reason: string }>(`
+  UPDATE emails SET reason = :reason, due_at = now() + interval '1 minute'
+  WHERE document_id = :documentId AND status IN ('queued', 'held')`);
 
-export async function readIdsOf(tx: Transaction, numbers: readonly string[]): Promise<number[]> {
-  const rows = await query<{ document_id: number }>(
-    tx,
-    `SELECT document_id FROM documents WHERE number = ANY (:numbers::text[]) ORDER BY document_id`,
-    { numbers },
-  );
-  return rows.map((row) => row.document_id);
-}
+export const readIdsOf = queryingColumn<number, { numbers: readonly string[] }>(
+  `SELECT document_id FROM documents WHERE number = ANY (:numbers::text[]) ORDER BY document_id`,
+);

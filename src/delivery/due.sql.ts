@@ -1,5 +1,5 @@
 import type { DueItems } from '../database/claims.ts';
-import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, executing, prepared, querying, queryOne, type Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import { type LinkWork, linksOutOfSync } from './links/links.sql.ts';
 
@@ -78,26 +78,21 @@ export const theseDocuments = (documentIds: readonly number[]): DueItems => ({
 });
 
 /** A request to check a document's link. The field `asked` contains the state of the request when it was read. */
-export interface LinkCheck {
-  readonly document_id: number;
-  readonly asked: number;
-}
+export type LinkCheck = Readonly<{
+  document_id: number;
+  asked: number;
+}>;
 
 const LINK_CHECKS = prepared(
   'delivery.link_checks',
   `SELECT document_id, asked FROM link_checks WHERE document_id = ANY (:documentIds::bigint[])`,
 );
 
-export const readLinkChecks = (tx: Transaction, documentIds: readonly number[]): Promise<LinkCheck[]> =>
-  query(tx, LINK_CHECKS, { documentIds });
+export const readLinkChecks = querying<LinkCheck, { documentIds: readonly number[] }>(LINK_CHECKS);
 
 /** Deletes requests to check a link, unless they were or are being repeated after they were read. */
-export const endLinkChecks = (tx: Transaction, checks: readonly LinkCheck[]): Promise<number> =>
-  execute(
-    tx,
-    `DELETE FROM link_checks WHERE document_id IN (
-       SELECT c.document_id FROM link_checks c
-       JOIN json_to_recordset(:checks::json) AS d (document_id bigint, asked integer) USING (document_id, asked)
-       ORDER BY c.document_id FOR UPDATE OF c SKIP LOCKED)`,
-    { checks: JSON.stringify(checks) },
-  );
+export const endLinkChecks = executing<{ checks: readonly LinkCheck[] }>(`
+  DELETE FROM link_checks WHERE document_id IN (
+    SELECT c.document_id FROM link_checks c
+    JOIN json_to_recordset(:checks::json) AS d (document_id bigint, asked integer) USING (document_id, asked)
+    ORDER BY c.document_id FOR UPDATE OF c SKIP LOCKED)`);

@@ -21,30 +21,30 @@ import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
 import { HoldReason } from './hold-reason.ts';
 
-export interface PresentBuyer {
-  readonly partner_id: string;
-  readonly e_invoice: 'none' | EInvoiceFormat;
-  readonly currency: string;
-  readonly name: string;
-  readonly contact_name: string;
-  readonly line1: string;
-  readonly line2: string;
-  readonly city: string;
-  readonly region: string;
-  readonly postal_code: string;
-  readonly country: string;
-  readonly tax_id: string;
-  readonly purchase_order: string;
-  readonly buyer_reference: string;
-  readonly electronic_address: string;
-}
+export type PresentBuyer = Readonly<{
+  partner_id: string;
+  e_invoice: 'none' | EInvoiceFormat;
+  currency: string;
+  name: string;
+  contact_name: string;
+  line1: string;
+  line2: string;
+  city: string;
+  region: string;
+  postal_code: string;
+  country: string;
+  tax_id: string;
+  purchase_order: string;
+  buyer_reference: string;
+  electronic_address: string;
+}>;
 
-export interface EInvoiceToKeep {
-  readonly writerVersion: number;
-  readonly parties: Parties;
-  readonly sha256: string;
-  readonly xml: Buffer;
-}
+export type EInvoiceToKeep = Readonly<{
+  writerVersion: number;
+  parties: Parties;
+  sha256: string;
+  xml: Buffer;
+}>;
 
 const BLANK_SELLER = { contact_name: '', electronic_address: '', registration_id: '', no_tax: null };
 
@@ -95,14 +95,14 @@ export function completed(frozen: Parties, present: Parties): Parties {
 const filled = <P extends { readonly [K in keyof P]: string }>(frozen: P, present: P): P =>
   Object.fromEntries(Object.entries(frozen).map(([field, text]) => [field, text || present[field as keyof P]])) as P;
 
-interface EInvoiceRequest {
-  readonly format: EInvoiceFormat;
-  readonly parties: Parties;
-  readonly currency: string;
+type EInvoiceRequest = Readonly<{
+  format: EInvoiceFormat;
+  parties: Parties;
+  currency: string;
   /** The tax categories of a document with tax; undefined without tax. */
-  readonly taxes: readonly TaxCategory[] | undefined;
-  readonly instructions: Instructions | null;
-}
+  taxes: readonly TaxCategory[] | undefined;
+  instructions: Instructions | null;
+}>;
 
 /** The data that a partner's first e-invoice would lack. */
 export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] {

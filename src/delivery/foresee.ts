@@ -13,11 +13,11 @@ import { type LinkProvider, linkProvider } from './payment-link.ts';
 import { instructionsOf } from './prepare.ts';
 import { isPayable, whyNoLink } from './printed-link.ts';
 
-export interface ForeseenHold {
-  readonly number: string;
-  readonly partner_id: string;
-  readonly reason: string;
-}
+export type ForeseenHold = Readonly<{
+  number: string;
+  partner_id: string;
+  reason: string;
+}>;
 
 /** The holds in the order of the documents, each with its first reason. Requests no links from a processor. */
 export async function foreseeHolds(
@@ -30,7 +30,7 @@ export async function foreseeHolds(
     documents.map((each) => each.document_id),
   );
   const wanting = documents.flatMap((each) => (each.e_invoice === 'none' ? [] : each.partner_id));
-  const buyers = wanting.length > 0 ? await readPresentBuyers(tx, wanting) : [];
+  const buyers = wanting.length > 0 ? await readPresentBuyers(tx, { partnerIds: wanting }) : [];
   const { fontsFor, textsOf } = await import('../documents/printable.ts');
   const links = linkProvider(context.settings, context.environment);
   const holds: ForeseenHold[] = [];

@@ -12,33 +12,33 @@ import { PROCESSORS } from '../processors/processors.ts';
 
 export type { LinkFacts };
 
-interface PaymentLink {
-  readonly provider: string;
+type PaymentLink = Readonly<{
+  provider: string;
   /** The unguessable part of the page's address. */
-  readonly token: string;
-  readonly url: string;
-}
+  token: string;
+  url: string;
+}>;
 
-export interface LinkProvider {
+export type LinkProvider = Readonly<{
   /** `page`, or the provider whose URL is printed. */
-  readonly printedBy: string;
+  printedBy: string;
   /** The link under the current settings. The payment page's address contains the token. */
-  readonly printed: (token: string, facts: LinkFacts) => ProviderUrl;
+  printed: (token: string, facts: LinkFacts) => ProviderUrl;
   /** Whether the document would print the same link today. If not, only a new document can change it. */
-  readonly matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
+  matches: (link: PaymentLink | null, facts: LinkFacts) => boolean;
   /** The processor that makes links, and the payment methods; undefined if no links are wanted. */
-  readonly wanted: WantedLinks | undefined;
+  wanted: WantedLinks | undefined;
   /**
    * The processors that have a key. Links that these processors made earlier must be closed, whatever the settings are
    * now.
    */
-  readonly processors: ReadonlyMap<string, PaymentLinks>;
-}
+  processors: ReadonlyMap<string, PaymentLinks>;
+}>;
 
-export interface WantedLinks {
-  readonly provider: string;
-  readonly methods: readonly string[];
-}
+export type WantedLinks = Readonly<{
+  provider: string;
+  methods: readonly string[];
+}>;
 
 /** 192 random bits, as many as a session key has. */
 export const newToken = (): string => randomBytes(24).toString('base64url');

@@ -10,10 +10,10 @@ import { RENDERER_VERSION, RENDERER_VERSIONS } from '../documents/pdf/version.ts
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { versionOfPackageAt } from '../package.ts';
 
-export interface RenderTask {
-  readonly snapshot: DocumentSnapshot;
-  readonly options?: RenderOptions | undefined;
-}
+export type RenderTask = Readonly<{
+  snapshot: DocumentSnapshot;
+  options?: RenderOptions | undefined;
+}>;
 
 /** Two threads take 1.3 s of CPU to start. In that time, this thread renders this many documents. */
 const FEW = 24;

@@ -14,23 +14,24 @@ import { currentRenderer, librariesWith, type PdfRendererPool } from './pdf-rend
 import { isPayable, linkToPrint, type PrintContext } from './printed-link.ts';
 import type { DeliverySteps } from './steps.ts';
 
-interface PrepareContext extends PrintContext {
-  readonly settings: Settings;
-  readonly steps: DeliverySteps;
-  readonly renderer: PdfRendererPool;
-}
+type PrepareContext = PrintContext &
+  Readonly<{
+    settings: Settings;
+    steps: DeliverySteps;
+    renderer: PdfRendererPool;
+  }>;
 
-export interface PreparedDocument {
-  readonly snapshot: DocumentSnapshot;
-  readonly rows: readonly RowOfDocument[];
-  readonly pdf: Buffer;
+export type PreparedDocument = Readonly<{
+  snapshot: DocumentSnapshot;
+  rows: readonly RowOfDocument[];
+  pdf: Buffer;
   /** The e-invoice as a separate file; undefined if there is none, or if the PDF contains it. */
-  readonly eInvoice: Buffer | undefined;
+  eInvoice: Buffer | undefined;
   /** Whether the stored PDF has bank details that are no longer valid. */
-  readonly instructionsOutdated: boolean;
+  instructionsOutdated: boolean;
   /** The newly rendered PDF with its facts; undefined if the PDF was stored earlier. */
-  readonly pdfToKeep: PdfToKeep | undefined;
-}
+  pdfToKeep: PdfToKeep | undefined;
+}>;
 
 /**
  * Makes the missing parts of a document. `rows` is their number, if they are wanted. If the printed data is unchanged,

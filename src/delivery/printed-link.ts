@@ -13,9 +13,10 @@ import { hasLinkWork, type LinkFacts, type LinkProvider, newToken } from './paym
  */
 const LONGEST_WAIT_FOR_LINK_SECONDS = 15 * 60;
 
-export interface PrintContext extends LinkContext {
-  readonly links: LinkProvider;
-}
+export type PrintContext = LinkContext &
+  Readonly<{
+    links: LinkProvider;
+  }>;
 
 export const isPayable = (document: DocumentRow): boolean =>
   document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
@@ -64,7 +65,7 @@ export async function findOtherLinks(
   links: LinkProvider,
   documentIds: readonly number[],
 ): Promise<ReadonlySet<number>> {
-  const kept = new Map((await readPaymentLinks(tx, documentIds)).map((each) => [each.document_id, each]));
+  const kept = new Map((await readPaymentLinks(tx, { documentIds })).map((each) => [each.document_id, each]));
   const rendered = (await readDocuments(tx, { ids: documentIds })).filter(
     (each) => each.pdf_sha256 !== null && isPayable(each),
   );

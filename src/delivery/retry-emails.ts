@@ -13,16 +13,16 @@ import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 
 export const RETRIED = ['failed', 'uncertain', 'bounced'] as const;
 
-export interface RetryRequest {
-  readonly status: (typeof RETRIED)[number];
+export type RetryRequest = Readonly<{
+  status: (typeof RETRIED)[number];
   /** ISO instant. Only e-mails whose last attempt began then or later. */
-  readonly since?: string | undefined;
-}
+  since?: string | undefined;
+}>;
 
-export interface RetryCounts {
-  readonly documents: number;
-  readonly others: number;
-}
+export type RetryCounts = Readonly<{
+  documents: number;
+  others: number;
+}>;
 
 export async function retryEmails(tx: Transaction, context: ActorContext, request: RetryRequest): Promise<RetryCounts> {
   // The second of two concurrent commands finds the e-mails queued by the first.

@@ -3,6 +3,7 @@
  * record the outcome. Concurrent steps share one transaction. Transactions of their own were most of PostgreSQL's work
  * for a document, because each write waited for the disk.
  */
+import { needRows } from '../archive/rows.ts';
 import type { Database } from '../database/database.ts';
 import { gather } from '../database/gather.ts';
 import { execute, isFaultOfOne, prepared, type Transaction } from '../database/transaction.ts';
@@ -22,6 +23,7 @@ import {
   readPdfs,
   readPresentBuyers,
   readRowsOfDocuments,
+  readScopeOf,
   recordInstructionVersions,
   recordPaymentLinks,
   recordPdfs,
@@ -40,41 +42,41 @@ const STEPS_WITH_A_LEAST_BATCH = 3;
 /** The rows of a document with more are read separately. */
 const MANY_ROWS = 1000;
 
-export interface DeliveryState {
-  readonly document: DocumentRow | undefined;
-  readonly email: DocumentEmail | undefined;
-  readonly check: LinkCheck | undefined;
-}
+export type DeliveryState = Readonly<{
+  document: DocumentRow | undefined;
+  email: DocumentEmail | undefined;
+  check: LinkCheck | undefined;
+}>;
 
 /** What is printed or attached, and not frozen with the document. */
-export interface Preparation {
-  readonly documentId: number;
+export type Preparation = Readonly<{
+  documentId: number;
   /** The link to store if the document has none. */
-  readonly link?: LinkToKeep | undefined;
-  readonly instructions?: InstructionUse | undefined;
+  link?: LinkToKeep | undefined;
+  instructions?: InstructionUse | undefined;
   /** Whether the PDF is wanted and stored. */
-  readonly pdf: boolean;
+  pdf: boolean;
   /** The number of rows that the document bills; undefined if the rows are not wanted. */
-  readonly rows: number | undefined;
+  rows: number | undefined;
   /** If an e-invoice is to be written. */
-  readonly buyer?: string | undefined;
-}
+  buyer?: string | undefined;
+}>;
 
-interface PreparedDocument {
-  readonly paymentLink: string | undefined;
+type PreparedDocument = Readonly<{
+  paymentLink: string | undefined;
   /** If they are wanted, and any are in force. */
-  readonly instructions: PrintedInstructions | undefined;
-  readonly pdf: KeptPdf | undefined;
-  readonly rows: readonly RowOfDocument[];
-  readonly buyer: PresentBuyer | undefined;
-}
+  instructions: PrintedInstructions | undefined;
+  pdf: KeptPdf | undefined;
+  rows: readonly RowOfDocument[];
+  buyer: PresentBuyer | undefined;
+}>;
 
 /** A new PDF, an e-mail to offer, both of these, or the outcome of an attempt. */
-interface Keeping {
-  readonly pdf?: PdfToKeep | undefined;
-  readonly offer?: Offer | undefined;
-  readonly outcome?: AttemptOutcome | undefined;
-}
+type Keeping = Readonly<{
+  pdf?: PdfToKeep | undefined;
+  offer?: Offer | undefined;
+  outcome?: AttemptOutcome | undefined;
+}>;
 
 export class DeliverySteps {
   private readonly database: Database;
@@ -101,7 +103,7 @@ export class DeliverySteps {
     }, least);
     const keep = together<Keeping, boolean>((keepings) => database.inOneTrip((tx) => keepAll(tx, keepings)));
     const endCheck = together<LinkCheck, unknown>(async (checks) => {
-      await database.inOneTrip((tx) => endLinkChecks(tx, checks));
+      await database.inOneTrip((tx) => endLinkChecks(tx, { checks }));
       return checks;
     });
     [this.find, this.prepareTogether, this.keep] = [find.ask, prepare.ask, keep.ask];
@@ -135,11 +137,15 @@ export class DeliverySteps {
   }
 
   async prepare(wanted: Preparation): Promise<PreparedDocument> {
-    if (wanted.rows === undefined || wanted.rows <= MANY_ROWS) return this.prepareTogether(wanted);
-    const prepared = await this.prepareTogether({ ...wanted, rows: undefined });
-    const ids = [wanted.documentId];
-    const rows = await this.database.inOneTrip((tx) => readRowsOfDocuments(tx, ids), { readOnly: true });
-    return { ...prepared, rows: rows.get(wanted.documentId) ?? [] };
+    const { documentId, rows: most = 0 } = wanted;
+    const prepared = await this.prepareTogether({ ...wanted, rows: most > MANY_ROWS ? undefined : wanted.rows });
+    if (prepared.rows.length >= most) return prepared;
+    // There are many rows, or they are archived.
+    const rows = await this.database.reading(async (tx) => {
+      await needRows(tx, await readScopeOf(tx, { documentIds: [documentId] }));
+      return readRowsOfDocuments(tx, [documentId]);
+    });
+    return { ...prepared, rows: rows.get(documentId) ?? [] };
   }
 }
 
@@ -175,9 +181,9 @@ const PLAN_ONCE = prepared('delivery.plan_once', 'SET LOCAL plan_cache_mode TO f
 async function findAll(tx: Transaction, ids: readonly number[]): Promise<DeliveryState[]> {
   const [, documents, emails, checks] = await Promise.all([
     execute(tx, PLAN_ONCE),
-    readDocumentsToRender(tx, ids),
+    readDocumentsToRender(tx, { ids }),
     readDocumentEmails(tx, ids),
-    readLinkChecks(tx, ids),
+    readLinkChecks(tx, { documentIds: ids }),
   ]);
   const byId = new Map(documents.map((row) => [row.document_id, row]));
   const checkOf = (id: number) => checks.find(({ document_id }) => document_id === id);
@@ -196,7 +202,7 @@ async function prepareAll(tx: Transaction, wanted: readonly Preparation[]): Prom
     uses.length > 0 ? recordInstructionVersions(tx, uses) : undefined,
     withPdf.length > 0 ? readPdfs(tx, withPdf) : undefined,
     withRows.length > 0 ? readRowsOfDocuments(tx, withRows) : undefined,
-    partnerIds.length > 0 ? readPresentBuyers(tx, partnerIds) : undefined,
+    partnerIds.length > 0 ? readPresentBuyers(tx, { partnerIds }) : undefined,
   ]);
   return wanted.map(({ documentId: id, buyer }) => ({
     paymentLink: paymentLinks?.get(id),

@@ -29,10 +29,11 @@ const RENDERING_THREADS = Math.ceil(availableParallelism() / 2);
 /** How long e-mails in progress may still take when the program must stop. Kubernetes kills the program after 30 s. */
 const STOP_MILLISECONDS = 15_000;
 
-export interface WorkerPoolOptions extends ActorContext {
-  readonly database: Database;
-  readonly onDelivery?: ((delivery: Delivery) => void) | undefined;
-}
+export type WorkerPoolOptions = ActorContext &
+  Readonly<{
+    database: Database;
+    onDelivery?: ((delivery: Delivery) => void) | undefined;
+  }>;
 
 class WorkerPool {
   private readonly options: WorkerPoolOptions;
@@ -88,7 +89,7 @@ class WorkerPool {
       await this.claims.check();
       const reason = reasonOf(databaseFailure(error) ?? error);
       onDelivery?.({ number: `document ${documentId}`, status: 'deferred', detail: reason });
-      await database.transaction((tx) => noteFailure(tx, documentId, reason)).catch(() => {});
+      await database.transaction((tx) => noteFailure(tx, { documentId, reason })).catch(() => {});
       return undefined;
     }
   }

@@ -1,14 +1,14 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, querying, type Transaction } from '../database/transaction.ts';
 import { holdEmail, releaseEmail, requestLinkChecks, withdrawEmails } from './emails.sql.ts';
 
 const REOPENED_ON = 'greatest(earliest_postable_date(), document_reopened_on(:documentId::bigint))';
 
-interface VoidFacts {
-  readonly documents: readonly { readonly document_id: number; readonly reason: string }[];
-  readonly today: string;
-  readonly now: string;
-  readonly eventId: number;
-}
+type VoidFacts = Readonly<{
+  documents: readonly { readonly document_id: number; readonly reason: string }[];
+  today: string;
+  now: string;
+  eventId: number;
+}>;
 
 /**
  * Voids documents, releases the credit applied to them and withdraws their unsent e-mails. Delivery then closes their
@@ -16,7 +16,7 @@ interface VoidFacts {
  */
 export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<void> {
   const ids = facts.documents.map((each) => each.document_id);
-  const bindings = { ...facts, documents: JSON.stringify(facts.documents), ids };
+  const bindings = { ...facts, ids };
   await execute(
     tx,
     `INSERT INTO voids (document_id, partner_id, month, currency, arrangement, reason, voided_on, recorded_at, event_id)
@@ -35,37 +35,32 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
      FROM live_credit_applications WHERE invoice_id = ANY (:ids::bigint[])`,
     bindings,
   );
-  await withdrawEmails(tx, ids);
-  await requestLinkChecks(tx, ids);
+  await withdrawEmails(tx, { documentIds: ids });
+  await requestLinkChecks(tx, { ids });
 }
 
 /** The live credit notes against an invoice and against the void invoices that it replaces. */
-export function readCreditsAgainst(
-  tx: Transaction,
-  documentId: number,
-): Promise<{ number: string; amount: string; gross: string; reason: string; issued_on: string }[]> {
-  return query(
-    tx,
-    `WITH RECURSIVE chain AS (
-       SELECT document_id, replaces FROM documents WHERE document_id = :documentId
-       UNION ALL
-       SELECT d.document_id, d.replaces FROM documents d JOIN chain c ON d.document_id = c.replaces
-     )
-     SELECT n.number, n.invoice_amount AS amount, n.gross, n.reason, n.issued_on
-     FROM chain c JOIN live_documents n ON n.credits = c.document_id
-     ORDER BY n.document_id`,
-    { documentId },
-  );
-}
+export const readCreditsAgainst = querying<
+  { number: string; amount: string; gross: string; reason: string; issued_on: string },
+  { documentId: number }
+>(`
+  WITH RECURSIVE chain AS (
+    SELECT document_id, replaces FROM documents WHERE document_id = :documentId
+    UNION ALL
+    SELECT d.document_id, d.replaces FROM documents d JOIN chain c ON d.document_id = c.replaces
+  )
+  SELECT n.number, n.invoice_amount AS amount, n.gross, n.reason, n.issued_on
+  FROM chain c JOIN live_documents n ON n.credits = c.document_id
+  ORDER BY n.document_id`);
 
-export interface WriteOffFacts {
-  readonly documentId: number;
-  readonly amount: string;
-  readonly reason: string;
-  readonly today: string;
-  readonly now: string;
-  readonly eventId: number;
-}
+export type WriteOffFacts = Readonly<{
+  documentId: number;
+  amount: string;
+  reason: string;
+  today: string;
+  now: string;
+  eventId: number;
+}>;
 
 export async function insertWriteOff(tx: Transaction, facts: WriteOffFacts): Promise<void> {
   await execute(
@@ -75,7 +70,7 @@ export async function insertWriteOff(tx: Transaction, facts: WriteOffFacts): Pro
              ${REOPENED_ON})`,
     { ...facts },
   );
-  await requestLinkChecks(tx, [facts.documentId]);
+  await requestLinkChecks(tx, { ids: [facts.documentId] });
 }
 
 /** Reverses the write-offs of an invoice that are not reversed yet, and requests its payment link again. */
@@ -88,7 +83,7 @@ export async function insertWriteOffReversals(tx: Transaction, { amount: _, ...f
      FROM live_write_offs WHERE document_id = :documentId::bigint`,
     facts,
   );
-  await requestLinkChecks(tx, [facts.documentId]);
+  await requestLinkChecks(tx, { ids: [facts.documentId] });
 }
 
 /** Puts a document on hold, with its e-mail unless a worker is sending it. `why` is the e-mail's hold reason. */
@@ -103,7 +98,7 @@ export async function insertHold(
             :now::timestamptz, :eventId::bigint`,
     facts,
   );
-  await holdEmail(tx, facts.documentId, facts.why);
+  await holdEmail(tx, { documentId: facts.documentId, reason: facts.why });
 }
 
 export async function insertRelease(
@@ -117,5 +112,5 @@ export async function insertRelease(
      FROM holds WHERE document_id = :documentId GROUP BY document_id`,
     facts,
   );
-  await releaseEmail(tx, facts.documentId);
+  await releaseEmail(tx, { documentId: facts.documentId });
 }

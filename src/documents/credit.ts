@@ -18,14 +18,14 @@ import { type IssuedDocument, issueDocuments } from './issue/issue.ts';
 import { readCreditedTaxes } from './issue/tax.sql.ts';
 import { insertCreditApplications } from './placed-credit.sql.ts';
 
-interface CreditRequest {
-  readonly number: string;
+type CreditRequest = Readonly<{
+  number: string;
   /** The amount before tax, in the invoice's currency. */
-  readonly amount: string;
-  readonly reason: string;
+  amount: string;
+  reason: string;
   /** Allows a second credit of the same amount for the same reason. */
-  readonly again?: boolean | undefined;
-}
+  again?: boolean | undefined;
+}>;
 
 /**
  * Issues a credit note against an invoice and returns its number. It is applied to the invoice at once, up to the
@@ -42,7 +42,7 @@ export async function creditInvoice(
   const { currency, document_id: documentId, month } = invoice;
   const amount = positiveAmount(text, currency);
   const shares =
-    invoice.taxes.length === 0 ? [] : shareCredit(amount, invoice.taxes, await readCreditedTaxes(tx, documentId));
+    invoice.taxes.length === 0 ? [] : shareCredit(amount, invoice.taxes, await readCreditedTaxes(tx, { documentId }));
   const tax = Amount.sum(currency, shares, (each) => each.tax);
   const gross = amount.plus(tax);
   await checkCredit(tx, invoice, { amount, gross }, { reason, again });
@@ -84,7 +84,7 @@ async function checkCredit(
   { reason, again }: { reason: string; again: boolean },
 ): Promise<void> {
   const { number, currency } = invoice;
-  const credits = await readCreditsAgainst(tx, invoice.document_id);
+  const credits = await readCreditsAgainst(tx, { documentId: invoice.document_id });
   const same = credits.find((each) => each.reason === reason && Amount.of(each.amount, currency).equals(amount));
   if (same !== undefined && !again) {
     throw refuse('credit_repeated', { number, amount: amount.forPeople(), by: same.number, on: same.issued_on });

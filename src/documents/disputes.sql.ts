@@ -1,20 +1,20 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { executing, query, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 
-export interface OpenDispute {
-  readonly number: string;
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly currency: string;
-  readonly due_on: string | null;
-  readonly balance: string;
+export type OpenDispute = Readonly<{
+  number: string;
+  partner_id: string;
+  partner_name: string;
+  currency: string;
+  due_on: string | null;
+  balance: string;
   /** It exceeds the balance if the invoice was paid or credited after the dispute was opened. */
-  readonly amount: string;
-  readonly reason: string;
-  readonly owner: string;
-  readonly promised_on: string | null;
-  readonly disputed_on: string;
-}
+  amount: string;
+  reason: string;
+  owner: string;
+  promised_on: string | null;
+  disputed_on: string;
+}>;
 
 export const isPaid = ({ balance }: OpenDispute): boolean => Number(balance) === 0;
 
@@ -39,46 +39,30 @@ export function readOpenDisputes(
   );
 }
 
-export async function insertDispute(
-  tx: Transaction,
-  dispute: {
-    readonly documentId: number;
-    readonly amount: string;
-    readonly reason: string;
-    readonly owner: string;
-    readonly promisedOn: string | null;
-    readonly today: string;
-    readonly now: string;
-    readonly eventId: number;
-  },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO invoice_disputes (
-       document_id, follows, amount, reason, owner, promised_on, disputed_on, recorded_at, event_id)
-     SELECT :documentId, (SELECT max(invoice_dispute_id) FROM invoice_disputes WHERE document_id = :documentId),
-            :amount::numeric, :reason, :owner, :promisedOn::date, :today::date, :now::timestamptz, :eventId::bigint`,
-    dispute,
-  );
-}
+export const insertDispute = executing<{
+  readonly documentId: number;
+  readonly amount: string;
+  readonly reason: string;
+  readonly owner: string;
+  readonly promisedOn: string | null;
+  readonly today: string;
+  readonly now: string;
+  readonly eventId: number;
+}>(`
+  INSERT INTO invoice_disputes (
+    document_id, follows, amount, reason, owner, promised_on, disputed_on, recorded_at, event_id)
+  SELECT :documentId, (SELECT max(invoice_dispute_id) FROM invoice_disputes WHERE document_id = :documentId),
+         :amount::numeric, :reason, :owner, :promisedOn::date, :today::date, :now::timestamptz, :eventId::bigint`);
 
 /** Closes the open dispute of a document, on the day on which it was opened if the clock was set back. */
-export async function insertDisputeClosing(
-  tx: Transaction,
-  closing: {
-    readonly documentId: number;
-    readonly reason: string;
-    readonly today: string;
-    readonly now: string;
-    readonly eventId: number;
-  },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO invoice_dispute_closings (invoice_dispute_id, document_id, reason, closed_on, recorded_at, event_id)
-     SELECT invoice_dispute_id, document_id, :reason, greatest(:today::date, disputed_on), :now::timestamptz,
-            :eventId::bigint
-     FROM open_invoice_disputes WHERE document_id = :documentId`,
-    closing,
-  );
-}
+export const insertDisputeClosing = executing<{
+  readonly documentId: number;
+  readonly reason: string;
+  readonly today: string;
+  readonly now: string;
+  readonly eventId: number;
+}>(`
+  INSERT INTO invoice_dispute_closings (invoice_dispute_id, document_id, reason, closed_on, recorded_at, event_id)
+  SELECT invoice_dispute_id, document_id, :reason, greatest(:today::date, disputed_on), :now::timestamptz,
+         :eventId::bigint
+  FROM open_invoice_disputes WHERE document_id = :documentId`);

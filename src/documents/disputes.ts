@@ -16,15 +16,15 @@ import { documentToCorrect, invoiceToCorrect } from './correctable.ts';
 import { insertDispute, insertDisputeClosing, readOpenDisputes } from './disputes.sql.ts';
 import type { IssueContext } from './issue/context.ts';
 
-export interface DisputeRequest {
-  readonly number: string;
-  readonly reason: string;
+export type DisputeRequest = Readonly<{
+  number: string;
+  reason: string;
   /** In the invoice's currency. The default is the whole balance. */
-  readonly amount?: string | undefined;
-  readonly owner?: string | undefined;
+  amount?: string | undefined;
+  owner?: string | undefined;
   /** The date by which an answer is promised. */
-  readonly promisedOn?: string | undefined;
-}
+  promisedOn?: string | undefined;
+}>;
 
 export async function openDispute(
   tx: Transaction,

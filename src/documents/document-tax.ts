@@ -6,56 +6,58 @@ import type { TaxCategory } from '../config/tax.ts';
 import { Amount } from '../money.ts';
 
 /** A tax as stated on documents. Rates are percentages, such as `19` or `7.5`. */
-export interface TaxRate {
-  readonly category: TaxCategory;
-  readonly rate: string;
+export type TaxRate = Readonly<{
+  category: TaxCategory;
+  rate: string;
   /** Whether the rate is marked as reduced, as a Japanese qualified invoice requires. */
-  readonly reduced: boolean;
+  reduced: boolean;
   /** Why no tax is charged; empty for the categories standard and zero. */
-  readonly reason: string;
+  reason: string;
   /** The reason's VATEX code; empty if none was configured. */
-  readonly reason_code: string;
-}
+  reason_code: string;
+}>;
 
 /** A total by country, category and rate. Reduced rates have their own totals. */
-export interface TaxTotal extends TaxRate {
-  /** The partner's country, which selected the rule; may be empty. A reversal has that of the reversed sale. */
-  readonly country: string;
-  /** The printed name, such as `VAT`. */
-  readonly name: string;
-  readonly taxable: string;
-  readonly tax: string;
-}
+export type TaxTotal = TaxRate &
+  Readonly<{
+    /** The partner's country, which selected the rule; may be empty. A reversal has that of the reversed sale. */
+    country: string;
+    /** The printed name, such as `VAT`. */
+    name: string;
+    taxable: string;
+    tax: string;
+  }>;
 
-export interface DocumentTax {
+export type DocumentTax = Readonly<{
   /** The issuer's tax number in the partner's country; empty if its usual number applies. */
-  readonly registration: string;
-  readonly taxTotals: readonly TaxTotal[];
+  registration: string;
+  taxTotals: readonly TaxTotal[];
   /** The sum of the lines. */
-  readonly net: string;
-  readonly tax: string;
-  readonly gross: string;
-}
+  net: string;
+  tax: string;
+  gross: string;
+}>;
 
 export type LineTax = TaxRate;
 
-export interface TaxRow extends TaxTotal {
-  readonly position: number;
-  readonly registration: string;
-}
+export type TaxRow = TaxTotal &
+  Readonly<{
+    position: number;
+    registration: string;
+  }>;
 
-export interface CreditedTax {
-  readonly position: number;
-  readonly taxable: string;
-  readonly tax: string;
-}
+export type CreditedTax = Readonly<{
+  position: number;
+  taxable: string;
+  tax: string;
+}>;
 
 /** The part of a credit note that belongs to one tax total of the invoice. */
-export interface CreditShare {
-  readonly position: number;
-  readonly taxable: Amount;
-  readonly tax: Amount;
-}
+export type CreditShare = Readonly<{
+  position: number;
+  taxable: Amount;
+  tax: Amount;
+}>;
 
 /**
  * Divides a credit before tax among an invoice's tax totals, in proportion to what earlier credits have left of each.

@@ -79,11 +79,11 @@ export function documentJson(row: DocumentRow) {
   };
 }
 
-interface SnapshotAdditions {
-  readonly paymentLink: string | null;
-  readonly instructions: Instructions | null;
-  readonly instructionsChanged: boolean;
-}
+type SnapshotAdditions = Readonly<{
+  paymentLink: string | null;
+  instructions: Instructions | null;
+  instructionsChanged: boolean;
+}>;
 
 export function documentSnapshot(row: DocumentRow, additions: SnapshotAdditions): DocumentSnapshot {
   const text = (amount: string) => Amount.of(amount, row.currency).toString();

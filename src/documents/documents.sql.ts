@@ -2,98 +2,98 @@ import type { EInvoiceFormat } from '../config/e-invoice.ts';
 import type { Instructions } from '../config/instructions.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Issuer } from '../config/settings.ts';
-import { prepared, query, type Transaction } from '../database/transaction.ts';
+import { prepared, query, querying, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { TaxRow } from './document-tax.ts';
 import type { DocumentKind, Purpose, RowKind, SnapshotCheckpoint } from './snapshot.ts';
 
-export interface DocumentRow {
-  readonly document_id: number;
-  readonly number: string;
-  readonly series: string;
-  readonly sequence: number;
-  readonly document: DocumentKind;
-  readonly purpose: Purpose;
-  readonly status: 'open' | 'paid' | 'void';
-  readonly partner_id: string;
-  readonly month: Month;
-  readonly currency: string;
-  readonly arrangement: 'invoicing' | 'connected_account';
-  readonly issued_on: string;
-  readonly due_on: string | null;
-  readonly terms_days: number | null;
-  readonly enrollments: number;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly gross: string;
+export type DocumentRow = Readonly<{
+  document_id: number;
+  number: string;
+  series: string;
+  sequence: number;
+  document: DocumentKind;
+  purpose: Purpose;
+  status: 'open' | 'paid' | 'void';
+  partner_id: string;
+  month: Month;
+  currency: string;
+  arrangement: 'invoicing' | 'connected_account';
+  issued_on: string;
+  due_on: string | null;
+  terms_days: number | null;
+  enrollments: number;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
+  gross: string;
   /** In order; none without tax. */
-  readonly taxes: readonly TaxRow[];
-  readonly credit_applied: string;
+  taxes: readonly TaxRow[];
+  credit_applied: string;
   /** The credit notes that were applied at issue. */
-  readonly credit_notes: readonly { readonly number: string; readonly amount: string }[];
-  readonly amount_due: string;
-  readonly credited: string;
-  readonly amount_paid: string;
-  readonly balance: string;
-  readonly partner_name: string;
-  readonly contact_name: string;
-  readonly address_line1: string;
-  readonly address_line2: string;
-  readonly address_city: string;
-  readonly address_region: string;
-  readonly address_postal_code: string;
-  readonly address_country: string;
-  readonly tax_id: string;
-  readonly purchase_order: string;
-  readonly legal_note: string;
-  readonly e_invoice: 'none' | EInvoiceFormat;
-  readonly buyer_reference: string;
-  readonly electronic_address: string;
-  readonly issuer: Omit<Issuer, 'logo'>;
+  credit_notes: readonly { readonly number: string; readonly amount: string }[];
+  amount_due: string;
+  credited: string;
+  amount_paid: string;
+  balance: string;
+  partner_name: string;
+  contact_name: string;
+  address_line1: string;
+  address_line2: string;
+  address_city: string;
+  address_region: string;
+  address_postal_code: string;
+  address_country: string;
+  tax_id: string;
+  purchase_order: string;
+  legal_note: string;
+  e_invoice: 'none' | EInvoiceFormat;
+  buyer_reference: string;
+  electronic_address: string;
+  issuer: Omit<Issuer, 'logo'>;
   /** The issuer's logo, if it has one and the filter requests logos. */
-  readonly logo: Logo | null;
-  readonly sandbox: boolean;
-  readonly lines: readonly LineRow[];
-  readonly printed_link: string | null;
+  logo: Logo | null;
+  sandbox: boolean;
+  lines: readonly LineRow[];
+  printed_link: string | null;
   /** The link that opens the payment page; null if it was revoked. */
-  readonly payment_link: string | null;
-  readonly pdf_sha256: string | null;
-  readonly pdf_bytes: number | null;
-  readonly renderer_version: number | null;
+  payment_link: string | null;
+  pdf_sha256: string | null;
+  pdf_bytes: number | null;
+  renderer_version: number | null;
   /** The instructions that the PDF prints; null without a PDF or without any. */
-  readonly printed_instructions: Instructions | null;
-  readonly email_status: EmailStatus | null;
-  readonly email_reason: string | null;
-  readonly email_to: string[] | null;
-  readonly message_id: string | null;
-  readonly sent_at: string | null;
+  printed_instructions: Instructions | null;
+  email_status: EmailStatus | null;
+  email_reason: string | null;
+  email_to: string[] | null;
+  message_id: string | null;
+  sent_at: string | null;
   /** The numbers of the void document that this one replaces, and of the document that replaces this one. */
-  readonly replaces: string | null;
-  readonly replaced_by: string | null;
-  readonly credits: string | null;
+  replaces: string | null;
+  replaced_by: string | null;
+  credits: string | null;
   /** The day of issue of the document that this one credits or replaces. */
-  readonly corrects_issued_on: string | null;
+  corrects_issued_on: string | null;
   /** For an adjustment, the amount deducted from its invoice at once, and the invoice's balance after that. */
-  readonly invoice_lowered_by: string | null;
-  readonly invoice_left: string | null;
+  invoice_lowered_by: string | null;
+  invoice_left: string | null;
   /** Why an adjustment was made; otherwise empty. */
-  readonly reason: string;
+  reason: string;
   /** For an item carried over by an opening, the cut-over day and the amount at issue. */
-  readonly carried_over_on: string | null;
-  readonly original_amount: string | null;
-  readonly void_reason: string | null;
-  readonly voided_on: string | null;
-  readonly written_off: string;
-  readonly bank_charges: string;
+  carried_over_on: string | null;
+  original_amount: string | null;
+  void_reason: string | null;
+  voided_on: string | null;
+  written_off: string;
+  bank_charges: string;
   /** The part of the credit applied at issue that was released later. */
-  readonly credit_taken_back: string;
+  credit_taken_back: string;
   /** The last checkpoint that closed a month before the document was issued. */
-  readonly checkpoint: SnapshotCheckpoint | null;
+  checkpoint: SnapshotCheckpoint | null;
   /** When and why the document was put on hold; null if the document is not on hold. */
-  readonly held_at: string | null;
-  readonly hold_reason: string | null;
-}
+  held_at: string | null;
+  hold_reason: string | null;
+}>;
 
 export async function readEInvoice(tx: Transaction, documentId: number): Promise<Buffer | undefined> {
   const rows = await query<{ xml: Buffer }>(tx, `SELECT xml FROM document_e_invoices WHERE document_id = :documentId`, {
@@ -106,33 +106,33 @@ export async function readEInvoice(tx: Transaction, documentId: number): Promise
 export const EMAIL_STATUSES = ['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced'] as const;
 export type EmailStatus = (typeof EMAIL_STATUSES)[number];
 
-export interface LineRow {
-  readonly policy_id: string;
-  readonly policy_name: string;
-  readonly kind: RowKind;
-  readonly month: Month;
-  readonly count: number;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
+export type LineRow = Readonly<{
+  policy_id: string;
+  policy_name: string;
+  kind: RowKind;
+  month: Month;
+  count: number;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
   /** The position of the line's tax total; null without tax. */
-  readonly tax: number | null;
-}
+  tax: number | null;
+}>;
 
-export interface DocumentFilter {
-  readonly ids?: readonly number[] | undefined;
-  readonly number?: string | undefined;
-  readonly months?: readonly Month[] | undefined;
-  readonly partnerId?: string | undefined;
+export type DocumentFilter = Readonly<{
+  ids?: readonly number[] | undefined;
+  number?: string | undefined;
+  months?: readonly Month[] | undefined;
+  partnerId?: string | undefined;
   /** Selects the documents of these partners; null for all partners. */
-  readonly partnerIds?: readonly string[] | null | undefined;
-  readonly status?: string | undefined;
-  readonly document?: DocumentKind | undefined;
-  readonly after?: string | undefined;
-  readonly limit?: number | undefined;
+  partnerIds?: readonly string[] | null | undefined;
+  status?: string | undefined;
+  document?: DocumentKind | undefined;
+  after?: string | undefined;
+  limit?: number | undefined;
   /** Adds the issuer's logo, for rendering. Each document gets its own copy, so only a few should be read at a time. */
-  readonly withLogos?: boolean | undefined;
-}
+  withLogos?: boolean | undefined;
+}>;
 
 const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): string => `
      SELECT d.document_id, d.number, d.series, d.sequence, d.document, d.purpose, b.status, d.partner_id, d.month,
@@ -254,8 +254,7 @@ const DOCUMENTS_TO_RENDER = prepared(
 );
 
 /** Documents with their logos. Prepared, because planning takes 10 ms, longer than reading ten documents. */
-export const readDocumentsToRender = (tx: Transaction, ids: readonly number[]): Promise<DocumentRow[]> =>
-  query(tx, DOCUMENTS_TO_RENDER, { ids });
+export const readDocumentsToRender = querying<DocumentRow, { ids: readonly number[] }>(DOCUMENTS_TO_RENDER);
 
 export async function readPdf(tx: Transaction, documentId: number): Promise<Buffer | undefined> {
   const rows = await query<{ pdf: Buffer }>(tx, `SELECT pdf FROM document_pdfs WHERE document_id = :documentId`, {
@@ -264,13 +263,13 @@ export async function readPdf(tx: Transaction, documentId: number): Promise<Buff
   return rows[0]?.pdf;
 }
 
-export interface HeldDocument {
-  readonly number: string;
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly held_at: string;
-  readonly reason: string;
-}
+export type HeldDocument = Readonly<{
+  number: string;
+  partner_id: string;
+  partner_name: string;
+  held_at: string;
+  reason: string;
+}>;
 
 /** The live documents that have been on hold the longest, and the count of all on hold. */
 export async function readHeldDocuments(

@@ -1,16 +1,16 @@
 /** Reads a document's history: its own actions, and those in the views of mail, delivery and payments. */
-import { query, type Transaction } from '../database/transaction.ts';
+import { querying } from '../database/transaction.ts';
 
-export interface Happening {
+export type Happening = Readonly<{
   /** An ISO instant. */
-  readonly at: string;
-  readonly action: string;
-  readonly currency: string;
-  readonly facts: Readonly<Record<string, string>>;
-  readonly claimed_by: string | null;
-  readonly os_user: string | null;
-  readonly host: string | null;
-}
+  at: string;
+  action: string;
+  currency: string;
+  facts: Readonly<Record<string, string>>;
+  claimed_by: string | null;
+  os_user: string | null;
+  host: string | null;
+}>;
 
 /** The document's own actions. The ranks order actions of the same instant. */
 const OWN_ACTIONS = `
@@ -81,25 +81,20 @@ const CREDIT_ACTIONS = `
          ON o.document_id = CASE WHEN a.invoice_id = :documentId THEN a.credit_note_id ELSE a.invoice_id END
        WHERE a.invoice_id = :documentId OR a.credit_note_id = :documentId`;
 
-export function readHappenings(tx: Transaction, documentId: number): Promise<Happening[]> {
-  return query(
-    tx,
-    `WITH happenings (rank, at, action, facts, event_id) AS (
-       ${OWN_ACTIONS}
-       UNION ALL
-       ${CREDIT_ACTIONS}
-       UNION ALL
-       SELECT rank, at, action, facts, event_id FROM document_email_history WHERE document_id = :documentId
-       UNION ALL
-       SELECT rank, at, action, facts, NULL FROM payment_link_history WHERE document_id = :documentId
-       UNION ALL
-       SELECT 8, at, action, facts, event_id FROM payment_history WHERE document_id = :documentId
-     )
-     SELECT h.at, h.action, h.facts, d.currency, personal(e.claimed_by) AS claimed_by, e.os_user, e.host
-     FROM happenings h
-     JOIN documents d ON d.document_id = :documentId
-     LEFT JOIN audit_events e ON e.event_id = h.event_id
-     ORDER BY h.at, h.rank, h.event_id, h.action`,
-    { documentId },
-  );
-}
+export const readHappenings = querying<Happening, { documentId: number }>(`
+  WITH happenings (rank, at, action, facts, event_id) AS (
+    ${OWN_ACTIONS}
+    UNION ALL
+    ${CREDIT_ACTIONS}
+    UNION ALL
+    SELECT rank, at, action, facts, event_id FROM document_email_history WHERE document_id = :documentId
+    UNION ALL
+    SELECT rank, at, action, facts, NULL FROM payment_link_history WHERE document_id = :documentId
+    UNION ALL
+    SELECT 8, at, action, facts, event_id FROM payment_history WHERE document_id = :documentId
+  )
+  SELECT h.at, h.action, h.facts, d.currency, personal(e.claimed_by) AS claimed_by, e.os_user, e.host
+  FROM happenings h
+  JOIN documents d ON d.document_id = :documentId
+  LEFT JOIN audit_events e ON e.event_id = h.event_id
+  ORDER BY h.at, h.rank, h.event_id, h.action`);

@@ -3,16 +3,16 @@ import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { type Happening, readHappenings } from './history.sql.ts';
 
-export interface HistoryLine {
+export type HistoryLine = Readonly<{
   /** An ISO instant. */
-  readonly at: string;
+  at: string;
   /** The action as a fixed word for programs. */
-  readonly action: Action;
+  action: Action;
   /** The action as a sentence for people. */
-  readonly says: string;
+  says: string;
   /** The name given with `--by`, and the operating system's user and host. */
-  readonly by: { readonly claimed_by: string | null; readonly os_user: string; readonly host: string } | null;
-}
+  by: { readonly claimed_by: string | null; readonly os_user: string; readonly host: string } | null;
+}>;
 
 type Action = keyof typeof SENTENCES;
 
@@ -119,7 +119,7 @@ const CHECKOUT_ENDINGS = {
 } as const;
 
 export async function readHistory(tx: Transaction, documentId: number): Promise<HistoryLine[]> {
-  const happenings = await readHappenings(tx, documentId);
+  const happenings = await readHappenings(tx, { documentId });
   return happenings.map(({ at, action, currency, facts, claimed_by, os_user, host }) => {
     const shown = { ...facts };
     for (const name of ['amount', 'total', 'charges']) {

@@ -1,30 +1,29 @@
 /** SQL for what a host remembers of the ledger, and for the servers that the ledger has been on. */
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { executing, querying, queryingOne } from '../database/transaction.ts';
 
 /** What a host has seen committed. Each value identifies the content of a fact. */
-export interface Seen {
+export type Seen = Readonly<{
   /** The latest pause after a restore that was resumed, or 0. What was seen before it may rightly be missing. */
-  readonly resumed: number;
+  resumed: number;
   /** The last document of each series. */
-  readonly documents: Readonly<
-    Record<string, { readonly number: string; readonly sequence: number; readonly content: string }>
-  >;
+  documents: Readonly<Record<string, { readonly number: string; readonly sequence: number; readonly content: string }>>;
   /** By id, the latest events. */
-  readonly events: Readonly<Record<string, string>>;
-}
+  events: Readonly<Record<string, string>>;
+}>;
 
-export interface Present extends Seen {
-  readonly installation_id: string;
-  readonly system_identifier: string;
-  /** Null on a standby. */
-  readonly timeline: string | null;
-  /** Whether the ledger has been on this server and timeline, or on no server that it knows. */
-  readonly known: boolean;
-  /** Whether a pause after a restore is open. */
-  readonly restored: boolean;
-  /** The time of the latest event. */
-  readonly state_of: string | null;
-}
+export type Present = Seen &
+  Readonly<{
+    installation_id: string;
+    system_identifier: string;
+    /** Null on a standby. */
+    timeline: string | null;
+    /** Whether the ledger has been on this server and timeline, or on no server that it knows. */
+    known: boolean;
+    /** Whether a pause after a restore is open. */
+    restored: boolean;
+    /** The time of the latest event. */
+    state_of: string | null;
+  }>;
 
 const SERVER = `
   SELECT system_identifier::text,
@@ -38,57 +37,46 @@ const OF_DOCUMENT = `md5(concat_ws('|', d.partner_id, d.month, d.currency, d.gro
 export const EVENTS_KEPT = 64;
 
 /** What the database has now. */
-export const readPresent = (tx: Transaction): Promise<Present> =>
-  queryOne(
-    tx,
-    `WITH RECURSIVE server AS (${SERVER}), series (name) AS (
-       SELECT min(series) FROM documents
-       UNION ALL
-       SELECT (SELECT min(d.series) FROM documents d WHERE d.series > s.name) FROM series s WHERE s.name IS NOT NULL),
-     latest AS (SELECT * FROM audit_events ORDER BY event_id DESC LIMIT ${EVENTS_KEPT})
-     SELECT installation_id, server.*,
-       NOT EXISTS (SELECT FROM servers) OR EXISTS (SELECT FROM servers s WHERE (s.system_identifier, s.timeline) =
-         (server.system_identifier, server.timeline)) AS known,
-       EXISTS (SELECT FROM open_pauses WHERE cause = 'restore') AS restored,
-       (SELECT coalesce(max(pause_id), 0) FROM resumptions JOIN pauses USING (pause_id)
-        WHERE cause = 'restore') AS resumed,
-       (SELECT coalesce(json_object_agg(s.name, json_build_object(
-          'number', d.number, 'sequence', d.sequence, 'content', ${OF_DOCUMENT})), '{}')
-        FROM series s CROSS JOIN LATERAL (
-          SELECT * FROM documents WHERE series = s.name ORDER BY sequence DESC LIMIT 1) AS d) AS documents,
-       (SELECT coalesce(json_object_agg(e.event_id, ${OF_EVENT}), '{}') FROM latest e) AS events,
-       (SELECT max(occurred_at) FROM latest) AS state_of
-     FROM installation CROSS JOIN server`,
-  );
+export const readPresent = queryingOne<Present>(`
+  WITH RECURSIVE server AS (${SERVER}), series (name) AS (
+    SELECT min(series) FROM documents
+    UNION ALL
+    SELECT (SELECT min(d.series) FROM documents d WHERE d.series > s.name) FROM series s WHERE s.name IS NOT NULL),
+  latest AS (SELECT * FROM audit_events ORDER BY event_id DESC LIMIT ${EVENTS_KEPT})
+  SELECT installation_id, server.*,
+    NOT EXISTS (SELECT FROM servers) OR EXISTS (SELECT FROM servers s WHERE (s.system_identifier, s.timeline) =
+      (server.system_identifier, server.timeline)) AS known,
+    EXISTS (SELECT FROM open_pauses WHERE cause = 'restore') AS restored,
+    (SELECT coalesce(max(pause_id), 0) FROM resumptions JOIN pauses USING (pause_id)
+     WHERE cause = 'restore') AS resumed,
+    (SELECT coalesce(json_object_agg(s.name, json_build_object(
+       'number', d.number, 'sequence', d.sequence, 'content', ${OF_DOCUMENT})), '{}')
+     FROM series s CROSS JOIN LATERAL (
+       SELECT * FROM documents WHERE series = s.name ORDER BY sequence DESC LIMIT 1) AS d) AS documents,
+    (SELECT coalesce(json_object_agg(e.event_id, ${OF_EVENT}), '{}') FROM latest e) AS events,
+    (SELECT max(occurred_at) FROM latest) AS state_of
+  FROM installation CROSS JOIN server`);
 
 /** What of this the database lacks or has with other content: the numbers of documents, and NULL for an event. */
-export const readMissing = (
-  tx: Transaction,
-  { documents, events }: Omit<Seen, 'resumed'>,
-): Promise<{ number: string | null }[]> =>
-  query(
-    tx,
-    `SELECT value ->> 'number' AS number FROM json_each(:documents::json)
-     WHERE NOT EXISTS (SELECT FROM documents d WHERE (d.series, d.sequence) = (key, (value ->> 'sequence')::integer)
-                       AND ${OF_DOCUMENT} = value ->> 'content')
-     UNION ALL
-     SELECT NULL FROM json_each_text(:events::json)
-     WHERE NOT EXISTS (SELECT FROM audit_events e WHERE e.event_id = key::bigint AND ${OF_EVENT} = value)`,
-    { documents: JSON.stringify(documents), events: JSON.stringify(events) },
-  );
+export const readMissing = querying<{ number: string | null }, Omit<Seen, 'resumed'>>(`
+  SELECT value ->> 'number' AS number FROM json_each(:documents::json)
+  WHERE NOT EXISTS (SELECT FROM documents d WHERE (d.series, d.sequence) = (key, (value ->> 'sequence')::integer)
+                    AND ${OF_DOCUMENT} = value ->> 'content')
+  UNION ALL
+  SELECT NULL FROM json_each_text(:events::json)
+  WHERE NOT EXISTS (SELECT FROM audit_events e WHERE e.event_id = key::bigint AND ${OF_EVENT} = value)`);
 
 /** Records the server and timeline that the ledger is on. */
-export const insertServer = (tx: Transaction): Promise<number> =>
-  execute(tx, `INSERT INTO servers (system_identifier, timeline) ${SERVER} ON CONFLICT DO NOTHING`);
+export const insertServer = executing(
+  `INSERT INTO servers (system_identifier, timeline) ${SERVER} ON CONFLICT DO NOTHING`,
+);
 
-export interface Move {
-  readonly timeline: string;
-  readonly seen_at: string;
-}
+export type Move = Readonly<{
+  timeline: string;
+  seen_at: string;
+}>;
 
 /** The server that the ledger came to last, if it has been on more than one. */
-export const readMove = (tx: Transaction): Promise<Move[]> =>
-  query(
-    tx,
-    `SELECT timeline, seen_at FROM servers WHERE (SELECT count(*) FROM servers) > 1 ORDER BY seen_at DESC LIMIT 1`,
-  );
+export const readMove = querying<Move>(
+  `SELECT timeline, seen_at FROM servers WHERE (SELECT count(*) FROM servers) > 1 ORDER BY seen_at DESC LIMIT 1`,
+);

@@ -1,5 +1,4 @@
-import { Amount } from '../money.ts';
-import { daysBetween } from '../month.ts';
+import { Amount, daysBetween } from '../values.ts';
 import type { DocumentRow } from './documents.sql.ts';
 
 /** The amount with its sign: negative for a credit note. */

@@ -15,20 +15,20 @@ import { type DocumentRow, readDocuments } from './documents.sql.ts';
 import { dateOfAction, type IssueContext } from './issue/context.ts';
 import { insertCreditApplications, insertCreditReleases, readCreditOn } from './placed-credit.sql.ts';
 
-interface PlaceRequest {
-  readonly creditNote: string;
-  readonly number: string;
+type PlaceRequest = Readonly<{
+  creditNote: string;
+  number: string;
   /** The amount in the documents' currency. If the amount is omitted, as much as possible is applied. */
-  readonly amount?: string | undefined;
-}
+  amount?: string | undefined;
+}>;
 
-export interface PlacedCredit {
-  readonly credit_note: string;
-  readonly number: string;
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly amount: string;
-}
+export type PlacedCredit = Readonly<{
+  credit_note: string;
+  number: string;
+  partner_id: string;
+  currency: string;
+  amount: string;
+}>;
 
 export async function applyCredit(
   tx: Transaction,

@@ -1,18 +1,18 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, querying, type Transaction } from '../database/transaction.ts';
 import { requestLinkChecks } from './emails.sql.ts';
 
-interface NewCreditApplication {
-  readonly credit_note_id: number;
-  readonly invoice_id: number;
-  readonly amount: string;
+type NewCreditApplication = Readonly<{
+  credit_note_id: number;
+  invoice_id: number;
+  amount: string;
   /** The date of the application, or of the later document's issue. */
-  readonly applied_on: string;
-}
+  applied_on: string;
+}>;
 
-interface CreditAction {
-  readonly now: string;
-  readonly eventId: number;
-}
+type CreditAction = Readonly<{
+  now: string;
+  eventId: number;
+}>;
 
 /**
  * Applies credit to issued invoices, and requests that delivery sync their payment links. The entry date is no earlier
@@ -34,30 +34,19 @@ export async function insertCreditApplications(
                      document_reopened_on(d.document_id))
      FROM json_populate_recordset(NULL::credit_applications, :rows::json) AS r
      JOIN documents n ON n.document_id = r.credit_note_id JOIN documents d ON d.document_id = r.invoice_id`,
-    { rows: JSON.stringify(rows), now, eventId },
+    { rows, now, eventId },
   );
-  await requestLinkChecks(
-    tx,
-    rows.map((each) => each.invoice_id),
-  );
+  await requestLinkChecks(tx, { ids: rows.map((each) => each.invoice_id) });
 }
 
-interface LiveCreditApplication {
-  readonly credit_application_id: number;
-  readonly amount: string;
-}
+type LiveCreditApplication = Readonly<{
+  credit_application_id: number;
+  amount: string;
+}>;
 
-export function readCreditOn(
-  tx: Transaction,
-  placed: { creditNoteId: number; invoiceId: number },
-): Promise<LiveCreditApplication[]> {
-  return query(
-    tx,
-    `SELECT credit_application_id, amount FROM live_credit_applications
-     WHERE credit_note_id = :creditNoteId AND invoice_id = :invoiceId ORDER BY credit_application_id`,
-    placed,
-  );
-}
+export const readCreditOn = querying<LiveCreditApplication, { creditNoteId: number; invoiceId: number }>(`
+  SELECT credit_application_id, amount FROM live_credit_applications
+  WHERE credit_note_id = :creditNoteId AND invoice_id = :invoiceId ORDER BY credit_application_id`);
 
 /** Releases credit from an invoice, on a day that is not before the day of the application. */
 export async function insertCreditReleases(
@@ -72,5 +61,5 @@ export async function insertCreditReleases(
      FROM credit_applications WHERE credit_application_id = ANY (:ids::bigint[])`,
     { now, eventId, today, ids },
   );
-  await requestLinkChecks(tx, [invoiceId]);
+  await requestLinkChecks(tx, { ids: [invoiceId] });
 }

@@ -6,18 +6,18 @@ import { type Locale, localeOf } from './locale.ts';
 import { fill, type Labels, readTemplate } from './pdf/template.ts';
 import type { DocumentSnapshot, SnapshotLine } from './snapshot.ts';
 
-export interface PresentedTax {
-  readonly label: string;
-  readonly steps: readonly { readonly label: string; readonly amount: Amount }[];
+export type PresentedTax = Readonly<{
+  label: string;
+  steps: readonly { readonly label: string; readonly amount: Amount }[];
   /** The total with tax; without tax, the total of the lines. */
-  readonly gross: { readonly label: string; readonly amount: Amount };
+  gross: { readonly label: string; readonly amount: Amount };
   /** The reasons for no tax and the meanings of marks, a sentence each. */
-  readonly notes: readonly string[];
+  notes: readonly string[];
   /** Replaces the issuer's usual tax number; empty if there is none. */
-  readonly registration: string;
+  registration: string;
   /** The rate, if the document has several, and the mark of a reduced rate. */
-  readonly ofLine: (line: SnapshotLine) => string;
-}
+  ofLine: (line: SnapshotLine) => string;
+}>;
 
 export function taxOf(
   snapshot: Pick<DocumentSnapshot, 'currency' | 'invoiceAmount' | 'taxTotals' | 'gross' | 'registration'>,

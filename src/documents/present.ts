@@ -5,8 +5,7 @@
  */
 import type { AchInstructions, Instructions, WireInstructions } from '../config/instructions.ts';
 import type { Address } from '../config/validation.ts';
-import { Amount } from '../money.ts';
-import { monthName } from '../month.ts';
+import { Amount, monthName } from '../values.ts';
 import { inFours } from './creditor-reference.ts';
 import { type Locale, localeOf } from './locale.ts';
 import { fill, type Labels, readTemplate, type Template } from './pdf/template.ts';
@@ -19,15 +18,15 @@ type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | '
 /** Makes a text from a partner or the settings safe for its destination. */
 type Clean = (text: string) => string;
 
-export interface Fact {
-  readonly label: string;
-  readonly value: string;
-}
+export type Fact = Readonly<{
+  label: string;
+  value: string;
+}>;
 
-export interface Total {
-  readonly label: string;
-  readonly amount: Amount;
-}
+type Total = Readonly<{
+  label: string;
+  amount: Amount;
+}>;
 
 export type PaymentField = Extract<
   keyof Labels['payment'],
@@ -43,53 +42,54 @@ export type PaymentField = Extract<
   | 'intermediary_bic'
 >;
 
-export interface PaymentFact extends Fact {
-  readonly field: PaymentField;
-  /** An account holder or a bank, a number that payers copy, or a word. */
-  readonly kind: 'party' | 'number' | 'word';
-  /** The address of a party; null for other kinds. */
-  readonly address: Address | null;
-}
+export type PaymentFact = Fact &
+  Readonly<{
+    field: PaymentField;
+    /** An account holder or a bank, a number that payers copy, or a word. */
+    kind: 'party' | 'number' | 'word';
+    /** The address of a party; null for other kinds. */
+    address: Address | null;
+  }>;
 
-export interface Presentation {
-  readonly locale: Locale;
-  readonly situation: Situation;
+export type Presentation = Readonly<{
+  locale: Locale;
+  situation: Situation;
   /** The values of the labels' placeholders. */
-  readonly values: Readonly<Record<string, string>>;
-  readonly title: string;
-  readonly number: string;
+  values: Readonly<Record<string, string>>;
+  title: string;
+  number: string;
   /** The month, such as `October 2026`. */
-  readonly month: string;
-  readonly issuedOn: string;
+  month: string;
+  issuedOn: string;
   /** Empty if nothing is due. */
-  readonly dueOn: string;
+  dueOn: string;
   /** Whether it is the replaced invoice's due date. */
-  readonly dueDateKept: boolean;
+  dueDateKept: boolean;
   /** Due on an invoice, owed to the partner on a credit note, or routed by the processor on a statement. */
-  readonly amount: string;
+  amount: string;
   /**
    * Whether the sales and the partner's share are shown. An invoice for missing shares bills only our share: the
    * partner has kept its own.
    */
-  readonly showsSales: boolean;
-  readonly total: Total;
-  readonly tax: PresentedTax;
-  readonly credit: readonly Total[];
+  showsSales: boolean;
+  total: Total;
+  tax: PresentedTax;
+  credit: readonly Total[];
   /** For an adjustment, what is left to pay on its invoice; otherwise empty. */
-  readonly leaves: string;
-  readonly replaces: string;
-  readonly credits: string;
-  readonly reason: string;
-  readonly issuer: string;
-  readonly partner: { readonly name: string; readonly purchaseOrder: string };
+  leaves: string;
+  replaces: string;
+  credits: string;
+  reason: string;
+  issuer: string;
+  partner: { readonly name: string; readonly purchaseOrder: string };
   /** The issuer's e-mail and phone; may be empty. */
-  readonly reach: string;
+  reach: string;
   /** The ways to pay by bank, if something is due. */
-  readonly ach: readonly PaymentFact[] | null;
-  readonly wire: readonly PaymentFact[] | null;
+  ach: readonly PaymentFact[] | null;
+  wire: readonly PaymentFact[] | null;
   /** In groups of four; empty if there is none. */
-  readonly creditorReference: string;
-}
+  creditorReference: string;
+}>;
 
 /** With `isVoid`, presents the copy of a void document, on which nothing is due. */
 export function present(

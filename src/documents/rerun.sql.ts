@@ -1,40 +1,41 @@
 /** Finds the documents that would differ if issued now, and the documents that replaced others. */
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, query, querying, queryingOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import { AMOUNTS } from './issue/drafts.sql.ts';
 import type { DocumentKind } from './snapshot.ts';
 
-export interface RerunCandidate {
-  readonly document_id: number;
-  readonly number: string;
-  readonly document: DocumentKind;
-  readonly currency: string;
-  readonly void: boolean;
-  readonly amount_paid: string;
-  readonly credited: string;
-  readonly written_off: string;
-  readonly held_at: string | null;
-  readonly hold_reason: string | null;
+export type RerunCandidate = Readonly<{
+  document_id: number;
+  number: string;
+  document: DocumentKind;
+  currency: string;
+  void: boolean;
+  amount_paid: string;
+  credited: string;
+  written_off: string;
+  held_at: string | null;
+  hold_reason: string | null;
   /** Whether the close put the document on hold. */
-  readonly held_by_close: boolean;
-  readonly disputed_on: string | null;
-  readonly disputed: string | null;
+  held_by_close: boolean;
+  disputed_on: string | null;
+  disputed: string | null;
   /** In words. */
-  readonly differences: string[];
-}
+  differences: string[];
+}>;
 
-interface RerunQuestion {
-  readonly month: Month;
-  readonly partnerId?: string | undefined;
-  readonly issuerVersionId: number;
-  readonly instructions: Readonly<Record<string, unknown>>;
-  readonly termsDays: number;
-  readonly newTerms: boolean;
-}
+type RerunQuestion = Readonly<{
+  month: Month;
+  partnerId?: string | undefined;
+  issuerVersionId: number;
+  instructions: Readonly<Record<string, unknown>>;
+  termsDays: number;
+  newTerms: boolean;
+}>;
 
 /** The lines and the tax of each draft, as JSON. A change of tax can split a line. The SQL is for use inside a WITH. */
 const DRAFTED = `summed AS (
        SELECT partner_id, currency, arrangement, policy_id, kind, month, sum(count)::bigint AS count,
-              sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+              ${AMOUNTS}
        FROM pg_temp.draft_lines GROUP BY partner_id, currency, arrangement, policy_id, kind, month
      ), by_rows AS (
        SELECT l.partner_id, l.currency, l.arrangement,
@@ -63,8 +64,7 @@ const PRINTED = `CROSS JOIN LATERAL (
                                           s.sign * l.partner_cut, s.sign * l.invoice_amount)
                         ORDER BY l.policy_id, l.kind, l.month) AS lines
        FROM (SELECT policy_id, min(policy_name) AS policy_name, kind, month, sum(count)::bigint AS count,
-                    sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
-                    sum(invoice_amount) AS invoice_amount
+                    ${AMOUNTS}
              FROM document_lines WHERE document_id = d.document_id GROUP BY policy_id, kind, month) AS l) AS f`;
 
 /**
@@ -129,35 +129,22 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
      LEFT JOIN audit_events e ON e.event_id = h.event_id
      LEFT JOIN open_invoice_disputes t ON t.document_id = d.document_id
      ORDER BY d.series, d.sequence`,
-    { ...question, partnerId: null, instructions: JSON.stringify(question.instructions) },
+    { ...question, partnerId: null },
   );
 }
 
-export function readReplacements(
-  tx: Transaction,
-  documentIds: readonly number[],
-): Promise<{ number: string; replaced_by: string }[]> {
-  return query(
-    tx,
-    `SELECT d.number, later.number AS replaced_by
-     FROM documents d JOIN documents later ON later.replaces = d.document_id
-     WHERE d.document_id = ANY (:documentIds::bigint[]) ORDER BY later.series, later.sequence`,
-    { documentIds },
-  );
-}
+export const readReplacements = querying<{ number: string; replaced_by: string }, { documentIds: readonly number[] }>(`
+  SELECT d.number, later.number AS replaced_by
+  FROM documents d JOIN documents later ON later.replaces = d.document_id
+  WHERE d.document_id = ANY (:documentIds::bigint[]) ORDER BY later.series, later.sequence`);
 
 /** The last document of the chain of replacements that begins with this one, and whether it is void. */
-export function readLastOfChain(tx: Transaction, documentId: number): Promise<{ number: string; void: boolean }> {
-  return queryOne(
-    tx,
-    `WITH RECURSIVE chain AS (
-       SELECT document_id, number FROM documents WHERE document_id = :documentId
-       UNION ALL
-       SELECT later.document_id, later.number FROM chain c JOIN documents later ON later.replaces = c.document_id
-     )
-     SELECT c.number, EXISTS (SELECT FROM voids v WHERE v.document_id = c.document_id) AS void
-     FROM chain c
-     WHERE NOT EXISTS (SELECT FROM documents later WHERE later.replaces = c.document_id)`,
-    { documentId },
-  );
-}
+export const readLastOfChain = queryingOne<{ number: string; void: boolean }, { documentId: number }>(`
+  WITH RECURSIVE chain AS (
+    SELECT document_id, number FROM documents WHERE document_id = :documentId
+    UNION ALL
+    SELECT later.document_id, later.number FROM chain c JOIN documents later ON later.replaces = c.document_id
+  )
+  SELECT c.number, EXISTS (SELECT FROM voids v WHERE v.document_id = c.document_id) AS void
+  FROM chain c
+  WHERE NOT EXISTS (SELECT FROM documents later WHERE later.replaces = c.document_id)`);

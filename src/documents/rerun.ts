@@ -4,17 +4,18 @@
  * document_unknown, document_void, not_of_the_ledger, payment_applied, credit_used, document_written_off,
  * document_on_hold, month_not_closed, partner_unknown, settings_incomplete, clock_behind, tax_rule_missing.
  */
+import { keepArchives } from '../archive/archive.sql.ts';
+import { needRows } from '../archive/rows.ts';
 import { instructionsFor } from '../config/instructions.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { readClosedMonth } from '../ledger/closed-months.sql.ts';
-import { Amount } from '../money.ts';
-import type { Month } from '../month.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { type Remedy, toDo } from '../remedy.ts';
+import { Amount, type Month } from '../values.ts';
 import { refuseHeld, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
 import { type DocumentRow, readDocuments } from './documents.sql.ts';
@@ -26,43 +27,44 @@ import { issueDocuments } from './issue/issue.ts';
 import { recordIssuerVersion } from './issue/issuer-version.sql.ts';
 import { type RerunCandidate, readLastOfChain, readReplacements, readRerunCandidates } from './rerun.sql.ts';
 
-export interface RerunOptions {
+export type RerunOptions = Readonly<{
   /** Counts the due date of a replacement from today by the current terms, instead of keeping it. */
-  readonly newTerms: boolean;
+  newTerms: boolean;
   /** Finds the documents that would show a different payment link under the current settings. */
-  readonly otherLinks?: (tx: Transaction, documentIds: readonly number[]) => Promise<ReadonlySet<number>>;
-}
+  otherLinks?: (tx: Transaction, documentIds: readonly number[]) => Promise<ReadonlySet<number>>;
+}>;
 
-interface MonthRerunOptions extends RerunOptions {
-  /** Also replaces live documents that differ. */
-  readonly changed: boolean;
-  readonly partnerId?: string | undefined;
-}
+type MonthRerunOptions = RerunOptions &
+  Readonly<{
+    /** Also replaces live documents that differ. */
+    changed: boolean;
+    partnerId?: string | undefined;
+  }>;
 
-export interface Rerun {
-  readonly month: Month;
-  readonly unchanged: readonly string[];
-  readonly replaced: readonly {
+export type Rerun = Readonly<{
+  month: Month;
+  unchanged: readonly string[];
+  replaced: readonly {
     readonly number: string;
     readonly replaced_by: string;
     readonly why: readonly string[];
   }[];
-  readonly issued: readonly { readonly number: string; readonly replaces: string }[];
+  issued: readonly { readonly number: string; readonly replaces: string }[];
   /** Documents that differ but were only listed. */
-  readonly differing: readonly {
+  differing: readonly {
     readonly number: string;
     readonly why: readonly string[];
     /** Why it could not be replaced either; null for a replaceable document. */
     readonly refused: string | null;
     readonly remedies: readonly Remedy[];
   }[];
-  readonly refused: readonly {
+  refused: readonly {
     readonly number: string;
     readonly code: string;
     readonly message: string;
     readonly remedies: readonly Remedy[];
   }[];
-}
+}>;
 
 /**
  * A void document gets its replacement, unless it has a live one. Refuses a live document that differs but may not be
@@ -74,6 +76,7 @@ export async function rerunDocument(
   number: string,
   options: RerunOptions,
 ): Promise<Rerun> {
+  await keepArchives(tx);
   await lockLedgerWhole(tx);
   const document = await documentToRerun(tx, number);
   const candidates = await readCandidates(tx, context, document.month, options, document.partner_id);
@@ -90,7 +93,8 @@ async function documentToRerun(
   const [document] = await readDocuments(tx, { number });
   if (document === undefined) throw refuse('document_unknown', { number });
   const { voided_on, month, purpose, partner_id } = document;
-  const last = voided_on === null ? { number, void: false } : await readLastOfChain(tx, document.document_id);
+  const last =
+    voided_on === null ? { number, void: false } : await readLastOfChain(tx, { documentId: document.document_id });
   if (voided_on !== null && (purpose !== 'month' || !last.void)) {
     const replaced_by = last.number === number ? null : last.number;
     throw refuse('document_void', { number, voided_on, purpose, month, replaced_by });
@@ -115,6 +119,7 @@ export async function rerunMonth(
   month: Month,
   options: MonthRerunOptions,
 ): Promise<Rerun> {
+  await keepArchives(tx);
   await lockLedgerWhole(tx);
   const { partnerId } = options;
   if (partnerId !== undefined && (await readPartners(tx, partnerId)).length === 0) {
@@ -135,6 +140,7 @@ async function readCandidates(
 ): Promise<RerunCandidate[]> {
   const closed = await readClosedMonth(tx, month);
   if (closed === undefined) throw refuse('month_not_closed', { month });
+  await needRows(tx, { from: month, to: month, partnerIds: partnerId === undefined ? undefined : [partnerId] });
   await draftMonth(tx, settings, { month, previous: closed.previous, covered: 0, partnerId: partnerId ?? null });
   const currencies = await readDraftCurrencies(tx);
   const candidates = await readRerunCandidates(tx, {
@@ -179,7 +185,9 @@ async function rerun(
     await voidDocuments(tx, { documents, today: batch.issuedOn, now: batch.now, eventId: batch.eventId });
     await keepReplacements(tx, again, newTerms);
     await issueDocuments(tx, batch);
-    successors = new Map((await readReplacements(tx, again)).map((each) => [each.number, each.replaced_by]));
+    successors = new Map(
+      (await readReplacements(tx, { documentIds: again })).map((each) => [each.number, each.replaced_by]),
+    );
   }
   const successorOf = (number: string) => successors.get(number) as string;
   // Only a release ends a hold, so a void does not.

@@ -20,10 +20,10 @@ import { insertSkippedNumbers, readLastNumbers, type SkippedRange } from './skip
 const MOST_SKIPPED = 100_000;
 
 /** The parts of a number such as INV-2026-000176. */
-export interface NumberParts {
-  readonly series: string;
-  readonly sequence: number;
-}
+export type NumberParts = Readonly<{
+  series: string;
+  sequence: number;
+}>;
 
 export const numberOf = ({ series, sequence }: NumberParts): string => `${series}-${String(sequence).padStart(6, '0')}`;
 

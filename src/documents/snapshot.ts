@@ -16,99 +16,100 @@ export type RowKind = (typeof ROW_KINDS)[number];
 export type Purpose = 'month' | 'adjustment' | 'missing_shares' | 'opening';
 
 /** Amounts have exactly the currency's digits. */
-export interface SnapshotLine {
-  readonly policy_id: string;
-  readonly policy_name: string;
-  readonly kind: RowKind;
+export type SnapshotLine = Readonly<{
+  policy_id: string;
+  policy_name: string;
+  kind: RowKind;
   /** The month of the rows. For late rows, this month is earlier than the document's month. */
-  readonly month: Month;
-  readonly count: number;
-  readonly spotPrice: string;
-  readonly partnerCut: string;
-  readonly invoiceAmount: string;
+  month: Month;
+  count: number;
+  spotPrice: string;
+  partnerCut: string;
+  invoiceAmount: string;
   /** Omitted on a document without tax. */
-  readonly tax?: LineTax;
-}
+  tax?: LineTax;
+}>;
 
 /** The checkpoint of a closed month, by which anyone can verify that the log up to it has not changed. */
-export interface SnapshotCheckpoint {
-  readonly month: Month;
-  readonly size: number;
+export type SnapshotCheckpoint = Readonly<{
+  month: Month;
+  size: number;
   /** In Base64. */
-  readonly root: string;
-}
+  root: string;
+}>;
 
 /** With tax, a snapshot also has the fields of `DocumentTax`, and `amount_due` is gross less credit. */
-export interface DocumentSnapshot extends Partial<DocumentTax> {
-  readonly document: DocumentKind;
-  readonly purpose: Purpose;
-  readonly number: string;
-  readonly month: Month;
-  readonly currency: string;
-  readonly issued_on: string;
-  /** The due date; null for credit notes and statements, because nothing is due. */
-  readonly due_on: string | null;
-  readonly terms_days: number | null;
-  readonly sandbox: boolean;
-  readonly issuer: {
-    readonly legal_name: string;
-    readonly address: Address;
-    readonly email: string;
-    readonly phone: string;
-    readonly tax_id: string;
-    readonly logo: Logo | null;
-  };
-  readonly partner: {
-    readonly partner_id: string;
-    readonly name: string;
-    readonly contact_name: string;
-    readonly address: Address;
-    readonly tax_id: string;
-    readonly purchase_order: string;
-    readonly legal_note: string;
-  };
-  /**
-   * This month's lines come first, then those of earlier months. A credit note's are negated. An adjustment has none.
-   */
-  readonly lines: readonly SnapshotLine[];
-  readonly enrollments: number;
-  readonly spotPrice: string;
-  readonly partnerCut: string;
-  readonly invoiceAmount: string;
-  readonly credit_applied: string;
-  /** The credit notes that were applied at issue; omitted if there were none. */
-  readonly credit_notes?: readonly { readonly number: string; readonly amount: string }[];
-  readonly amount_due: string;
-  /** The number of the void document that this document replaces. */
-  readonly replaces: string | null;
-  /** The number of the invoice that an adjustment credits. */
-  readonly credits: string | null;
-  /**
-   * For an adjustment, the amount deducted from its invoice at once, and the invoice's balance after that; omitted on
-   * other documents.
-   */
-  readonly lowered?: { readonly by: string; readonly left: string } | null;
-  readonly reason: string | null;
-  /** The last checkpoint that closed a month before the document was issued. */
-  readonly checkpoint: SnapshotCheckpoint | null;
-  /** Null if nothing is due. */
-  readonly payment_link: string | null;
-  /** The payment instructions. Null on credit notes and statements, and if nothing is due. */
-  readonly instructions: Instructions | null;
-  /** The creditor reference (ISO 11649) that is printed with the instructions; null or omitted if there is none. */
-  readonly creditor_reference?: string | null;
-  /** Whether the instructions differ from those on this partner's previous invoice in this currency. */
-  readonly instructions_changed: boolean;
-}
+export type DocumentSnapshot = Partial<DocumentTax> &
+  Readonly<{
+    document: DocumentKind;
+    purpose: Purpose;
+    number: string;
+    month: Month;
+    currency: string;
+    issued_on: string;
+    /** The due date; null for credit notes and statements, because nothing is due. */
+    due_on: string | null;
+    terms_days: number | null;
+    sandbox: boolean;
+    issuer: {
+      readonly legal_name: string;
+      readonly address: Address;
+      readonly email: string;
+      readonly phone: string;
+      readonly tax_id: string;
+      readonly logo: Logo | null;
+    };
+    partner: {
+      readonly partner_id: string;
+      readonly name: string;
+      readonly contact_name: string;
+      readonly address: Address;
+      readonly tax_id: string;
+      readonly purchase_order: string;
+      readonly legal_note: string;
+    };
+    /**
+     * This month's lines come first, then those of earlier months. A credit note's are negated. An adjustment has none.
+     */
+    lines: readonly SnapshotLine[];
+    enrollments: number;
+    spotPrice: string;
+    partnerCut: string;
+    invoiceAmount: string;
+    credit_applied: string;
+    /** The credit notes that were applied at issue; omitted if there were none. */
+    credit_notes?: readonly { readonly number: string; readonly amount: string }[];
+    amount_due: string;
+    /** The number of the void document that this document replaces. */
+    replaces: string | null;
+    /** The number of the invoice that an adjustment credits. */
+    credits: string | null;
+    /**
+     * For an adjustment, the amount deducted from its invoice at once, and the invoice's balance after that; omitted on
+     * other documents.
+     */
+    lowered?: { readonly by: string; readonly left: string } | null;
+    reason: string | null;
+    /** The last checkpoint that closed a month before the document was issued. */
+    checkpoint: SnapshotCheckpoint | null;
+    /** Null if nothing is due. */
+    payment_link: string | null;
+    /** The payment instructions. Null on credit notes and statements, and if nothing is due. */
+    instructions: Instructions | null;
+    /** The creditor reference (ISO 11649) that is printed with the instructions; null or omitted if there is none. */
+    creditor_reference?: string | null;
+    /** Whether the instructions differ from those on this partner's previous invoice in this currency. */
+    instructions_changed: boolean;
+  }>;
 
 /** The facts of the void that the copy of a void document states. */
-export interface VoidMark {
+export type VoidMark = Readonly<{
   /** The day of the void, `YYYY-MM-DD`. */
-  readonly on: string;
-  readonly reason: string;
+  on: string;
+  reason: string;
   /** The number of the replacement; null if there is none yet. */
-  readonly replacedBy: string | null;
-}
+  replacedBy: string | null;
+}>;
 
 /**
  * Whether a replacement keeps the due date of the replaced invoice. A replacement's terms would contradict a due date

@@ -13,10 +13,10 @@ import { insertWriteOff, insertWriteOffReversals, type WriteOffFacts } from './c
 import type { DocumentRow } from './documents.sql.ts';
 import { dateOfAction, type IssueContext } from './issue/context.ts';
 
-interface WriteOffRequest {
-  readonly number: string;
-  readonly reason: string;
-}
+type WriteOffRequest = Readonly<{
+  number: string;
+  reason: string;
+}>;
 
 export async function writeOffInvoice(tx: Transaction, context: IssueContext, request: WriteOffRequest): Promise<void> {
   const invoice = await invoiceToCorrect(tx, request.number, 'written off');

@@ -57,7 +57,7 @@ export async function textsOf(tx: Transaction, person: Person): Promise<string[]
     }
     case 'payer': {
       const { account } = person;
-      const { payments, lines } = await readMoneyOfAccount(tx, account);
+      const { payments, lines } = await readMoneyOfAccount(tx, { account });
       await refuseUnsettled(tx, payments);
       return readTextsOfMoney(tx, { payments, lines, account });
     }
@@ -111,7 +111,7 @@ async function eraseBesideFacts(tx: Transaction, person: Person): Promise<void> 
   }
   if (person.of === 'contacts') {
     const { partnerId } = person;
-    const addresses = await readFormerAddresses(tx, partnerId);
+    const addresses = await readFormerAddresses(tx, { partnerId });
     if (addresses.length > 0) await eraseInEmails(tx, { pattern: addressPattern(addresses), partnerId });
     await deleteFormerSignIns(tx, partnerId);
   }
@@ -128,7 +128,7 @@ export async function repeatErasures(
   const reason = 'erased before, and again after a restore';
   const given = { commitments, reason, subject: 'a restored backup', of: 'restore' };
   const { erased, eventId } = await recordErasures(tx, context, given);
-  await eraseInAttemptedEmails(tx, eventId);
+  await eraseInAttemptedEmails(tx, { eventId });
   return erased;
 }
 

@@ -1,5 +1,5 @@
 /** SQL of erasures: which texts are personal texts of a user, a payer or a contact, and erasing them. */
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, queryingColumn, queryingOne, type Transaction } from '../database/transaction.ts';
 
 const IN_JSON = (column: string): string => `(regexp_matches(${column}::text, '"(#[A-Za-z0-9+/]{43}=)"', 'g'))[1]`;
 
@@ -30,17 +30,10 @@ export const readTextsOfUser = (
   ).then(listed);
 
 /** The payments from an account, and the bank lines that name it. */
-export const readMoneyOfAccount = (
-  tx: Transaction,
-  account: string,
-): Promise<{ payments: number[]; lines: number[] }> =>
-  queryOne(
-    tx,
-    `SELECT ARRAY(SELECT payment_id FROM payments WHERE payer_account = ANY (a.named)) AS payments,
-            ARRAY(SELECT bank_line_id FROM bank_lines WHERE payer_account = ANY (a.named)) AS lines
-     FROM (SELECT commitments_to(ARRAY[:account]) AS named OFFSET 0) AS a`,
-    { account },
-  );
+export const readMoneyOfAccount = queryingOne<{ payments: number[]; lines: number[] }, { account: string }>(`
+  SELECT ARRAY(SELECT payment_id FROM payments WHERE payer_account = ANY (a.named)) AS payments,
+         ARRAY(SELECT bank_line_id FROM bank_lines WHERE payer_account = ANY (a.named)) AS lines
+  FROM (SELECT commitments_to(ARRAY[:account]) AS named OFFSET 0) AS a`);
 
 /** Unapplied in part or disputed: someone still needs to know who paid. */
 export const readUnsettled = async (tx: Transaction, payments: readonly number[]): Promise<number | undefined> =>
@@ -116,55 +109,38 @@ export const readTextsOfContacts = (tx: Transaction, partnerId: string): Promise
   ).then(listed);
 
 /** The addresses that e-mails to a partner went to, except those of its present contact. */
-export const readFormerAddresses = async (tx: Transaction, partnerId: string): Promise<string[]> =>
-  (
-    await query<{ address: string }>(
-      tx,
-      `SELECT DISTINCT address
-       FROM emails e LEFT JOIN documents d USING (document_id)
-       JOIN partners p ON p.partner_id = :partnerId
-       CROSS JOIN LATERAL unnest(e.recipients || e.addressed_to) AS address
-       WHERE coalesce(e.partner_id, d.partner_id) = :partnerId AND address <> '(erased)'
-         AND lower(address) <> ALL (
-           ARRAY(SELECT lower(each) FROM unnest(ARRAY[p.contact_email] || p.contact_cc) AS each))`,
-      { partnerId },
-    )
-  ).map(({ address }) => address);
+export const readFormerAddresses = queryingColumn<string, { partnerId: string }>(`
+  SELECT DISTINCT address
+  FROM emails e LEFT JOIN documents d USING (document_id)
+  JOIN partners p ON p.partner_id = :partnerId
+  CROSS JOIN LATERAL unnest(e.recipients || e.addressed_to) AS address
+  WHERE coalesce(e.partner_id, d.partner_id) = :partnerId AND address <> '(erased)'
+    AND lower(address) <> ALL (
+      ARRAY(SELECT lower(each) FROM unnest(ARRAY[p.contact_email] || p.contact_cc) AS each))`);
 
 /** Erases what the pattern finds in e-mails, which are not facts; with a partner, only in those to it. */
-export const eraseInEmails = (
-  tx: Transaction,
-  given: { readonly pattern: string; readonly partnerId: string | null },
-): Promise<number> =>
-  execute(
-    tx,
-    `UPDATE emails u SET
-       addressed_to = CASE WHEN u.addressed_to ~* :pattern THEN '(erased)' ELSE u.addressed_to END,
-       reason = CASE WHEN u.reason ~* :pattern THEN '(erased)' ELSE u.reason END,
-       recipients = CASE WHEN u.recipients IS NOT NULL THEN ARRAY(
-         SELECT CASE WHEN address ~* :pattern THEN '(erased)' ELSE address END
-         FROM unnest(u.recipients) WITH ORDINALITY AS r (address, position) ORDER BY position) END
-     FROM emails e LEFT JOIN documents d USING (document_id)
-     WHERE u.email_id = e.email_id
-       AND (:partnerId::text IS NULL OR coalesce(e.partner_id, d.partner_id) = :partnerId::text)
-       AND concat_ws(E'\\n', e.addressed_to, e.reason, array_to_string(e.recipients, E'\\n')) ~* :pattern`,
-    given,
-  );
+export const eraseInEmails = executing<{ readonly pattern: string; readonly partnerId: string | null }>(`
+  UPDATE emails u SET
+    addressed_to = CASE WHEN u.addressed_to ~* :pattern THEN '(erased)' ELSE u.addressed_to END,
+    reason = CASE WHEN u.reason ~* :pattern THEN '(erased)' ELSE u.reason END,
+    recipients = CASE WHEN u.recipients IS NOT NULL THEN ARRAY(
+      SELECT CASE WHEN address ~* :pattern THEN '(erased)' ELSE address END
+      FROM unnest(u.recipients) WITH ORDINALITY AS r (address, position) ORDER BY position) END
+  FROM emails e LEFT JOIN documents d USING (document_id)
+  WHERE u.email_id = e.email_id
+    AND (:partnerId::text IS NULL OR coalesce(e.partner_id, d.partner_id) = :partnerId::text)
+    AND concat_ws(E'\\n', e.addressed_to, e.reason, array_to_string(e.recipients, E'\\n')) ~* :pattern`);
 
 /** The same after a restore: erases in e-mails what an event erased in their last attempts. */
-export const eraseInAttemptedEmails = (tx: Transaction, eventId: number): Promise<number> =>
-  execute(
-    tx,
-    `UPDATE emails e SET
-       addressed_to = CASE WHEN e.addressed_to <> ALL (personal(a.recipients)) THEN '(erased)' ELSE e.addressed_to END,
-       reason = CASE WHEN is_erased(a.reply) THEN '(erased)' ELSE e.reason END,
-       recipients = personal(a.recipients)
-     FROM email_attempts a
-     WHERE a.email_id = e.email_id AND a.attempt = e.attempts AND e.status <> 'sending'
-       AND EXISTS (SELECT FROM erasures x WHERE x.event_id = :eventId
-                     AND x.commitment = ANY (a.recipients || a.reply))`,
-    { eventId },
-  );
+export const eraseInAttemptedEmails = executing<{ eventId: number }>(`
+  UPDATE emails e SET
+    addressed_to = CASE WHEN e.addressed_to <> ALL (personal(a.recipients)) THEN '(erased)' ELSE e.addressed_to END,
+    reason = CASE WHEN is_erased(a.reply) THEN '(erased)' ELSE e.reason END,
+    recipients = personal(a.recipients)
+  FROM email_attempts a
+  WHERE a.email_id = e.email_id AND a.attempt = e.attempts AND e.status <> 'sending'
+    AND EXISTS (SELECT FROM erasures x WHERE x.event_id = :eventId
+                  AND x.commitment = ANY (a.recipients || a.reply))`);
 
 /** Sign-ins of former contacts have ended already; they are not facts. */
 export async function deleteFormerSignIns(tx: Transaction, partnerId: string): Promise<void> {
@@ -175,22 +151,15 @@ export async function deleteFormerSignIns(tx: Transaction, partnerId: string): P
 }
 
 /** Records the erasures; the database then deletes the texts. Returns how many there were. */
-export const insertErasures = (
-  tx: Transaction,
-  given: {
-    readonly commitments: readonly string[];
-    readonly reason: string;
-    readonly now: string;
-    readonly eventId: number;
-  },
-): Promise<number> =>
-  execute(
-    tx,
-    `INSERT INTO erasures (commitment, reason, recorded_at, event_id)
-     SELECT commitment, :reason, :now::timestamptz, :eventId FROM personal_texts
-     WHERE commitment = ANY (:commitments::text[]) ORDER BY commitment`,
-    given,
-  );
+export const insertErasures = executing<{
+  readonly commitments: readonly string[];
+  readonly reason: string;
+  readonly now: string;
+  readonly eventId: number;
+}>(`
+  INSERT INTO erasures (commitment, reason, recorded_at, event_id)
+  SELECT commitment, :reason, :now::timestamptz, :eventId FROM personal_texts
+  WHERE commitment = ANY (:commitments::text[]) ORDER BY commitment`);
 
 /** Those of these texts that are kept. */
 export const readKept = (tx: Transaction, commitments: readonly string[]): Promise<string[]> =>

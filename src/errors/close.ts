@@ -4,25 +4,25 @@ import { counted, plural } from '../text.ts';
 import { badInput, refused, says, someOf, undecided } from './definition.ts';
 
 /** A partner's rows of an open month and the receipts of its rows, which differ. */
-export interface UntiedRows {
-  readonly posted_month: string;
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly rows: number;
-  readonly receipts: number;
-  readonly invoice_amount: string;
-  readonly of_receipts: string;
-}
+export type UntiedRows = Readonly<{
+  posted_month: string;
+  partner_id: string;
+  currency: string;
+  rows: number;
+  receipts: number;
+  invoice_amount: string;
+  of_receipts: string;
+}>;
 const untied = ({ posted_month, partner_id, currency, rows, receipts, invoice_amount, of_receipts }: UntiedRows) =>
   `${partner_id} in ${posted_month}: ${plural(rows, 'row')} of ${currency} ${invoice_amount}, but receipts of ` +
   `${plural(receipts, 'row')} and ${currency} ${of_receipts}`;
 
-export interface FoundDoubt {
-  readonly partner_id: string;
-  readonly name: string;
-  readonly kind: string;
-  readonly evidence: string;
-}
+type FoundDoubt = Readonly<{
+  partner_id: string;
+  name: string;
+  kind: string;
+  evidence: string;
+}>;
 
 /** The number of doubts that a sentence names, and that one remedy accepts. */
 const DOUBTS_NAMED = 20;

@@ -33,10 +33,12 @@ export const PARTNERS = {
       toRun('See all webhooks', 'webhook list'),
     ),
   ),
-  webhook_position_unknown: badInput<{ partner_id: string; position: number; last: number }>(
-    (f) =>
-      `Partner ${f.partner_id} has no event at position ${f.position}: its last one is ${f.last}. ` +
-      'Give that position or an earlier one; 0 sends all events.',
+  webhook_position_unknown: badInput<{ partner_id: string; position: number; last: number; archived: number }>((f) =>
+    f.position > f.last
+      ? `Partner ${f.partner_id} has no event at position ${f.position}: its last one is ${f.last}. ` +
+        `Give that position or an earlier one; ${f.archived} sends all events.`
+      : `The events of partner ${f.partner_id} up to position ${f.archived} belong to archived months and cannot be ` +
+        'sent. Give that position or a later one.',
   ),
   webhook_key_unusable: refused<{ variable: string; reason: string }>((f) =>
     says(

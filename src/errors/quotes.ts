@@ -5,6 +5,11 @@ import { defineAnswer } from './definition.ts';
 export const QUOTES = {
   quote_unknown: defineAnswer<{ quote_id: string }>(404, (f) => `No such quote: ${f.quote_id}. Check the id.`),
   requote_unknown: defineAnswer<{ requote_id: string }>(404, (f) => `No such requote: ${f.requote_id}. Check the id.`),
+  events_archived: defineAnswer<{ after: number }>(
+    410,
+    (f) =>
+      `Events up to ${f.after} belong to old months and are not available any more. Read on with after=${f.after}.`,
+  ),
   invoice_unknown: defineAnswer<{ number: string }>(
     404,
     (f) => `You have no document ${f.number}. Check the number, or see GET /api/v1/invoices.`,
@@ -66,6 +71,12 @@ export const QUOTES = {
     (f) =>
       `Quote ${f.quote_id} has not been accepted: there is nothing to requote or reverse. Accept it, or create a new quote.`,
   ),
+  quote_archived: defineAnswer<{ quote_id: string }>(
+    409,
+    (f) =>
+      `The rows of quote ${f.quote_id} may be in the archive. Send the reversal itself: it becomes a late request.`,
+  ),
+  late_request_unknown: defineAnswer<{ request_id: string }>(404, (f) => `You have no late request ${f.request_id}.`),
   quote_reversed: defineAnswer<{ quote_id: string }>(
     422,
     (f) => `Quote ${f.quote_id} has been reversed and can no longer be requoted. Create a new quote.`,

@@ -1,6 +1,6 @@
-/** Refusals about held rows. */
+/** Refusals about held rows, and about the rows of archived months. */
 import { SEE, toDo } from '../remedy.ts';
-import { refused, says } from './definition.ts';
+import { failed, refused, says } from './definition.ts';
 
 export const ROWS = {
   no_doubled_rows: refused<{ partner_id: string }>(
@@ -29,4 +29,29 @@ export const ROWS = {
         : toDo('Discard it', 'rows.discard', { rows: [row] }, 'if it repeats a sale'),
     );
   }),
+  archive_store_unknown: refused<{ store: string; known: readonly string[] }>(
+    (f) =>
+      `No store '${f.store}' is in the settings (known: ${f.known.length === 0 ? 'none' : f.known.join(', ')}). ` +
+      'Add it to settings.json under "archive".',
+  ),
+  archive_too_early: refused<{ month: string; books_closed: boolean; published: boolean; later: number }>(
+    (f) =>
+      `${f.month} cannot be archived yet: ` +
+      (!f.books_closed
+        ? 'its books are open.'
+        : !f.published
+          ? 'a transaction is still recording, so partners do not have all events. Run the command again.'
+          : `the last ${f.later} closed months stay in the database.`),
+  ),
+  archive_incomplete: failed<{ month: string; store: string; reason: string }>(
+    (f) =>
+      `The rows of ${f.month} in the store '${f.store}' cannot be read: ${f.reason}. Nothing was shown or recorded. ` +
+      'Bring the file back from its copy; every other month is unaffected.',
+  ),
+  month_not_archived: refused<{ month: string }>((f) => `${f.month} is not archived: its rows are in the database.`),
+  duckdb_missing: failed<Record<string, never>>(
+    () =>
+      'Rows of archived months are Parquet files, which DuckDB reads, and DuckDB is not installed. In the folder of ' +
+      "Reckoner, run 'npm install --no-save @duckdb/node-api@1.5.6-r.1'.",
+  ),
 };

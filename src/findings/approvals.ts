@@ -2,11 +2,9 @@
 
 import { readRequests } from '../approvals/requests.sql.ts';
 import { statusOf } from '../approvals/requests.ts';
-import { moneyText } from '../money.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
-import { toRun } from '../remedy.ts';
-import { minuteOf } from '../text.ts';
-import type { Finding, ReadFindings } from './finding.ts';
+import { minuteOf, moneyText } from '../values.ts';
+import { type Finding, type ReadFindings, toRun } from './finding.ts';
 
 export const readApprovals: ReadFindings = async (tx, { scope, now, limit }) => {
   const open = await readRequests(tx, { undecided: true, scope, ...(limit !== null && { limit }) });

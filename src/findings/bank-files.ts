@@ -1,11 +1,9 @@
 /** Findings for bank files for which reminders wait. */
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { workingDaysFrom } from '../month.ts';
 import { readDebts, readKnownAccounts } from '../payments/debts.ts';
-import { toDo } from '../remedy.ts';
-import { plural } from '../text.ts';
-import type { Finding, FindingQuestion } from './finding.ts';
+import { plural, workingDaysFrom } from '../values.ts';
+import { type Finding, type FindingQuestion, toDo } from './finding.ts';
 
 /** The working days that a dunning level may wait before a finding reports it. */
 const WAITING_DAYS = 3;

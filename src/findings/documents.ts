@@ -1,8 +1,7 @@
 /** Findings for documents on hold, void documents without a replacement, and disputed invoices. */
 import { query } from '../database/transaction.ts';
 import { isPaid, readOpenDisputes } from '../documents/disputes.sql.ts';
-import { toDo } from '../remedy.ts';
-import type { Finding, ReadFindings } from './finding.ts';
+import { type Finding, type ReadFindings, toDo } from './finding.ts';
 
 export type FoundDocument = Readonly<{
   number: string;

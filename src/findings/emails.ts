@@ -6,10 +6,9 @@ import { type ListedEmail, readEmails } from '../mail/log.sql.ts';
 import { nameOf, remediesOf } from '../mail/log.ts';
 import { type RefusedInARow, readRefusedInARow } from '../mail/outbox.sql.ts';
 import type { Scope } from '../people/scope.ts';
-import { DELIVER, toDo } from '../remedy.ts';
 import { minuteOf, plural } from '../text.ts';
 import { about, type FoundDocument } from './documents.ts';
-import { type Finding, type FindingQuestion, type ReadFindings, troubleOf } from './finding.ts';
+import { DELIVER, type Finding, type FindingQuestion, type ReadFindings, toDo, troubleOf } from './finding.ts';
 
 type WaitingDocument = FoundDocument &
   Readonly<{

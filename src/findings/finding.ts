@@ -10,6 +10,8 @@ import type { Scope } from '../people/scope.ts';
 import type { Remedy } from '../remedy.ts';
 import { names } from '../text.ts';
 
+export * from '../remedy.ts';
+
 export const FINDING_KINDS = names('approvals rows receipts e-mails holds documents disputes links findings');
 export type QueueKind = (typeof FINDING_KINDS)[number];
 /**

@@ -1,13 +1,21 @@
 /** Reads all findings, except findings that the status derives from its own data (reports/status.ts). */
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { SEE, type ToRun, toRun } from '../remedy.ts';
 import { readApprovals } from './approvals.ts';
 import { readAwaitedFiles } from './bank-files.ts';
 import { readDisputes, readHolds, readUnreplaced } from './documents.ts';
 import { readDeliveries, readLinks, readOtherEmails } from './emails.ts';
-import { FINDING_KINDS, type Finding, type FindingKind, type FindingQuestion, type ReadFindings } from './finding.ts';
-import { readJobFindings } from './machine.ts';
+import {
+  FINDING_KINDS,
+  type Finding,
+  type FindingKind,
+  type FindingQuestion,
+  type ReadFindings,
+  SEE,
+  type ToRun,
+  toRun,
+} from './finding.ts';
+import { readJobFindings, readLateRequests } from './machine.ts';
 import { readDoubled, readHeld, readRequested, readReversedByProcessor, readStated } from './rows.ts';
 
 const KINDS: readonly ReadFindings[] = [
@@ -25,6 +33,7 @@ const KINDS: readonly ReadFindings[] = [
     readOtherEmails,
     readLinks,
   ],
+  readLateRequests,
   readJobFindings,
 ];
 

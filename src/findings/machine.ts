@@ -1,10 +1,9 @@
 /** Findings about the clock, forgotten pauses, jobs, and differences that the nightly jobs found. */
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { END_PAUSE } from '../errors/pauses.ts';
 import type { Pause } from '../people/pauses.sql.ts';
-import { SEE, seeMonthOfAccounts } from '../remedy.ts';
 import { duration, minuteOf, plural } from '../text.ts';
-import { type Finding, type ReadFindings, troubleOf } from './finding.ts';
+import { type Finding, type ReadFindings, SEE, seeMonthOfAccounts, troubleOf } from './finding.ts';
 
 export const wrongClock = (ahead: number, today: string): Finding[] =>
   ahead === 0
@@ -122,4 +121,17 @@ export const readJobFindings: ReadFindings = async (tx: Transaction, { scope }) 
       remedies: [isVerify ? SEE.differences : seeMonthOfAccounts('See what is open', item)],
     };
   });
+};
+
+const LATE_REQUEST_HOURS = 1;
+
+/** Calls of partners that wait for the archive (http/late-requests.ts). */
+export const readLateRequests: ReadFindings = async (tx, { scope, now }) => {
+  const { count, since } = await queryOne<{ count: number; since: string | null }>(
+    tx,
+    'SELECT count(*) AS count, min(requested_at) AS since FROM late_requests WHERE answered_at IS NULL',
+  );
+  if (scope !== null || since === null || now - Date.parse(since) < LATE_REQUEST_HOURS * 3_600_000) return [];
+  const urgent = `Late requests of partners wait for the archive: ${count}. The log of deliver says why.`;
+  return [troubleOf('machine', 'late_requests', { urgent, since, count })];
 };

@@ -6,10 +6,8 @@ import { LOG_SIGNING_KEY_FILE } from '../config/log-key.ts';
 import { doubtSentences } from '../errors/close.ts';
 import { keyIdOf } from '../log/note.ts';
 import { checkpointTitle } from '../log/text.ts';
-import type { Month } from '../month.ts';
-import { DELIVER, type Remedy, toDo } from '../remedy.ts';
-import { minuteOf, plural } from '../text.ts';
-import { type Finding, troubleOf } from './finding.ts';
+import { type Month, minuteOf, plural } from '../values.ts';
+import { DELIVER, type Finding, type Remedy, toDo, troubleOf } from './finding.ts';
 
 export const openMonths = (overdue: readonly { readonly month: Month; readonly ended_at: string }[]): Finding[] =>
   overdue.map(({ month, ended_at }) =>

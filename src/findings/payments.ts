@@ -3,10 +3,9 @@
 import { moneyText } from '../money.ts';
 import type { PaymentException } from '../payments/exceptions.sql.ts';
 import { EXCEPTION_NAMES } from '../payments/exceptions.ts';
-import { toDo, toRun } from '../remedy.ts';
 import type { ToldNotSeen } from '../splits/payouts.sql.ts';
 import { describeToldNotSeen } from '../splits/told-not-seen.ts';
-import { type Finding, troubleOf } from './finding.ts';
+import { type Finding, toDo, toRun, troubleOf } from './finding.ts';
 
 /** Returns the finding for a receipt, without suggestions. */
 export function receiptOf(receipt: PaymentException): Finding {

@@ -8,10 +8,8 @@ import { DOUBLED } from '../ledger/doubles.sql.ts';
 import { REVERSED_BY_PROCESSOR } from '../ledger/grounds.sql.ts';
 import { IS_REQUESTED } from '../ledger/held.sql.ts';
 import { dueOn } from '../ledger/held.ts';
-import { Amount } from '../money.ts';
-import { type Remedy, toDo, toRun } from '../remedy.ts';
-import { plural } from '../text.ts';
-import type { Finding, FindingQuestion, ReadFindings } from './finding.ts';
+import { Amount, plural } from '../values.ts';
+import { type Finding, type FindingQuestion, type ReadFindings, type Remedy, toDo, toRun } from './finding.ts';
 
 type RowsOfPartner = Readonly<{
   partner_id: string;

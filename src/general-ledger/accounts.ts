@@ -7,8 +7,7 @@ import type { Environment } from '../config/environment.ts';
 import { accountsFile, readFieldsFile } from '../config/fields-file.ts';
 import { line } from '../config/validation.ts';
 import { refuse } from '../errors/refusals.ts';
-import { isCurrency } from '../money.ts';
-import { couldRun } from '../text.ts';
+import { couldRun, isCurrency } from '../values.ts';
 
 export const GL_FORMATS = ['generic', 'quickbooks', 'xero', 'netsuite'] as const;
 export type GlFormat = (typeof GL_FORMATS)[number];

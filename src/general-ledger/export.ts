@@ -5,17 +5,18 @@
  * accounts_invalid, accounts_unmapped, gl_decimals_unsupported, gl_name_unusable, gl_names_shared, gl_not_exported,
  * gl_not_tied.
  */
+import { keepArchives } from '../archive/archive.sql.ts';
+import { needRows } from '../archive/rows.ts';
 import { readBooksState } from '../close/books.sql.ts';
 import { accountsFile } from '../config/fields-file.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { Amount, minorDigits } from '../money.ts';
-import { lastDay, type Month, monthBefore } from '../month.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readBalances } from '../reports/balances.sql.ts';
+import { Amount, lastDay, type Month, minorDigits, monthBefore } from '../values.ts';
 import { type Accounts, type GlFormat, readAccounts } from './accounts.ts';
 import {
   type GlExport,
@@ -65,23 +66,22 @@ export type GlExportResult = Readonly<{
 /** Records the journal of a month, or its changes. If nothing has changed, returns the last part. */
 export async function exportGl(tx: Transaction, context: ActorContext, request: GlRequest): Promise<GlExportResult> {
   const { month, format } = request;
+  await keepArchives(tx);
   // Nothing is posted or exported between this read and the commit.
   await lockLedgerWhole(tx);
   const { checkpoint, booksClosed, after } = await readState(tx, request);
   const accounts = readAccounts(context.environment);
   await checkRules(tx, accounts, accountsFile(context.environment));
+  await needRows(tx, { from: after === '' ? undefined : month, to: month });
   const postings = await readPostings(tx, { after, month });
   await checkTies(tx, { month, after, postings });
   const parts = await readParts(tx, request);
-  const exported = await readLines(
-    tx,
-    parts.map(({ gl_export_id }) => gl_export_id),
-  );
+  const exported = await readLines(tx, { ids: parts.map(({ gl_export_id }) => gl_export_id) });
   const { lines, kind, movable } = await linesToExport(tx, { accounts, postings, exported, request });
   const last = parts.at(-1);
   if (lines.length === 0) {
-    const files = last === undefined ? [] : await readFiles(tx, last.gl_export_id);
-    const own = last === undefined ? [] : await readLines(tx, [last.gl_export_id]);
+    const files = last === undefined ? [] : await readFiles(tx, { id: last.gl_export_id });
+    const own = last === undefined ? [] : await readLines(tx, { ids: [last.gl_export_id] });
     return { part: last, recorded: false, files, lines: own, movable };
   }
   const journal = {
@@ -111,7 +111,7 @@ async function readState(
   const { first_closed: first, last_closed: last } = await readBooksState(tx);
   if (first !== null && month < first) throw refuse('before_first_month', { month, first });
   if (last === null || month > last) throw refuse('month_not_closed', { month });
-  const { root, books_root } = await readRoots(tx, month);
+  const { root, books_root } = await readRoots(tx, { month });
   if (books_root === null && !preliminary) throw refuse('books_open', { month });
   return {
     checkpoint: books_root ?? root,
@@ -251,7 +251,7 @@ async function record(
   });
   const written = { ...journal, recorded_at: now };
   const id = await insertExport(tx, { ...written, accounts: JSON.stringify(accounts), writer: WRITER, eventId });
-  await insertLines(tx, id, lines);
+  await insertLines(tx, { id, lines });
   await insertFiles(tx, id, files);
   return { gl_export_id: id, ...written };
 }

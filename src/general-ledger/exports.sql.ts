@@ -1,128 +1,89 @@
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import {
+  execute,
+  executing,
+  query,
+  querying,
+  queryingColumn,
+  queryingOne,
+  queryingValue,
+  type Transaction,
+} from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { GlFormat } from './accounts.ts';
 import type { GlFile, Journal } from './files.ts';
 import type { GlLine, Posting } from './journal.ts';
 
 /** The postings of a month by account, partner, policy and currency. The first month includes everything earlier. */
-export function readPostings(
-  tx: Transaction,
-  { after, month }: { after: Month | ''; month: Month },
-): Promise<Posting[]> {
-  return query(
-    tx,
-    `SELECT control, account, partner_id, policy_id, currency, sum(amount) AS amount
-     FROM journal WHERE month > :after AND month <= :month
-     GROUP BY control, account, partner_id, policy_id, currency HAVING sum(amount) <> 0
-     ORDER BY account COLLATE "C", currency, partner_id COLLATE "C" NULLS FIRST, policy_id COLLATE "C" NULLS FIRST`,
-    { after, month },
-  );
-}
+export const readPostings = querying<Posting, { after: Month | ''; month: Month }>(`
+  SELECT control, account, partner_id, policy_id, currency, sum(amount) AS amount
+  FROM journal WHERE month > :after AND month <= :month
+  GROUP BY control, account, partner_id, policy_id, currency HAVING sum(amount) <> 0
+  ORDER BY account COLLATE "C", currency, partner_id COLLATE "C" NULLS FIRST, policy_id COLLATE "C" NULLS FIRST`);
 
-export function readUnknownIds(
-  tx: Transaction,
-  { partners, policies }: { partners: readonly string[]; policies: readonly string[] },
-): Promise<{ field: 'partner' | 'policy'; id: string }[]> {
-  return query(
-    tx,
-    `SELECT 'partner' AS field, id FROM unnest(:partners::text[]) AS given (id)
-     WHERE NOT EXISTS (SELECT FROM partners p WHERE p.partner_id = given.id)
-     UNION ALL
-     SELECT 'policy', id FROM unnest(:policies::text[]) AS given (id)
-     WHERE NOT EXISTS (SELECT FROM policies p WHERE p.policy_id = given.id)`,
-    { partners, policies },
-  );
-}
+export const readUnknownIds = querying<
+  { field: 'partner' | 'policy'; id: string },
+  { partners: readonly string[]; policies: readonly string[] }
+>(`
+  SELECT 'partner' AS field, id FROM unnest(:partners::text[]) AS given (id)
+  WHERE NOT EXISTS (SELECT FROM partners p WHERE p.partner_id = given.id)
+  UNION ALL
+  SELECT 'policy', id FROM unnest(:policies::text[]) AS given (id)
+  WHERE NOT EXISTS (SELECT FROM policies p WHERE p.policy_id = given.id)`);
 
 /** The roots of the checkpoints that close a month and its books, in hexadecimal; null while the books are open. */
-export function readRoots(tx: Transaction, month: Month): Promise<{ root: string; books_root: string | null }> {
-  return queryOne(
-    tx,
-    `SELECT encode(m.root, 'hex') AS root, encode(b.root, 'hex') AS books_root
-     FROM log_checkpoints m LEFT JOIN log_checkpoints b ON b.closes = 'books ' || :month
-     WHERE m.closes = 'month ' || :month`,
-    { month },
-  );
-}
+export const readRoots = queryingOne<{ root: string; books_root: string | null }, { month: Month }>(`
+  SELECT encode(m.root, 'hex') AS root, encode(b.root, 'hex') AS books_root
+  FROM log_checkpoints m LEFT JOIN log_checkpoints b ON b.closes = 'books ' || :month
+  WHERE m.closes = 'month ' || :month`);
 
 export type GlExport = Omit<Journal, 'accounts' | 'lines'> & Readonly<{ gl_export_id: number; recorded_at: string }>;
 
-export function readParts(tx: Transaction, { month, format }: { month: Month; format: GlFormat }): Promise<GlExport[]> {
-  return query(
-    tx,
-    `SELECT gl_export_id, month, format, part, kind, checkpoint, books_closed, recorded_at
-     FROM gl_exports WHERE month = :month AND format = :format ORDER BY part`,
-    { month, format },
-  );
-}
+export const readParts = querying<GlExport, { month: Month; format: GlFormat }>(`
+  SELECT gl_export_id, month, format, part, kind, checkpoint, books_closed, recorded_at
+  FROM gl_exports WHERE month = :month AND format = :format ORDER BY part`);
 
-export function readLines(tx: Transaction, ids: readonly number[]): Promise<GlLine[]> {
-  return query(
-    tx,
-    `SELECT control, account, partner_id, policy_id, currency, amount, to_account, class, location, name, memo
-     FROM gl_export_lines WHERE gl_export_id = ANY (:ids::bigint[]) ORDER BY gl_export_id, line`,
-    { ids },
-  );
-}
+export const readLines = querying<GlLine, { ids: readonly number[] }>(`
+  SELECT control, account, partner_id, policy_id, currency, amount, to_account, class, location, name, memo
+  FROM gl_export_lines WHERE gl_export_id = ANY (:ids::bigint[]) ORDER BY gl_export_id, line`);
 
-export interface StoredFile extends GlFile {
-  readonly sha256: string;
-}
+export type StoredFile = GlFile &
+  Readonly<{
+    sha256: string;
+  }>;
 
-export function readFiles(tx: Transaction, id: number): Promise<StoredFile[]> {
-  return query(
-    tx,
-    `SELECT name, sha256, content FROM gl_export_files WHERE gl_export_id = :id::bigint ORDER BY position`,
-    { id },
-  );
-}
+export const readFiles = querying<StoredFile, { id: number }>(
+  `SELECT name, sha256, content FROM gl_export_files WHERE gl_export_id = :id::bigint ORDER BY position`,
+);
 
-export function readFile(
-  tx: Transaction,
-  { id, name }: { id: number; name: string },
-): Promise<Pick<StoredFile, 'content'>[]> {
-  return query(tx, `SELECT content FROM gl_export_files WHERE gl_export_id = :id::bigint AND name = :name`, {
-    id,
-    name,
-  });
-}
+export const readFile = querying<Pick<StoredFile, 'content'>, { id: number; name: string }>(
+  `SELECT content FROM gl_export_files WHERE gl_export_id = :id::bigint AND name = :name`,
+);
 
-export async function insertExport(
-  tx: Transaction,
-  given: Omit<GlExport, 'gl_export_id'> & {
+export const insertExport = queryingValue<
+  number,
+  Omit<GlExport, 'gl_export_id'> & {
     readonly accounts: string;
     readonly writer: number;
     readonly eventId: number;
-  },
-): Promise<number> {
-  const { gl_export_id } = await queryOne<{ gl_export_id: number }>(
-    tx,
-    `INSERT INTO gl_exports (month, format, part, previous, kind, checkpoint, books_closed, accounts, writer,
-                             recorded_at, event_id)
-     VALUES (:month, :format, :part::integer, nullif(:part::integer - 1, 0), :kind, :checkpoint,
-             :books_closed::boolean, :accounts::jsonb, :writer::integer, :recorded_at::timestamptz, :eventId::bigint)
-     RETURNING gl_export_id`,
-    { ...given },
-  );
-  return gl_export_id;
-}
+  }
+>(`
+  INSERT INTO gl_exports (month, format, part, previous, kind, checkpoint, books_closed, accounts, writer,
+                          recorded_at, event_id)
+  VALUES (:month, :format, :part::integer, nullif(:part::integer - 1, 0), :kind, :checkpoint,
+          :books_closed::boolean, :accounts::jsonb, :writer::integer, :recorded_at::timestamptz, :eventId::bigint)
+  RETURNING gl_export_id`);
 
-export async function insertLines(tx: Transaction, id: number, lines: readonly GlLine[]): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO gl_export_lines (gl_export_id, line, control, account, partner_id, policy_id, currency, amount,
-                                  to_account, class, location, name, memo)
-     SELECT :id::bigint, line, control, account, partner_id, policy_id, currency, trim_scale(amount), to_account,
-            class, location, name, memo
-     FROM ROWS FROM (json_to_recordset(:lines::json) AS (
-            control text, account text, partner_id text, policy_id text, currency text, amount numeric, to_account text,
-            class text, location text, name text, memo text))
-       WITH ORDINALITY AS given (control, account, partner_id, policy_id, currency, amount, to_account, class, location,
-                                 name, memo, line)
-     ORDER BY line`,
-    { id, lines: JSON.stringify(lines) },
-  );
-}
+export const insertLines = executing<{ id: number; lines: readonly GlLine[] }>(`
+  INSERT INTO gl_export_lines (gl_export_id, line, control, account, partner_id, policy_id, currency, amount,
+                               to_account, class, location, name, memo)
+  SELECT :id::bigint, line, control, account, partner_id, policy_id, currency, trim_scale(amount), to_account,
+         class, location, name, memo
+  FROM ROWS FROM (json_to_recordset(:lines::json) AS (
+         control text, account text, partner_id text, policy_id text, currency text, amount numeric, to_account text,
+         class text, location text, name text, memo text))
+    WITH ORDINALITY AS given (control, account, partner_id, policy_id, currency, amount, to_account, class, location,
+                              name, memo, line)
+  ORDER BY line`);
 
 export async function insertFiles(tx: Transaction, id: number, files: readonly GlFile[]): Promise<void> {
   await execute(
@@ -133,20 +94,21 @@ export async function insertFiles(tx: Transaction, id: number, files: readonly G
        WITH ORDINALITY AS given (name, hex, position)
      CROSS JOIN LATERAL (SELECT decode(hex, 'hex') AS content) AS decoded
      ORDER BY position`,
-    { id, files: JSON.stringify(files.map(({ name, content }) => ({ name, hex: content.toString('hex') }))) },
+    { id, files: files.map(({ name, content }) => ({ name, hex: content.toString('hex') })) },
   );
 }
 
-export interface ListedExport extends GlExport {
-  readonly login: string | null;
-  /**
-   * The state of a month's parts in a format. `final` matches the month's closed books, `preliminary` waits for the
-   * books to close, and `outdated` no longer matches them.
-   */
-  readonly state: 'final' | 'preliminary' | 'outdated';
-  readonly totals: readonly { readonly currency: string; readonly debit: string }[];
-  readonly files: readonly { readonly name: string; readonly sha256: string; readonly bytes: number }[];
-}
+export type ListedExport = GlExport &
+  Readonly<{
+    login: string | null;
+    /**
+     * The state of a month's parts in a format. `final` matches the month's closed books, `preliminary` waits for the
+     * books to close, and `outdated` no longer matches them.
+     */
+    state: 'final' | 'preliminary' | 'outdated';
+    totals: readonly { readonly currency: string; readonly debit: string }[];
+    files: readonly { readonly name: string; readonly sha256: string; readonly bytes: number }[];
+  }>;
 
 export function readExports(
   tx: Transaction,
@@ -179,11 +141,6 @@ export function readExports(
   );
 }
 
-export async function readUnexported(tx: Transaction, { limit }: { limit: number }): Promise<Month[]> {
-  const months = await query<{ month: Month }>(
-    tx,
-    `SELECT month FROM gl_unexported_months ORDER BY month DESC LIMIT :limit`,
-    { limit },
-  );
-  return months.map(({ month }) => month);
-}
+export const readUnexported = queryingColumn<Month, { limit: number }>(
+  `SELECT month FROM gl_unexported_months ORDER BY month DESC LIMIT :limit`,
+);

@@ -29,10 +29,10 @@ export type Journal = Readonly<{
   lines: readonly GlLine[];
 }>;
 
-export interface GlFile {
-  readonly name: string;
-  readonly content: Buffer;
-}
+export type GlFile = Readonly<{
+  name: string;
+  content: Buffer;
+}>;
 
 /**
  * The journal's id in the general-ledger program, `2026-09-1-USD-3f9a2c`: month, part, currency and root. The id

@@ -2,15 +2,15 @@
  * Converts a month's postings to lines of general-ledger accounts: maps them, compares them with earlier exports, and
  * summarizes them. All functions are pure.
  */
-import { Amount } from '../money.ts';
-import { compare, couldRun } from '../text.ts';
+import { Amount, compare, couldRun } from '../values.ts';
 import { type Accounts, type PostingKey, ruleOf } from './accounts.ts';
 
 /** The sum of a month's postings to one of our accounts, by partner, policy and currency. */
-export interface Posting extends PostingKey {
-  /** Debits less credits. */
-  readonly amount: string;
-}
+export type Posting = PostingKey &
+  Readonly<{
+    /** Debits less credits. */
+    amount: string;
+  }>;
 
 /** The destination of a posting in the general ledger. A field without a value is ''. */
 type Target = Readonly<{
@@ -59,10 +59,10 @@ function nameOf({ names, unknown_payer }: Accounts, partner: string | null, ownN
   return (Object.hasOwn(names, partner) ? names[partner] : ownName) ?? partner;
 }
 
-interface MappedLines {
-  readonly lines: readonly GlLine[];
-  readonly unmapped: readonly PostingKey[];
-}
+type MappedLines = Readonly<{
+  lines: readonly GlLine[];
+  unmapped: readonly PostingKey[];
+}>;
 
 /** Postings with their targets. A target in `known` takes precedence over the map. */
 export function mapped(
@@ -87,10 +87,10 @@ export const runnableNames = (lines: readonly GlLine[]): string[] => [
 ];
 
 /** Several payers with the same name. A partner is null for an unknown payer. */
-interface SharedName {
-  readonly name: string;
-  readonly partners: readonly (string | null)[];
-}
+type SharedName = Readonly<{
+  name: string;
+  partners: readonly (string | null)[];
+}>;
 
 /**
  * The line names that several payers share. A program identifies a customer only by name and would merge payers with
@@ -147,16 +147,17 @@ function summed<Line extends Posting>(lines: readonly Line[], key: (line: Line) 
 }
 
 /** A line of a file: the amount for one account, class, location and name. */
-export interface JournalLine extends Target {
-  readonly amount: Amount;
-}
+export type JournalLine = Target &
+  Readonly<{
+    amount: Amount;
+  }>;
 
 /** The lines of one currency, by account, name and kind, with debits equal to credits. */
-export interface CurrencyJournal {
-  readonly currency: string;
-  readonly lines: readonly JournalLine[];
-  readonly total: Amount;
-}
+export type CurrencyJournal = Readonly<{
+  currency: string;
+  lines: readonly JournalLine[];
+  total: Amount;
+}>;
 
 /** The summarized journal by currency. Throws if debits and credits differ, because that is a bug. */
 export function summarise(lines: readonly GlLine[]): CurrencyJournal[] {

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { DateTime } from 'luxon';
 import type { z } from 'zod';
+import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { documentJson } from '../documents/document.ts';
 import { type DocumentRow, readDocuments, readEInvoice, readPdf } from '../documents/documents.sql.ts';
@@ -27,7 +28,7 @@ import {
   instant,
   isStale,
 } from '../quotes/accept.ts';
-import { makeQuote, makeRequote, orderOf, quoteOf, requoteOf } from '../quotes/quote.ts';
+import { makeQuote, makeRequote, orderOf, type PartnerCall, quoteOf, requoteOf } from '../quotes/quote.ts';
 import type { Caller, QuoteState, RequoteState } from '../quotes/quotes.sql.ts';
 import { type AnsweredReversal, previewReversal, reverseQuote } from '../quotes/reverse.ts';
 import { planAcceptance, type RoutedAcceptance, readRouted } from '../splits/accepted.ts';
@@ -60,25 +61,12 @@ function addQuotes(app: FastifyInstance, shared: Shared): void {
   serveAcceptances(app, shared, operations.acceptQuote, ({ params, caller, now }) => {
     return { kind: 'quote', id: params.quote_id, caller, now };
   });
-  serve(app, shared, operations.createRequote, async (tx, { params, body, ...asked }) => {
-    const wanted = { quoteId: params.quote_id, insuredAmount: body.insured_amount, order: orderOf(body) };
-    const made = await makeRequote(tx, wanted, { ...asked, rules });
-    const { requote, quote } = await requoteOf(tx, made.requote_id, asked);
-    return requoteAnswer(requote, quote, asked.now);
-  });
   serve(app, shared, operations.readRequote, async (tx, { params, ...asked }) => {
     const { requote, quote } = await requoteOf(tx, params.requote_id, asked);
     return requoteAnswer(requote, quote, asked.now);
   });
   serveAcceptances(app, shared, operations.acceptRequote, ({ params, caller, now }) => {
     return { kind: 'requote', id: params.requote_id, caller, now };
-  });
-  serve(app, shared, operations.reverseQuote, async (tx, { params, body, ...asked }) => {
-    const { reversal_id: reversalId, requote_id: requoteId, spotPrice, partnerCut, invoiceAmount } = body;
-    const amounts = amountsOf({ spotPrice, partnerCut, invoiceAmount });
-    const wanted = { quoteId: params.quote_id, reversalId, requoteId, amounts, order: orderOf(body) };
-    const answered = await reverseQuote(tx, wanted, { ...asked, ceilings: shared.settings.reversals });
-    return answered.ground === null ? new OtherResult(reversalAnswer(answered)) : reversalAnswer(answered);
   });
   serve(app, shared, operations.previewReversal, async (tx, { params, query, ...asked }) => {
     const { requote_id: requoteId, spotPrice, partnerCut, invoiceAmount } = query;
@@ -96,6 +84,40 @@ function addQuotes(app: FastifyInstance, shared: Shared): void {
     };
   });
 }
+
+/** The work of a call that changes an accepted quote. The result is a JSON response, or an OtherResult. */
+export interface QuoteWork<Body = unknown> {
+  readonly operation: Operation<z.ZodType<{ quote_id: string }>, z.ZodType>;
+  work(
+    tx: Transaction,
+    settings: Settings,
+    call: PartnerCall & { readonly params: { readonly quote_id: string }; readonly body: Body },
+  ): Promise<unknown>;
+}
+
+const requote: QuoteWork<z.output<typeof operations.createRequote.body>> = {
+  operation: operations.createRequote,
+  async work(tx, { quotes: rules }, { params, body, ...asked }) {
+    const wanted = { quoteId: params.quote_id, insuredAmount: body.insured_amount, order: orderOf(body) };
+    const made = await makeRequote(tx, wanted, { ...asked, rules });
+    const found = await requoteOf(tx, made.requote_id, asked);
+    return requoteAnswer(found.requote, found.quote, asked.now);
+  },
+};
+
+const reversal: QuoteWork<z.output<typeof operations.reverseQuote.body>> = {
+  operation: operations.reverseQuote,
+  async work(tx, { reversals: ceilings }, { params, body, ...asked }) {
+    const { reversal_id: reversalId, requote_id: requoteId, spotPrice, partnerCut, invoiceAmount } = body;
+    const amounts = amountsOf({ spotPrice, partnerCut, invoiceAmount });
+    const wanted = { quoteId: params.quote_id, reversalId, requoteId, amounts, order: orderOf(body) };
+    const answered = await reverseQuote(tx, wanted, { ...asked, ceilings });
+    return answered.ground === null ? new OtherResult(reversalAnswer(answered)) : reversalAnswer(answered);
+  },
+};
+
+/** The calls that become late requests if the rows of their quote are in the archive (late-requests.ts). */
+export const QUOTE_WORKS: readonly QuoteWork[] = [requote, reversal];
 
 function addReads(app: FastifyInstance, shared: Shared): void {
   serve(app, shared, operations.listPolicies, async (tx, { caller, query, now }) => {
@@ -159,7 +181,7 @@ function addEvents(app: FastifyInstance, shared: Shared): void {
   const read = async (tx: Transaction, { caller, query }: CallOf<z.ZodType, undefined, typeof listEvents.query>) => {
     const { cursor: after = 0, limit, type } = query;
     const { partnerId } = caller;
-    if (after > 0 && after > (await readLastPosition(tx, partnerId))) {
+    if (after > 0 && after > (await readLastPosition(tx, { partnerId }))) {
       const reason = 'is after your last event: it is not a position of this environment';
       throw refuse('request_invalid', { problems: [{ path: 'cursor', reason }] });
     }

@@ -15,20 +15,20 @@ import { rateHeaders } from './limits.ts';
 import type { Operation } from './operation.ts';
 import { issuerOf, type Shared } from './shared.ts';
 
-interface Call<Params, Body, Query> {
-  readonly caller: Caller;
-  readonly now: DateTime<true>;
-  readonly params: Params;
-  readonly body: Body;
-  readonly query: Query;
-}
+type Call<Params, Body, Query> = Readonly<{
+  caller: Caller;
+  now: DateTime<true>;
+  params: Params;
+  body: Body;
+  query: Query;
+}>;
 
-interface JsonAnswer {
-  readonly status: number;
-  readonly text: string;
+type JsonAnswer = Readonly<{
+  status: number;
+  text: string;
   /** Whether this response was stored for an idempotency key. */
-  readonly replayed?: boolean;
-}
+  replayed?: boolean;
+}>;
 
 /** A response that is a file, or JSON with additional headers. */
 export class Content {
@@ -51,10 +51,10 @@ export class OtherResult {
 }
 type Answer = JsonAnswer | Content;
 
-interface RequestKey {
-  readonly key: string;
-  readonly sha256: string;
-}
+type RequestKey = Readonly<{
+  key: string;
+  sha256: string;
+}>;
 
 export type CallOf<Params extends z.ZodType, Body extends z.ZodType | undefined, Query extends z.ZodType> = Call<
   z.output<Params>,
@@ -135,6 +135,8 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
     const answer = await action(call, key === undefined ? undefined : { key, sha256: fingerprint(request, body) });
     if (answer instanceof Content) return reply.headers(answer.headers).send(answer.body);
     if (answer.replayed === true) reply.header('Idempotent-Replayed', 'true');
+    const { location } = (answer.status === 202 ? JSON.parse(answer.text) : {}) as { location?: string };
+    if (location !== undefined) reply.header('Location', location);
     return reply.code(answer.status).type('application/json; charset=utf-8').send(answer.text);
   };
   const { file } = operation;
@@ -296,10 +298,12 @@ function readParams(operation: Operation, request: FastifyRequest): unknown {
     requote_id: requoteId,
     number,
     sha256,
+    request_id: requestId,
   } = request.params as Record<string, string | undefined>;
   if (requoteId !== undefined) throw refuse('requote_unknown', { requote_id: requoteId });
   if (quoteId !== undefined) throw refuse('quote_unknown', { quote_id: quoteId });
   if (number !== undefined) throw refuse('invoice_unknown', { number });
+  if (requestId !== undefined) throw refuse('late_request_unknown', { request_id: requestId });
   if (sha256 !== undefined) throw refuse('settlement_file_unknown', { sha256 });
   throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
 }

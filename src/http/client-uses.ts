@@ -31,8 +31,8 @@ export class ClientUses {
   }
 }
 
-interface ClientUsesService {
-  readonly database: Pick<Database, 'transaction'>;
-  readonly environment: { readonly now: () => DateTime<true> };
-  readonly log: Pick<Logger, 'warn'>;
-}
+type ClientUsesService = Readonly<{
+  database: Pick<Database, 'transaction'>;
+  environment: { readonly now: () => DateTime<true> };
+  log: Pick<Logger, 'warn'>;
+}>;

@@ -57,5 +57,5 @@ export const listEvents = operation({
       data: { number: 'INV-2026-000014', currency: 'USD', amount: '6125.17', method: 'ach', received_on: '2026-11-20' },
     },
   ],
-  refusals: ['request_invalid'],
+  refusals: ['request_invalid', 'events_archived'],
 });

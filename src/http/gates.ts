@@ -5,13 +5,13 @@
 import type { FastifyContextConfig, FastifyReply } from 'fastify';
 import { refuse } from '../errors/refusals.ts';
 
-interface Bound {
-  readonly atOnce: number;
+type Bound = Readonly<{
+  atOnce: number;
   /** The maximum number of waiting requests of all callers. One caller may have half of these waiting requests. */
-  readonly waiting: number;
+  waiting: number;
   /** The longest wait for a turn. By default, LONGEST_WAIT_MS. */
-  readonly longestWaitMs?: number;
-}
+  longestWaitMs?: number;
+}>;
 
 /**
  * Every route must name one of these bounds. `fixed` is for responses from memory. The others use database connections:
@@ -57,10 +57,10 @@ const LONGEST_WAIT_MS = 15_000;
 const LONGEST_ANSWER_MS = 27_000;
 const RETRY_SECONDS = 5;
 
-interface Waiting {
-  readonly start: () => void;
-  readonly giveUp: (error: unknown) => void;
-}
+type Waiting = Readonly<{
+  start: () => void;
+  giveUp: (error: unknown) => void;
+}>;
 
 export class Gate {
   readonly #bound: Bound;

@@ -16,18 +16,18 @@ const SLACK_SECONDS = 300;
 /** If a token has an unknown key, the server reads the keys again, but at most once in this time. */
 const READ_AGAIN_MILLISECONDS = 1000;
 
-interface SigningKey {
-  readonly kid: string;
-  readonly privateKey: CryptoKey;
-  readonly signsFrom: number;
-  readonly signsUntil: number;
-}
+type SigningKey = Readonly<{
+  kid: string;
+  privateKey: CryptoKey;
+  signsFrom: number;
+  signsUntil: number;
+}>;
 
-interface PublishedKey {
-  readonly key: CryptoKey;
-  readonly jwk: JWK;
-  readonly until: number;
-}
+type PublishedKey = Readonly<{
+  key: CryptoKey;
+  jwk: JWK;
+  until: number;
+}>;
 
 export class KeyStore {
   readonly #database: Database;

@@ -13,12 +13,12 @@ import { countFailures } from './server.sql.ts';
 import type { Service } from './service.ts';
 import { SharedCounts } from './shared-counts.ts';
 
-interface Allowance {
-  readonly limit: number;
-  readonly remaining: number;
+type Allowance = Readonly<{
+  limit: number;
+  remaining: number;
   /** Seconds until the full limit is available again. */
-  readonly reset: number;
-}
+  reset: number;
+}>;
 
 export const rateHeaders = ({ limit, remaining, reset }: Allowance): Record<string, string> => ({
   'RateLimit-Limit': String(limit),
@@ -29,20 +29,20 @@ export const rateHeaders = ({ limit, remaining, reset }: Allowance): Record<stri
 /** A `call` with a valid token counts for its client, any other request for its network. */
 type RequestKind = 'call' | 'exchange' | 'page' | 'console' | 'other';
 
-export interface Limits {
+export type Limits = Readonly<{
   /** Counts a request. `key` is the client, or the address if the client is unknown. */
-  readonly request: (kind: RequestKind, key: string) => Allowance;
+  request: (kind: RequestKind, key: string) => Allowance;
   /** Counts a wrong secret. Refuses the network, or the client within it, after too many. */
-  readonly failedExchange: (clientId: string, address: string) => Promise<void>;
+  failedExchange: (clientId: string, address: string) => Promise<void>;
   /** Counts a failed sign-in with a link, passkey or provider. Refuses a network with too many failed sign-ins. */
-  readonly failedSignIn: (address: string) => Promise<void>;
+  failedSignIn: (address: string) => Promise<void>;
   /** Refuses the page or network after too many. */
-  readonly askedForLink: (page: string, address: string) => Promise<void>;
+  askedForLink: (page: string, address: string) => Promise<void>;
   /** Refuses a network with too many invalid signatures. */
-  readonly webhook: (address: string) => void;
-  readonly badSignature: (address: string) => void;
-  readonly close: () => void;
-}
+  webhook: (address: string) => void;
+  badSignature: (address: string) => void;
+  close: () => void;
+}>;
 
 /** Counts a request of a public route against the caller's address. */
 export const countOther = (limits: Limits) => async (request: FastifyRequest) =>
@@ -58,11 +58,11 @@ const BAD_SIGNATURES_PER_MINUTE = 60;
 /** Refused networks and clients kept in memory, whose further wrong secrets cause no database writes. */
 const MOST_REFUSED = 10_000;
 
-interface LimitOptions {
-  readonly requestsPerMinute: number;
+type LimitOptions = Readonly<{
+  requestsPerMinute: number;
   /** Called with the first refusal of each minute. */
-  readonly onLimited?: (kind: string, key: string) => void;
-}
+  onLimited?: (kind: string, key: string) => void;
+}>;
 
 export function openLimits(
   { database, environment, log }: Pick<Service, 'database' | 'environment' | 'log'>,

@@ -9,37 +9,37 @@ import { commit, packageVersion } from '../package.ts';
 
 const BEAT_MS = 250;
 
-export interface ManagementData {
-  readonly host: string;
-  readonly port: number;
-  readonly version: string;
-  readonly commit: string;
+export type ManagementData = Readonly<{
+  host: string;
+  port: number;
+  version: string;
+  commit: string;
   /** One BigInt64 with the main thread's last heartbeat by process.hrtime, which all threads share. */
-  readonly heartbeat: SharedArrayBuffer;
-}
+  heartbeat: SharedArrayBuffer;
+}>;
 
-interface Question {
-  readonly id: number;
-  readonly url: string;
-  readonly address: string;
-}
+type Question = Readonly<{
+  id: number;
+  url: string;
+  address: string;
+}>;
 
-export interface Answer {
-  readonly id: number;
-  readonly status: number;
-  readonly type: string;
-  readonly body: string;
-}
+export type Answer = Readonly<{
+  id: number;
+  status: number;
+  type: string;
+  body: string;
+}>;
 
 export type FromThread =
   | { readonly listening: string }
   | { readonly failed: { readonly code: string | undefined; readonly message: string } }
   | { readonly question: Question };
 
-interface Management {
-  readonly url: string;
-  readonly close: () => Promise<void>;
-}
+type Management = Readonly<{
+  url: string;
+  close: () => Promise<void>;
+}>;
 
 /** Rejects if the port cannot be opened. */
 export async function openManagement(

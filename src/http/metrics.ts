@@ -14,19 +14,19 @@ import { isPaused } from '../people/pauses.sql.ts';
 import { readMonths } from '../reports/status.ts';
 import { type JobHealth, readBacklog, readJobHealth } from './server.sql.ts';
 
-export interface Metrics {
-  readonly requests: Histogram<'method' | 'route' | 'status'>;
-  readonly acceptances: Counter<'kind'>;
-  readonly exchanges: Counter<'result'>;
-  readonly limited: Counter<'kind'>;
-  readonly badSignatures: Counter;
-  readonly droppedConnections: Counter;
-  readonly connections: Gauge;
-  readonly busy: Gauge<'bound'>;
-  readonly contentType: string;
-  readonly onRead: (set: () => void) => void;
-  readonly read: () => Promise<string>;
-}
+export type Metrics = Readonly<{
+  requests: Histogram<'method' | 'route' | 'status'>;
+  acceptances: Counter<'kind'>;
+  exchanges: Counter<'result'>;
+  limited: Counter<'kind'>;
+  badSignatures: Counter;
+  droppedConnections: Counter;
+  connections: Gauge;
+  busy: Gauge<'bound'>;
+  contentType: string;
+  onRead: (set: () => void) => void;
+  read: () => Promise<string>;
+}>;
 
 /** Counting the open rows of a month with ten million rows takes 3 seconds. */
 const SHARE_OF_TIME = 50;

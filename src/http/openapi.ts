@@ -72,6 +72,7 @@ const HEADERS = {
   'Retry-After': header('Seconds to wait before the next try', whole),
   'WWW-Authenticate': header('How to authenticate (RFC 6750)'),
   'Idempotent-Replayed': header('true if this response was returned before for the same Idempotency-Key'),
+  Location: header('The address of the late request'),
   Link: header('The URL of the next page, rel="next"; absent on the last one (RFC 8288)'),
 };
 type HeaderName = keyof typeof HEADERS;
@@ -165,8 +166,14 @@ function describeOperation(operation: Operation, method: 'GET' | 'POST', partner
       ...(operation.otherwise !== undefined && {
         [String(operation.otherwise.status)]: {
           description: operation.otherwise.description,
-          ...headers(...successHeaders(answer, method)),
-          content: answerContent(answer, example),
+          ...headers(
+            ...successHeaders(answer, method),
+            ...(operation.otherwise.answers ? (['Location'] as const) : []),
+          ),
+          content:
+            operation.otherwise.answers === undefined
+              ? answerContent(answer, example)
+              : { 'application/json': { schema: { anyOf: operation.otherwise.answers.map(answerSchema) } } },
         },
       }),
       ...problems(operation, method),

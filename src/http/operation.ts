@@ -3,36 +3,40 @@ import type { CallRefusalCode } from '../errors/refusals.ts';
 
 export type AnswerKind = z.ZodType | 'application/pdf' | 'application/xml' | 'text/csv';
 
-export interface Operation<
+export type Operation<
   Params extends z.ZodType = z.ZodType,
   Body extends z.ZodType | undefined = z.ZodType | undefined,
   Query extends z.ZodType = z.ZodType,
-> {
-  readonly id: string;
-  readonly methods: readonly ('GET' | 'POST')[];
+> = Readonly<{
+  id: string;
+  methods: readonly ('GET' | 'POST')[];
   /** In the notation of OpenAPI: `/api/v1/quote/{quote_id}`. */
-  readonly path: string;
-  readonly summary: string;
-  readonly description: string;
+  path: string;
+  summary: string;
+  description: string;
   /** By the service's documentation, or added by Reckoner. */
-  readonly origin: 'documented' | 'own';
-  readonly action: 'reads' | 'makes' | 'accepts';
-  readonly partnerHeader: 'required' | 'checked';
-  readonly params: Params;
-  readonly body: Body;
+  origin: 'documented' | 'own';
+  action: 'reads' | 'makes' | 'accepts';
+  partnerHeader: 'required' | 'checked';
+  params: Params;
+  body: Body;
   /**
    * This is set if the body is a text file, and is the largest size of the file in bytes. By default, the body is JSON.
    */
-  readonly file?: { readonly type: 'text/csv'; readonly bytes: number };
+  file?: { readonly type: 'text/csv'; readonly bytes: number };
   /** Other query parameters are refused. */
-  readonly query: Query;
-  readonly status: 200 | 201;
-  /** Another status of the same response, and when it is returned. */
-  readonly otherwise?: { readonly status: 200 | 202; readonly description: string };
-  readonly answer: AnswerKind;
-  readonly example: unknown;
-  readonly refusals: readonly CallRefusalCode[];
-}
+  query: Query;
+  status: 200 | 201;
+  /** Another status, and when it is returned. Its response is the same, unless `answers` lists what it may be. */
+  otherwise?: {
+    readonly status: 200 | 202;
+    readonly description: string;
+    readonly answers?: readonly z.ZodType[];
+  };
+  answer: AnswerKind;
+  example: unknown;
+  refusals: readonly CallRefusalCode[];
+}>;
 
 export const none = z.strictObject({});
 

@@ -11,6 +11,7 @@ import {
   COVER_PROBLEM,
   coverIsInOrder,
   decimal,
+  lateRequestAnswer,
   ofOrder,
   pageLimit,
   policyAnswer,
@@ -158,6 +159,11 @@ export const acceptQuote = operation({
   ],
 });
 
+/** A call that needs rows which left the database. */
+const LATE =
+  'The rows of the quote may be in the archive of old months: the call is a late request, answered within minutes. ' +
+  'Location has its address';
+
 export const createRequote = operation({
   id: 'createRequote',
   action: 'makes',
@@ -169,6 +175,7 @@ export const createRequote = operation({
   partnerHeader: 'checked',
   params: ofQuote,
   body: z.strictObject({ insured_amount: decimal, ...ofOrder }).refine(coverIsInOrder, COVER_PROBLEM),
+  otherwise: { status: 202, description: LATE, answers: [lateRequestAnswer] },
   answer: requoteAnswer,
   example: requoteExample(false),
   refusals: [
@@ -267,7 +274,8 @@ export const reverseQuote = operation({
     .refine(hasAllAmounts, AMOUNTS_PROBLEM),
   otherwise: {
     status: 202,
-    description: 'The cancellation terms do not cover the reversal: it is a request, which our finance team decides',
+    description: `The cancellation terms do not cover the reversal: it is a request, which our finance team decides. Or: ${LATE}`,
+    answers: [reversalAnswer, lateRequestAnswer],
   },
   answer: reversalAnswer,
   example: {
@@ -307,7 +315,33 @@ export const previewReversal = operation({
     ...{ outcome: 'recorded', allowed_by: 'window', reason: null, terms: '14 days, then nothing' },
     left: PRICES,
   },
-  refusals: ['quote_unknown', 'quote_not_accepted', 'reversal_exceeds', 'request_invalid'],
+  refusals: ['quote_unknown', 'quote_not_accepted', 'quote_archived', 'reversal_exceeds', 'request_invalid'],
+});
+
+export const readLateRequest = operation({
+  id: 'readLateRequest',
+  action: 'reads',
+  path: '/api/v1/late-requests/{request_id}',
+  summary: 'Read a late request',
+  description:
+    'What became of a reversal or requote of a quote in the archive of old months. Ask again while it is pending. Then ' +
+    '`answer` has the status and body that the call would have had. Your requests are answered in order.',
+  params: z.object({ request_id: z.string().regex(/^[1-9]\d{0,14}$/) }),
+  answer: lateRequestAnswer,
+  example: {
+    ...{ request_id: 17, location: '/api/v1/late-requests/17', quote_id: QUOTE_ID, status: 'refused' },
+    ...{ requested_at: '2026-10-19T08:12:30.000Z', answered_at: '2026-10-19T08:14:02.117Z' },
+    answer: {
+      status: 404,
+      body: {
+        status: 404,
+        code: 'quote_unknown',
+        detail: `No such quote: ${QUOTE_ID}. Check the id.`,
+        quote_id: QUOTE_ID,
+      },
+    },
+  },
+  refusals: ['late_request_unknown'],
 });
 
 export const listPolicies = operation({
@@ -349,6 +383,7 @@ export const OPERATIONS: readonly Operation[] = [
   acceptRequote,
   reverseQuote,
   previewReversal,
+  readLateRequest,
   listInvoices,
   readInvoice,
   readInvoicePdf,

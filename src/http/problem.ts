@@ -106,21 +106,18 @@ function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest,
     const missing = refusal.code === 'token_missing';
     reply.header('WWW-Authenticate', missing ? 'Bearer' : 'Bearer error="invalid_token"');
   }
-  const problem = {
-    type: `${issuer}/reference#${refusal.code}`,
-    title: STATUS_CODES[status],
-    status,
-    detail: refusal.message,
-    instance: `urn:request:${request.id}`,
-    code: refusal.code,
-    ...refusal.facts,
-  };
+  const problem = problemOf(refusal, issuer, `urn:request:${request.id}`);
   // The response is sent as bytes, because Fastify would add a charset, which RFC 9457's media type does not have.
   return reply
     .code(status)
     .type('application/problem+json')
     .send(Buffer.from(JSON.stringify(problem)));
 }
+
+export const problemOf = ({ code, message: detail, facts }: Refusal, issuer: string, instance: string) => {
+  const status = httpStatusOf(code);
+  return { type: `${issuer}/reference#${code}`, title: STATUS_CODES[status], status, detail, instance, code, ...facts };
+};
 
 /** Much is unread, so the connection is closed: Node would read the whole body to keep it open. */
 const hasUnreadBody = ({ body, headers }: FastifyRequest): boolean =>

@@ -6,8 +6,9 @@
 import { PassThrough, Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import type { FastifyBaseLogger } from 'fastify';
+import { needRows } from '../archive/rows.ts';
 import type { Database } from '../database/database.ts';
-import { readDocumentRows } from '../delivery/documents.sql.ts';
+import { readDocumentRows, readScopeOf } from '../delivery/documents.sql.ts';
 import { streamRowsCsv } from '../delivery/rows.ts';
 import { refuse } from '../errors/refusals.ts';
 
@@ -40,7 +41,8 @@ export class RowStreams {
     const slow = new AbortController();
     const signal = AbortSignal.any([slow.signal, AbortSignal.timeout(LONGEST_MS)]);
     this.database
-      .reading((tx) => {
+      .reading(async (tx) => {
+        await needRows(tx, await readScopeOf(tx, { documentIds: [documentId] }));
         const parts = inTime(streamRowsCsv(readDocumentRows(tx, documentId)), slow);
         // One batch ahead of the client instead of sixteen, the default.
         return pipeline(Readable.from(parts, { highWaterMark: 1 }), out, { signal });

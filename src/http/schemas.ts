@@ -69,10 +69,10 @@ export const ofOrder = {
   cover_from: coverDay.optional().meta({ description: 'The first day of cover' }),
   cover_to: coverDay.optional().meta({ description: 'The last day of cover; requires cover_from' }),
 };
-interface Cover {
-  readonly cover_from?: string | undefined;
-  readonly cover_to?: string | undefined;
-}
+type Cover = Readonly<{
+  cover_from?: string | undefined;
+  cover_to?: string | undefined;
+}>;
 export const coverIsInOrder = ({ cover_from: from, cover_to: to }: Cover): boolean =>
   to === undefined || (from !== undefined && from <= to);
 export const COVER_PROBLEM = { path: ['cover_to'], message: 'requires cover_from, and must not be before it' };
@@ -220,6 +220,22 @@ export const reversalAnswer = named(
       .nullable()
       .meta({ description: 'The rule or the person that allowed it; null while it is not recorded' }),
     reason: z.string().nullable().meta({ description: 'Why it was requested, or why it was rejected' }),
+  }),
+);
+
+export const lateRequestAnswer = named(
+  'LateRequest',
+  z.object({
+    request_id: z.int(),
+    location: z.string(),
+    quote_id: identifier,
+    status: z.enum(['pending', 'done', 'refused']),
+    requested_at: instant.meta({ description: 'The time of the call, which counts' }),
+    answered_at: instant.nullable(),
+    answer: z
+      .object({ status: z.int(), body: z.looseObject({}) })
+      .nullable()
+      .meta({ description: 'What the call would have answered' }),
   }),
 );
 

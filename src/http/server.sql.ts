@@ -1,14 +1,14 @@
 import type { JWK } from 'jose';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 
-interface SigningKeyRow {
-  readonly kid: string;
-  readonly jwk: string;
+type SigningKeyRow = Readonly<{
+  kid: string;
+  jwk: string;
   // In seconds since 1970.
-  readonly at: number;
-  readonly signsUntil: number;
-  readonly until: number;
-}
+  at: number;
+  signsUntil: number;
+  until: number;
+}>;
 
 export async function insertSigningKey(tx: Transaction, row: SigningKeyRow): Promise<void> {
   await execute(
@@ -37,14 +37,14 @@ export async function readMigrationNames(tx: Transaction): Promise<string[]> {
   return names;
 }
 
-interface Backlog {
-  readonly depth: number;
+type Backlog = Readonly<{
+  depth: number;
   /** In seconds. */
-  readonly age: number;
-  readonly open: number;
+  age: number;
+  open: number;
   /** In seconds since 1970. Null if no month is closed. */
-  readonly closed: number | null;
-}
+  closed: number | null;
+}>;
 
 export async function readBacklog(tx: Transaction, now: string): Promise<Backlog> {
   return queryOne(
@@ -60,16 +60,16 @@ export async function readBacklog(tx: Transaction, now: string): Promise<Backlog
 }
 
 /** The times are in seconds since 1970. */
-export interface JobHealth {
-  readonly name: string;
-  readonly ended: number;
-  readonly seconds: number;
-  readonly exit: number;
+export type JobHealth = Readonly<{
+  name: string;
+  ended: number;
+  seconds: number;
+  exit: number;
   /** The items that needed attention after the last run. For the job verify, these are its differences. */
-  readonly attention: number;
+  attention: number;
   /** When the job last ended with exit status 0. Null if never. */
-  readonly succeeded: number | null;
-}
+  succeeded: number | null;
+}>;
 
 export function readJobHealth(tx: Transaction): Promise<JobHealth[]> {
   return query(

@@ -18,6 +18,7 @@ import { addFeeds } from './feeds.ts';
 import { answerWithin, boundOf, openGates } from './gates.ts';
 import { addHealth } from './health.ts';
 import { KeyStore } from './keys.ts';
+import { addLateRequests } from './late-requests.ts';
 import { countOther, networkOf, openLimits, rateHeaders } from './limits.ts';
 import { openMetrics } from './metrics.ts';
 import { problemsOf, type SendProblem } from './problem.ts';
@@ -113,6 +114,7 @@ export async function buildServer(service: ServerOptions): Promise<FastifyInstan
   addTokenExchange(app, shared);
   addDiscovery(app, shared);
   addApi(app, shared);
+  addLateRequests(app, shared);
   addFeeds(app, shared);
   addSettlementFiles(app, shared);
   addReference(app, shared);

@@ -11,13 +11,13 @@ export type StoreEvents = (
   file: { name: string; text: string; account?: string | undefined; signedBy?: string },
 ) => Promise<{ readonly accounts: readonly string[] }>;
 
-export interface Service {
-  readonly environment: Environment;
-  readonly settings: Settings;
-  readonly database: Database;
-  readonly log: FastifyBaseLogger;
+export type Service = Readonly<{
+  environment: Environment;
+  settings: Settings;
+  database: Database;
+  log: FastifyBaseLogger;
   /** Stores the processor's events. Without this function, webhooks are refused. */
-  readonly storeEvents?: StoreEvents | undefined;
+  storeEvents?: StoreEvents | undefined;
   /** Called after events are stored, with the connected accounts concerned. */
-  readonly onEventsStored?: ((accounts: readonly string[]) => void) | undefined;
-}
+  onEventsStored?: ((accounts: readonly string[]) => void) | undefined;
+}>;

@@ -22,11 +22,11 @@ interface Window {
   most: number;
 }
 
-interface WindowCount {
+type WindowCount = Readonly<{
   /** Above the limit if the request exceeds it. */
-  readonly count: number;
-  readonly millisecondsLeft: number;
-}
+  count: number;
+  millisecondsLeft: number;
+}>;
 
 export class SharedCounts {
   readonly #database: Pick<Database, 'transaction'>;

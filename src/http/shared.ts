@@ -14,23 +14,25 @@ import type { SecurityLog } from './security-log.ts';
 import type { Service } from './service.ts';
 import type { TokenIssuer } from './tokens.ts';
 
-export interface ServerOptions extends Service {
-  /** The pages for people, which belong to higher layers. */
-  readonly addPages?: ((app: FastifyInstance, shared: Shared) => void) | undefined;
-}
+export type ServerOptions = Service &
+  Readonly<{
+    /** The pages for people, which belong to higher layers. */
+    addPages?: ((app: FastifyInstance, shared: Shared) => void) | undefined;
+  }>;
 
-export interface Shared extends ServerOptions {
-  readonly keys: KeyStore;
-  readonly tokens: TokenIssuer;
-  readonly limits: Limits;
-  readonly clientUses: ClientUses;
-  readonly metrics: Metrics;
-  readonly security: SecurityLog;
-  readonly rowStreams: RowStreams;
-  /** In batches of calls that arrive at the same time, with their splits planned. */
-  readonly acceptances: Acceptances<RoutedAcceptance>;
-  readonly events: Publisher;
-}
+export type Shared = ServerOptions &
+  Readonly<{
+    keys: KeyStore;
+    tokens: TokenIssuer;
+    limits: Limits;
+    clientUses: ClientUses;
+    metrics: Metrics;
+    security: SecurityLog;
+    rowStreams: RowStreams;
+    /** In batches of calls that arrive at the same time, with their splits planned. */
+    acceptances: Acceptances<RoutedAcceptance>;
+    events: Publisher;
+  }>;
 
 /** The public URL of this service, and the issuer of its tokens. */
 export const issuerOf = ({ settings }: Pick<Service, 'settings'>): string => publicAddress(settings);

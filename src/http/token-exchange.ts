@@ -26,11 +26,11 @@ class ExchangeError extends Error {
 /** Anyone may send a body. Ids and secrets are short. */
 const LARGEST_EXCHANGE = 8 * 1024;
 
-interface Exchange {
-  readonly clientId: string;
-  readonly secret: string;
-  readonly basic: boolean;
-}
+type Exchange = Readonly<{
+  clientId: string;
+  secret: string;
+  basic: boolean;
+}>;
 
 export function addTokenExchange(
   app: FastifyInstance,

@@ -10,12 +10,12 @@ import { type KeyStore, TOKEN_SECONDS } from './keys.ts';
 const LONGEST_TOKEN = 4096;
 
 /** A token whose signature, issuer and audience are valid. */
-interface VerifiedToken {
-  readonly caller: Caller;
-  readonly kid: string;
+type VerifiedToken = Readonly<{
+  caller: Caller;
+  kid: string;
   /** In seconds since 1970. */
-  readonly expiresAt: number;
-}
+  expiresAt: number;
+}>;
 
 // A partner sends the same token for an hour. Verifying its signature takes 0.26 ms, a quarter of the CPU time of an
 // acceptance; hashing it takes microseconds. The clock, key and client can change, so they are checked with every

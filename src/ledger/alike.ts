@@ -5,14 +5,14 @@
  */
 import type { RowTexts } from './row.ts';
 
-export interface Likeness {
+export type Likeness = Readonly<{
   /** Hashes of 32 bits. Rows that may repeat each other have one in common. */
-  readonly id: number;
-  readonly enrollment: number | null;
-  readonly order: number | null;
+  id: number;
+  enrollment: number | null;
+  order: number | null;
   /** Whether an earlier row may have one of these hashes. */
-  readonly alike: boolean;
-}
+  alike: boolean;
+}>;
 
 // 4 MB, which a cache holds. Of a million rows, one in thirty is marked by mistake.
 const BITS = 2 ** 25;

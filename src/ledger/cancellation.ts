@@ -33,49 +33,50 @@ export const GROUNDS = {
 export type Ground = keyof typeof GROUNDS;
 
 /** A row of a quote, in the ledger or new (`seq`). `judged_on` of a reversal is the day by which it is judged. */
-export interface QuoteRow {
-  readonly seq: number | null;
-  readonly kind: 'quote_accepted' | 'requote_accepted' | 'reversal';
-  readonly partner_id: string;
-  readonly quote_id: string;
-  readonly requote_id: string | null;
-  readonly policy_id: string;
-  readonly currency: string;
+export type QuoteRow = Readonly<{
+  seq: number | null;
+  kind: 'quote_accepted' | 'requote_accepted' | 'reversal';
+  partner_id: string;
+  quote_id: string;
+  requote_id: string | null;
+  policy_id: string;
+  currency: string;
   /** The local day. */
-  readonly day: string;
-  readonly judged_on: string;
-  readonly posted_month: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly cover_from: string | null;
-  readonly cover_to: string | null;
-  readonly ground: Ground | null;
+  day: string;
+  judged_on: string;
+  posted_month: string;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
+  cover_from: string | null;
+  cover_to: string | null;
+  ground: Ground | null;
   /** Null if it is new. */
-  readonly arrangement: string | null;
+  arrangement: string | null;
   /** What the processor has taken back of the quote's shares, at least zero. */
-  readonly taken_back: string;
-}
+  taken_back: string;
+}>;
 
-export interface StoredTerms extends CancellationTerms {
-  readonly cancellation_terms_id: number;
-}
+export type StoredTerms = CancellationTerms &
+  Readonly<{
+    cancellation_terms_id: number;
+  }>;
 
-export interface Verdict {
-  readonly seq: number;
+export type Verdict = Readonly<{
+  seq: number;
   /** Null if the reversal waits for a person. */
-  readonly ground: Exclude<Ground, 'person'> | null;
-  readonly outside: Outside | null;
-  readonly cancellation_terms_id: number | null;
-  readonly sold_on: string | null;
-  readonly judged_on: string;
-}
+  ground: Exclude<Ground, 'person'> | null;
+  outside: Outside | null;
+  cancellation_terms_id: number | null;
+  sold_on: string | null;
+  judged_on: string;
+}>;
 
-interface Sums {
-  readonly spot: bigint;
-  readonly cut: bigint;
-  readonly share: bigint;
-}
+type Sums = Readonly<{
+  spot: bigint;
+  cut: bigint;
+  share: bigint;
+}>;
 
 const NOTHING: Sums = { spot: 0n, cut: 0n, share: 0n };
 const sumsOf = ({ currency, spot_price, partner_cut, invoice_amount }: QuoteRow): Sums => {
@@ -139,20 +140,20 @@ const outside = ({ seq, judged_on }: QuoteRow, sold_on: string | null, why: Outs
 });
 
 /** What a reversal takes back: a requote that it names, or the quote with its requotes. */
-interface Sale {
-  readonly day: string | null;
-  readonly cover_from: string | null;
-  readonly cover_to: string | null;
-  readonly sold: Sums;
-  readonly reversals: readonly Reversed[];
-}
+type Sale = Readonly<{
+  day: string | null;
+  cover_from: string | null;
+  cover_to: string | null;
+  sold: Sums;
+  reversals: readonly Reversed[];
+}>;
 
-interface Reversed {
-  readonly sums: Sums;
-  readonly ground: Ground;
+type Reversed = Readonly<{
+  sums: Sums;
+  ground: Ground;
   /** Whether it names the sale. A reversal of the whole quote takes back a part of each requote. */
-  readonly isOwn: boolean;
-}
+  isOwn: boolean;
+}>;
 
 function saleOf(
   { requote_id }: Pick<QuoteRow, 'requote_id'>,
@@ -195,15 +196,15 @@ function judge(row: QuoteRow, sale: Sale, policyTerms: readonly StoredTerms[]): 
 
 const isOutside = (verdict: string): verdict is Outside => verdict in OUTSIDE_TERMS;
 
-interface Given {
-  readonly ground: 'window' | 'pro_rata' | 'full' | 'proportion';
+type Given = Readonly<{
+  ground: 'window' | 'pro_rata' | 'full' | 'proportion';
   /** What was sold, less what was reversed otherwise. */
-  readonly base: Sums;
+  base: Sums;
   /** What reversals that count together with the new one have taken, above zero. */
-  readonly taken: Sums;
+  taken: Sums;
   /** The most that they and the new one may take. */
-  readonly most: Sums;
-}
+  most: Sums;
+}>;
 
 /** What the terms, or the rule without terms, give back of a sale on a day. */
 function givenBack(sale: Sale, terms: CancellationTerms | undefined, on: string): Given | Outside {

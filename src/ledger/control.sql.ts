@@ -15,12 +15,12 @@ export function sumDelivered(
   );
 }
 
-export interface Suspect {
-  readonly file: number;
-  readonly line: number;
-  readonly field: string;
-  readonly reason: string;
-}
+export type Suspect = Readonly<{
+  file: number;
+  line: number;
+  field: string;
+  reason: string;
+}>;
 
 /**
  * Finds rows that repeat another row of the delivery, rows that together explain a difference because they equal others

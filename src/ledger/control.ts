@@ -58,10 +58,10 @@ export function readTotals(controls: readonly string[]): Totals {
 }
 
 /** What a sender states. What is missing is not compared. */
-export interface Control {
-  readonly count?: number | undefined;
-  readonly totals?: Totals | undefined;
-}
+export type Control = Readonly<{
+  count?: number | undefined;
+  totals?: Totals | undefined;
+}>;
 
 const CONTROL = z
   .strictObject({
@@ -126,34 +126,35 @@ function controlOfText(text: string): Control | string {
 }
 
 /** Where a control was stated: an option, the last record of a file, or a file of totals. */
-export interface StatedControl extends Control {
-  readonly by: 'option' | 'trailer' | 'totals_file';
-  /** The file that it is about; null for all files of the delivery. */
-  readonly file: number | null;
-  /** The line of a trailer. */
-  readonly line?: number;
-}
+export type StatedControl = Control &
+  Readonly<{
+    by: 'option' | 'trailer' | 'totals_file';
+    /** The file that it is about; null for all files of the delivery. */
+    file: number | null;
+    /** The line of a trailer. */
+    line?: number;
+  }>;
 
-interface Found {
-  readonly count: number;
-  readonly totals: Totals;
-}
+type Found = Readonly<{
+  count: number;
+  totals: Totals;
+}>;
 
-export interface ControlResult {
-  readonly by: StatedControl['by'];
-  readonly file: string | null;
-  readonly stated: Control;
-  readonly found: Found;
-  readonly agrees: boolean;
-}
+export type ControlResult = Readonly<{
+  by: StatedControl['by'];
+  file: string | null;
+  stated: Control;
+  found: Found;
+  agrees: boolean;
+}>;
 
-export interface ControlError {
-  readonly file: string;
-  readonly line: number;
-  readonly field: string;
-  readonly code: string;
-  readonly reason: string;
-}
+export type ControlError = Readonly<{
+  file: string;
+  line: number;
+  field: string;
+  code: string;
+  reason: string;
+}>;
 
 /** The first rows that may explain a difference are reported. */
 const MOST_SUSPECTS = 100;
@@ -206,13 +207,13 @@ export async function compareControls(
 const placeOf = ({ by }: StatedControl, file: string | null): string =>
   file === null ? '' : by === 'totals_file' ? totalsFileOf(file) : file;
 
-interface Difference {
-  readonly field: string;
+type Difference = Readonly<{
+  field: string;
   /** Null for the number of rows. */
-  readonly currency: string | null;
-  readonly difference: string;
-  readonly reason: string;
-}
+  currency: string | null;
+  difference: string;
+  reason: string;
+}>;
 
 function differencesOf({ count, totals }: Control, found: Found): Difference[] {
   const differences: Difference[] = [];

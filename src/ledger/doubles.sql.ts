@@ -277,25 +277,25 @@ export async function findDoubledRows(
 export const dropDoubledRows = (tx: Transaction, month: Month): Promise<number> =>
   execute(tx, 'DELETE FROM doubled_rows WHERE posted_month <= :month', { month });
 
-export interface DoubledRow {
-  readonly entry_id: number;
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly kind: string;
-  readonly own_id: string;
-  readonly repeats: string;
-  readonly order_reference: string | null;
-  readonly currency: string;
-  readonly accepted_at: string;
-  readonly invoice_amount: string;
-}
+export type DoubledRow = Readonly<{
+  entry_id: number;
+  partner_id: string;
+  partner_name: string;
+  kind: string;
+  own_id: string;
+  repeats: string;
+  order_reference: string | null;
+  currency: string;
+  accepted_at: string;
+  invoice_amount: string;
+}>;
 
-interface DoubledQuestion {
-  readonly partner?: string | null;
-  readonly scope?: Scope;
-  readonly after?: string | null;
-  readonly limit?: number | null;
-}
+type DoubledQuestion = Readonly<{
+  partner?: string | null;
+  scope?: Scope;
+  after?: string | null;
+  limit?: number | null;
+}>;
 
 /** SQL of the doubled rows `d` with their rows `e`. A doubled sale is settled once it or the first sale is reversed. */
 export const DOUBLED = `doubled_rows d JOIN ledger_rows e USING (partner_id, posted_month, entry_id)

@@ -87,15 +87,15 @@ export async function readTermsOf(
 }
 
 /** What a partner has reversed by the rules, and what it has sold, of our share in a currency and posting month. */
-export interface MonthOfReversals {
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly posted_month: string;
+export type MonthOfReversals = Readonly<{
+  partner_id: string;
+  currency: string;
+  posted_month: string;
   /** Above zero. */
-  readonly reversed: string;
+  reversed: string;
   /** Our share of the sales of the month, or of the month before if that is more. */
-  readonly sold: string;
-}
+  sold: string;
+}>;
 
 /** The months in which reversals post, by partner, currency and month; `staged`: with the sales of an import. */
 export const readMonthsOfReversals = (

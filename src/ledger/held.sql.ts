@@ -109,14 +109,14 @@ export async function insertHeldRows(
 /** SQL: whether a held row is a reversal that the terms do not cover, and that may not repeat another one. */
 export const IS_REQUESTED = `kind = 'reversal' AND sign <> 'held_sale' AND repeats IS NULL`;
 
-export interface HeldInFile {
-  readonly file: number;
-  readonly line: number;
-  readonly field: string;
-  readonly sign: Sign;
-  readonly repeats: string | null;
-  readonly held_row_id: number | null;
-}
+export type HeldInFile = Readonly<{
+  file: number;
+  line: number;
+  field: string;
+  sign: Sign;
+  repeats: string | null;
+  held_row_id: number | null;
+}>;
 
 /** The held rows of this import, new or held before, in file order. */
 export function readHeldInFile(tx: Transaction, limit: number): Promise<HeldInFile[]> {
@@ -131,45 +131,45 @@ export function readHeldInFile(tx: Transaction, limit: number): Promise<HeldInFi
   );
 }
 
-export interface HeldRow {
-  readonly held_row_id: number;
-  readonly kind: string;
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly own_id: string;
-  readonly quote_id: string;
-  readonly requote_id: string | null;
-  readonly reversal_id: string | null;
-  readonly enrollment_id: string | null;
-  readonly policy_id: string;
-  readonly currency: string;
-  readonly accepted_at: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly order_reference: string | null;
-  readonly cover_from: string | null;
-  readonly cover_to: string | null;
-  readonly sign: Sign;
-  readonly repeats: string | null;
-  readonly recorded_at: string;
-  readonly source: string;
-  readonly decision: 'recorded' | 'discarded' | null;
-  readonly decision_reason: string | null;
+export type HeldRow = Readonly<{
+  held_row_id: number;
+  kind: string;
+  partner_id: string;
+  partner_name: string;
+  own_id: string;
+  quote_id: string;
+  requote_id: string | null;
+  reversal_id: string | null;
+  enrollment_id: string | null;
+  policy_id: string;
+  currency: string;
+  accepted_at: string;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
+  order_reference: string | null;
+  cover_from: string | null;
+  cover_to: string | null;
+  sign: Sign;
+  repeats: string | null;
+  recorded_at: string;
+  source: string;
+  decision: 'recorded' | 'discarded' | null;
+  decision_reason: string | null;
   /** Whether the call stated the amounts, if the row was requested by the API. */
-  readonly stated: boolean;
-}
+  stated: boolean;
+}>;
 
-interface HeldQuestion {
-  readonly ids?: readonly number[];
-  readonly partner?: string | null;
+type HeldQuestion = Readonly<{
+  ids?: readonly number[];
+  partner?: string | null;
   /** The id of a reversal. */
-  readonly reversal?: string | null;
-  readonly scope?: Scope;
-  readonly undecided?: boolean;
-  readonly after?: string | null;
-  readonly limit?: number | null;
-}
+  reversal?: string | null;
+  scope?: Scope;
+  undecided?: boolean;
+  after?: string | null;
+  limit?: number | null;
+}>;
 
 /** Reads held rows in the order in which they were held. */
 export function readHeldRows(tx: Transaction, question: HeldQuestion): Promise<HeldRow[]> {
@@ -225,15 +225,15 @@ export async function readWithRelated(tx: Transaction, ids: readonly number[]): 
   return rows.map(({ held_row_id }) => held_row_id);
 }
 
-export interface RoutedRequest {
-  readonly held_row_id: number;
-  readonly partner_id: string;
-  readonly quote_id: string;
+export type RoutedRequest = Readonly<{
+  held_row_id: number;
+  partner_id: string;
+  quote_id: string;
   /** Our share, above zero. */
-  readonly asked: string;
+  asked: string;
   /** What the processor has taken back of the quote beyond its reversals in the ledger, above zero. */
-  readonly beyond_ledger: string;
-}
+  beyond_ledger: string;
+}>;
 
 /** The undecided reversals of routed sales whose share may be among what the processor has taken back. */
 export const readRoutedRequests = (tx: Transaction, limit: number): Promise<RoutedRequest[]> =>

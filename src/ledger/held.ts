@@ -26,16 +26,16 @@ const DECIDED_WITHIN_DAYS = 5;
 /** The last day on which a request is not overdue. */
 export const dueOn = (recordedAt: string): string => workingDaysFrom(recordedAt.slice(0, 10), DECIDED_WITHIN_DAYS);
 
-export interface Decided {
-  readonly rows: readonly HeldRow[];
+export type Decided = Readonly<{
+  rows: readonly HeldRow[];
   /** Recorded rows of closed months, which are billed in the earliest open month. */
-  readonly late: number;
-}
+  late: number;
+}>;
 
-interface Decision {
-  readonly ids: readonly number[];
-  readonly reason: string;
-}
+type Decision = Readonly<{
+  ids: readonly number[];
+  reason: string;
+}>;
 
 /** Records held rows as rows of their own. */
 export async function releaseRows(tx: Transaction, context: ActorContext, { ids, reason }: Decision): Promise<Decided> {
@@ -45,10 +45,10 @@ export async function releaseRows(tx: Transaction, context: ActorContext, { ids,
 }
 
 /** Our share and the cut that a granted reversal takes, above zero. */
-export interface GrantedAmounts {
-  readonly invoiceAmount: Amount;
-  readonly partnerCut: Amount;
-}
+export type GrantedAmounts = Readonly<{
+  invoiceAmount: Amount;
+  partnerCut: Amount;
+}>;
 
 /** Records a held reversal, with other amounts if they are given. */
 export async function grantReversal(
@@ -117,6 +117,7 @@ const importHeld = (
   const text = rows.map((row) => `${JSON.stringify(heldLine(row))}\n`).join('');
   return importRows(tx, [{ name: 'held rows', format: 'ndjson', text }], {
     ...{ skipInvalid, acceptDiffering: true, now: environment.now(), actor, ceilings: settings.reversals, allowedBy },
+    environment,
     action: { action, subject: subjectOf(rows), details: { reason } },
   });
 };

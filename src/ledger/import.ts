@@ -7,6 +7,8 @@ import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { DateTime } from 'luxon';
+import { beginWithArchives, copyStagedQuotes, endWithArchives } from '../archive/rows.ts';
+import type { Environment } from '../config/environment.ts';
 import { lockImporters, lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { failpoint } from '../failpoint.ts';
@@ -54,14 +56,14 @@ import { monthsAround, type ZoneMonth } from './zone-months.ts';
 
 const REPORTED_ERRORS = 1000;
 
-export interface ImportReport {
-  readonly accepted: number;
-  readonly duplicates: number;
+export type ImportReport = Readonly<{
+  accepted: number;
+  duplicates: number;
   /** Rows that wait for a decision, including those that an earlier import held. */
-  readonly held: number;
-  readonly rejected: number;
-  readonly errors: readonly { file: string; line: number; field: string; code: string; reason: string }[];
-  readonly held_rows: readonly {
+  held: number;
+  rejected: number;
+  errors: readonly { file: string; line: number; field: string; code: string; reason: string }[];
+  held_rows: readonly {
     held_row_id: number | null;
     file: string;
     line: number;
@@ -69,49 +71,51 @@ export interface ImportReport {
     code: Sign;
     reason: string;
   }[];
-  readonly late: number;
+  late: number;
   /**
    * Accepted rows whose currency differs from their partner's currency. Such rows are allowed, but are usually a
    * mistake.
    */
-  readonly other_currencies: readonly OtherCurrencyRows[];
-  readonly differing_cuts: readonly DifferingCuts[];
+  other_currencies: readonly OtherCurrencyRows[];
+  differing_cuts: readonly DifferingCuts[];
   /** What was stated of the delivery, compared with its rows. A difference refuses the import. */
-  readonly control: readonly ControlResult[];
-  readonly refused: boolean;
+  control: readonly ControlResult[];
+  refused: boolean;
   /** The SHA-256 of each file. */
-  readonly sha256: readonly string[];
+  sha256: readonly string[];
   /** The sums of the accepted rows, by currency. */
-  readonly totals: Totals;
+  totals: Totals;
   /** The sums of the accepted reversals, the largest first. Only of an import. */
-  readonly reversals: readonly PartnerReversals[];
-  readonly event_id: number | null;
-}
+  reversals: readonly PartnerReversals[];
+  event_id: number | null;
+}>;
 
-export interface ImportOptions {
-  readonly skipInvalid: boolean;
+export type ImportOptions = Readonly<{
+  skipInvalid: boolean;
   /** Records rows that differ from the API's quote with the same id. */
-  readonly acceptDiffering?: boolean;
+  acceptDiffering?: boolean;
   /** The file for bad rows and their reasons (`rejectFormat`). */
-  readonly rejects?: string | undefined;
+  rejects?: string | undefined;
   /** What is stated of all files together. */
-  readonly control?: Control;
-  readonly now: DateTime<true>;
-  readonly actor: Actor;
-  readonly ceilings: Ceilings;
+  control?: Control;
+  now: DateTime<true>;
+  actor: Actor;
+  ceilings: Ceilings;
+  /** For the archives of old months. Null for a call of a partner, which does not wait for an archive. */
+  environment: Environment | null;
   /** What allows the reversals. If absent, the rules judge them (grounds.ts). */
-  readonly allowedBy?: 'person' | 'processor';
+  allowedBy?: 'person' | 'processor';
   /**
    * The action that the rows come from. If absent, the action is an import of these files, with their names and hashes.
    * Only an import holds rows that may repeat a sale.
    */
-  readonly action?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
+  action?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
   /** The action if the row is held. */
-  readonly request?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
-  readonly onProgress?: (bytes: number) => void;
+  request?: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
+  onProgress?: (bytes: number) => void;
   /** Called with the report before anything is recorded. Returns whether the rows may be recorded. */
-  readonly agree?: ((foreseen: ImportReport) => Promise<boolean>) | undefined;
-}
+  agree?: ((foreseen: ImportReport) => Promise<boolean>) | undefined;
+}>;
 
 /**
  * Stages, checks and records rows in the given transaction. The caller commits the transaction, or rolls it back after
@@ -122,9 +126,12 @@ export async function importRows(
   files: readonly SourceFile[],
   options: ImportOptions,
 ): Promise<ImportReport> {
+  const { environment } = options;
+  if (environment) await beginWithArchives(tx);
   await createStaging(tx);
   const { broken, staged, sha256, trailers } = await stageFiles(tx, files, options);
   failpoint('import.staged');
+  if (environment) await copyStagedQuotes(tx, environment);
   // Only one importer at a time continues from here, so the results of these checks still hold when the rows are
   // recorded.
   await lockImporters(tx);
@@ -179,6 +186,7 @@ export async function importRows(
   const event_id = await recordEvent(tx, options.actor, { ...action, details, now });
   await insertGrounds(tx, { allowedBy: options.allowedBy, recordedAt: now, eventId: event_id });
   const recorded = await insertEntries(tx, distinct(zoneMonths), { recordedAt: now, eventId: event_id });
+  if (environment) await endWithArchives(tx, event_id);
   failpoint('import.recorded');
   if (!isDeepStrictEqual(recorded.totals, totals)) {
     throw new Error(`${good} rows were good, but ${recorded.entries} were recorded, or other amounts`);

@@ -38,17 +38,17 @@ export async function findDifferingQuotes(tx: Transaction): Promise<void> {
   );
 }
 
-export interface LimitedRow {
-  readonly seq: number;
-  readonly partner_id: string;
-  readonly quote_id: string;
-  readonly kind: string;
-  readonly currency: string;
-  readonly spot_price: string;
-  readonly price_before: string;
-  readonly largest_price: string;
-  readonly largest_in: string;
-}
+export type LimitedRow = Readonly<{
+  seq: number;
+  partner_id: string;
+  quote_id: string;
+  kind: string;
+  currency: string;
+  spot_price: string;
+  price_before: string;
+  largest_price: string;
+  largest_in: string;
+}>;
 
 /** The rows of quotes whose price, including all staged rows, exceeds the largest price of their policy. */
 export const readLimited = (tx: Transaction, { skipInvalid }: { skipInvalid: boolean }): Promise<LimitedRow[]> =>
@@ -98,16 +98,16 @@ export async function recordAboveLargest(
   );
 }
 
-export interface DifferingCuts {
-  readonly partner_id: string;
-  readonly policy_id: string;
-  readonly currency: string;
-  readonly partner_cut_rate: string;
-  readonly rows: number;
+export type DifferingCuts = Readonly<{
+  partner_id: string;
+  policy_id: string;
+  currency: string;
+  partner_cut_rate: string;
+  rows: number;
   /** The sum of the rows' cuts, and the sum that the policy's rate gives. */
-  readonly partner_cut: string;
-  readonly by_rate: string;
-}
+  partner_cut: string;
+  by_rate: string;
+}>;
 
 /**
  * The rate is the quote's if the API made the quote. Otherwise it is the policy's rate of the day of the row's own

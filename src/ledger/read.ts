@@ -21,31 +21,31 @@ import {
 
 export type RowFormat = 'csv' | 'ndjson';
 
-export interface SourceFile {
+export type SourceFile = Readonly<{
   /** The name in reports; `-` is standard input. */
-  readonly name: string;
-  readonly format: RowFormat;
+  name: string;
+  format: RowFormat;
   /** Rows made by this program, instead of a file. */
-  readonly text?: string;
+  text?: string;
   /** What a file of totals beside this file states. */
-  readonly totals?: Control;
-}
+  totals?: Control;
+}>;
 
-export interface SourceRecord {
+export type SourceRecord = Readonly<{
   /** The physical line on which the record begins. The first line of a file is 1. */
-  readonly line: number;
-  readonly texts: RowTexts;
-  readonly problem?: RowProblem;
+  line: number;
+  texts: RowTexts;
+  problem?: RowProblem;
   /** The record's text in the file, without its line end, cut to LONGEST_RECORD characters. */
-  readonly raw: string;
+  raw: string;
   /**
    * Whether the records after this one cannot be trusted, for example after a wrong header or an open quote. The import
    * then refuses the whole file.
    */
-  readonly fatal?: boolean;
+  fatal?: boolean;
   /** What the sender states of the file. This record is its trailer, not a row. */
-  readonly trailer?: Control;
-}
+  trailer?: Control;
+}>;
 
 /** The limit on a record's length, which no real row comes close to. */
 const LONGEST_RECORD = 1_000_000;
@@ -132,11 +132,11 @@ async function* endedByTrailer(batches: AsyncIterable<SourceRecord[]>): AsyncGen
 
 // --- Lines -----------------------------------------------------------------------------------------------------------
 
-interface Line {
-  readonly number: number;
+type Line = Readonly<{
+  number: number;
   /** The text without line end and byte order mark, cut to LONGEST_RECORD + 1 characters. */
-  readonly text: string;
-}
+  text: string;
+}>;
 
 async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<Line[]> {
   const decoder = new StringDecoder('utf8');
@@ -288,9 +288,10 @@ const NEVER_CLOSED: RowProblem = {
   reason: 'has a quotation mark that is never closed, so that the rest of the file cannot be read',
 };
 
-interface CsvLine extends Line {
-  readonly fields: Fields;
-}
+type CsvLine = Line &
+  Readonly<{
+    fields: Fields;
+  }>;
 
 /**
  * Yields the lines that are not blank, with their fields. A quoted field with line breaks joins the lines that it

@@ -91,12 +91,12 @@ export const ROW_CODES = [
 ] as const;
 export type RowCode = (typeof ROW_CODES)[number];
 
-export interface RowProblem {
+export type RowProblem = Readonly<{
   /** The field's name in the file; empty if the row as a whole is wrong. */
-  readonly field: string;
-  readonly code: RowCode;
-  readonly reason: string;
-}
+  field: string;
+  code: RowCode;
+  reason: string;
+}>;
 
 const IDENTIFIERS = ['partner_id', 'quote_id', 'requote_id', 'reversal_id', 'enrollment_id', 'policy_id'] as const;
 const AMOUNTS = ['spotPrice', 'partnerCut', 'invoiceAmount'] as const;

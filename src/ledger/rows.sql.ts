@@ -179,18 +179,18 @@ const BAD_QUOTES = `
   UNION ALL
   SELECT s.partner_id, s.quote_id FROM findings f JOIN related s USING (seq) WHERE f.code NOT IN ('duplicate', 'held')`;
 
-export interface Overdrawn {
-  readonly seq: number;
-  readonly partner_id: string;
-  readonly quote_id: string;
-  readonly kind: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly spot_price_before: string;
-  readonly partner_cut_before: string;
-  readonly invoice_amount_before: string;
-}
+export type Overdrawn = Readonly<{
+  seq: number;
+  partner_id: string;
+  quote_id: string;
+  kind: string;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
+  spot_price_before: string;
+  partner_cut_before: string;
+  invoice_amount_before: string;
+}>;
 
 /**
  * The rows of this import, in file order, of every quote that a reversal takes below zero. The sums cover the ledger
@@ -293,12 +293,12 @@ export async function sumGoodRows(tx: Transaction): Promise<Totals> {
   return totals;
 }
 
-export interface PartnerReversals {
-  readonly partner_id: string;
-  readonly currency: string;
+export type PartnerReversals = Readonly<{
+  partner_id: string;
+  currency: string;
   /** Above zero. */
-  readonly invoice_amount: string;
-}
+  invoice_amount: string;
+}>;
 
 export function sumGoodReversals(tx: Transaction): Promise<PartnerReversals[]> {
   return query(
@@ -374,27 +374,28 @@ export function insertEntries(
 }
 
 /** The partner's own order, and the first and last day of cover. Each fact may be missing. */
-export interface OrderFacts {
-  readonly order_reference: string | null;
-  readonly cover_from: string | null;
-  readonly cover_to: string | null;
-}
+export type OrderFacts = Readonly<{
+  order_reference: string | null;
+  cover_from: string | null;
+  cover_to: string | null;
+}>;
 
 /** A ledger row that is recorded at its acceptance. An acceptance can only raise the sums of its quote. */
-export interface Acceptance extends OrderFacts {
-  readonly kind: 'quote_accepted' | 'requote_accepted';
-  readonly partnerId: string;
-  readonly quoteId: string;
-  readonly requoteId: string | null;
-  readonly enrollmentId: string;
-  readonly policyId: string;
-  readonly currency: string;
-  readonly acceptedAt: string;
-  readonly spotPrice: string;
-  readonly partnerCut: string;
-  readonly invoiceAmount: string;
-  readonly recordedAt: string;
-}
+export type Acceptance = OrderFacts &
+  Readonly<{
+    kind: 'quote_accepted' | 'requote_accepted';
+    partnerId: string;
+    quoteId: string;
+    requoteId: string | null;
+    enrollmentId: string;
+    policyId: string;
+    currency: string;
+    acceptedAt: string;
+    spotPrice: string;
+    partnerCut: string;
+    invoiceAmount: string;
+    recordedAt: string;
+  }>;
 
 /**
  * SQL that records acceptances by the posting rule. The caller must hold the ledger's lock. `wanted` names rows with
@@ -429,12 +430,12 @@ const BAD_ROWS = `
   SELECT f.seq, s.file, s.line, f.field, f.code, f.reason, s.raw
   FROM findings f JOIN staged s USING (seq) WHERE f.code NOT IN ('duplicate', 'held')`;
 
-export interface OtherCurrencyRows {
-  readonly partner_id: string;
-  readonly partner_currency: string;
-  readonly currency: string;
-  readonly rows: number;
-}
+export type OtherCurrencyRows = Readonly<{
+  partner_id: string;
+  partner_currency: string;
+  currency: string;
+  rows: number;
+}>;
 
 /** The rows of an event that was just recorded, by its receipts. */
 export function readOtherCurrencyRows(tx: Transaction, eventId: number): Promise<OtherCurrencyRows[]> {
@@ -463,13 +464,13 @@ export async function countVerdicts(
   return { good: staged.rows - rejected - duplicates - held, duplicates, held, rejected };
 }
 
-export interface BadRow {
-  readonly file: number;
-  readonly line: number;
-  readonly field: string;
-  readonly code: string;
-  readonly reason: string;
-}
+export type BadRow = Readonly<{
+  file: number;
+  line: number;
+  field: string;
+  code: string;
+  reason: string;
+}>;
 
 export function firstBadRows(tx: Transaction, limit: number): Promise<BadRow[]> {
   return query(tx, `SELECT file, line, field, code, reason FROM (${BAD_ROWS}) AS bad ORDER BY seq LIMIT :limit`, {

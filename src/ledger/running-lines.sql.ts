@@ -17,6 +17,12 @@ export const LAST_CLOSED = `coalesce((SELECT max(month) FROM closed_months), '')
 const BY_RECEIPT = `e.event_id IN (
   SELECT event_id FROM ledger_receipts WHERE posted_month > ${LAST_CLOSED})`;
 
+/** The sale `q` of a reversal `e`. */
+const SOLD = 'ARRAY[q.month, q.posted_month, q.kind]';
+const SALE_ID = 'coalesce(e.requote_id, e.quote_id)';
+const SALE = `q.partner_id = e.partner_id
+  AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END`;
+
 /**
  * SQL of the lines of the rows `e` that fulfil a condition. A reversal's line names the row that it reverses, which is
  * one probe of the index for each reversal. A join would read the rows of all months.
@@ -27,24 +33,23 @@ export const linesOf = (condition: string): string => `
          partner_cut, invoice_amount, last_accepted_at
   FROM (
     SELECT e.posted_month, e.partner_id, e.currency, e.arrangement, e.policy_id, e.kind, e.month,
-           CASE e.kind WHEN 'reversal' THEN (
-             SELECT ARRAY[q.month, q.posted_month, q.kind] FROM ledger_rows q
-             WHERE q.partner_id = e.partner_id
-               AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
-               AND own_id(q) = coalesce(e.requote_id, e.quote_id)) END AS sold,
+           CASE e.kind WHEN 'reversal' THEN coalesce(
+             (SELECT ${SOLD} FROM ledger_rows q WHERE ${SALE} AND own_id(q) = ${SALE_ID}),
+             (SELECT ${SOLD} FROM archived_sales q WHERE ${SALE} AND q.own_id = ${SALE_ID})
+           ) END AS sold,
            ${BY_RECEIPT} AS by_receipt, count(*) AS count, sum(e.spot_price) AS spot_price,
            sum(e.partner_cut) AS partner_cut, sum(e.invoice_amount) AS invoice_amount,
            max(e.accepted_at) AS last_accepted_at
     FROM ledger_rows e WHERE ${condition} GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9) AS grouped`;
 
 /** The rows of a month's documents. A closed month's rows posted after the month that was closed before. */
-export interface RowsOfMonth {
-  readonly month: Month;
-  readonly previous: Month | null;
-  readonly partnerId: string | null;
+export type RowsOfMonth = Readonly<{
+  month: Month;
+  previous: Month | null;
+  partnerId: string | null;
   /** The last log number of the last checkpoint for an open month; 0 for a closed month, which has no kept lines. */
-  readonly covered: number;
-}
+  covered: number;
+}>;
 
 /** SQL of the lines of a month with the bindings of RowsOfMonth: the kept lines, and those of the rows since then. */
 export const LINES_OF_MONTH = `

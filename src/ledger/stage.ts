@@ -11,7 +11,10 @@ import type { RowProblem } from './row.ts';
 
 export async function createStaging(tx: Transaction): Promise<void> {
   // A transaction may import more than once.
-  await execute(tx, 'DISCARD TEMP');
+  await execute(
+    tx,
+    'DROP TABLE IF EXISTS pg_temp.staged, pg_temp.findings, pg_temp.doubles, pg_temp.grounds, pg_temp.sellers, pg_temp.related, pg_temp.alike, pg_temp.spans',
+  );
   // The work memory is enough to join a million rows by hash. A larger import spills to disk.
   await raiseWorkMemory(tx);
   await execute(
@@ -48,24 +51,24 @@ const COLUMNS = `seq, file, line, kind, partner_id, quote_id, requote_id, revers
 
 const CHUNK = 128 * 1024;
 
-export interface StagedCounts {
-  readonly rows: number;
-  readonly bad: number;
+export type StagedCounts = Readonly<{
+  rows: number;
+  bad: number;
   /** Whether a spreadsheet writes some of the own ids with an exponent, or has done so. */
-  readonly spreadsheet: boolean;
-}
+  spreadsheet: boolean;
+}>;
 
 // Spreadsheets write numbers of twelve or more digits with an exponent.
 const SPREADSHEET = /^\d+(\.\d+)?[eE]\d+$|^\d{12}/;
 
-interface Stager {
-  readonly add: (file: number, record: SourceRecord, problem: RowProblem | undefined) => void;
+type Stager = Readonly<{
+  add: (file: number, record: SourceRecord, problem: RowProblem | undefined) => void;
   /** Waits if the server is slower than the reader. */
-  readonly drained: () => Promise<void>;
-  readonly finish: () => Promise<StagedCounts>;
+  drained: () => Promise<void>;
+  finish: () => Promise<StagedCounts>;
   /** Ends the COPY, so that the transaction can be rolled back. */
-  readonly abandon: () => Promise<void>;
-}
+  abandon: () => Promise<void>;
+}>;
 
 /**
  * Opens the COPY. `rejected` returns a record's text for the file of rejects. Callers pass `rejected` only if that file

@@ -1,13 +1,13 @@
 /** Lists the months that an instant may belong to in a time zone, for statements that decide a posting month. */
 import { type Month, monthAfter, monthBefore, monthInterval } from '../month.ts';
 
-export interface ZoneMonth {
-  readonly time_zone: string;
-  readonly month: Month;
+export type ZoneMonth = Readonly<{
+  time_zone: string;
+  month: Month;
   /** ISO instants. The month includes `starts_at` and excludes `ends_at`. */
-  readonly starts_at: string;
-  readonly ends_at: string;
-}
+  starts_at: string;
+  ends_at: string;
+}>;
 
 // The months are cached, because computing a zone's months takes 0.6 ms, a fifth of the time of an acceptance.
 const known = new Map<string, readonly ZoneMonth[]>();

@@ -1,13 +1,11 @@
 /** Requests for approval: `reckoner approval list` and the console's Approvals. */
 
 import { z } from 'zod';
-import { flag } from '../actions/fields.ts';
 import { type RequestRow, readRequests } from '../approvals/requests.sql.ts';
 import { type RequestStatus, statusOf } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import { names } from '../text.ts';
-import { defineList, type ListQuery, type Mark } from './list.ts';
+import { Amount, names } from '../values.ts';
+import { defineList, flag, type ListQuery, type Mark } from './list.ts';
 
 export interface ListedRequest extends RequestRow {
   readonly status: RequestStatus;

@@ -1,12 +1,11 @@
 /** The lines of bank statements, whatever they are: `reckoner bank list` and the console's Bank lines. */
 
 import { z } from 'zod';
-import { choice, date, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { fileOf } from '../payments/bank-import/bank-lines.sql.ts';
 import { BANK_LINE_STATES, type BankLineState } from '../payments/enums.ts';
 import { names } from '../text.ts';
-import { defineList, given, type ListQuery, type Mark } from './list.ts';
+import { choice, date, defineList, given, type ListQuery, type Mark, soughtAmount, soughtText, text } from './list.ts';
 
 type BankLineRow = Readonly<{
   bank_line_id: number;

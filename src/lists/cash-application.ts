@@ -5,8 +5,7 @@
 
 import { z } from 'zod';
 import { query, type Transaction } from '../database/transaction.ts';
-import { lastDay, type Month } from '../month.ts';
-import { names } from '../text.ts';
+import { lastDay, type Month, names } from '../values.ts';
 import { defineList, type ListQuery, pageOf } from './list.ts';
 
 type Row = Readonly<{

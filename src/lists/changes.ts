@@ -1,7 +1,6 @@
 /** Changes of settings and of a partner's fields: `reckoner settings history` and `reckoner partner history`. */
 
 import { z } from 'zod';
-import { text } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readPartnerChanges } from '../partners/changes.ts';
@@ -10,7 +9,7 @@ import type { ChangeEvent } from '../people/audit-events.sql.ts';
 import { changeCells } from '../people/field-changes.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
 import { names } from '../text.ts';
-import { type Column, defineList, type ListQuery } from './list.ts';
+import { type Column, defineList, type ListQuery, text } from './list.ts';
 
 interface Change extends ChangeEvent {
   readonly field: string;

@@ -3,13 +3,12 @@
  */
 
 import { z } from 'zod';
-import { choice } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { closedBy } from '../log/text.ts';
 import { type CheckpointLetter, readCheckpointLetters } from '../reports/checkpoint-letters.sql.ts';
 import { names } from '../text.ts';
 import { emailMark } from './emails.ts';
-import { defineList, type ListQuery, pageOf } from './list.ts';
+import { choice, defineList, type ListQuery, pageOf } from './list.ts';
 
 const KINDS = ['month', 'books', 'daily'] as const;
 

@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { disputeJson } from '../actions/dispute.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
-import { Amount, sumsOf } from '../money.ts';
-import { compare, names } from '../text.ts';
+import { Amount, compare, names, sumsOf } from '../values.ts';
 import { defineList, type ListQuery, pageOf, type Total } from './list.ts';
 
 const of = (amount: string, { currency }: OpenDispute): Amount => Amount.of(amount, currency);

@@ -1,14 +1,12 @@
 /** Rows of the API in open months that may repeat another one: `reckoner ledger doubled`. */
 
 import { z } from 'zod';
-import { text } from '../actions/fields.ts';
 import { doubledRowJson } from '../actions/held.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
-import { Amount } from '../money.ts';
 import { toDo } from '../remedy.ts';
-import { names } from '../text.ts';
-import { defineList, given, type ListQuery } from './list.ts';
+import { Amount, names } from '../values.ts';
+import { defineList, given, type ListQuery, text } from './list.ts';
 
 const filters = z.strictObject({
   partner: text('Partner', 'Only rows of this partner.', { value: 'id' }).optional(),

@@ -2,13 +2,11 @@
 
 import { z } from 'zod';
 import { feedLine } from '../actions/feed.ts';
-import { flag, month, text } from '../actions/fields.ts';
 import { readStatements, type StatedTotals } from '../close/stated.sql.ts';
 import { differencesOf } from '../close/stated.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import { names } from '../text.ts';
-import { defineList, type ListQuery, textOf } from './list.ts';
+import { Amount, names } from '../values.ts';
+import { defineList, flag, type ListQuery, month, text, textOf } from './list.ts';
 
 const filters = z.strictObject({
   month: month('Month', 'Only statements of this month.').optional(),

@@ -1,16 +1,14 @@
 /** Rows that are not recorded until a person decides, requested reversals among them: `reckoner ledger held`. */
 
 import { z } from 'zod';
-import { flag, text } from '../actions/fields.ts';
 import { heldRowJson } from '../actions/held.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
 import { isRequest } from '../ledger/held.ts';
 import { reasonToHold } from '../ledger/import.ts';
-import { Amount } from '../money.ts';
 import { type ToDo, toDo } from '../remedy.ts';
-import { names } from '../text.ts';
-import { defineList, given, type ListQuery } from './list.ts';
+import { Amount, names } from '../values.ts';
+import { defineList, flag, given, type ListQuery, text } from './list.ts';
 
 const filters = z.strictObject({
   partner: text('Partner', 'Only rows of this partner.', { value: 'id' }).optional(),

@@ -1,16 +1,26 @@
 /** Documents: `reckoner invoice list`, the console's Invoices, and a partner's own documents. */
 import { z } from 'zod';
-import { choice, date, flag, month, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { documentJson } from '../documents/document.ts';
 import { type EmailStatus, readDocuments } from '../documents/documents.sql.ts';
 import { daysOverdue, signed } from '../documents/overdue.ts';
 import { documentTitle } from '../documents/present.ts';
 import type { DocumentKind } from '../documents/snapshot.ts';
-import { Amount } from '../money.ts';
-import type { Month } from '../month.ts';
-import { names, plural } from '../text.ts';
-import { defineList, given, type ListQuery, type Mark, type Total } from './list.ts';
+import { Amount, type Month, names, plural } from '../values.ts';
+import {
+  choice,
+  date,
+  defineList,
+  flag,
+  given,
+  type ListQuery,
+  type Mark,
+  month,
+  soughtAmount,
+  soughtText,
+  type Total,
+  text,
+} from './list.ts';
 
 type InvoiceRow = Readonly<{
   document_id: number;

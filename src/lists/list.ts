@@ -14,6 +14,8 @@ import type { Scope } from '../people/scope.ts';
 import type { ToDo } from '../remedy.ts';
 import type { ColumnType, Sheet } from '../sheet.ts';
 
+export * from '../actions/fields.ts';
+
 /** A status in one word, and its urgency. */
 export interface Mark {
   readonly text: string;

@@ -1,13 +1,10 @@
 /** Partners: `reckoner partner list`, and the console's Partners with balances, last billing and e-mail problems. */
 import { z } from 'zod';
-import { choice, soughtText } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import type { Month } from '../month.ts';
 import { type PartnerView, readPartners } from '../partners/partners.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
-import { names, plural } from '../text.ts';
-import { defineList, given, type ListQuery, type Mark } from './list.ts';
+import { Amount, type Month, names, plural } from '../values.ts';
+import { choice, defineList, given, type ListQuery, type Mark, soughtText } from './list.ts';
 
 interface Line {
   readonly partner_id: string;

@@ -1,14 +1,12 @@
 /** Payments: `reckoner payment list` and the console's All payments. */
 
 import { z } from 'zod';
-import { choice, date, soughtAmount, soughtText, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../payments/enums.ts';
 import { type PaymentJson, paymentJson } from '../payments/payment.ts';
 import { readPayments } from '../payments/payments.sql.ts';
-import { names } from '../text.ts';
-import { defineList, given, type ListQuery, type Mark } from './list.ts';
+import { Amount, names } from '../values.ts';
+import { choice, date, defineList, given, type ListQuery, type Mark, soughtAmount, soughtText, text } from './list.ts';
 
 type PaymentRow = PaymentJson & { readonly partner_name: string | null };
 

@@ -3,9 +3,8 @@
 import { z } from 'zod';
 import { payoutJson } from '../actions/payment/payout.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
 import { type PayoutRow, readPayouts } from '../payments/payouts.sql.ts';
-import { names } from '../text.ts';
+import { Amount, names } from '../values.ts';
 import { defineList } from './list.ts';
 
 const of = (amount: string | null, { currency }: PayoutRow): Amount | null =>

@@ -1,15 +1,13 @@
 /** Recorded reversals with what allowed them, and requests for others: `reckoner reversal list`. */
 
 import { z } from 'zod';
-import { choice, month, text } from '../actions/fields.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { GROUNDS, type Ground } from '../ledger/cancellation.ts';
 import { SIGNS, type Sign } from '../ledger/doubles.sql.ts';
 import { dueOn } from '../ledger/held.ts';
-import { Amount } from '../money.ts';
-import { names } from '../text.ts';
+import { Amount, names } from '../values.ts';
 import { grantOrRefuse } from './held-rows.ts';
-import { defineList, given, type ListQuery, type Mark } from './list.ts';
+import { choice, defineList, given, type ListQuery, type Mark, month, text } from './list.ts';
 
 type ReversalRow = Readonly<{
   log_no: number;

@@ -1,11 +1,10 @@
 /** Refused callers and changes of access: `reckoner security list`. */
 
 import { z } from 'zod';
-import { date } from '../actions/fields.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readSecurityEvents, type SecurityEvent } from '../reports/security.sql.ts';
 import { names } from '../text.ts';
-import { defineList, type ListQuery } from './list.ts';
+import { date, defineList, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({ since: date('Since', 'From this day on (UTC).').optional() });
 

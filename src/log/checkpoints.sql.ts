@@ -7,22 +7,22 @@ import type { Month } from '../month.ts';
 /** The month or the books that the last leaf of a checkpoint closes. */
 export type Closes = `month ${Month}` | `books ${Month}`;
 
-export interface Checkpoint {
+export type Checkpoint = Readonly<{
   /** The number of leaves. */
-  readonly size: number;
-  readonly origin: string;
+  size: number;
+  origin: string;
   /** The log number of the last leaf. */
-  readonly last_no: number;
-  readonly root: Buffer;
+  last_no: number;
+  root: Buffer;
   /** The subtrees over all leaves, and the subtrees over the leaves since the previous checkpoint (tree.ts). */
-  readonly edge: Buffer;
-  readonly span: Buffer;
-  readonly taken_at: string;
+  edge: Buffer;
+  span: Buffer;
+  taken_at: string;
   /** Null for a daily checkpoint. */
-  readonly closes: Closes | null;
+  closes: Closes | null;
   /** The root over the leaves since the previous checkpoint, without the leaves of ledger rows. */
-  readonly facts_root: Buffer;
-}
+  facts_root: Buffer;
+}>;
 
 const COLUMNS = 'size, origin, last_no, root, edge, span, taken_at, closes, facts_root';
 

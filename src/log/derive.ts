@@ -21,6 +21,9 @@ import { LeafRange } from './tree.ts';
 /** The rows to hash: all rows, or the rows of a closed month and of the open months. */
 export type DerivedRows = 'all' | { readonly month: Month | null };
 
+/** A closed month whose rows are in an archive, with the numbers of its first and last row; null without rows. */
+export type ColdMonth = Readonly<{ month: Month; store: string; first_no: number | null; last_no: number | null }>;
+
 export interface LogDifference {
   readonly subject: string;
   readonly detail: string;
@@ -36,27 +39,32 @@ export const checkpointTitle = ({ size, closes }: Pick<Checkpoint, 'size' | 'clo
   `checkpoint of ${size} facts${closes === null ? '' : ` (${closes})`}`;
 
 /** The leaves of one checkpoint, as they are read again. */
-interface Part {
-  readonly checkpoint: Checkpoint;
-  readonly previous: Checkpoint | undefined;
-  readonly span: LeafRange;
-  readonly facts: LeafRange;
+type Part = Readonly<{
+  checkpoint: Checkpoint;
+  previous: Checkpoint | undefined;
+  span: LeafRange;
+  facts: LeafRange;
   /** Whether the part's ledger rows are read. */
-  readonly isWhole: boolean;
-}
+  isWhole: boolean;
+}>;
 
-export async function deriveLog(tx: Transaction, rows: DerivedRows): Promise<DerivedLog> {
+/** Derives the log from the tables, which do not have the rows of the cold months. */
+export async function deriveLog(
+  tx: Transaction,
+  rows: DerivedRows,
+  cold: readonly ColdMonth[] = [],
+): Promise<DerivedLog> {
   const checkpoints = await readCheckpoints(tx);
-  const whole = wholeCheckpoints(checkpoints, rows);
+  const whole = wholeCheckpoints(checkpoints, rows, cold);
   const parts = checkpoints.map((checkpoint, at): Part => {
     const previous = checkpoints[at - 1];
     const span = new LeafRange(previous?.size ?? 0);
     return { checkpoint, previous, span, facts: new LeafRange(), isWhole: whole.has(checkpoint.size) };
   });
-  const partners = await PartnerRows.begin(tx, checkpoints.at(-1)?.last_no ?? 0);
+  const partners = await PartnerRows.begin(tx, checkpoints.at(-1)?.last_no ?? 0, cold);
   const differences: LogDifference[] = [];
   const order = new Order(differences);
-  const months = rows === 'all' ? [] : partners.monthsOf(rows.month);
+  const months = partners.monthsOf(rows);
   for (const run of runsOf(parts)) await readRun(tx, run, order, partners, months);
   await readRest(tx, checkpoints.at(-1)?.last_no ?? 0, order, partners, differences);
   const own = new Map((await readMisnamed(tx)).map((each) => [each.size, each.own]));
@@ -71,13 +79,20 @@ export async function deriveLog(tx: Transaction, rows: DerivedRows): Promise<Der
 
 /**
  * The sizes of the checkpoints whose rows are read: the checkpoints from the previous close to the close of the month,
- * and all checkpoints since the last close.
+ * and all checkpoints since the last close. Without those among whose numbers are rows of a cold month.
  */
-function wholeCheckpoints(checkpoints: readonly Checkpoint[], rows: DerivedRows): ReadonlySet<number> {
+function wholeCheckpoints(
+  checkpoints: readonly Checkpoint[],
+  rows: DerivedRows,
+  cold: readonly ColdMonth[],
+): ReadonlySet<number> {
   const sizes = new Set<number>();
   let segment: number[] = [];
-  for (const { size, closes } of checkpoints) {
-    segment.push(size);
+  let after = 0;
+  for (const { size, closes, last_no } of checkpoints) {
+    const isHot = !cold.some((each) => (each.first_no ?? last_no) < last_no + 1 && (each.last_no ?? after) > after);
+    if (isHot) segment.push(size);
+    after = last_no;
     if (!closes?.startsWith('month ')) continue;
     if (rows === 'all' || closes === `month ${rows.month}`) for (const each of segment) sizes.add(each);
     segment = [];
@@ -215,12 +230,15 @@ class PartnerRows {
   private readonly closed: readonly Month[];
   /** The last log number that the edges of open months cover. */
   private readonly last: number;
+  private readonly cold: ReadonlySet<string>;
 
   private constructor(
     months: Awaited<ReturnType<typeof readMonthRoots>>,
     edges: Awaited<ReturnType<typeof readPartnerEdges>>,
     last: number,
+    cold: readonly ColdMonth[],
   ) {
+    this.cold = new Set(cold.map(({ month }) => month));
     this.closed = months.map(({ month }) => month);
     for (const { month, roots } of months) {
       for (const [partner, root] of Object.entries(roots)) this.roots.set(`${month}\t${partner}`, root);
@@ -229,8 +247,8 @@ class PartnerRows {
     this.last = last;
   }
 
-  static async begin(tx: Transaction, last: number): Promise<PartnerRows> {
-    return new PartnerRows(await readMonthRoots(tx), await readPartnerEdges(tx), last);
+  static async begin(tx: Transaction, last: number, cold: readonly ColdMonth[]): Promise<PartnerRows> {
+    return new PartnerRows(await readMonthRoots(tx), await readPartnerEdges(tx), last, cold);
   }
 
   /** Adds the leaf of a row. The first close also bills the rows of earlier months. */
@@ -245,19 +263,25 @@ class PartnerRows {
     rows.add(content, from);
   };
 
-  /** The posting months of a closed month and of all open months. */
-  monthsOf(month: Month | null): PostedMonths[] {
-    const at = month === null ? -1 : this.closed.indexOf(month);
-    const open = { after: this.closed.at(-1) ?? '', to: '9999-99' };
-    return at < 0 ? [open] : [{ after: this.closed[at - 1] ?? '', to: month as Month }, open];
+  /** Returns whether the rows of a month are read. */
+  private isRead(month: string, scope: DerivedRows): boolean {
+    if (this.cold.has(month)) return false;
+    return scope === 'all' || month === scope.month || !this.closed.includes(month as Month);
+  }
+
+  /** The posting months of the closed months that are read, and of all open months. */
+  monthsOf(scope: DerivedRows): PostedMonths[] {
+    const closed = this.closed.flatMap((month, at) =>
+      this.isRead(month, scope) ? [{ after: this.closed[at - 1] ?? '', to: month }] : [],
+    );
+    return [...closed, { after: this.closed.at(-1) ?? '', to: '9999-99' }];
   }
 
   compared(scope: DerivedRows): LogDifference[] {
     const differences: LogDifference[] = [];
-    const isRead = (month: string) => scope === 'all' || month === scope.month || !this.closed.includes(month as Month);
     for (const place of new Set([...this.trees.keys(), ...this.roots.keys(), ...this.edges.keys()])) {
       const [month = '', partner = '', currency = ''] = place.split('\t');
-      if (!isRead(month)) continue;
+      if (!this.isRead(month, scope)) continue;
       const rows = this.trees.get(place);
       const isClosed = this.closed.includes(month as Month);
       const given = isClosed ? rows?.root().toString('base64') : rows?.bytes().toString('base64');

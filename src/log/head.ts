@@ -12,6 +12,7 @@ import { refuse } from '../errors/refusals.ts';
 import { unless, writeWhole } from '../files.ts';
 import type { Installation } from '../people/audit-events.ts';
 import {
+  type Checkpoint,
   insertContinuation,
   readCheckpoints,
   readLastCheckpoint,
@@ -42,18 +43,26 @@ export async function keepHead(tx: Transaction, environment: Pick<Environment, '
   await writeWhole(fileOf(environment), await readNoteOf(tx, last), 'replace');
 }
 
+/** The leaves of a checkpoint, and those after it up to a log number, but not more than `most`. */
+export async function readTree(
+  tx: Transaction,
+  checkpoint: Checkpoint | undefined,
+  to: number,
+  most = Number.POSITIVE_INFINITY,
+): Promise<LeafRange> {
+  const tree = checkpoint === undefined ? new LeafRange() : LeafRange.read(0, checkpoint.size, checkpoint.edge);
+  const add = (_: number, content: Buffer, from: number) => {
+    if (tree.to < most) tree.add(content, from);
+  };
+  if (tree.to < most) await readLeaves(tx, { after: checkpoint?.last_no ?? 0, to }, { onFact: add, onRow: add });
+  return tree;
+}
+
 /** Whether this log begins with the leaves that a checkpoint covers. */
 export async function continues(tx: Transaction, { size, root }: TreeHead): Promise<boolean> {
   const checkpoints = await readCheckpoints(tx);
   const before = checkpoints.findLast((each) => each.size <= size);
-  const tree = before === undefined ? new LeafRange() : LeafRange.read(0, before.size, before.edge);
-  if (tree.to < size) {
-    const add = (_: number, content: Buffer, from: number) => {
-      if (tree.to < size) tree.add(content, from);
-    };
-    const range = { after: before?.last_no ?? 0, to: await readLastNumber(tx) };
-    await readLeaves(tx, range, { onFact: add, onRow: add });
-  }
+  const tree = await readTree(tx, before, await readLastNumber(tx), size);
   return tree.to === size && tree.root().equals(root);
 }
 
@@ -67,12 +76,12 @@ export async function refuseFork(tx: Transaction, { environment }: Pick<Installa
 }
 
 /** A log that succeeds this log, with the size that was lost and the size that remains. */
-export interface Continuation {
-  readonly origin: string;
-  readonly follows: string;
-  readonly lost_size: number;
-  readonly kept_size: number;
-}
+export type Continuation = Readonly<{
+  origin: string;
+  follows: string;
+  lost_size: number;
+  kept_size: number;
+}>;
 
 /**
  * Begins a successor log if this log does not continue a checkpoint that was seen outside the database. Returns

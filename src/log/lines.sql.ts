@@ -210,6 +210,28 @@ export async function readRowLeaves(
   await readHashes(tx, [leaves(ROWS, where)], { onFact: () => {}, onRow });
 }
 
+/** Reads the lines of the rows that these months and partners have, each with its line end, in no order. */
+export const copyRowLines = (
+  tx: Transaction,
+  { after, to }: PostedMonths,
+  { from, last }: { readonly from: string; readonly last: string },
+  take: (piece: Buffer) => Promise<void> | void,
+): Promise<void> =>
+  copyJoined(
+    tx,
+    aggregated(
+      [`line, ''`],
+      [
+        selectFacts(
+          ROWS,
+          `${LINES.get(ROWS)} || E'\n' AS line`,
+          `f.posted_month > '${after}' AND f.posted_month <= '${to}' AND f.partner_id BETWEEN '${from}' AND '${last}'`,
+        ),
+      ],
+    ),
+    take,
+  );
+
 /** The facts in which a close states the totals of a partner's rows: the number and the line of each fact. */
 export const readMonthPartnerLines = (
   tx: Transaction,

@@ -13,19 +13,20 @@ import { type NumberRange, readLeaves, readMonthPartnerLines, readPartnerLines }
 import { readNoteOf } from './signatures.sql.ts';
 import { hashLines, inclusionProof, knownNodes } from './tree.ts';
 
-export interface PartnerProof {
-  readonly currency: string;
-  readonly arrangement: string;
+export type PartnerProof = Readonly<{
+  currency: string;
+  arrangement: string;
   /** The lines of the partner's rows, in the order of the log. */
-  readonly rows: readonly string[];
+  rows: readonly string[];
   /** The fact, its place in the log, the hashes on the path to the root, and the checkpoint. */
-  readonly proof: string;
-}
+  proof: string;
+}>;
 
 /** One proof for each currency and arrangement of the partner in a closed month. */
 export async function provePartner(
   tx: Transaction,
   { partnerId, month }: { readonly partnerId: string; readonly month: Month },
+  needLeaves: (numbers: NumberRange) => Promise<void>,
 ): Promise<PartnerProof[]> {
   const closed = await readClosedMonth(tx, month);
   if (closed === undefined) throw refuse('month_not_closed', { month });
@@ -35,7 +36,9 @@ export async function provePartner(
   if (own === undefined || last === undefined) throw refuse('month_not_closed', { month });
   const facts = await readMonthPartnerLines(tx, { month, partnerId });
   if (facts.length === 0) throw refuse('partner_without_rows', { partner_id: partnerId, month });
-  const { hashes, numbers } = await leavesOf(tx, { after: before?.last_no ?? 0, to: own.last_no });
+  const range = { after: before?.last_no ?? 0, to: own.last_no };
+  await needLeaves(range);
+  const { hashes, numbers } = await leavesOf(tx, range);
   const known = knownNodes(checkpoints);
   for (const [at, hash] of hashes.entries()) known.set(`0 ${own.size - hashes.length + at}`, hash.toString('latin1'));
   const note = await readNoteOf(tx, last);

@@ -4,14 +4,14 @@ import type { Checkpoint } from './checkpoints.sql.ts';
 import { type NoteKey, noteOf, type TreeHead } from './note.ts';
 
 /** A recorded key, in Base64. */
-export interface LogKey {
-  readonly key_name: string;
-  readonly public_key: string;
+export type LogKey = Readonly<{
+  key_name: string;
+  public_key: string;
   /** The previous key, or null for the first key. */
-  readonly previous: string | null;
+  previous: string | null;
   /** The signature by the previous key. Null for the first key, or if the previous key was lost. */
-  readonly signature: string | null;
-}
+  signature: string | null;
+}>;
 
 /** The key that was recorded last, or undefined before the first key. */
 export async function readLatestKey(tx: Transaction): Promise<LogKey | undefined> {

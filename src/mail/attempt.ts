@@ -15,28 +15,28 @@ import { whyRefusedInSandbox } from './sandbox.ts';
 import type { SendOutcome, Transport } from './transport.ts';
 
 /** The result of one attempt. A `deferred` e-mail is retried later. */
-export interface SendResult {
-  readonly status: 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'deferred' | 'elsewhere' | 'withdrawn';
-  readonly detail: string;
-}
+export type SendResult = Readonly<{
+  status: 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'deferred' | 'elsewhere' | 'withdrawn';
+  detail: string;
+}>;
 
-export interface Sender {
-  readonly environment: ActorContext['environment'];
-  readonly transport: Pick<Transport, 'send'>;
-  readonly holder: number;
+export type Sender = Readonly<{
+  environment: ActorContext['environment'];
+  transport: Pick<Transport, 'send'>;
+  holder: number;
   /** Whether this worker should still send the e-mail, which is then `sending`. */
-  readonly offer: (offer: Offer) => Promise<boolean>;
+  offer: (offer: Offer) => Promise<boolean>;
   /**
    * Returns false if another worker has taken over the e-mail, or if the e-mail was withdrawn or held before it was
    * offered.
    */
-  readonly recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
-}
+  recordOutcome: (outcome: AttemptOutcome) => Promise<boolean>;
+}>;
 
-export interface OutgoingEmail {
-  readonly raw: Buffer;
-  readonly envelope: Envelope;
-}
+export type OutgoingEmail = Readonly<{
+  raw: Buffer;
+  envelope: Envelope;
+}>;
 
 export const ELSEWHERE: SendResult = { status: 'elsewhere', detail: 'another worker is sending it' };
 const CALLED_OFF: SendResult = {

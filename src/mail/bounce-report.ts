@@ -8,19 +8,19 @@ import { readerOf } from '../reading/aside.ts';
 import { refuseTooMany } from '../reading/limits.ts';
 import { oneLine } from './text.ts';
 
-export interface ReportedBounce {
+export type ReportedBounce = Readonly<{
   /** The Message-ID, `<unique@domain>`, of the message that did not arrive. */
-  readonly messageId: string;
+  messageId: string;
   /** The address as we wrote it, if the report contains it, and the last one that the server used. */
-  readonly recipients: readonly string[];
+  recipients: readonly string[];
   /** RFC 3463, such as 5.1.1. */
-  readonly status: string;
+  status: string;
   /** May be empty. */
-  readonly diagnostic: string;
-  readonly server: string;
+  diagnostic: string;
+  server: string;
   /** The hash of the whole report. */
-  readonly sha256: string;
-}
+  sha256: string;
+}>;
 
 /** Even a report that contains our largest message in full is smaller. */
 const MOST_BYTES = 32 * 1024 * 1024;

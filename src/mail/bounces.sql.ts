@@ -1,28 +1,15 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, querying, type Transaction } from '../database/transaction.ts';
 import type { ListedEmail } from './log.sql.ts';
 
 export type Target = Pick<ListedEmail, 'email_id' | 'to' | 'status' | 'dismissal_reason'>;
 
-export const readByMessageIds = (
-  tx: Transaction,
-  messageIds: readonly string[],
-): Promise<(Target & { message_id: string })[]> =>
-  query(
-    tx,
-    `SELECT email_id, message_id, recipients AS "to", status, dismissal_reason
-     FROM emails WHERE message_id = ANY (:messageIds::text[]) ORDER BY email_id`,
-    { messageIds },
-  );
+export const readByMessageIds = querying<Target & { message_id: string }, { messageIds: readonly string[] }>(`
+  SELECT email_id, message_id, recipients AS "to", status, dismissal_reason
+  FROM emails WHERE message_id = ANY (:messageIds::text[]) ORDER BY email_id`);
 
-export const readBounces = (
-  tx: Transaction,
-  ids: readonly number[],
-): Promise<{ email_id: number; recipient: string }[]> =>
-  query(
-    tx,
-    `SELECT email_id, personal(recipient) AS recipient FROM email_bounces WHERE email_id = ANY (:ids::bigint[])`,
-    { ids },
-  );
+export const readBounces = querying<{ email_id: number; recipient: string }, { ids: readonly number[] }>(
+  `SELECT email_id, personal(recipient) AS recipient FROM email_bounces WHERE email_id = ANY (:ids::bigint[])`,
+);
 
 export async function insertBounces(
   tx: Transaction,

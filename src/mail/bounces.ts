@@ -11,8 +11,8 @@ import { insertBounces, readBounces, readByMessageIds, type Target } from './bou
 import { nameOf, readEmail } from './log.ts';
 import { lockEmails } from './outbox.sql.ts';
 
-export interface RecordedBounces {
-  readonly bounces: readonly {
+export type RecordedBounces = Readonly<{
+  bounces: readonly {
     readonly email: number;
     readonly about: string;
     readonly recipient: string;
@@ -20,9 +20,9 @@ export interface RecordedBounces {
     readonly diagnostic: string;
     readonly bounced: boolean;
   }[];
-  readonly duplicates: number;
-  readonly unmatched: readonly { readonly message_id: string; readonly recipient: string; readonly reason: string }[];
-}
+  duplicates: number;
+  unmatched: readonly { readonly message_id: string; readonly recipient: string; readonly reason: string }[];
+}>;
 
 /** `source` names the files, for the audit event. */
 export async function recordBounces(
@@ -67,7 +67,7 @@ export async function recordBounces(
 
 async function readTargets(tx: Transaction, reports: readonly ReportedBounce[]): Promise<Map<string, Target>> {
   const messageIds = [...new Set(reports.map(({ messageId }) => messageId))];
-  const read = () => readByMessageIds(tx, messageIds);
+  const read = () => readByMessageIds(tx, { messageIds });
   await lockEmails(
     tx,
     (await read()).map(({ email_id: emailId }) => ({ emailId })),
@@ -77,7 +77,7 @@ async function readTargets(tx: Transaction, reports: readonly ReportedBounce[]):
 
 async function readKnown(tx: Transaction, targets: readonly Target[]): Promise<Set<string>> {
   const ids = targets.map(({ email_id }) => email_id);
-  return new Set((await readBounces(tx, ids)).map(({ email_id, recipient }) => `${email_id} ${recipient}`));
+  return new Set((await readBounces(tx, { ids })).map(({ email_id, recipient }) => `${email_id} ${recipient}`));
 }
 
 /**

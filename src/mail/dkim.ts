@@ -21,10 +21,10 @@ export async function signMessage(raw: Buffer, { environment, settings }: Signin
   return signed;
 }
 
-export interface DkimRecord {
-  readonly name: string;
-  readonly value: string;
-}
+export type DkimRecord = Readonly<{
+  name: string;
+  value: string;
+}>;
 
 /** The DNS record for the current key, or null if e-mails are not signed. */
 export function dkimRecord({ environment, settings }: SigningContext): DkimRecord | null {

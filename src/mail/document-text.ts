@@ -11,19 +11,19 @@ import type { EmailTemplates, EmailView } from './templates.ts';
 import { oneLine } from './text.ts';
 
 /** The data of an e-mail that its document does not contain. */
-export interface DocumentEmailFacts {
+export type DocumentEmailFacts = Readonly<{
   /** The name in the greeting; empty if there is none. */
-  readonly contactName: string;
-  readonly attachments: readonly { readonly filename: string; readonly note: string }[];
-  readonly rowsOmitted: boolean;
+  contactName: string;
+  attachments: readonly { readonly filename: string; readonly note: string }[];
+  rowsOmitted: boolean;
   /**
    * Whether the bank details on the document are no longer valid. The e-mail then omits them and links to the payment
    * page.
    */
-  readonly instructionsOutdated?: boolean;
+  instructionsOutdated?: boolean;
   /** The replaced document that the reader may have received. By default, the one that the document names. */
-  readonly replaces?: string | null;
-}
+  replaces?: string | null;
+}>;
 
 export const renderDocumentEmail = (
   snapshot: DocumentSnapshot,

@@ -7,70 +7,74 @@ import type { EmailKind, OtherEmailKind } from './kinds.ts';
 import type { Attachment, EmailText, Mailbox } from './message.ts';
 import type { EmailTemplates } from './templates.ts';
 
+export * from './issuer-view.ts';
+export * from './text.ts';
+
 export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'withdrawn';
 
 /** The table's constraints define which kind has which of these fields. */
-export interface EmailSubject {
-  readonly email_id: number;
-  readonly kind: EmailKind;
-  readonly document_id: number | null;
-  readonly partner_id: string | null;
-  readonly month: Month | null;
-  readonly day: string | null;
-  readonly payment_id: number | null;
-  readonly credit_refund_id: number | null;
+export type EmailSubject = Readonly<{
+  email_id: number;
+  kind: EmailKind;
+  document_id: number | null;
+  partner_id: string | null;
+  month: Month | null;
+  day: string | null;
+  payment_id: number | null;
+  credit_refund_id: number | null;
   /** The size of the checkpoint that the letter is about. */
-  readonly checkpoint_size: number | null;
-  readonly approval_request_id: number | null;
-  readonly user_event_id: number | null;
+  checkpoint_size: number | null;
+  approval_request_id: number | null;
+  user_event_id: number | null;
   /** Whether an account statement was requested while the books of its month were open. */
-  readonly preliminary: boolean;
+  preliminary: boolean;
   /** Named by a user, instead of the usual one. */
-  readonly addressed_to: string | null;
-}
+  addressed_to: string | null;
+}>;
 
-export interface EmailState {
-  readonly email_id: number;
+export type EmailState = Readonly<{
+  email_id: number;
   /** `<unique@domain>`, fixed when the e-mail was queued. */
-  readonly message_id: string;
-  readonly status: EmailStatus;
+  message_id: string;
+  status: EmailStatus;
   /** Why the e-mail is held, or the mail server's last reply. */
-  readonly reason: string | null;
+  reason: string | null;
   /** The bytes of the last attempt, kept only while they may have to be sent again unchanged. */
-  readonly message: Buffer | null;
-  readonly recipients: string[] | null;
-  readonly envelope_from: string | null;
-  readonly attempts: number;
-  readonly unclear_attempts: number;
-}
+  message: Buffer | null;
+  recipients: string[] | null;
+  envelope_from: string | null;
+  attempts: number;
+  unclear_attempts: number;
+}>;
 
-export interface EmailContent {
-  readonly to: Mailbox;
-  readonly cc: readonly string[];
-  readonly content: EmailText;
-  readonly attachments: readonly Attachment[];
+export type EmailContent = Readonly<{
+  to: Mailbox;
+  cc: readonly string[];
+  content: EmailText;
+  attachments: readonly Attachment[];
   /** ISO instant of the `Date` header; if absent, the time of sending. */
-  readonly date?: string;
+  date?: string;
   /** The sender's name; if absent, the issuer's in the settings. */
-  readonly senderName?: string;
-}
+  senderName?: string;
+}>;
 
 /** Otherwise, why the e-mail waits for missing data or is no longer needed. */
 export type Composition = EmailContent | { readonly held: string } | { readonly withdrawn: string };
 
-export interface EmailComposer {
-  readonly kind: OtherEmailKind;
+export type EmailComposer = Readonly<{
+  kind: OtherEmailKind;
   /** Queues the due e-mails of this kind. Safe to repeat. */
-  readonly queueDue?: (tx: Transaction, context: ActorContext) => Promise<void>;
+  queueDue?: (tx: Transaction, context: ActorContext) => Promise<void>;
   /** Composes an e-mail from current data, in a read-only transaction. */
-  readonly compose: (
+  compose: (
     tx: Transaction,
     email: EmailSubject,
     context: ActorContext,
     templates: EmailTemplates,
   ) => Promise<Composition>;
-}
+}>;
 
-export interface Mailer extends Installation {
-  readonly database: Database;
-}
+export type Mailer = Installation &
+  Readonly<{
+    database: Database;
+  }>;

@@ -1,20 +1,21 @@
 /** Records the outcomes of attempts, and reads the e-mail log. */
-import { prepared, query, type Transaction } from '../database/transaction.ts';
+import { prepared, query, querying, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import type { EmailStatus } from './email.ts';
 import type { EmailKind } from './kinds.ts';
 import type { AttemptFacts } from './outbox.sql.ts';
 
-export interface AttemptOutcome extends Partial<AttemptFacts> {
-  readonly emailId: number;
-  readonly attempt: number;
-  readonly outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
-  readonly status: 'queued' | 'sent' | 'failed' | 'uncertain';
-  /** The mail server's reply, or the reason why there is none. */
-  readonly reply: string;
-  /** An ISO instant. */
-  readonly now: string;
-}
+export type AttemptOutcome = Partial<AttemptFacts> &
+  Readonly<{
+    emailId: number;
+    attempt: number;
+    outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
+    status: 'queued' | 'sent' | 'failed' | 'uncertain';
+    /** The mail server's reply, or the reason why there is none. */
+    reply: string;
+    /** An ISO instant. */
+    now: string;
+  }>;
 
 const RECORD_OUTCOME = prepared(
   'mail.record_outcome',
@@ -48,35 +49,34 @@ const RECORD_OUTCOME = prepared(
      RETURNING email_id`,
 );
 
-export const insertOutcomes = (tx: Transaction, outcomes: readonly AttemptOutcome[]): Promise<{ email_id: number }[]> =>
-  query(tx, RECORD_OUTCOME, { outcomes: JSON.stringify(outcomes) });
+export const insertOutcomes = querying<{ email_id: number }, { outcomes: readonly AttemptOutcome[] }>(RECORD_OUTCOME);
 
 /** An e-mail in lists for people. Times are ISO instants. */
-export interface ListedEmail {
-  readonly email_id: number;
-  readonly kind: EmailKind;
-  readonly document: string | null;
-  readonly partner_id: string | null;
-  readonly month: string | null;
-  readonly day: string | null;
-  readonly payment_id: number | null;
-  readonly credit_refund_id: number | null;
-  readonly checkpoint_size: number | null;
-  readonly approval_request_id: number | null;
-  readonly preliminary: boolean;
-  readonly asked_for: string | null;
-  readonly status: EmailStatus;
-  readonly reason: string | null;
+export type ListedEmail = Readonly<{
+  email_id: number;
+  kind: EmailKind;
+  document: string | null;
+  partner_id: string | null;
+  month: string | null;
+  day: string | null;
+  payment_id: number | null;
+  credit_refund_id: number | null;
+  checkpoint_size: number | null;
+  approval_request_id: number | null;
+  preliminary: boolean;
+  asked_for: string | null;
+  status: EmailStatus;
+  reason: string | null;
   /** The recipients of the last attempt; null before the first attempt. */
-  readonly to: string[] | null;
-  readonly message_id: string;
-  readonly attempts: number;
-  readonly queued_at: string;
-  readonly attempted_at: string | null;
-  readonly sent_at: string | null;
-  readonly dismissal_reason: string | null;
-  readonly unfinished: boolean;
-}
+  to: string[] | null;
+  message_id: string;
+  attempts: number;
+  queued_at: string;
+  attempted_at: string | null;
+  sent_at: string | null;
+  dismissal_reason: string | null;
+  unfinished: boolean;
+}>;
 
 /** Reads e-mails, newest first; if only unfinished ones are requested, oldest first. */
 export function readEmails(

@@ -17,7 +17,7 @@ export async function recordOutcomes(tx: Transaction, outcomes: readonly Attempt
   const [, recorded] = await Promise.all([
     // Locks the rows first, so that the next statement sees a void or hold by a transaction that had locked these rows.
     lockEmails(tx, outcomes),
-    insertOutcomes(tx, outcomes),
+    insertOutcomes(tx, { outcomes }),
   ]);
   const ids = new Set(recorded.map((row) => row.email_id));
   return outcomes.map(({ emailId }) => ids.has(emailId));

@@ -10,31 +10,31 @@ import { emailAddress } from '../config/validation.ts';
 import { refuse } from '../errors/refusals.ts';
 import { oneLine } from './text.ts';
 
-export interface Mailbox {
+export type Mailbox = Readonly<{
   /** The display name; may be empty or contain any text. */
-  readonly name: string;
-  readonly address: string;
-}
+  name: string;
+  address: string;
+}>;
 
-export interface Attachment {
-  readonly filename: string;
-  readonly contentType: string;
-  readonly content: Buffer;
-}
+export type Attachment = Readonly<{
+  filename: string;
+  contentType: string;
+  content: Buffer;
+}>;
 
-export interface MessageParts {
+export type MessageParts = Readonly<{
   /** With or without the angle brackets. Fixed before the first attempt. */
-  readonly messageId: string;
+  messageId: string;
   /** An ISO instant. */
-  readonly date: string;
-  readonly from: Mailbox;
+  date: string;
+  from: Mailbox;
   /** If absent or empty, replies go to `from`. */
-  readonly replyTo?: string | undefined;
-  readonly to: Mailbox;
-  readonly cc: readonly string[];
-  readonly content: EmailText;
-  readonly attachments: readonly Attachment[];
-}
+  replyTo?: string | undefined;
+  to: Mailbox;
+  cc: readonly string[];
+  content: EmailText;
+  attachments: readonly Attachment[];
+}>;
 
 /** These alone determine who gets the message. */
 export interface Envelope {
@@ -164,8 +164,8 @@ const mailbox = (role: string, { name, address }: Mailbox): { name: string; addr
   address: checkedAddress(role, address),
 });
 
-export interface EmailText {
-  readonly subject: string;
-  readonly text: string;
-  readonly html: string;
-}
+export type EmailText = Readonly<{
+  subject: string;
+  text: string;
+  html: string;
+}>;

@@ -3,7 +3,16 @@
  * delivery offers one for every document.
  */
 import { CLAIMED, type DueItems, itemHash } from '../database/claims.ts';
-import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
+import {
+  execute,
+  executing,
+  prepared,
+  query,
+  querying,
+  queryingOne,
+  queryingValue,
+  type Transaction,
+} from '../database/transaction.ts';
 import { mailDomain } from '../documents/issue/context.ts';
 import type { Installation } from '../people/audit-events.ts';
 import type { EmailState, EmailSubject } from './email.ts';
@@ -16,21 +25,21 @@ const subjectOf = (of = ''): string =>
 
 // --- Queueing --------------------------------------------------------------------------------------------------------
 
-interface EmailToQueue {
-  readonly kind: OtherEmailKind;
-  readonly partner_id?: string;
-  readonly month?: string;
-  readonly day?: string;
-  readonly preliminary?: boolean;
-  readonly payment_id?: number;
-  readonly credit_refund_id?: number;
-  readonly checkpoint_size?: number;
-  readonly approval_request_id?: number;
-  readonly user_event_id?: number;
+type EmailToQueue = Readonly<{
+  kind: OtherEmailKind;
+  partner_id?: string;
+  month?: string;
+  day?: string;
+  preliminary?: boolean;
+  payment_id?: number;
+  credit_refund_id?: number;
+  checkpoint_size?: number;
+  approval_request_id?: number;
+  user_event_id?: number;
   /** The event that the e-mail reports. By default, the caller's event for all of them. */
-  readonly event_id?: number;
-  readonly name: string;
-}
+  event_id?: number;
+  name: string;
+}>;
 
 /** Queues e-mails, each with a permanent Message-ID. One that is already queued does not change. */
 export async function queueEmails(
@@ -51,7 +60,7 @@ export async function queueEmails(
      CROSS JOIN installation i
      ON CONFLICT DO NOTHING
      RETURNING email_id, document_id, ${subjectOf()}, preliminary, addressed_to`,
-    { now: environment.now().toISO(), mailDomain: mailDomain(settings), eventId, emails: JSON.stringify(emails) },
+    { now: environment.now().toISO(), mailDomain: mailDomain(settings), eventId, emails },
   );
 }
 
@@ -61,25 +70,15 @@ export const EMAIL_STATE = `
   e.email_id, e.message_id, e.status, e.reason, e.message, e.recipients, e.envelope_from, e.attempts,
   e.unclear_attempts`;
 
-export function readOtherEmail(tx: Transaction, emailId: number): Promise<EmailState & EmailSubject> {
-  return queryOne(
-    tx,
-    `SELECT ${EMAIL_STATE}, e.document_id, ${subjectOf('e.')}, e.preliminary, e.addressed_to
-     FROM emails e WHERE e.email_id = :emailId`,
-    { emailId },
-  );
-}
+export const readOtherEmail = queryingOne<EmailState & EmailSubject, { emailId: number }>(`
+  SELECT ${EMAIL_STATE}, e.document_id, ${subjectOf('e.')}, e.preliminary, e.addressed_to
+  FROM emails e WHERE e.email_id = :emailId`);
 
 /** Makes the unfinished e-mails without a document due now: all, or only the named ones. Returns their number. */
-export async function wakeOtherEmails(tx: Transaction, only: readonly number[] | null): Promise<number> {
-  return execute(
-    tx,
-    `UPDATE emails SET due_at = least(due_at, now())
-     WHERE document_id IS NULL AND status IN ('queued', 'sending', 'held')
-       AND (:only::bigint[] IS NULL OR email_id = ANY (:only::bigint[]))`,
-    { only },
-  );
-}
+export const wakeOtherEmails = executing<{ only: readonly number[] | null }>(`
+  UPDATE emails SET due_at = least(due_at, now())
+  WHERE document_id IS NULL AND status IN ('queued', 'sending', 'held')
+    AND (:only::bigint[] IS NULL OR email_id = ANY (:only::bigint[]))`);
 
 export const dueOtherEmails = (only: readonly number[] | null): DueItems => ({
   kind: 'email',
@@ -91,14 +90,14 @@ export const dueOtherEmails = (only: readonly number[] | null): DueItems => ({
   bindings: () => ({ only }),
 });
 
-export interface EmailCounts {
-  readonly sent: number;
-  readonly pending: number;
-  readonly held: number;
+export type EmailCounts = Readonly<{
+  sent: number;
+  pending: number;
+  held: number;
   /** Including bounced ones. */
-  readonly failed: number;
-  readonly uncertain: number;
-}
+  failed: number;
+  uncertain: number;
+}>;
 
 const EMAIL_COUNTS = `
   count(*) FILTER (WHERE status = 'sent') AS sent,
@@ -107,41 +106,21 @@ const EMAIL_COUNTS = `
   count(*) FILTER (WHERE status IN ('failed', 'bounced')) AS failed,
   count(*) FILTER (WHERE status = 'uncertain') AS uncertain`;
 
-export function countDeliveries(tx: Transaction): Promise<EmailCounts> {
-  return queryOne(
-    tx,
-    `SELECT ${EMAIL_COUNTS} FROM latest_emails WHERE document_id IN (SELECT document_id FROM live_documents)`,
-  );
-}
+export const countDeliveries = queryingOne<EmailCounts>(
+  `SELECT ${EMAIL_COUNTS} FROM latest_emails WHERE document_id IN (SELECT document_id FROM live_documents)`,
+);
 
 /** The live documents that a person put on hold. Those held by a rule of the close still need a decision. */
-export async function countOnHold(tx: Transaction): Promise<number> {
-  const { count } = await queryOne<{ count: number }>(
-    tx,
-    `SELECT count(*) FROM latest_emails e JOIN current_holds h USING (document_id)
-     JOIN audit_events v ON v.event_id = h.event_id
-     WHERE e.status = 'held' AND v.details->>'by' IS DISTINCT FROM 'close'
-       AND document_id IN (SELECT document_id FROM live_documents)`,
-  );
-  return count;
-}
+export const countOnHold = queryingValue<number>(`
+  SELECT count(*) FROM latest_emails e JOIN current_holds h USING (document_id)
+  JOIN audit_events v ON v.event_id = h.event_id
+  WHERE e.status = 'held' AND v.details->>'by' IS DISTINCT FROM 'close'
+    AND document_id IN (SELECT document_id FROM live_documents)`);
 
 /** Counts the latest e-mails without a document, except the status e-mail and dismissed ones. */
-export function countOtherEmails(tx: Transaction): Promise<EmailCounts> {
-  return queryOne(
-    tx,
-    `SELECT ${EMAIL_COUNTS} FROM latest_other_emails WHERE kind <> 'status' AND dismissal_reason IS NULL`,
-  );
-}
-
-/** Held, failed, uncertain or bounced, except documents that finance put on hold. */
-export async function countNeedingAttention(tx: Transaction): Promise<{ documents: number; others: number }> {
-  return queryOne(
-    tx,
-    `SELECT (SELECT count(*) ${DOCUMENTS_NEEDING_ATTENTION}) AS documents,
-            (SELECT count(*) ${OTHERS_NEEDING_ATTENTION}) AS others`,
-  );
-}
+export const countOtherEmails = queryingOne<EmailCounts>(
+  `SELECT ${EMAIL_COUNTS} FROM latest_other_emails WHERE kind <> 'status' AND dismissal_reason IS NULL`,
+);
 
 const DOCUMENTS_NEEDING_ATTENTION = `
   FROM unfinished_emails JOIN document_emails e USING (email_id, document_id) JOIN documents d USING (document_id)
@@ -150,6 +129,11 @@ const DOCUMENTS_NEEDING_ATTENTION = `
 const OTHERS_NEEDING_ATTENTION = `
   FROM latest_other_emails
   WHERE status IN ('held', 'failed', 'uncertain', 'bounced') AND kind <> 'status' AND dismissal_reason IS NULL`;
+
+/** Held, failed, uncertain or bounced, except documents that finance put on hold. */
+export const countNeedingAttention = queryingOne<{ documents: number; others: number }>(`
+  SELECT (SELECT count(*) ${DOCUMENTS_NEEDING_ATTENTION}) AS documents,
+         (SELECT count(*) ${OTHERS_NEEDING_ATTENTION}) AS others`);
 
 /** The e-mails that need attention, each with its name, state and number. */
 export async function nameNeedingAttention(tx: Transaction): Promise<{ documents: string[]; others: string[] }> {
@@ -165,13 +149,13 @@ export async function nameNeedingAttention(tx: Transaction): Promise<{ documents
 }
 
 /** Consecutive e-mails that the mail server refused, which suggests a fault of the server. */
-export interface RefusedInARow {
+export type RefusedInARow = Readonly<{
   /** When the first one was refused. */
-  readonly since: string;
-  readonly documents: readonly number[];
-  readonly others: readonly number[];
-  readonly reason: string;
-}
+  since: string;
+  documents: readonly number[];
+  others: readonly number[];
+  reason: string;
+}>;
 
 /**
  * The failed e-mails that the server refused in a row, to at least three recipients. A wrong address affects only its
@@ -221,24 +205,25 @@ export async function readMailFailure(tx: Transaction): Promise<{ since: string;
 
 // --- Attempts --------------------------------------------------------------------------------------------------------
 
-export interface AttemptFacts {
-  readonly emailId: number;
+export type AttemptFacts = Readonly<{
+  emailId: number;
   /** If another attempt was made after the e-mail was read, its bytes may have to be repeated. */
-  readonly attempt: number;
-  readonly recipients: readonly string[];
-  readonly envelopeFrom: string;
-  readonly sha256: string;
+  attempt: number;
+  recipients: readonly string[];
+  envelopeFrom: string;
+  sha256: string;
   /** An ISO instant. */
-  readonly startedAt: string;
-}
+  startedAt: string;
+}>;
 
-export interface Offer extends AttemptFacts {
-  readonly holder: number;
-  readonly message: Buffer;
-  /** If this worker rendered the PDF. Another may have stored a different one first. */
-  readonly pdfSha256?: string | undefined;
-  readonly eInvoiceSha256?: string | undefined;
-}
+export type Offer = AttemptFacts &
+  Readonly<{
+    holder: number;
+    message: Buffer;
+    /** If this worker rendered the PDF. Another may have stored a different one first. */
+    pdfSha256?: string | undefined;
+    eInvoiceSha256?: string | undefined;
+  }>;
 
 const OFFER = prepared(
   'mail.offer',
@@ -272,7 +257,7 @@ export async function offerEmails(tx: Transaction, offers: readonly Offer[]): Pr
   const [, offered] = await Promise.all([
     // Locks the rows first. Only a later statement sees a hold by the previous owner of the lock.
     lockEmails(tx, offers),
-    query<{ email_id: number; sha256: string }>(tx, OFFER, { bytes, offers: JSON.stringify(facts) }),
+    query<{ email_id: number; sha256: string }>(tx, OFFER, { bytes, offers: facts }),
   ]);
   const hashes = new Map(offered.map((row) => [row.email_id, row.sha256]));
   return offers.map(({ emailId, sha256 }) => hashes.get(emailId) === sha256);
@@ -322,78 +307,59 @@ export async function setAside(
 }
 
 /** The failed, bounced and uncertain e-mails that would now go to a different address. */
-export const readNewAddresses = (
-  tx: Transaction,
-  given: { finance: string; auditor: string; operations: string },
-): Promise<{ email_id: number; address: string }[]> =>
-  query(
-    tx,
-    `SELECT e.email_id, a.address
-     FROM latest_other_emails e LEFT JOIN partners p USING (partner_id)
-     CROSS JOIN LATERAL (
-       SELECT CASE e.kind WHEN 'checkpoint' THEN :auditor::text
-                          WHEN 'close_report' THEN :finance::text
-                          WHEN 'feed_doubts' THEN coalesce(nullif(:finance::text, ''), :operations::text)
-                          WHEN 'instructions_changed' THEN coalesce(nullif(:finance::text, ''), :operations::text)
-                          WHEN 'reminder' THEN p.contact_email
-                          WHEN 'account_statement' THEN p.contact_email
-                          WHEN 'payment_receipt' THEN p.contact_email
-                          WHEN 'refund_notice' THEN p.contact_email END AS address) AS a
-     WHERE e.status IN ('failed', 'uncertain', 'bounced') AND e.dismissal_reason IS NULL AND e.addressed_to IS NULL
-       AND a.address <> '' AND a.address <> ALL (e.recipients)
-     ORDER BY e.email_id`,
-    given,
-  );
+export const readNewAddresses = querying<
+  { email_id: number; address: string },
+  { finance: string; auditor: string; operations: string }
+>(`
+  SELECT e.email_id, a.address
+  FROM latest_other_emails e LEFT JOIN partners p USING (partner_id)
+  CROSS JOIN LATERAL (
+    SELECT CASE e.kind WHEN 'checkpoint' THEN :auditor::text
+                       WHEN 'close_report' THEN :finance::text
+                       WHEN 'feed_doubts' THEN coalesce(nullif(:finance::text, ''), :operations::text)
+                       WHEN 'instructions_changed' THEN coalesce(nullif(:finance::text, ''), :operations::text)
+                       WHEN 'reminder' THEN p.contact_email
+                       WHEN 'account_statement' THEN p.contact_email
+                       WHEN 'payment_receipt' THEN p.contact_email
+                       WHEN 'refund_notice' THEN p.contact_email END AS address) AS a
+  WHERE e.status IN ('failed', 'uncertain', 'bounced') AND e.dismissal_reason IS NULL AND e.addressed_to IS NULL
+    AND a.address <> '' AND a.address <> ALL (e.recipients)
+  ORDER BY e.email_id`);
 
-export async function readLatest(tx: Transaction, emailId: number): Promise<number> {
-  const { email_id } = await queryOne<{ email_id: number }>(
-    tx,
-    `SELECT max(l.email_id) AS email_id FROM emails e JOIN latest_other_emails l
-       ON (${subjectOf('l.')}) IS NOT DISTINCT FROM (${subjectOf('e.')})
-     WHERE e.email_id = :emailId`,
-    { emailId },
-  );
-  return email_id;
-}
+export const readLatest = queryingValue<number, { emailId: number }>(`
+  SELECT max(l.email_id) AS email_id FROM emails e JOIN latest_other_emails l
+    ON (${subjectOf('l.')}) IS NOT DISTINCT FROM (${subjectOf('e.')})
+  WHERE e.email_id = :emailId`);
 
 /** The new Message-ID names the previous e-mail, so each is repeated only once. */
-export function insertRepetitions(
-  tx: Transaction,
-  given: {
+export const insertRepetitions = querying<
+  EmailSubject,
+  {
     askedFor: 'resend' | 'new_address';
     to: string | null;
     eventId: number;
     emailIds: readonly number[];
     mailDomain: string;
     now: string;
-  },
-): Promise<EmailSubject[]> {
-  return query(
-    tx,
-    `INSERT INTO emails (${subjectOf()}, preliminary, asked_for, addressed_to, event_id, message_id, status, queued_at)
-     SELECT ${subjectOf('e.')}, e.preliminary,
-            :askedFor::text, :to::text, :eventId::bigint,
-            format('<%s.again-%s.%s@%s>', e.kind, e.email_id, i.installation_id, :mailDomain::text), 'queued',
-            :now::timestamptz
-     FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds::bigint[])
-     ON CONFLICT DO NOTHING
-     RETURNING email_id, document_id, ${subjectOf()}, preliminary, addressed_to`,
-    given,
-  );
-}
+  }
+>(`
+  INSERT INTO emails (${subjectOf()}, preliminary, asked_for, addressed_to, event_id, message_id, status, queued_at)
+  SELECT ${subjectOf('e.')}, e.preliminary,
+         :askedFor::text, :to::text, :eventId::bigint,
+         format('<%s.again-%s.%s@%s>', e.kind, e.email_id, i.installation_id, :mailDomain::text), 'queued',
+         :now::timestamptz
+  FROM emails e CROSS JOIN installation i WHERE e.email_id = ANY (:emailIds::bigint[])
+  ON CONFLICT DO NOTHING
+  RETURNING email_id, document_id, ${subjectOf()}, preliminary, addressed_to`);
 
 /** Unfinished e-mails whose last attempt began at an instant or later, except those on hold. */
-export const readToRetry = (
-  tx: Transaction,
-  given: { status: string; since: string | null },
-): Promise<{ email_id: number; document_id: number | null; addressed_to: string | null }[]> =>
-  query(
-    tx,
-    `SELECT e.email_id, e.document_id, e.addressed_to
-     FROM emails e JOIN unfinished_emails USING (email_id)
-     WHERE e.status = :status::text AND e.attempted_at >= coalesce(:since::timestamptz, '-infinity')
-       AND e.kind <> 'status'
-       AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id)
-     ORDER BY e.email_id`,
-    given,
-  );
+export const readToRetry = querying<
+  { email_id: number; document_id: number | null; addressed_to: string | null },
+  { status: string; since: string | null }
+>(`
+  SELECT e.email_id, e.document_id, e.addressed_to
+  FROM emails e JOIN unfinished_emails USING (email_id)
+  WHERE e.status = :status::text AND e.attempted_at >= coalesce(:since::timestamptz, '-infinity')
+    AND e.kind <> 'status'
+    AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = e.document_id)
+  ORDER BY e.email_id`);

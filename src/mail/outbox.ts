@@ -31,18 +31,21 @@ const WORKERS = 4;
 /** How long e-mails in progress may still take when the program must stop. */
 const STOP_MILLISECONDS = 15_000;
 
-export interface EmailResult extends SendResult {
-  readonly email: EmailSubject;
-}
+export type EmailResult = SendResult &
+  Readonly<{
+    email: EmailSubject;
+  }>;
 
-interface OutboxOptions extends Mailer, ActorContext {
-  readonly composers: readonly EmailComposer[];
-  readonly onEmail?: ((result: EmailResult) => void) | undefined;
-  /** Queues none. */
-  readonly only?: readonly number[] | undefined;
-  /** Cuts off e-mails in progress after a while, and leaves waiting ones for the next run. */
-  readonly stop?: AbortSignal | undefined;
-}
+type OutboxOptions = Mailer &
+  ActorContext &
+  Readonly<{
+    composers: readonly EmailComposer[];
+    onEmail?: ((result: EmailResult) => void) | undefined;
+    /** Queues none. */
+    only?: readonly number[] | undefined;
+    /** Cuts off e-mails in progress after a while, and leaves waiting ones for the next run. */
+    stop?: AbortSignal | undefined;
+  }>;
 
 export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
   const { environment, database, composers, only = null, stop } = options;
@@ -51,7 +54,7 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
       for (const { queueDue } of composers) await queueDue?.(tx, options);
       await queueForNewAddresses(tx, options);
     }
-    return wakeOtherEmails(tx, only);
+    return wakeOtherEmails(tx, { only });
   });
   if (waiting === 0 || stop?.aborted) return;
   const transport = transportOf(environment);
@@ -64,7 +67,7 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
     recordOutcome: (outcome) => database.transaction((tx) => recordOutcome(tx, outcome)),
   });
   const work = async (holder: number, key: string): Promise<boolean> => {
-    const email = await database.reading((tx) => readOtherEmail(tx, Number(key)));
+    const email = await database.reading((tx) => readOtherEmail(tx, { emailId: Number(key) }));
     // The e-mail is sent before the optional call, because the call's arguments are evaluated only if there is a
     // listener.
     const result = await sendOne(options, sender(holder), email, compose);
@@ -84,10 +87,10 @@ export async function sendOtherEmails(options: OutboxOptions): Promise<void> {
 }
 
 type Compose = (tx: Transaction, email: EmailSubject, messageId: string) => Promise<OutgoingEmail | SetAside>;
-interface SetAside {
-  readonly status: 'held' | 'withdrawn';
-  readonly reason: string;
-}
+type SetAside = Readonly<{
+  status: 'held' | 'withdrawn';
+  reason: string;
+}>;
 
 async function sendOne(
   { database }: Mailer,
@@ -99,7 +102,7 @@ async function sendOne(
   if (state.status === 'sending') {
     const ended = await takeOver(sender, state);
     if (ended.status !== 'deferred') return ended;
-    state = await database.reading((tx) => readOtherEmail(tx, email.email_id));
+    state = await database.reading((tx) => readOtherEmail(tx, { emailId: email.email_id }));
   }
   const { email_id: emailId, message_id: messageId, attempts } = state;
   const message = messageToRepeat(state) ?? (await database.reading((tx) => compose(tx, email, messageId)));

@@ -21,7 +21,7 @@ export async function resendEmail(
 ): Promise<EmailSubject> {
   if (to !== undefined) refuseRecipient(context, to);
   const email = await readEmail(tx, emailId);
-  const latest = await readEmail(tx, await readLatest(tx, emailId));
+  const latest = await readEmail(tx, await readLatest(tx, { emailId }));
   const unfinished = refuse('email_unfinished', {
     ...{ email: latest.email_id, status: latest.status, reason: latest.reason ?? '' },
   });

@@ -11,10 +11,10 @@
  */
 import type { SendOutcome } from './transport.ts';
 
-export interface RetryOptions {
+export type RetryOptions = Readonly<{
   /** Whether an attempt with an unknown outcome is repeated once. */
-  readonly repeats?: boolean;
-}
+  repeats?: boolean;
+}>;
 
 /**
  * The status that an e-mail has after an attempt. `unclearAttempts` is the number of earlier attempts with an unknown

@@ -12,16 +12,16 @@ import { templatesOf } from './templates.ts';
 import { oneLine } from './text.ts';
 import { transportOf } from './transport.ts';
 
-export interface SentLink {
-  readonly outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
-  readonly reply: string;
-}
+export type SentLink = Readonly<{
+  outcome: 'sent' | 'refused' | 'deferred' | 'unclear';
+  reply: string;
+}>;
 
-interface LinkToSend {
-  readonly to: { readonly name: string; readonly address: string };
-  readonly url: string;
-  readonly expires_at: string;
-}
+type LinkToSend = Readonly<{
+  to: { readonly name: string; readonly address: string };
+  url: string;
+  expires_at: string;
+}>;
 
 /** The inviting user also sees the link. */
 export const mailSignInLink = (context: Installation, link: LinkToSend): Promise<SentLink> =>

@@ -24,16 +24,16 @@ const NAMES: readonly TemplateName[] = [
 ];
 
 /** Fields of every kind, in addition to its own. */
-export interface EmailView {
-  readonly sandbox: boolean;
-  readonly issuer: {
+export type EmailView = Readonly<{
+  sandbox: boolean;
+  issuer: {
     readonly name: string;
     readonly address: string;
     readonly email: string;
     readonly phone: string;
     readonly taxId: string;
   };
-}
+}>;
 
 export interface EmailTemplates {
   /** Refuses if a template of this kind, or a part of it, is unusable. */

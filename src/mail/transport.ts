@@ -30,13 +30,13 @@ export type SendOutcome =
   /** The end of the message may have reached the server, but no answer reached us. */
   | { outcome: 'unclear'; reply: string };
 
-export interface OutgoingMessage {
-  readonly messageId: string;
-  readonly envelope: { readonly from: string; readonly to: readonly string[] };
-  readonly raw: Buffer;
+export type OutgoingMessage = Readonly<{
+  messageId: string;
+  envelope: { readonly from: string; readonly to: readonly string[] };
+  raw: Buffer;
   /** Called at most once, right before the first byte is sent. False if the message should not be sent after all. */
-  readonly offer?: () => Promise<boolean>;
-}
+  offer?: () => Promise<boolean>;
+}>;
 
 export interface Transport {
   /** The transport's name in logs. */
@@ -50,20 +50,20 @@ export interface Transport {
 }
 
 /** In milliseconds. */
-export interface Patience {
+export type Patience = Readonly<{
   /** The time limit from the look-up of the server's name to an established connection. */
-  readonly connection: number;
-  readonly greeting: number;
+  connection: number;
+  greeting: number;
   /** How long the connection may be silent. */
-  readonly socket: number;
+  socket: number;
   /**
    * For a silent connection after the end of the message, while the server examines it. RFC 5321 (4.5.3.2.6) asks for
    * ten minutes, because a message would be sent twice if the client gave up early. Five are a compromise.
    */
-  readonly answer: number;
+  answer: number;
   /** The time limit for one message, even if the server keeps the connection busy without progress. */
-  readonly message: number;
-}
+  message: number;
+}>;
 
 const PATIENCE: Patience = {
   connection: 15_000,
@@ -73,12 +73,12 @@ const PATIENCE: Patience = {
   message: 900_000,
 };
 
-export interface TransportOptions {
-  readonly smtpUrl?: string | undefined;
-  readonly outbox: string;
-  readonly patience?: Partial<Patience> | undefined;
-  readonly connections?: number | undefined;
-}
+export type TransportOptions = Readonly<{
+  smtpUrl?: string | undefined;
+  outbox: string;
+  patience?: Partial<Patience> | undefined;
+  connections?: number | undefined;
+}>;
 
 /** The environment's mail server, otherwise the outbox under its home. */
 export function transportOf({ smtpUrl, home }: Environment): Transport {
@@ -132,10 +132,10 @@ function fileName(messageId: string): string {
 
 // --- Mail server -----------------------------------------------------------------------------------------------------
 
-interface MailServer {
-  readonly connection: SMTPConnectionOptions;
-  readonly auth: SMTPConnectionAuth | undefined;
-}
+type MailServer = Readonly<{
+  connection: SMTPConnectionOptions;
+  auth: SMTPConnectionAuth | undefined;
+}>;
 
 /**
  * SMTP_URL is `smtp://user:password@host:587` (STARTTLS) or `smtps://…` (TLS from the start), with nodemailer's options
@@ -167,14 +167,15 @@ function parsed(smtpUrl: string): SMTPConnectionOptions & { auth?: SMTPConnectio
 
 const badUrl = (reason: string) => refuse('environment_invalid', { variable: 'SMTP_URL', reason });
 
-interface SmtpError extends Error {
-  readonly code?: string | undefined;
-  readonly command?: string | undefined;
-  readonly responseCode?: number | undefined;
-  readonly response?: string | undefined;
-  readonly recipient?: string | undefined;
-  readonly rejectedErrors?: readonly SmtpError[] | undefined;
-}
+type SmtpError = Error &
+  Readonly<{
+    code?: string | undefined;
+    command?: string | undefined;
+    responseCode?: number | undefined;
+    response?: string | undefined;
+    recipient?: string | undefined;
+    rejectedErrors?: readonly SmtpError[] | undefined;
+  }>;
 
 interface Session {
   readonly connection: SMTPConnection;
@@ -182,13 +183,13 @@ interface Session {
   idleTimer: NodeJS.Timeout | undefined;
 }
 
-interface Attempt {
-  readonly outcome: SendOutcome;
+type Attempt = Readonly<{
+  outcome: SendOutcome;
   /** Whether the connection was lost or silent. */
-  readonly lost: boolean;
+  lost: boolean;
   /** Whether it was lost before any part of the message was sent. */
-  readonly untouched: boolean;
-}
+  untouched: boolean;
+}>;
 
 /** Servers drop idle connections anyway, and an open one would keep the process alive. */
 const IDLE_MILLISECONDS = 20_000;

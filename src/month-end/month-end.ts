@@ -15,25 +15,27 @@ import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { refuseWhilePaused, whileNotPaused } from '../people/pauses.ts';
 import { COMPOSERS } from './emails/composers.ts';
 
-interface MonthEndContext extends ActorContext {
-  readonly database: Database;
-}
+type MonthEndContext = ActorContext &
+  Readonly<{
+    database: Database;
+  }>;
 
-export interface Reporter extends WebhookReporter {
-  readonly onClosed?: OnClosed;
-  readonly onStart?: (documents: number) => void;
-  readonly onDelivery?: (delivery: Delivery) => void;
-  readonly onEmail?: (result: EmailResult) => void;
-  /** Why a checkpoint got no time stamp. The next run requests it again. */
-  readonly onNotStamped?: (head: TreeHead, reason: string) => void;
-  /** A long-running worker tries again in a minute. */
-  readonly onEmailsFailed?: (error: unknown) => void;
-  /** Taken or refused. A refused checkpoint does not stop the e-mails, and the next run retries it. */
-  readonly onCheckpoint?: (checkpoint: Checkpoint) => void;
-  readonly onCheckpointRefused?: (refusal: Refusal) => void;
-  /** Documents that were issued earlier are delivered first. Without this callback, the error is thrown afterward. */
-  readonly onCloseFailed?: (error: unknown) => void;
-}
+export type Reporter = WebhookReporter &
+  Readonly<{
+    onClosed?: OnClosed;
+    onStart?: (documents: number) => void;
+    onDelivery?: (delivery: Delivery) => void;
+    onEmail?: (result: EmailResult) => void;
+    /** Why a checkpoint got no time stamp. The next run requests it again. */
+    onNotStamped?: (head: TreeHead, reason: string) => void;
+    /** A long-running worker tries again in a minute. */
+    onEmailsFailed?: (error: unknown) => void;
+    /** Taken or refused. A refused checkpoint does not stop the e-mails, and the next run retries it. */
+    onCheckpoint?: (checkpoint: Checkpoint) => void;
+    onCheckpointRefused?: (refusal: Refusal) => void;
+    /** Documents that were issued earlier are delivered first. Without this callback, the error is thrown afterward. */
+    onCloseFailed?: (error: unknown) => void;
+  }>;
 
 /** Delivers undelivered documents after the close of these months, and notifies finance and the auditor. */
 export async function followClose(
@@ -54,28 +56,37 @@ export async function deliverAll(context: MonthEndContext, reporter: Reporter): 
   await sendEvents({ ...context, ...reporter });
 }
 
-/** Delivers until the signal to stop. Does nothing while the ledger is paused. */
+type Worker = (stop: AbortSignal) => Promise<void>;
+
+/** Delivers until the signal to stop, with another worker beside. Does nothing while the ledger is paused. */
 export async function deliverAllForever(
   context: MonthEndContext,
   reporter: Reporter,
   stop: AbortSignal,
+  beside: Worker,
 ): Promise<void> {
-  await whileNotPaused(context.database, stop, (pausedOrStop) => deliverUntil(context, reporter, pausedOrStop));
+  await whileNotPaused(context.database, stop, (until) => deliverUntil(context, reporter, until, beside));
 }
 
-async function deliverUntil(context: MonthEndContext, reporter: Reporter, stop: AbortSignal): Promise<void> {
+async function deliverUntil(
+  context: MonthEndContext,
+  reporter: Reporter,
+  stop: AbortSignal,
+  beside: Worker,
+): Promise<void> {
   const counted = counting(reporter);
   const sendOthers = () =>
     takeDayCheckpoint(context, reporter)
       .then(() => sendEmails(context, reporter, stop))
       .catch((error: unknown) => reporter.onEmailsFailed?.(error));
-  // If one worker fails, the other worker is stopped too.
+  // If one worker fails, the others are stopped too.
   const either = new AbortController();
   const both = AbortSignal.any([stop, either.signal]);
   const ended = (work: Promise<void>) => work.finally(() => either.abort());
   const results = await Promise.allSettled([
     ended(deliverForever({ ...context, ...counted.reporter, sendOthers }, both)),
     ended(sendEventsForever({ ...context, ...reporter }, both)),
+    ended(beside(both)),
   ]);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
   await recordRun(context, counted.sent());

@@ -88,16 +88,15 @@ export async function importOpening(
   const issuerVersionId = await recordIssuerVersion(tx, settings.issuer, now);
   const sandbox = environment.name === 'sandbox';
   const carrying: Carrying = { openingId, cutOverOn, issuerVersionId, sandbox, now, eventId };
-  await insertTotals(tx, openingId, totals);
+  await insertTotals(tx, { openingId, totals });
   const documents = items.filter((each) => each.kind !== 'cash');
-  const carried = await insertDocuments(tx, documents, carrying);
+  const carried = await insertDocuments(tx, { items: documents, ...carrying });
   failpoint('opening.documents');
   const cash = items.filter((each) => each.kind === 'cash');
   if (cash.length > 0) await insertCash(tx, cash, carrying);
-  await requestLinkChecks(
-    tx,
-    carried.filter((each) => each.document === 'invoice').map((each) => each.document_id),
-  );
+  await requestLinkChecks(tx, {
+    ids: carried.filter((each) => each.document === 'invoice').map((each) => each.document_id),
+  });
   failpoint('opening.recorded');
   return { file: name, cut_over_on: cutOverOn, already_imported: null, opening_id: openingId, totals, items };
 }
@@ -156,7 +155,7 @@ const CLASHES = {
 const problem = (field: string, code: string, reason: string) => ({ field, code, reason });
 
 async function refuseClashes(tx: Transaction, file: string, items: readonly OpeningItem[]): Promise<void> {
-  const problems = (await readClashes(tx, items)).map(({ line, clash, of }): LineProblem => {
+  const problems = (await readClashes(tx, { items })).map(({ line, clash, of }): LineProblem => {
     const { field, code, reason } = CLASHES[clash](of);
     return problemAt(line, field, code, reason);
   });

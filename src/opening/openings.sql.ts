@@ -1,5 +1,5 @@
 /** Writes and reads openings, with the open parts of their items. */
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, querying, queryingValue, type Transaction } from '../database/transaction.ts';
 import type { OpeningItem } from './file.ts';
 
 type NewOpening = Readonly<{
@@ -10,15 +10,9 @@ type NewOpening = Readonly<{
   eventId: number;
 }>;
 
-export async function insertOpening(tx: Transaction, opening: NewOpening): Promise<number> {
-  const { opening_id } = await queryOne<{ opening_id: number }>(
-    tx,
-    `INSERT INTO openings (cut_over_on, sha256, name, recorded_at, event_id)
-     VALUES (:cutOverOn::date, :sha256, :name, :now::timestamptz, :eventId::bigint) RETURNING opening_id`,
-    { ...opening },
-  );
-  return opening_id;
-}
+export const insertOpening = queryingValue<number, NewOpening>(`
+  INSERT INTO openings (cut_over_on, sha256, name, recorded_at, event_id)
+  VALUES (:cutOverOn::date, :sha256, :name, :now::timestamptz, :eventId::bigint) RETURNING opening_id`);
 
 export type OpeningTotal = Readonly<{
   currency: string;
@@ -30,15 +24,10 @@ export type OpeningTotal = Readonly<{
   control: string;
 }>;
 
-export async function insertTotals(tx: Transaction, openingId: number, totals: readonly OpeningTotal[]): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO opening_totals (opening_id, currency, items, invoices, credits, cash, control)
-     SELECT :openingId::bigint, currency, items, invoices, credits, cash, control
-     FROM json_populate_recordset(NULL::opening_totals, :totals::json) ORDER BY currency`,
-    { openingId, totals: JSON.stringify(totals) },
-  );
-}
+export const insertTotals = executing<{ openingId: number; totals: readonly OpeningTotal[] }>(`
+  INSERT INTO opening_totals (opening_id, currency, items, invoices, credits, cash, control)
+  SELECT :openingId::bigint, currency, items, invoices, credits, cash, control
+  FROM json_populate_recordset(NULL::opening_totals, :totals::json) ORDER BY currency`);
 
 export type Carrying = Readonly<{
   openingId: number;
@@ -53,40 +42,34 @@ export type Carrying = Readonly<{
  * Stores invoices and credits as documents, in file order, with the partner's current name and address. An item whose
  * number was reversed becomes the document's next revision. Returns the documents' ids.
  */
-export async function insertDocuments(
-  tx: Transaction,
-  items: readonly OpeningItem[],
-  carrying: Carrying,
-): Promise<{ document_id: number; document: 'invoice' | 'credit_note' }[]> {
-  return query(
-    tx,
-    `INSERT INTO documents (
-       series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
-       enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name, contact_name,
-       address_line1, address_line2, address_city, address_region, address_postal_code, address_country, tax_id,
-       purchase_order, legal_note, issuer_version_id, sandbox, issued_at, reopened_on, opening_id, opening_number,
-       opening_revision, opening_follows, original_amount)
-     SELECT 'OPENING', coalesce((SELECT max(sequence) FROM documents WHERE series = 'OPENING'), 0) + i.place,
-            CASE i.kind WHEN 'credit' THEN 'credit_note' ELSE 'invoice' END, 'opening', p.partner_id,
-            to_char(i.date, 'YYYY-MM'), i.currency, 'invoicing', i.date, i.due_on, i.due_on - i.date, 0, 0, i.amount, 0,
-            i.amount, 0, p.name, p.contact_name, p.address_line1, p.address_line2, p.address_city, p.address_region,
-            p.address_postal_code, p.address_country, p.tax_id, p.purchase_order, p.legal_note,
-            :issuerVersionId::bigint, :sandbox::boolean, :now::timestamptz, :cutOverOn::date, :openingId::bigint,
-            coalesce(before.opening_number, i.number), coalesce(before.opening_revision, 0) + 1, before.document_id,
-            i.original_amount
-     FROM ROWS FROM (json_to_recordset(:items::json) AS (
-            kind text, number text, partner_id text, date date, due_on date, currency text, amount numeric,
-            original_amount numeric)) WITH ORDINALITY
-          AS i (kind, number, partner_id, date, due_on, currency, amount, original_amount, place)
-     JOIN partners p ON p.partner_id = i.partner_id
-     LEFT JOIN LATERAL (
-       SELECT d.document_id, d.opening_number, d.opening_revision FROM documents d
-       WHERE lower(d.opening_number) = lower(i.number) ORDER BY d.opening_revision DESC LIMIT 1) AS before ON true
-     ORDER BY i.place
-     RETURNING document_id, document`,
-    { ...carrying, items: JSON.stringify(items) },
-  );
-}
+export const insertDocuments = querying<
+  { document_id: number; document: 'invoice' | 'credit_note' },
+  { items: readonly OpeningItem[] } & Carrying
+>(`
+  INSERT INTO documents (
+    series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
+    enrollments, entries, spot_price, partner_cut, invoice_amount, credit_applied, partner_name, contact_name,
+    address_line1, address_line2, address_city, address_region, address_postal_code, address_country, tax_id,
+    purchase_order, legal_note, issuer_version_id, sandbox, issued_at, reopened_on, opening_id, opening_number,
+    opening_revision, opening_follows, original_amount)
+  SELECT 'OPENING', coalesce((SELECT max(sequence) FROM documents WHERE series = 'OPENING'), 0) + i.place,
+         CASE i.kind WHEN 'credit' THEN 'credit_note' ELSE 'invoice' END, 'opening', p.partner_id,
+         to_char(i.date, 'YYYY-MM'), i.currency, 'invoicing', i.date, i.due_on, i.due_on - i.date, 0, 0, i.amount, 0,
+         i.amount, 0, p.name, p.contact_name, p.address_line1, p.address_line2, p.address_city, p.address_region,
+         p.address_postal_code, p.address_country, p.tax_id, p.purchase_order, p.legal_note,
+         :issuerVersionId::bigint, :sandbox::boolean, :now::timestamptz, :cutOverOn::date, :openingId::bigint,
+         coalesce(before.opening_number, i.number), coalesce(before.opening_revision, 0) + 1, before.document_id,
+         i.original_amount
+  FROM ROWS FROM (json_to_recordset(:items::json) AS (
+         kind text, number text, partner_id text, date date, due_on date, currency text, amount numeric,
+         original_amount numeric)) WITH ORDINALITY
+       AS i (kind, number, partner_id, date, due_on, currency, amount, original_amount, place)
+  JOIN partners p ON p.partner_id = i.partner_id
+  LEFT JOIN LATERAL (
+    SELECT d.document_id, d.opening_number, d.opening_revision FROM documents d
+    WHERE lower(d.opening_number) = lower(i.number) ORDER BY d.opening_revision DESC LIMIT 1) AS before ON true
+  ORDER BY i.place
+  RETURNING document_id, document`);
 
 /** Stores unapplied cash as payments that the bank received before the cut-over. */
 export async function insertCash(
@@ -110,38 +93,33 @@ export async function insertCash(
        RETURNING *)
      INSERT INTO payment_sources (identity, payment_id, source, reference, recorded_at, event_id)
      SELECT identity, payment_id, 'opening', reference, recorded_at, event_id FROM carried ORDER BY payment_id`,
-    { openingId, cutOverOn, now, eventId, items: JSON.stringify(items) },
+    { openingId, cutOverOn, now, eventId, items },
   );
 }
 
 /** The reasons why items cannot be carried over, by line. */
-export function readClashes(
-  tx: Transaction,
-  items: readonly OpeningItem[],
-): Promise<{ line: number; clash: 'partner' | 'document' | 'cash'; of: string }[]> {
-  return query(
-    tx,
-    `WITH items AS (
-       SELECT * FROM json_to_recordset(:items::json) AS i (line integer, kind text, number text, partner_id text)
-     )
-     SELECT i.line, 'partner' AS clash, i.partner_id AS of FROM items i
-     WHERE i.partner_id IS NOT NULL AND NOT EXISTS (SELECT FROM partners p WHERE p.partner_id = i.partner_id)
-     UNION ALL
-     -- This ledger's own numbers are never reused, not even those of void documents.
-     SELECT i.line, 'document', d.number FROM items i JOIN documents d ON lower(d.number) = lower(i.number)
-     WHERE i.kind <> 'cash' AND d.opening_number IS NULL
-     UNION ALL
-     SELECT i.line, 'document', d.number FROM items i
-     JOIN live_documents d ON lower(d.opening_number) = lower(i.number)
-     WHERE i.kind <> 'cash'
-     UNION ALL
-     SELECT i.line, 'cash', p.payment_id::text FROM items i JOIN payments p ON lower(p.opening_number) = lower(i.number)
-     JOIN payment_balances b USING (payment_id)
-     WHERE i.kind = 'cash' AND b.status <> 'reversed'
-     ORDER BY line, clash`,
-    { items: JSON.stringify(items) },
-  );
-}
+export const readClashes = querying<
+  { line: number; clash: 'partner' | 'document' | 'cash'; of: string },
+  { items: readonly OpeningItem[] }
+>(`
+  WITH items AS (
+    SELECT * FROM json_to_recordset(:items::json) AS i (line integer, kind text, number text, partner_id text)
+  )
+  SELECT i.line, 'partner' AS clash, i.partner_id AS of FROM items i
+  WHERE i.partner_id IS NOT NULL AND NOT EXISTS (SELECT FROM partners p WHERE p.partner_id = i.partner_id)
+  UNION ALL
+  -- This ledger's own numbers are never reused, not even those of void documents.
+  SELECT i.line, 'document', d.number FROM items i JOIN documents d ON lower(d.number) = lower(i.number)
+  WHERE i.kind <> 'cash' AND d.opening_number IS NULL
+  UNION ALL
+  SELECT i.line, 'document', d.number FROM items i
+  JOIN live_documents d ON lower(d.opening_number) = lower(i.number)
+  WHERE i.kind <> 'cash'
+  UNION ALL
+  SELECT i.line, 'cash', p.payment_id::text FROM items i JOIN payments p ON lower(p.opening_number) = lower(i.number)
+  JOIN payment_balances b USING (payment_id)
+  WHERE i.kind = 'cash' AND b.status <> 'reversed'
+  ORDER BY line, clash`);
 
 export type CarriedItem = Omit<OpeningItem, 'line' | 'reference'> &
   Readonly<{

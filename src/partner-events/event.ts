@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
 import { ExactNumber } from '../json.ts';
 import { Amount } from '../money.ts';
 import { instant } from '../quotes/accept.ts';
@@ -37,22 +38,23 @@ export const EVENT_TYPES = [
 ] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 
-export interface PartnerEvent {
+export type PartnerEvent = Readonly<{
   /** The event's id, which is the same every time the event is read or sent. */
-  readonly event_id: string;
-  readonly position: number;
-  readonly type: EventType;
-  readonly recorded_at: string;
-  readonly data: object;
-}
+  event_id: string;
+  position: number;
+  type: EventType;
+  recorded_at: string;
+  data: object;
+}>;
 
-export interface EventFilter {
-  readonly partnerId: string;
-  readonly after: number;
-  readonly type?: EventType | undefined;
-  readonly limit: number;
-}
+export type EventFilter = Readonly<{
+  partnerId: string;
+  after: number;
+  type?: EventType | undefined;
+  limit: number;
+}>;
 
+/** The events of a page, up to the first whose row is in an archive. Refusal: events_archived, if that is the first. */
 export async function readPartnerEvents(tx: Transaction, filter: EventFilter): Promise<PartnerEvent[]> {
   const page = await readEventPage(tx, { ...filter, type: filter.type ?? null });
   const entries = page.filter(({ entry_id: id }) => id !== null);
@@ -66,8 +68,15 @@ export async function readPartnerEvents(tx: Transaction, filter: EventFilter): P
       rowsById.set(row.entry_id, row);
     }
   }
-  if (facts.length > 0) for (const fact of await readEventFacts(tx, facts)) factsById.set(fact.log_no, fact);
-  return page.map((each) => eventOf(filter.partnerId, each, rowsById, factsById));
+  const isAway = ({ entry_id: id }: PageRow) => id !== null && !rowsById.has(id);
+  const first = page.findIndex(isAway);
+  if (first === 0) {
+    const next = page.findIndex((each) => !isAway(each));
+    throw refuse('events_archived', { after: (page.at(next < 0 ? -1 : next - 1) as PageRow).position });
+  }
+  if (facts.length > 0) for (const fact of await readEventFacts(tx, { ids: facts })) factsById.set(fact.log_no, fact);
+  const there = first < 0 ? page : page.slice(0, first);
+  return there.map((each) => eventOf(filter.partnerId, each, rowsById, factsById));
 }
 
 function eventOf(

@@ -1,21 +1,18 @@
 /** SQL of partner events. */
 
-import { execute, prepared, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, prepared, querying, queryingValue, queryOne, type Transaction } from '../database/transaction.ts';
 import type { NumberRange } from '../log/lines.sql.ts';
 
-export interface PageRow {
-  readonly installation_id: string;
-  readonly position: number;
-  readonly type: string;
-  readonly posted_month: string | null;
-  readonly entry_id: number | null;
-  readonly log_no: number | null;
-}
+export type PageRow = Readonly<{
+  installation_id: string;
+  position: number;
+  type: string;
+  posted_month: string | null;
+  entry_id: number | null;
+  log_no: number | null;
+}>;
 
-export const readEventPage = (
-  tx: Transaction,
-  filter: { partnerId: string; after: number; type: string | null; limit: number },
-): Promise<PageRow[]> => query(tx, EVENT_PAGE, { ...filter });
+type EventFilter = Readonly<{ partnerId: string; after: number; type: string | null; limit: number }>;
 
 const EVENT_PAGE = prepared(
   'events.page',
@@ -25,58 +22,65 @@ const EVENT_PAGE = prepared(
    ORDER BY e.position LIMIT :limit`,
 );
 
-export interface LedgerEventRow {
-  readonly entry_id: number;
-  readonly quote_id: string;
-  readonly requote_id: string | null;
-  readonly reversal_id: string | null;
-  readonly enrollment_id: string | null;
-  readonly policy_id: string;
-  readonly currency: string;
-  readonly accepted_at: string;
-  readonly month: string;
-  readonly posted_month: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly order_reference: string | null;
-  readonly cover_from: string | null;
-  readonly cover_to: string | null;
-  readonly recorded_at: string;
-  readonly ground: string | null;
-}
+export const readEventPage = querying<PageRow, EventFilter>(EVENT_PAGE);
+
+export type LedgerEventRow = Readonly<{
+  entry_id: number;
+  quote_id: string;
+  requote_id: string | null;
+  reversal_id: string | null;
+  enrollment_id: string | null;
+  policy_id: string;
+  currency: string;
+  accepted_at: string;
+  month: string;
+  posted_month: string;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
+  order_reference: string | null;
+  cover_from: string | null;
+  cover_to: string | null;
+  recorded_at: string;
+  ground: string | null;
+}>;
 
 /** The ledger rows of events. A row is found by its whole key, because the id alone has no index. */
-export const readEventRows = (
-  tx: Transaction,
-  keys: { partnerId: string; months: readonly string[]; ids: readonly number[] },
-): Promise<LedgerEventRow[]> =>
-  query(
-    tx,
-    `SELECT r.entry_id, r.quote_id, r.requote_id, r.reversal_id, r.enrollment_id, r.policy_id, r.currency,
-            r.accepted_at, r.month, r.posted_month, r.spot_price, r.partner_cut, r.invoice_amount, r.order_reference,
-            r.cover_from, r.cover_to, r.recorded_at, g.ground
-     FROM unnest(:months::text[], :ids::bigint[]) AS k (posted_month, entry_id)
-     JOIN ledger_rows r ON r.partner_id = :partnerId AND r.posted_month = k.posted_month AND r.entry_id = k.entry_id
-     LEFT JOIN reversal_grounds g ON g.partner_id = r.partner_id AND g.reversal_id = r.reversal_id`,
-    keys,
-  );
+export const readEventRows = querying<
+  LedgerEventRow,
+  { partnerId: string; months: readonly string[]; ids: readonly number[] }
+>(`
+  SELECT r.entry_id, r.quote_id, r.requote_id, r.reversal_id, r.enrollment_id, r.policy_id, r.currency,
+         r.accepted_at, r.month, r.posted_month, r.spot_price, r.partner_cut, r.invoice_amount, r.order_reference,
+         r.cover_from, r.cover_to, r.recorded_at, g.ground
+  FROM unnest(:months::text[], :ids::bigint[]) AS k (posted_month, entry_id)
+  JOIN ledger_rows r ON r.partner_id = :partnerId AND r.posted_month = k.posted_month AND r.entry_id = k.entry_id
+  LEFT JOIN reversal_grounds g ON g.partner_id = r.partner_id AND g.reversal_id = r.reversal_id`);
 
-export interface FactRow {
-  readonly log_no: number;
-  readonly recorded_at: string;
-  readonly data: Readonly<Record<string, unknown>>;
-}
+export type FactRow = Readonly<{
+  log_no: number;
+  recorded_at: string;
+  data: Readonly<Record<string, unknown>>;
+}>;
 
 /** The facts of events. The numbers are passed as one list, so that every part of the view looks them up by index. */
-export const readEventFacts = (tx: Transaction, ids: readonly number[]): Promise<FactRow[]> =>
-  query(tx, `SELECT log_no, recorded_at, data FROM partner_event_facts WHERE log_no = ANY (:ids::bigint[])`, { ids });
+export const readEventFacts = querying<FactRow, { ids: readonly number[] }>(
+  `SELECT log_no, recorded_at, data FROM partner_event_facts WHERE log_no = ANY (:ids::bigint[])`,
+);
 
 /** The position of a partner's last event; 0 before the first. */
-export async function readLastPosition(tx: Transaction, partnerId: string): Promise<number> {
+export const readLastPosition = queryingValue<number, { partnerId: string }>(
+  `SELECT coalesce(max(position), 0) AS last FROM partner_events WHERE partner_id = :partnerId`,
+);
+
+/** The position of a partner's last event whose row is only in an archive; 0 if there is none. */
+export async function readLastArchived(tx: Transaction, partnerId: string): Promise<number> {
   const { last } = await queryOne<{ last: number }>(
     tx,
-    `SELECT coalesce(max(position), 0) AS last FROM partner_events WHERE partner_id = :partnerId`,
+    `SELECT coalesce(max(n.position), 0) AS last FROM partner_events n
+     WHERE n.partner_id = :partnerId AND n.posted_month IN (SELECT posted_month FROM archived_posting_months)
+       AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = n.partner_id
+                         AND e.posted_month = n.posted_month AND e.entry_id = n.entry_id)`,
     { partnerId },
   );
   return last;

@@ -4,18 +4,18 @@ import { keysByCheck } from './signature.ts';
 import { type Webhook, webhookOf, withoutSecrets } from './webhook.ts';
 import { readWebhooks } from './webhooks.sql.ts';
 
-export interface WebhookHealth {
-  readonly active: number;
+export type WebhookHealth = Readonly<{
+  active: number;
   /** The number of events that are published but not acknowledged. */
-  readonly waiting: number;
-  readonly troubled: readonly (Pick<
+  waiting: number;
+  troubled: readonly (Pick<
     Webhook,
     'partner_id' | 'url' | 'state' | 'waiting' | 'failing_since' | 'paused_at' | 'last_failure'
   > & {
     /** Whether the secret was derived from a different key than the key of this environment. */
     readonly unsigned: boolean;
   })[];
-}
+}>;
 
 export async function readWebhookHealth(
   tx: Transaction,

@@ -77,16 +77,16 @@ export function publicLookup(resolve: Resolve = lookup): LookupFunction {
   };
 }
 
-export interface Answer {
-  readonly status: number;
-  readonly retryAfter: number | undefined;
-}
+export type Answer = Readonly<{
+  status: number;
+  retryAfter: number | undefined;
+}>;
 
-export interface Poster {
+export type Poster = Readonly<{
   /** Sends a request; throws if no answer arrives. */
-  readonly post: (url: string, headers: Readonly<Record<string, string>>, body: string) => Promise<Answer>;
-  readonly close: () => void;
-}
+  post: (url: string, headers: Readonly<Record<string, string>>, body: string) => Promise<Answer>;
+  close: () => void;
+}>;
 
 /** Keeps a connection to one partner open. */
 export function openPoster(onlyPublic: boolean): Poster {

@@ -23,16 +23,18 @@ import { keysByCheck, secretOf, signedHeaders } from './signature.ts';
 import { isProduction, type WebhookContext } from './webhook.ts';
 import { acknowledge, beginTurn, dueWebhooks, readWebhooks, recordFailure, type WebhookRow } from './webhooks.sql.ts';
 
-export interface WebhookReporter {
-  readonly onWebhookSent?: ((partnerId: string, events: number) => void) | undefined;
-  readonly onWebhookFailed?: ((partnerId: string, reason: string) => void) | undefined;
+export type WebhookReporter = Readonly<{
+  onWebhookSent?: ((partnerId: string, events: number) => void) | undefined;
+  onWebhookFailed?: ((partnerId: string, reason: string) => void) | undefined;
   /** Called when events could not be published or read. A long-running worker retries at its next check. */
-  readonly onEventsFailed?: ((error: unknown) => void) | undefined;
-}
+  onEventsFailed?: ((error: unknown) => void) | undefined;
+}>;
 
-interface SendContext extends WebhookContext, WebhookReporter {
-  readonly database: Database;
-}
+type SendContext = WebhookContext &
+  WebhookReporter &
+  Readonly<{
+    database: Database;
+  }>;
 
 const AT_ONCE = 16;
 /** How long one partner is served before other partners get their turn. */

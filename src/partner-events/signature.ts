@@ -6,11 +6,11 @@ import { createHmac } from 'node:crypto';
 import { type Environment, WEBHOOK_SIGNING_KEY } from '../config/environment.ts';
 import { refuse } from '../errors/refusals.ts';
 
-interface SecretOf {
-  readonly installationId: string;
-  readonly partnerId: string;
-  readonly version: number;
-}
+type SecretOf = Readonly<{
+  installationId: string;
+  partnerId: string;
+  version: number;
+}>;
 
 /** A webhook secret of 256 bits, with HMAC-SHA256 as the expansion of HKDF. */
 export function secretOf(key: string, { installationId, partnerId, version }: SecretOf): Buffer {

@@ -12,7 +12,7 @@ import { refuse } from '../errors/refusals.ts';
 import { partnerExists } from '../partners/clients.sql.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
 import { changesBetween, fieldsOf, type Value } from '../people/field-changes.ts';
-import { readLastPosition } from './events.sql.ts';
+import { readLastArchived, readLastPosition } from './events.sql.ts';
 import { urlProblem } from './post.ts';
 import { keyCheck, keysByCheck, requiredKey, secretOf, secretText } from './signature.ts';
 import { lockWebhook, readWebhooks, removeUrl, type WebhookRow, writeWebhook } from './webhooks.sql.ts';
@@ -20,28 +20,29 @@ import { lockWebhook, readWebhooks, removeUrl, type WebhookRow, writeWebhook } f
 /** The period in which events are signed with the previous secret as well. */
 const OVERLAP_HOURS = 24;
 
-export interface WebhookContext {
-  readonly environment: Environment;
-  readonly actor: Actor;
-}
+export type WebhookContext = Readonly<{
+  environment: Environment;
+  actor: Actor;
+}>;
 
-export interface Webhook {
-  readonly partner_id: string;
-  readonly url: string;
-  readonly state: 'active' | 'failing' | 'paused';
-  readonly acknowledged: number;
-  readonly waiting: number;
-  readonly failing_since: string | null;
-  readonly last_failure: string | null;
-  readonly next_attempt_at: string | null;
-  readonly paused_at: string | null;
-  readonly previous_secret_until: string | null;
-}
+export type Webhook = Readonly<{
+  partner_id: string;
+  url: string;
+  state: 'active' | 'failing' | 'paused';
+  acknowledged: number;
+  waiting: number;
+  failing_since: string | null;
+  last_failure: string | null;
+  next_attempt_at: string | null;
+  paused_at: string | null;
+  previous_secret_until: string | null;
+}>;
 
-export interface SetWebhook extends Webhook {
-  /** The new secret; null if the secret stays unchanged. */
-  readonly secret: string | null;
-}
+export type SetWebhook = Webhook &
+  Readonly<{
+    /** The new secret; null if the secret stays unchanged. */
+    secret: string | null;
+  }>;
 
 export const webhookOf = (row: WebhookRow): Webhook => ({
   partner_id: row.partner_id,
@@ -68,11 +69,11 @@ export async function setWebhook(
   const problem = urlProblem(url, isProduction(context));
   if (problem !== undefined) throw refuse('webhook_url_invalid', { url: withoutSecrets(url), reason: problem });
   const key = requiredKey(context.environment);
-  if (!(await partnerExists(tx, partnerId))) throw refuse('partner_unknown', { partner_id: partnerId });
-  await lockWebhook(tx, partnerId);
+  if (!(await partnerExists(tx, { partnerId }))) throw refuse('partner_unknown', { partner_id: partnerId });
+  await lockWebhook(tx, { partnerId });
   const [before] = await readWebhooks(tx, partnerId);
-  const last = await readLastPosition(tx, partnerId);
-  checkPosition(partnerId, after, last);
+  const last = await readLastPosition(tx, { partnerId });
+  await checkPosition(tx, partnerId, after, last);
   const isNew = before === undefined || before.url === null;
   if (!isNew) checkKey(before, context);
   const version = isNew ? (before?.secret_version ?? 0) + 1 : before.secret_version;
@@ -98,7 +99,7 @@ export async function setWebhook(
 export async function rotateWebhook(tx: Transaction, context: WebhookContext, partnerId: string): Promise<SetWebhook> {
   const { environment } = context;
   const key = requiredKey(environment);
-  await lockWebhook(tx, partnerId);
+  await lockWebhook(tx, { partnerId });
   const row = await rowNamed(tx, partnerId);
   const until = keysByCheck(environment).has(row.key_check) ? hoursAfter(environment.now(), OVERLAP_HOURS) : null;
   const version = row.secret_version + 1;
@@ -126,10 +127,10 @@ export async function resumeWebhook(
   { partnerId, after }: { partnerId: string; after?: number | undefined },
 ): Promise<Webhook> {
   requiredKey(context.environment);
-  await lockWebhook(tx, partnerId);
+  await lockWebhook(tx, { partnerId });
   const row = await rowNamed(tx, partnerId);
   checkKey(row, context);
-  checkPosition(partnerId, after, row.last);
+  await checkPosition(tx, partnerId, after, row.last);
   await writeWebhook(tx, {
     partnerId,
     url: row.url as string,
@@ -147,9 +148,9 @@ export async function removeWebhook(
   context: WebhookContext,
   partnerId: string,
 ): Promise<{ partner_id: string; removed: true }> {
-  await lockWebhook(tx, partnerId);
+  await lockWebhook(tx, { partnerId });
   const row = await rowNamed(tx, partnerId);
-  await removeUrl(tx, partnerId);
+  await removeUrl(tx, { partnerId });
   await recordChange(tx, context, 'webhook.remove', partnerId, { acknowledged: row.acknowledged }, row);
   return { partner_id: partnerId, removed: true };
 }
@@ -160,7 +161,7 @@ export const webhookNamed = async (tx: Transaction, partnerId: string): Promise<
 async function rowNamed(tx: Transaction, partnerId: string): Promise<WebhookRow> {
   const [row] = await readWebhooks(tx, partnerId);
   if (row !== undefined && row.url !== null) return row;
-  if (!(await partnerExists(tx, partnerId))) throw refuse('partner_unknown', { partner_id: partnerId });
+  if (!(await partnerExists(tx, { partnerId }))) throw refuse('partner_unknown', { partner_id: partnerId });
   throw refuse('webhook_missing', { partner_id: partnerId });
 }
 
@@ -176,9 +177,16 @@ function checkKey(row: WebhookRow, { environment }: WebhookContext): void {
   throw refuse('webhook_key_unusable', { variable: 'WEBHOOK_SIGNING_KEY', reason });
 }
 
-function checkPosition(partnerId: string, after: number | undefined, last: number): void {
-  if (after === undefined || after <= last) return;
-  throw refuse('webhook_position_unknown', { partner_id: partnerId, position: after, last });
+async function checkPosition(
+  tx: Transaction,
+  partnerId: string,
+  after: number | undefined,
+  last: number,
+): Promise<void> {
+  if (after === undefined) return;
+  const archived = await readLastArchived(tx, partnerId);
+  if (after >= archived && after <= last) return;
+  throw refuse('webhook_position_unknown', { partner_id: partnerId, position: after, last, archived });
 }
 
 /** Removes the query of a URL, because partners put their own keys there. */

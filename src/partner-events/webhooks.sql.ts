@@ -1,23 +1,23 @@
 import type { DueItems } from '../database/claims.ts';
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, type Transaction } from '../database/transaction.ts';
 
-export interface WebhookRow {
-  readonly partner_id: string;
+export type WebhookRow = Readonly<{
+  partner_id: string;
   /** The webhook's address; null if the webhook was removed. */
-  readonly url: string | null;
-  readonly secret_version: number;
-  readonly key_check: string;
-  readonly previous_until: string | null;
-  readonly acknowledged: number;
-  readonly attempted_at: string | null;
-  readonly failures: number;
-  readonly failing_since: string | null;
-  readonly last_failure: string | null;
-  readonly next_attempt_at: string | null;
-  readonly paused_at: string | null;
-  readonly waiting: number;
-  readonly last: number;
-}
+  url: string | null;
+  secret_version: number;
+  key_check: string;
+  previous_until: string | null;
+  acknowledged: number;
+  attempted_at: string | null;
+  failures: number;
+  failing_since: string | null;
+  last_failure: string | null;
+  next_attempt_at: string | null;
+  paused_at: string | null;
+  waiting: number;
+  last: number;
+}>;
 
 /** The webhook of one partner (even if it was removed), or all webhooks that were not removed. */
 export const readWebhooks = (tx: Transaction, partnerId: string | null = null): Promise<WebhookRow[]> =>
@@ -35,41 +35,31 @@ export const readWebhooks = (tx: Transaction, partnerId: string | null = null): 
   );
 
 /** Locks a partner's webhook until the transaction ends, so that changes to the webhook are serialized. */
-export async function lockWebhook(tx: Transaction, partnerId: string): Promise<void> {
-  await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
-}
+export const lockWebhook = executing<{ partnerId: string }>(
+  `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`,
+);
 
-interface WebhookChange {
-  readonly partnerId: string;
-  readonly url: string;
-  readonly secretVersion: number;
-  readonly keyCheck: string;
-  readonly previousUntil: string | null;
-  readonly acknowledged: number;
-}
+type WebhookChange = Readonly<{
+  partnerId: string;
+  url: string;
+  secretVersion: number;
+  keyCheck: string;
+  previousUntil: string | null;
+  acknowledged: number;
+}>;
 
-export async function writeWebhook(tx: Transaction, change: WebhookChange): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO webhooks (partner_id, url, secret_version, key_check, previous_until, acknowledged)
-     VALUES (:partnerId, :url, :secretVersion, :keyCheck, :previousUntil::timestamptz, :acknowledged::bigint)
-     ON CONFLICT (partner_id) DO UPDATE
-     SET url = EXCLUDED.url, secret_version = EXCLUDED.secret_version, key_check = EXCLUDED.key_check,
-         previous_until = EXCLUDED.previous_until, acknowledged = EXCLUDED.acknowledged, failures = 0,
-         failing_since = NULL, last_failure = NULL, next_attempt_at = NULL, paused_at = NULL`,
-    { ...change },
-  );
-}
+export const writeWebhook = executing<WebhookChange>(`
+  INSERT INTO webhooks (partner_id, url, secret_version, key_check, previous_until, acknowledged)
+  VALUES (:partnerId, :url, :secretVersion, :keyCheck, :previousUntil::timestamptz, :acknowledged::bigint)
+  ON CONFLICT (partner_id) DO UPDATE
+  SET url = EXCLUDED.url, secret_version = EXCLUDED.secret_version, key_check = EXCLUDED.key_check,
+      previous_until = EXCLUDED.previous_until, acknowledged = EXCLUDED.acknowledged, failures = 0,
+      failing_since = NULL, last_failure = NULL, next_attempt_at = NULL, paused_at = NULL`);
 
-export async function removeUrl(tx: Transaction, partnerId: string): Promise<void> {
-  await execute(
-    tx,
-    `UPDATE webhooks SET url = NULL, previous_until = NULL, failures = 0, failing_since = NULL, last_failure = NULL,
-            next_attempt_at = NULL, paused_at = NULL
-     WHERE partner_id = :partnerId`,
-    { partnerId },
-  );
-}
+export const removeUrl = executing<{ partnerId: string }>(`
+  UPDATE webhooks SET url = NULL, previous_until = NULL, failures = 0, failing_since = NULL, last_failure = NULL,
+         next_attempt_at = NULL, paused_at = NULL
+  WHERE partner_id = :partnerId`);
 
 // --- Sending ---------------------------------------------------------------------------------------------------------
 
@@ -92,18 +82,19 @@ export const dueWebhooks = (
 });
 
 /** Records when a partner had its turn, so that other partners come first next time. */
-export const beginTurn = (tx: Transaction, turn: { partnerId: string; now: string }): Promise<number> =>
-  execute(tx, `UPDATE webhooks SET attempted_at = :now::timestamptz WHERE partner_id = :partnerId`, turn);
+export const beginTurn = executing<{ partnerId: string; now: string }>(
+  `UPDATE webhooks SET attempted_at = :now::timestamptz WHERE partner_id = :partnerId`,
+);
 
 /**
  * The state that a webhook had when an event was sent. If the webhook was changed in the meantime, the answer is not
  * recorded.
  */
-interface WebhookState {
-  readonly partnerId: string;
-  readonly url: string;
-  readonly position: number;
-}
+type WebhookState = Readonly<{
+  partnerId: string;
+  url: string;
+  position: number;
+}>;
 
 export async function acknowledge(tx: Transaction, sent: WebhookState): Promise<boolean> {
   const acknowledged = await execute(

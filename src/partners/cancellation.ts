@@ -11,17 +11,17 @@ export const AFTER_WINDOW = ['none', 'pro_rata', 'full'] as const;
 export const CUTS = ['in_proportion', 'kept_by_partner'] as const;
 
 /** Without `window_days`, the earlier terms end on the day `from`, and there are none. */
-export interface CancellationTerms {
+export type CancellationTerms = Readonly<{
   /** `YYYY-MM-DD`; null: from the beginning. */
-  readonly from: string | null;
+  from: string | null;
   /** Days after the acceptance on which all that is left may be reversed. */
-  readonly window_days: number | null;
+  window_days: number | null;
   /** What may be reversed after the window: nothing, the share of the days of cover that are left, or all. */
-  readonly after_window: (typeof AFTER_WINDOW)[number] | null;
-  readonly cut: (typeof CUTS)[number] | null;
+  after_window: (typeof AFTER_WINDOW)[number] | null;
+  cut: (typeof CUTS)[number] | null;
   /** Nothing may be reversed from the first day of cover on. */
-  readonly before_cover_only: boolean | null;
-}
+  before_cover_only: boolean | null;
+}>;
 
 /** The terms of sales accepted on a day; undefined if there are none then. */
 export function termsOn<Terms extends Pick<CancellationTerms, 'from' | 'window_days'>>(

@@ -17,11 +17,11 @@ import {
 const CREATE = 'partner.create';
 const UPDATE = 'partner.update';
 
-export interface PartnerChange {
-  readonly partner_id: string;
-  readonly created: boolean;
-  readonly changes: readonly FieldChange[];
-}
+export type PartnerChange = Readonly<{
+  partner_id: string;
+  created: boolean;
+  changes: readonly FieldChange[];
+}>;
 
 export function partnerChanges(before: readonly PartnerView[], after: readonly PartnerView[]): PartnerChange[] {
   const known = new Map(before.map((partner) => [partner.partner_id, partner]));
@@ -63,7 +63,7 @@ export async function recordPartnerChanges(
 }
 
 export const readPartnerChanges = (tx: Transaction, partnerId: string): Promise<ChangeEvent[]> =>
-  readChangeEvents(tx, partnerId, [CREATE, UPDATE]);
+  readChangeEvents(tx, { subject: partnerId, actions: [CREATE, UPDATE] });
 
 // --- Stored and replayed partners ------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ export async function readStoredPartners(tx: Transaction): Promise<ReadonlyMap<s
 
 /** The partners by id, replayed from all `partner.create` and `partner.update` events. */
 export async function replayPartners(tx: Transaction): Promise<ReadonlyMap<string, Fields>> {
-  const events = await readPartnerEvents(tx, [CREATE, UPDATE]);
+  const events = await readPartnerEvents(tx, { actions: [CREATE, UPDATE] });
   const partners = new Map<string, { fields: Fields; inactive: Fields; arrangements: Map<string, Fields> }>();
   for (const { partner_id, occurred_at, changes } of events) {
     const of = partners.get(partner_id) ?? { fields: new Map(), inactive: new Map(), arrangements: new Map() };

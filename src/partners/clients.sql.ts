@@ -1,46 +1,28 @@
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, queryingValue, type Transaction } from '../database/transaction.ts';
 
-export async function partnerExists(tx: Transaction, partnerId: string): Promise<boolean> {
-  const { there } = await queryOne<{ there: boolean }>(
-    tx,
-    `SELECT EXISTS (SELECT FROM partners WHERE partner_id = :partnerId) AS there`,
-    { partnerId },
-  );
-  return there;
-}
+export const partnerExists = queryingValue<boolean, { partnerId: string }>(
+  `SELECT EXISTS (SELECT FROM partners WHERE partner_id = :partnerId) AS there`,
+);
 
-export async function insertClient(
-  tx: Transaction,
-  client: { clientId: string; partnerId: string; eventId: number; now: string },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO api_clients (client_id, partner_id, created_at, event_id)
-     VALUES (:clientId, :partnerId, :now::timestamptz, :eventId)`,
-    client,
-  );
-}
+export const insertClient = executing<{ clientId: string; partnerId: string; eventId: number; now: string }>(`
+  INSERT INTO api_clients (client_id, partner_id, created_at, event_id)
+  VALUES (:clientId, :partnerId, :now::timestamptz, :eventId)`);
 
-interface NewSecret {
-  readonly clientId: string;
-  readonly sequence: number;
-  readonly sha256: string;
-  readonly expiresAt: string | null;
+type NewSecret = Readonly<{
+  clientId: string;
+  sequence: number;
+  sha256: string;
+  expiresAt: string | null;
   /** When the previous secret ends; null for the first one. */
-  readonly previousEndsAt: string | null;
-  readonly eventId: number;
-  readonly now: string;
-}
+  previousEndsAt: string | null;
+  eventId: number;
+  now: string;
+}>;
 
-export async function insertSecret(tx: Transaction, secret: NewSecret): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO client_secrets (client_id, sequence, secret_sha256, issued_at, expires_at, previous_ends_at, event_id)
-     VALUES (:clientId, :sequence, :sha256, :now::timestamptz, :expiresAt::timestamptz,
-             :previousEndsAt::timestamptz, :eventId)`,
-    { ...secret },
-  );
-}
+export const insertSecret = executing<NewSecret>(`
+  INSERT INTO client_secrets (client_id, sequence, secret_sha256, issued_at, expires_at, previous_ends_at, event_id)
+  VALUES (:clientId, :sequence, :sha256, :now::timestamptz, :expiresAt::timestamptz,
+          :previousEndsAt::timestamptz, :eventId)`);
 
 export async function insertRevocation(
   tx: Transaction,
@@ -55,21 +37,21 @@ export async function insertRevocation(
   return recorded === 1;
 }
 
-export interface ClientRow {
-  readonly client_id: string;
-  readonly partner_id: string;
-  readonly created_at: string;
-  readonly revoked_at: string | null;
+export type ClientRow = Readonly<{
+  client_id: string;
+  partner_id: string;
+  created_at: string;
+  revoked_at: string | null;
   /** Within minutes; null if the client never called. */
-  readonly last_used_at: string | null;
-  readonly last_sequence: number;
+  last_used_at: string | null;
+  last_sequence: number;
   /** The live secrets, newest first. `ends_at` is null for a secret without an end. */
-  readonly live_secrets: readonly {
+  live_secrets: readonly {
     readonly sequence: number;
     readonly sha256: string;
     readonly ends_at: string | null;
   }[];
-}
+}>;
 
 /**
  * Clients with the secrets that are live at an instant: the last two, until they expire or the newer one ends the older
@@ -111,28 +93,12 @@ export const clientLives = (clientId: string, partnerId: string): string =>
   `(EXISTS (SELECT FROM api_clients WHERE client_id = ${clientId} AND partner_id = ${partnerId})
     AND NOT EXISTS (SELECT FROM client_revocations WHERE client_id = ${clientId}))`;
 
-export async function doesClientLive(
-  tx: Transaction,
-  client: { clientId: string; partnerId: string },
-): Promise<boolean> {
-  const { lives } = await queryOne<{ lives: boolean }>(
-    tx,
-    `SELECT ${clientLives(':clientId', ':partnerId')} AS lives`,
-    client,
-  );
-  return lives;
-}
+export const doesClientLive = queryingValue<boolean, { clientId: string; partnerId: string }>(
+  `SELECT ${clientLives(':clientId', ':partnerId')} AS lives`,
+);
 
-export async function noteClientUse(
-  tx: Transaction,
-  use: { clientId: string; now: string; atMostEverySeconds: number },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO client_uses AS u (client_id, used_at)
-     SELECT client_id, :now::timestamptz FROM api_clients WHERE client_id = :clientId
-     ON CONFLICT (client_id) DO UPDATE SET used_at = EXCLUDED.used_at
-     WHERE u.used_at < EXCLUDED.used_at - make_interval(secs => :atMostEverySeconds)`,
-    use,
-  );
-}
+export const noteClientUse = executing<{ clientId: string; now: string; atMostEverySeconds: number }>(`
+  INSERT INTO client_uses AS u (client_id, used_at)
+  SELECT client_id, :now::timestamptz FROM api_clients WHERE client_id = :clientId
+  ON CONFLICT (client_id) DO UPDATE SET used_at = EXCLUDED.used_at
+  WHERE u.used_at < EXCLUDED.used_at - make_interval(secs => :atMostEverySeconds)`);

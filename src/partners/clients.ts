@@ -20,22 +20,23 @@ import {
 } from './clients.sql.ts';
 import { IDENTIFIER } from './file.ts';
 
-export interface Credentials {
-  readonly partner_id: string;
-  readonly client_id: string;
+export type Credentials = Readonly<{
+  partner_id: string;
+  client_id: string;
   /** It has 256 random bits. Only its hash is stored. */
-  readonly client_secret: string;
-}
+  client_secret: string;
+}>;
 
-export interface Action {
-  readonly actor: Actor;
-  readonly environment: EnvironmentName;
-  readonly now: DateTime<true>;
-}
+export type Action = Readonly<{
+  actor: Actor;
+  environment: EnvironmentName;
+  now: DateTime<true>;
+}>;
 
-export interface Rotation extends Credentials {
-  readonly previous_ends_at: string;
-}
+export type Rotation = Credentials &
+  Readonly<{
+    previous_ends_at: string;
+  }>;
 
 /** Days for which the old secret works after a rotation. */
 export const OVERLAP_DAYS = 7;
@@ -46,7 +47,7 @@ export async function createClient(
   { validDays }: { validDays?: number | undefined },
   action: Action,
 ): Promise<Credentials> {
-  if (!(await partnerExists(tx, partnerId))) throw refuse('partner_unknown', { partner_id: partnerId });
+  if (!(await partnerExists(tx, { partnerId }))) throw refuse('partner_unknown', { partner_id: partnerId });
   const clientId = `c-${randomBytes(12).toString('hex')}`;
   const now = action.now.toISO();
   const eventId = await recordEvent(tx, action.actor, {

@@ -1,7 +1,7 @@
 /** The rate of a partner's cut: one value, or rates from days on in the partner's time zone. Pure. */
 import type { PolicyRecord } from './file.ts';
 
-export type CutRate = PolicyRecord['partner_cut_rate'];
+type CutRate = PolicyRecord['partner_cut_rate'];
 
 /** The first rate also applies before its own day. */
 export function cutRateOn(rates: CutRate, day: string): string {

@@ -4,10 +4,9 @@ import { E_INVOICE_FORMATS, electronicAddress, isRefusedByPeppol } from '../conf
 import { addressSchema, emailAddress, fieldProblems, line } from '../config/validation.ts';
 import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { halfCharacters, parseExactJson, repeatedName } from '../json.ts';
-import { amountProblem, isCurrency, isZero, minorDigits } from '../money.ts';
-import { isDate, isMonth, isTimeZone, type Month } from '../month.ts';
 import { readerOf } from '../reading/aside.ts';
 import { PROBLEMS_TOLD, readUntilTold, refuseTooMany } from '../reading/limits.ts';
+import { amountProblem, isCurrency, isDate, isMonth, isTimeZone, isZero, type Month, minorDigits } from '../values.ts';
 import { AFTER_WINDOW, type CancellationTerms, CUTS } from './cancellation.ts';
 
 export const IDENTIFIER = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/;

@@ -32,20 +32,20 @@ import {
 } from './partners.sql.ts';
 import { settleWeAre } from './presentation.ts';
 
-export interface PartnerImport {
-  readonly created: number;
-  readonly updated: number;
-  readonly unchanged: number;
-}
+export type PartnerImport = Readonly<{
+  created: number;
+  updated: number;
+  unchanged: number;
+}>;
 
 /** The file is not stored, but its hash identifies it. */
-interface ImportedFile {
-  readonly file: string;
-  readonly sha256: string;
-  readonly actor: Actor;
-  readonly now: DateTime<true>;
-  readonly settings: Pick<Settings, 'we_are'>;
-}
+type ImportedFile = Readonly<{
+  file: string;
+  sha256: string;
+  actor: Actor;
+  now: DateTime<true>;
+  settings: Pick<Settings, 'we_are'>;
+}>;
 
 export async function importPartners(
   tx: Transaction,
@@ -58,7 +58,7 @@ export async function importPartners(
   refuseParents(partners, await readParents(tx));
   const now = instant.toISO();
   const before = await readPartners(tx);
-  const written = await upsertPartners(tx, partners, now);
+  const written = await upsertPartners(tx, { partners, now });
   const created = new Set(written.filter((row) => row.created).map((row) => row.partner_id));
   const changed = new Set(written.map((row) => row.partner_id));
   for (const id of await upsertPolicies(tx, partners, now)) changed.add(id);
@@ -102,7 +102,7 @@ function refuseParents(
 
 async function importArrangements(tx: Transaction, partners: readonly PartnerRecord[]): Promise<string[]> {
   const ids = partners.map((partner) => partner.partner_id);
-  const present = new Map((await latestArrangements(tx, ids)).map((each) => [each.partner_id, each]));
+  const present = new Map((await latestArrangements(tx, { ids })).map((each) => [each.partner_id, each]));
   const wanted = partners.map((partner) => wantedArrangement(partner, present.get(partner.partner_id)));
   const different = wanted.filter((each) => !sameArrangement(each, present.get(each.partner_id)));
   if (different.length === 0) return [];
@@ -113,9 +113,9 @@ async function importArrangements(tx: Transaction, partners: readonly PartnerRec
   if (accounts.length > 0) await lockLedgerWhole(tx);
   await refuseMonthsWithRows(tx, different, present);
   await refuseReplacedAccounts(tx, different, present);
-  const sources = await readAccountSources(tx, accounts);
-  await recordArrangements(tx, different);
-  for (const [index, after] of (await readAccountSources(tx, accounts)).entries()) {
+  const sources = await readAccountSources(tx, { accounts });
+  await recordArrangements(tx, { arrangements: different });
+  for (const [index, after] of (await readAccountSources(tx, { accounts })).entries()) {
     const before = sources[index];
     if (before === undefined || before.source === after.source) continue;
     const changedBy = different.find((each) =>
@@ -206,7 +206,7 @@ async function refuseMonthsWithRows(
     return before.arrangement !== each.arrangement || before.from_month !== each.from_month;
   });
   const ids = changing.map((each) => each.partner_id);
-  const latest = new Map((await latestMonthsWithRows(tx, ids)).map((row) => [row.partner_id, row.month]));
+  const latest = new Map((await latestMonthsWithRows(tx, { ids })).map((row) => [row.partner_id, row.month]));
   for (const { partner_id, from_month } of changing) {
     const latestMonth = latest.get(partner_id);
     if (latestMonth === undefined || from_month > latestMonth) continue;
@@ -229,10 +229,7 @@ async function refuseReplacedAccounts(
     const before = present.get(wanted.partner_id);
     return before?.from_month === wanted.from_month && hasOtherAccount(wanted, before) ? [{ wanted, before }] : [];
   });
-  const use = await readUseOfAccounts(
-    tx,
-    replaced.map(({ before }) => before),
-  );
+  const use = await readUseOfAccounts(tx, { arrangements: replaced.map(({ before }) => before) });
   const used = new Map(use.map((each) => [each.partner_id, each]));
   for (const { wanted, before } of replaced) {
     const { month, has_balance_transactions } = used.get(wanted.partner_id) as AccountUse;

@@ -1,87 +1,89 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Settings } from '../config/settings.ts';
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import {
+  execute,
+  executing,
+  query,
+  querying,
+  queryingOne,
+  queryOne,
+  type Transaction,
+} from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { FieldChange } from '../people/field-changes.ts';
 import { type CancellationTerms, mergedTerms } from './cancellation.ts';
 import type { PartnerRecord, PolicyRecord } from './file.ts';
 
-export interface Arrangement {
-  readonly partner_id: string;
-  readonly from_month: Month;
-  readonly arrangement: 'invoicing' | 'connected_account';
-  readonly connected_account_id: string | null;
-  readonly merchant_of_record: 'platform' | 'third_party' | null;
-  readonly split: 'real_time' | 'sequential' | null;
-  readonly settlement_currencies: readonly string[] | null;
-  readonly connected_account_type: 'standard' | 'express' | 'custom' | null;
-  readonly connected_account_state: 'invited' | 'onboarding' | 'active' | 'restricted' | 'disconnected' | null;
+export type Arrangement = Readonly<{
+  partner_id: string;
+  from_month: Month;
+  arrangement: 'invoicing' | 'connected_account';
+  connected_account_id: string | null;
+  merchant_of_record: 'platform' | 'third_party' | null;
+  split: 'real_time' | 'sequential' | null;
+  settlement_currencies: readonly string[] | null;
+  connected_account_type: 'standard' | 'express' | 'custom' | null;
+  connected_account_state: 'invited' | 'onboarding' | 'active' | 'restricted' | 'disconnected' | null;
   /** The source of the balance transactions; null is treated as `processor`. */
-  readonly balance_transactions_from: 'processor' | 'settlement_file' | null;
-}
+  balance_transactions_from: 'processor' | 'settlement_file' | null;
+}>;
 
 /** The month from which a partner's first arrangement applies. */
 export const ALWAYS = '0001-01' as Month;
 
 /** Inserts and updates partners. Returns the changed partners, and whether each is new. */
-export function upsertPartners(
-  tx: Transaction,
-  partners: readonly PartnerRecord[],
-  now: string,
-): Promise<{ partner_id: string; created: boolean }[]> {
-  return query(
-    tx,
-    `INSERT INTO partners AS stored (
-       partner_id, name, address_line1, address_line2, address_city, address_region, address_postal_code,
-       address_country, contact_name, contact_email, contact_cc, currency, time_zone, payment_terms_days, tax_id,
-       purchase_order, legal_note, parent, account_statement, e_invoice, buyer_reference, electronic_address, feed,
-       inactive_since, imported_at)
-     SELECT f.partner_id, f.name, f.address->>'line1', f.address->>'line2', f.address->>'city', f.address->>'region',
-            f.address->>'postal_code', f.address->>'country', f.invoicing_contact->>'name',
-            f.invoicing_contact->>'email', ARRAY(SELECT json_array_elements_text(f.invoicing_contact->'cc')),
-            f.currency, f.time_zone, f.payment_terms_days, f.tax_id, f.purchase_order, f.legal_note,
-            f.parent, f.account_statement, f.e_invoice, f.buyer_reference, f.electronic_address, f.feed,
-            CASE WHEN NOT f.active THEN :now::timestamptz END, :now::timestamptz
-     FROM json_to_recordset(:partners::json) AS f (
-       partner_id text, name text, address json, invoicing_contact json, currency text, time_zone text,
-       payment_terms_days integer, active boolean, tax_id text, purchase_order text, legal_note text,
-       parent text, account_statement text, e_invoice text, buyer_reference text, electronic_address text,
-       feed text)
-     ON CONFLICT (partner_id) DO UPDATE SET
-       name = excluded.name, address_line1 = excluded.address_line1, address_line2 = excluded.address_line2,
-       address_city = excluded.address_city, address_region = excluded.address_region,
-       address_postal_code = excluded.address_postal_code, address_country = excluded.address_country,
-       contact_name = excluded.contact_name, contact_email = excluded.contact_email, contact_cc = excluded.contact_cc,
-       currency = excluded.currency, time_zone = excluded.time_zone, payment_terms_days = excluded.payment_terms_days,
-       tax_id = excluded.tax_id, purchase_order = excluded.purchase_order, legal_note = excluded.legal_note,
-       parent = excluded.parent, account_statement = excluded.account_statement,
-       e_invoice = excluded.e_invoice, buyer_reference = excluded.buyer_reference,
-       electronic_address = excluded.electronic_address, feed = excluded.feed,
-       -- The time of the first import that made the partner inactive.
-       inactive_since = CASE WHEN excluded.inactive_since IS NULL THEN NULL
-                             ELSE coalesce(stored.inactive_since, excluded.inactive_since) END,
-       imported_at = excluded.imported_at
-     WHERE (stored.name, stored.address_line1, stored.address_line2, stored.address_city, stored.address_region,
-            stored.address_postal_code, stored.address_country, stored.contact_name, stored.contact_email,
-            stored.contact_cc, stored.currency, stored.time_zone, stored.payment_terms_days, stored.tax_id,
-            stored.purchase_order, stored.legal_note, stored.parent, stored.account_statement,
-            stored.e_invoice, stored.buyer_reference, stored.electronic_address, stored.feed,
-            stored.inactive_since IS NULL)
-       IS DISTINCT FROM
-           (excluded.name, excluded.address_line1, excluded.address_line2, excluded.address_city,
-            excluded.address_region, excluded.address_postal_code, excluded.address_country, excluded.contact_name,
-            excluded.contact_email, excluded.contact_cc, excluded.currency, excluded.time_zone,
-            excluded.payment_terms_days, excluded.tax_id, excluded.purchase_order, excluded.legal_note,
-            excluded.parent, excluded.account_statement, excluded.e_invoice, excluded.buyer_reference,
-            excluded.electronic_address, excluded.feed, excluded.inactive_since IS NULL)
-     RETURNING partner_id, (xmax = 0) AS created`,
-    { partners: JSON.stringify(partners), now },
-  );
-}
+export const upsertPartners = querying<
+  { partner_id: string; created: boolean },
+  { partners: readonly PartnerRecord[]; now: string }
+>(`
+  INSERT INTO partners AS stored (
+    partner_id, name, address_line1, address_line2, address_city, address_region, address_postal_code,
+    address_country, contact_name, contact_email, contact_cc, currency, time_zone, payment_terms_days, tax_id,
+    purchase_order, legal_note, parent, account_statement, e_invoice, buyer_reference, electronic_address, feed,
+    inactive_since, imported_at)
+  SELECT f.partner_id, f.name, f.address->>'line1', f.address->>'line2', f.address->>'city', f.address->>'region',
+         f.address->>'postal_code', f.address->>'country', f.invoicing_contact->>'name',
+         f.invoicing_contact->>'email', ARRAY(SELECT json_array_elements_text(f.invoicing_contact->'cc')),
+         f.currency, f.time_zone, f.payment_terms_days, f.tax_id, f.purchase_order, f.legal_note,
+         f.parent, f.account_statement, f.e_invoice, f.buyer_reference, f.electronic_address, f.feed,
+         CASE WHEN NOT f.active THEN :now::timestamptz END, :now::timestamptz
+  FROM json_to_recordset(:partners::json) AS f (
+    partner_id text, name text, address json, invoicing_contact json, currency text, time_zone text,
+    payment_terms_days integer, active boolean, tax_id text, purchase_order text, legal_note text,
+    parent text, account_statement text, e_invoice text, buyer_reference text, electronic_address text,
+    feed text)
+  ON CONFLICT (partner_id) DO UPDATE SET
+    name = excluded.name, address_line1 = excluded.address_line1, address_line2 = excluded.address_line2,
+    address_city = excluded.address_city, address_region = excluded.address_region,
+    address_postal_code = excluded.address_postal_code, address_country = excluded.address_country,
+    contact_name = excluded.contact_name, contact_email = excluded.contact_email, contact_cc = excluded.contact_cc,
+    currency = excluded.currency, time_zone = excluded.time_zone, payment_terms_days = excluded.payment_terms_days,
+    tax_id = excluded.tax_id, purchase_order = excluded.purchase_order, legal_note = excluded.legal_note,
+    parent = excluded.parent, account_statement = excluded.account_statement,
+    e_invoice = excluded.e_invoice, buyer_reference = excluded.buyer_reference,
+    electronic_address = excluded.electronic_address, feed = excluded.feed,
+    -- The time of the first import that made the partner inactive.
+    inactive_since = CASE WHEN excluded.inactive_since IS NULL THEN NULL
+                          ELSE coalesce(stored.inactive_since, excluded.inactive_since) END,
+    imported_at = excluded.imported_at
+  WHERE (stored.name, stored.address_line1, stored.address_line2, stored.address_city, stored.address_region,
+         stored.address_postal_code, stored.address_country, stored.contact_name, stored.contact_email,
+         stored.contact_cc, stored.currency, stored.time_zone, stored.payment_terms_days, stored.tax_id,
+         stored.purchase_order, stored.legal_note, stored.parent, stored.account_statement,
+         stored.e_invoice, stored.buyer_reference, stored.electronic_address, stored.feed,
+         stored.inactive_since IS NULL)
+    IS DISTINCT FROM
+        (excluded.name, excluded.address_line1, excluded.address_line2, excluded.address_city,
+         excluded.address_region, excluded.address_postal_code, excluded.address_country, excluded.contact_name,
+         excluded.contact_email, excluded.contact_cc, excluded.currency, excluded.time_zone,
+         excluded.payment_terms_days, excluded.tax_id, excluded.purchase_order, excluded.legal_note,
+         excluded.parent, excluded.account_statement, excluded.e_invoice, excluded.buyer_reference,
+         excluded.electronic_address, excluded.feed, excluded.inactive_since IS NULL)
+  RETURNING partner_id, (xmax = 0) AS created`);
 
-export function readParents(tx: Transaction): Promise<{ partner_id: string; parent: string | null }[]> {
-  return query(tx, `SELECT partner_id, parent FROM partners`);
-}
+export const readParents = querying<{ partner_id: string; parent: string | null }>(
+  `SELECT partner_id, parent FROM partners`,
+);
 
 /**
  * Inserts and updates policies. Keeps policies that the file omits. If a file's first rate has a day, days before it
@@ -128,7 +130,7 @@ export async function upsertPolicies(
            (excluded.name, excluded.kind, excluded.partner_cut_rate, excluded.dated_cut_rates, excluded.price_rate,
             excluded.price_minimum, excluded.largest_price, excluded.inactive_since IS NULL)
      RETURNING partner_id`,
-    { policies: JSON.stringify(policies), now },
+    { policies, now },
   );
   return [...new Set(changed.map((row) => row.partner_id))];
 }
@@ -150,11 +152,11 @@ export function changedTerms(before: readonly PartnerView[], partners: readonly 
     }),
   );
 }
-interface PolicyTerms {
-  readonly partner_id: string;
-  readonly policy_id: string;
-  readonly terms: readonly CancellationTerms[];
-}
+type PolicyTerms = Readonly<{
+  partner_id: string;
+  policy_id: string;
+  terms: readonly CancellationTerms[];
+}>;
 const NO_TERMS = { from: null, window_days: null, after_window: null, cut: null, before_cover_only: null };
 
 export async function recordTerms(
@@ -172,7 +174,7 @@ export async function recordTerms(
      FROM json_to_recordset(:rows::json) AS t (
        partner_id text, policy_id text, "from" date, window_days integer, after_window text, cut text,
        before_cover_only boolean)`,
-    { rows: JSON.stringify(rows), now, eventId },
+    { rows, now, eventId },
   );
 }
 
@@ -183,16 +185,11 @@ function cutRates(rates: PolicyRecord['partner_cut_rate']) {
   return { partner_cut_rate: undated ?? null, dated_cut_rates: undated === undefined ? rates : rates.slice(1) };
 }
 
-export function latestArrangements(tx: Transaction, partnerIds: readonly string[]): Promise<Arrangement[]> {
-  return query(
-    tx,
-    `SELECT DISTINCT ON (partner_id) *
-     FROM partner_arrangements
-     WHERE partner_id = ANY (:ids::text[])
-     ORDER BY partner_id, from_month DESC`,
-    { ids: partnerIds },
-  );
-}
+export const latestArrangements = querying<Arrangement, { ids: readonly string[] }>(`
+  SELECT DISTINCT ON (partner_id) *
+  FROM partner_arrangements
+  WHERE partner_id = ANY (:ids::text[])
+  ORDER BY partner_id, from_month DESC`);
 
 export const readArrangements = (tx: Transaction, partnerId: string | null = null): Promise<Arrangement[]> =>
   query(
@@ -206,78 +203,50 @@ export const readArrangements = (tx: Transaction, partnerId: string | null = nul
  * The inactive partners and policies, each with the instant of its inactivation. `field` is `inactive_since` or
  * `policies.ID.inactive_since`.
  */
-export function readInactive(
-  tx: Transaction,
-): Promise<{ readonly partner_id: string; readonly field: string; readonly since: string }[]> {
-  return query(
-    tx,
-    `SELECT partner_id, field, to_char(inactive_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS since
-     FROM (
-       SELECT partner_id, 'inactive_since' AS field, inactive_since FROM partners
-       UNION ALL
-       SELECT partner_id, format('policies.%s.inactive_since', policy_id), inactive_since FROM policies) AS sellers
-     WHERE inactive_since IS NOT NULL ORDER BY partner_id, field`,
-  );
-}
+export const readInactive = querying<{ readonly partner_id: string; readonly field: string; readonly since: string }>(`
+  SELECT partner_id, field, to_char(inactive_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS since
+  FROM (
+    SELECT partner_id, 'inactive_since' AS field, inactive_since FROM partners
+    UNION ALL
+    SELECT partner_id, format('policies.%s.inactive_since', policy_id), inactive_since FROM policies) AS sellers
+  WHERE inactive_since IS NOT NULL ORDER BY partner_id, field`);
 
-export function latestMonthsWithRows(
-  tx: Transaction,
-  partnerIds: readonly string[],
-): Promise<{ partner_id: string; month: Month }[]> {
-  return query(
-    tx,
-    `SELECT partner_id, max(month) AS month FROM ledger_rows WHERE partner_id = ANY (:ids::text[]) GROUP BY partner_id`,
-    { ids: partnerIds },
-  );
-}
+export const latestMonthsWithRows = querying<{ partner_id: string; month: Month }, { ids: readonly string[] }>(`
+  SELECT partner_id, max(month) AS month FROM partner_months WHERE partner_id = ANY (:ids::text[])
+  GROUP BY partner_id`);
 
-export interface AccountUse {
-  readonly partner_id: string;
-  readonly month: Month | null;
-  readonly has_balance_transactions: boolean;
-}
+export type AccountUse = Readonly<{
+  partner_id: string;
+  month: Month | null;
+  has_balance_transactions: boolean;
+}>;
 
-export function readUseOfAccounts(tx: Transaction, arrangements: readonly Arrangement[]): Promise<AccountUse[]> {
-  return query(
-    tx,
-    `SELECT a.partner_id,
-            (SELECT max(e.month) FROM ledger_rows e
-             WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
-               AND e.month >= a.from_month COLLATE "C") AS month,
-            EXISTS (SELECT FROM account_sources s WHERE s.account = a.connected_account_id) AS has_balance_transactions
-     FROM json_populate_recordset(NULL::partner_arrangements, :arrangements::json) AS a`,
-    { arrangements: JSON.stringify(arrangements) },
-  );
-}
+export const readUseOfAccounts = querying<AccountUse, { arrangements: readonly Arrangement[] }>(`
+  SELECT a.partner_id,
+         (SELECT max(e.month) FROM ledger_rows e
+          WHERE e.partner_id = a.partner_id AND e.arrangement = 'connected_account'
+            AND e.month >= a.from_month COLLATE "C") AS month,
+         EXISTS (SELECT FROM account_sources s WHERE s.account = a.connected_account_id) AS has_balance_transactions
+  FROM json_populate_recordset(NULL::partner_arrangements, :arrangements::json) AS a`);
 
 /** The source of the balance transactions of these accounts, for each month that has any. */
-export function readAccountSources(
-  tx: Transaction,
-  accounts: readonly string[],
-): Promise<{ account: string; month: Month; source: string }[]> {
-  return query(
-    tx,
-    `SELECT account, month, source FROM account_sources
-     WHERE account = ANY (:accounts::text[]) ORDER BY account, month`,
-    { accounts },
-  );
-}
+export const readAccountSources = querying<
+  { account: string; month: Month; source: string },
+  { accounts: readonly string[] }
+>(`
+  SELECT account, month, source FROM account_sources
+  WHERE account = ANY (:accounts::text[]) ORDER BY account, month`);
 
-export async function recordArrangements(tx: Transaction, arrangements: readonly Arrangement[]): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO partner_arrangements
-     SELECT * FROM json_populate_recordset(NULL::partner_arrangements, :arrangements::json)
-     ON CONFLICT (partner_id, from_month) DO UPDATE SET
-       arrangement = excluded.arrangement, connected_account_id = excluded.connected_account_id,
-       merchant_of_record = excluded.merchant_of_record, split = excluded.split,
-       settlement_currencies = excluded.settlement_currencies,
-       connected_account_type = excluded.connected_account_type,
-       connected_account_state = excluded.connected_account_state,
-       balance_transactions_from = excluded.balance_transactions_from`,
-    { arrangements: JSON.stringify(arrangements) },
-  );
-}
+export const recordArrangements = executing<{ arrangements: readonly Arrangement[] }>(`
+  INSERT INTO partner_arrangements
+  SELECT * FROM json_populate_recordset(NULL::partner_arrangements, :arrangements::json)
+  ON CONFLICT (partner_id, from_month) DO UPDATE SET
+    arrangement = excluded.arrangement, connected_account_id = excluded.connected_account_id,
+    merchant_of_record = excluded.merchant_of_record, split = excluded.split,
+    settlement_currencies = excluded.settlement_currencies,
+    connected_account_type = excluded.connected_account_type,
+    connected_account_state = excluded.connected_account_state,
+    balance_transactions_from = excluded.balance_transactions_from`);
 
 /** The partners in the shape of partners.json, by id. The default is all partners. */
 export function readPartners(tx: Transaction, ids?: string | readonly string[]): Promise<PartnerView[]> {
@@ -351,29 +320,23 @@ export const readPaidFor = (
     { partnerId },
   );
 
-export const readPartnerEvents = (
-  tx: Transaction,
-  actions: readonly string[],
-): Promise<{ partner_id: string; occurred_at: string; changes: readonly FieldChange[] | null }[]> =>
-  query(
-    tx,
-    `SELECT subject AS partner_id, personal_json(details->'changes') AS changes,
-            to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS occurred_at
-     FROM audit_events WHERE action = ANY (:actions::text[]) ORDER BY event_id`,
-    { actions },
-  );
+export const readPartnerEvents = querying<
+  { partner_id: string; occurred_at: string; changes: readonly FieldChange[] | null },
+  { actions: readonly string[] }
+>(`
+  SELECT subject AS partner_id, personal_json(details->'changes') AS changes,
+         to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS occurred_at
+  FROM audit_events WHERE action = ANY (:actions::text[]) ORDER BY event_id`);
 
 type WeAre = Settings['we_are'];
 
-export const readRecordedWeAre = (tx: Transaction): Promise<{ recorded: WeAre | null; free: boolean }> =>
-  queryOne(tx, `SELECT (SELECT we_are FROM presentation) AS recorded, has_no_rows() AS free`);
+export const readRecordedWeAre = queryingOne<{ recorded: WeAre | null; free: boolean }>(
+  `SELECT (SELECT we_are FROM presentation) AS recorded, has_no_rows() AS free`,
+);
 
-export const upsertWeAre = (tx: Transaction, asked: WeAre): Promise<number> =>
-  execute(
-    tx,
-    `INSERT INTO presentation (we_are) VALUES (:asked) ON CONFLICT (only_one) DO UPDATE SET we_are = excluded.we_are`,
-    { asked },
-  );
+export const upsertWeAre = executing<{ asked: WeAre }>(
+  `INSERT INTO presentation (we_are) VALUES (:asked) ON CONFLICT (only_one) DO UPDATE SET we_are = excluded.we_are`,
+);
 
 export type Asked = Pick<Settings, 'we_are'>;
 
@@ -387,27 +350,24 @@ export async function recordedOtherwise(tx: Transaction, { we_are: asked }: Aske
   return recorded;
 }
 
-export interface ActivePartner {
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly contact_email: string;
-  readonly address_line1: string;
-  readonly address_city: string;
-  readonly address_country: string;
-  readonly tax_id: string;
-  readonly arrangement: string;
-  readonly e_invoice: string;
-  readonly policies: readonly { readonly id: string; readonly kind: string }[];
-}
+export type ActivePartner = Readonly<{
+  partner_id: string;
+  currency: string;
+  contact_email: string;
+  address_line1: string;
+  address_city: string;
+  address_country: string;
+  tax_id: string;
+  arrangement: string;
+  e_invoice: string;
+  policies: readonly { readonly id: string; readonly kind: string }[];
+}>;
 
-export const readActivePartners = (tx: Transaction): Promise<ActivePartner[]> =>
-  query(
-    tx,
-    `SELECT p.partner_id, p.currency, p.contact_email, p.address_line1, p.address_city, p.address_country, p.tax_id,
-            p.e_invoice,
-            (SELECT a.arrangement FROM partner_arrangements a WHERE a.partner_id = p.partner_id
-             ORDER BY a.from_month DESC LIMIT 1) AS arrangement,
-            (SELECT coalesce(json_agg(json_build_object('id', o.policy_id, 'kind', o.kind) ORDER BY o.policy_id), '[]')
-             FROM policies o WHERE o.partner_id = p.partner_id AND o.inactive_since IS NULL) AS policies
-     FROM partners p WHERE p.inactive_since IS NULL ORDER BY p.partner_id`,
-  );
+export const readActivePartners = querying<ActivePartner>(`
+  SELECT p.partner_id, p.currency, p.contact_email, p.address_line1, p.address_city, p.address_country, p.tax_id,
+         p.e_invoice,
+         (SELECT a.arrangement FROM partner_arrangements a WHERE a.partner_id = p.partner_id
+          ORDER BY a.from_month DESC LIMIT 1) AS arrangement,
+         (SELECT coalesce(json_agg(json_build_object('id', o.policy_id, 'kind', o.kind) ORDER BY o.policy_id), '[]')
+          FROM policies o WHERE o.partner_id = p.partner_id AND o.inactive_since IS NULL) AS policies
+  FROM partners p WHERE p.inactive_since IS NULL ORDER BY p.partner_id`);

@@ -14,5 +14,5 @@ export async function settleWeAre(tx: Transaction, { we_are: asked }: Asked): Pr
   const { recorded, free } = await readRecordedWeAre(tx);
   if (recorded === asked) return;
   if (recorded !== null && !free) throw refuse('we_are_fixed', { asked, recorded });
-  await upsertWeAre(tx, asked);
+  await upsertWeAre(tx, { asked });
 }

@@ -1,16 +1,17 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, querying, type Transaction } from '../database/transaction.ts';
 import { hashOf, SECRET } from '../people/secrets.ts';
 
-export interface PartnerContact {
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly contact_name: string;
-  readonly contact_email: string;
-}
+export type PartnerContact = Readonly<{
+  partner_id: string;
+  partner_name: string;
+  contact_name: string;
+  contact_email: string;
+}>;
 
-export interface PartnerSession extends PartnerContact {
-  readonly last_seen_at: string;
-}
+export type PartnerSession = PartnerContact &
+  Readonly<{
+    last_seen_at: string;
+  }>;
 
 const CONTACT = `p.partner_id, p.name AS partner_name, p.contact_name, p.contact_email`;
 
@@ -19,36 +20,27 @@ const isOfContact = (held: string) =>
   `p.inactive_since IS NULL AND (p.contact_name, p.contact_email) = (${held}.contact_name, ${held}.contact_email)`;
 
 /** Stores a link for the contact on file, if there is one. Deletes links that have expired. */
-export const insertPartnerLink = (
-  tx: Transaction,
-  given: { partnerId: string; sha256: string; expiresAt: string; now: string },
-): Promise<PartnerContact[]> =>
-  query(
-    tx,
-    `WITH p AS (
-       SELECT partner_id, name, contact_name, contact_email FROM partners
-       WHERE partner_id = :partnerId AND contact_email <> '' AND inactive_since IS NULL
-     ), expired AS (
-       DELETE FROM partner_sign_in_links WHERE expires_at < :now::timestamptz
-     ), made AS (
-       INSERT INTO partner_sign_in_links (sha256, partner_id, contact_name, contact_email, expires_at)
-       SELECT :sha256, partner_id, contact_name, contact_email, :expiresAt::timestamptz FROM p
-     )
-     SELECT ${CONTACT} FROM p`,
-    given,
-  );
+export const insertPartnerLink = querying<
+  PartnerContact,
+  { partnerId: string; sha256: string; expiresAt: string; now: string }
+>(`
+  WITH p AS (
+    SELECT partner_id, name, contact_name, contact_email FROM partners
+    WHERE partner_id = :partnerId AND contact_email <> '' AND inactive_since IS NULL
+  ), expired AS (
+    DELETE FROM partner_sign_in_links WHERE expires_at < :now::timestamptz
+  ), made AS (
+    INSERT INTO partner_sign_in_links (sha256, partner_id, contact_name, contact_email, expires_at)
+    SELECT :sha256, partner_id, contact_name, contact_email, :expiresAt::timestamptz FROM p
+  )
+  SELECT ${CONTACT} FROM p`);
 
-export const insertPartnerSession = (
-  tx: Transaction,
-  given: Omit<PartnerContact, 'partner_name'> & { sha256: string; now: string; endsAt: string; eventId: number },
-): Promise<number> =>
-  execute(
-    tx,
-    `WITH ended AS (DELETE FROM partner_sessions WHERE ends_at < :now::timestamptz)
-     INSERT INTO partner_sessions (sha256, partner_id, contact_name, contact_email, last_seen_at, ends_at, event_id)
-     VALUES (:sha256, :partner_id, :contact_name, :contact_email, :now::timestamptz, :endsAt::timestamptz, :eventId)`,
-    given,
-  );
+export const insertPartnerSession = executing<
+  Omit<PartnerContact, 'partner_name'> & { sha256: string; now: string; endsAt: string; eventId: number }
+>(`
+  WITH ended AS (DELETE FROM partner_sessions WHERE ends_at < :now::timestamptz)
+  INSERT INTO partner_sessions (sha256, partner_id, contact_name, contact_email, last_seen_at, ends_at, event_id)
+  VALUES (:sha256, :partner_id, :contact_name, :contact_email, :now::timestamptz, :endsAt::timestamptz, :eventId)`);
 
 /** Uses up a link and returns its contact. If two calls are concurrent, only one of them gets the contact. */
 export async function usePartnerLink(

@@ -11,11 +11,11 @@ const LINK_MINUTES = 15;
 
 export const contactAsActor = ({ contact_email }: PartnerContact): Actor => thisProcess('http', contact_email);
 
-interface MadePartnerLink {
-  readonly contact: PartnerContact;
-  readonly secret: string;
-  readonly expires_at: string;
-}
+type MadePartnerLink = Readonly<{
+  contact: PartnerContact;
+  secret: string;
+  expires_at: string;
+}>;
 
 /** Makes a link for the contact on file; undefined if the partner has no contact or is not active. */
 export async function makePartnerLink(

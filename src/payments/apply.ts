@@ -96,7 +96,7 @@ async function applyCredits(
 ): Promise<PayableRow> {
   let balance = Amount.of(invoice.balance, invoice.currency);
   for (const number of creditNotes) {
-    const note = await readPayable(tx, number);
+    const note = await readPayable(tx, { number });
     if (note === undefined) throw refuse('document_unknown', { number });
     const refuseBecause = (reason: string) =>
       refuse('credit_not_applicable', { credit_note: number, number: invoice.number, reason });
@@ -113,11 +113,11 @@ async function applyCredits(
   return { ...invoice, balance: balance.toString() };
 }
 
-interface Part {
-  readonly document: PayableRow;
-  readonly amount: Amount;
-  readonly fee?: Amount | undefined;
-}
+type Part = Readonly<{
+  document: PayableRow;
+  amount: Amount;
+  fee?: Amount | undefined;
+}>;
 
 /**
  * Returns the parts of the payment in the order of the documents. The command is refused if a document would get
@@ -200,7 +200,7 @@ export async function assumePayer(
 
 async function payerOf(tx: Transaction, state: PaymentState, documents: readonly PayableRow[]): Promise<string> {
   const items = new OpenItems([], await readPayers(tx), new Map(), {});
-  const [receipt] = await readExceptionalPayments(tx, [String(state.payment_id)]);
+  const [receipt] = await readExceptionalPayments(tx, { ids: [String(state.payment_id)] });
   const payer_name = receipt?.payer_name ?? undefined;
   const partners = [...new Set(documents.map(({ partner_id }) => partner_id))];
   const possible = items.payersOfAll(partners);
@@ -264,7 +264,7 @@ export async function paymentState(tx: Transaction, paymentId: number): Promise<
 }
 
 async function payableFor(tx: Transaction, state: PaymentState, number: string): Promise<PayableRow> {
-  const document = await readPayable(tx, number);
+  const document = await readPayable(tx, { number });
   if (document === undefined) throw refuse('document_unknown', { number });
   const reason = whyNotPayable(state, document);
   if (reason !== undefined) throw notApplicable(state, document, reason);
@@ -319,7 +319,7 @@ export async function unapplyPayment(
   await lockPayments(tx);
   const { paymentId, number } = request;
   await paymentState(tx, paymentId);
-  const live = (await readLiveApplications(tx, [paymentId])).filter(
+  const live = (await readLiveApplications(tx, { paymentIds: [paymentId] })).filter(
     (each) => number === undefined || each.number === number,
   );
   if (live.length === 0) {

@@ -12,10 +12,10 @@ import { type Caller, lockPayments, openPaymentContext } from './context.ts';
 import { insertAssignments } from './insert.sql.ts';
 import type { PaymentState } from './payments.sql.ts';
 
-interface AssignRequest {
-  readonly paymentId: number;
-  readonly partnerId: string;
-}
+type AssignRequest = Readonly<{
+  paymentId: number;
+  partnerId: string;
+}>;
 
 /** Returns the previous payer, or null if the payment had no payer. */
 export async function assignPayment(

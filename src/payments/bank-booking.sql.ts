@@ -1,4 +1,4 @@
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, queryingFirst, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import type { BankLineState } from './enums.ts';
 
@@ -15,17 +15,11 @@ export type BookableLine = Readonly<{
   booking: number | null;
 }>;
 
-export async function readBookableLine(tx: Transaction, bankLineId: number): Promise<BookableLine | undefined> {
-  const [line] = await query<BookableLine>(
-    tx,
-    `SELECT l.bank_line_id, l.account, l.currency, signed_amount(l)::text AS amount, l.bank_booked_on AS booked_on,
-            s.state, s.payment_id, s.booked_to,
-            (SELECT max(bank_booking_id) FROM bank_bookings b WHERE b.bank_line_id = l.bank_line_id) AS booking
-     FROM bank_lines l JOIN bank_line_states s USING (bank_line_id) WHERE l.bank_line_id = :bankLineId`,
-    { bankLineId },
-  );
-  return line;
-}
+export const readBookableLine = queryingFirst<BookableLine, { bankLineId: number }>(`
+  SELECT l.bank_line_id, l.account, l.currency, signed_amount(l)::text AS amount, l.bank_booked_on AS booked_on,
+         s.state, s.payment_id, s.booked_to,
+         (SELECT max(bank_booking_id) FROM bank_bookings b WHERE b.bank_line_id = l.bank_line_id) AS booking
+  FROM bank_lines l JOIN bank_line_states s USING (bank_line_id) WHERE l.bank_line_id = :bankLineId`);
 
 export type NewBooking = Readonly<{
   bank_line_id: number;
@@ -55,6 +49,6 @@ export async function insertBookings(
      CROSS JOIN LATERAL (
        SELECT greatest(l.bank_booked_on, CASE WHEN r.later THEN :today::date END) AS booked_on) AS day
      RETURNING bank_booking_id`,
-    { rows: JSON.stringify(rows), now, today, eventId, earliest },
+    { rows, now, today, eventId, earliest },
   );
 }

@@ -89,15 +89,15 @@ async function record(
 const SEE_LINES = toRun('See all bank lines', 'bank list', '/console/payments/lines');
 
 async function lineOf(tx: Transaction, bankLineId: number): Promise<BookableLine> {
-  const line = await readBookableLine(tx, bankLineId);
+  const line = await readBookableLine(tx, { bankLineId });
   if (line === undefined) throw refuseField('bankLineId', bankLineId, 'is not a bank line', [SEE_LINES]);
   return line;
 }
 
-interface OpenLine {
-  readonly amount: Amount;
-  readonly booked_on: string;
-}
+type OpenLine = Readonly<{
+  amount: Amount;
+  booked_on: string;
+}>;
 
 /** Returns a bank line that the books do not have yet. Refuses any other line. */
 export async function openLine(

@@ -6,10 +6,10 @@ import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import { isSmallDifference, type SmallDifferences } from './small-difference.ts';
 
-interface Owing {
-  readonly balance: string;
-  readonly currency: string;
-}
+type Owing = Readonly<{
+  balance: string;
+  currency: string;
+}>;
 
 /**
  * Returns the document with the largest balance, or the first of several such documents. The fee must leave a part of

@@ -73,5 +73,5 @@ export function enteredLater(on: string, entryOn: string): string | undefined {
 
 /** Requests the opening or closing of payment links, for documents whose balance changed. */
 export async function requestLinkChecks(tx: Transaction, documentIds: readonly number[]): Promise<void> {
-  if (documentIds.length > 0) await requestChecks(tx, [...new Set(documentIds)]);
+  if (documentIds.length > 0) await requestChecks(tx, { ids: [...new Set(documentIds)] });
 }

@@ -15,11 +15,11 @@ export type FoundNumbers = Readonly<{
   short: readonly ShortReference[];
 }>;
 
-interface Contradiction {
-  readonly why: string;
+type Contradiction = Readonly<{
+  why: string;
   /** Whether only the documents are in doubt, not the payer. */
-  readonly payerIsCertain: boolean;
-}
+  payerIsCertain: boolean;
+}>;
 
 export function contradictionOf(
   receipt: Receipt,
@@ -50,11 +50,11 @@ export function contradictionOf(
   return why === undefined ? undefined : { why, payerIsCertain: true };
 }
 
-interface Rule {
-  readonly payer: string;
-  readonly byNumber: boolean;
-  readonly documents: readonly Payable[];
-}
+type Rule = Readonly<{
+  payer: string;
+  byNumber: boolean;
+  documents: readonly Payable[];
+}>;
 
 /** The text names a partner that is not related to the documents of the rule. */
 function anotherNamed(receipt: Receipt, { payer, byNumber, documents }: Rule, items: OpenItems): string | undefined {

@@ -14,10 +14,10 @@ const DOCUMENTS_TRIED = 40;
 const SET_AT_MOST = 5;
 const LARGEST = Math.floor(Number.MAX_SAFE_INTEGER / SET_AT_MOST);
 
-interface CoveringSet {
-  readonly documents: readonly Payable[];
-  readonly fee: Amount;
-}
+type CoveringSet = Readonly<{
+  documents: readonly Payable[];
+  fee: Amount;
+}>;
 
 /**
  * Returns the covering set of an amount. `documents` are the payer's open documents, oldest first. An exact set is
@@ -79,10 +79,10 @@ function exactRun(
 const units = (amount: Amount): bigint => BigInt(amount.toString().replace('.', ''));
 const minorUnits = (amount: Amount): number => Number(units(amount));
 
-interface Range {
-  readonly least: number;
-  readonly most: number;
-}
+type Range = Readonly<{
+  least: number;
+  most: number;
+}>;
 
 /** Returns the indices of a smallest set. If there are several, the first set is returned. */
 function smallestSet(balances: readonly number[], range: Range): number[] | undefined {

@@ -8,15 +8,15 @@
 import { readReported, type Without } from '../close/books.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import { workingDaysFrom } from '../month.ts';
+import { Amount, workingDaysFrom } from '../values.ts';
 import { type OwedRow, readOwed, type SkipReason } from './remind.sql.ts';
 import { isSmallDifference } from './small-difference.ts';
 
-export interface Debt extends OwedRow {
-  /** The bank accounts for whose files its dunning level waits. */
-  readonly waits_for: readonly { readonly account: string; readonly reported_to: string }[];
-}
+export type Debt = OwedRow &
+  Readonly<{
+    /** The bank accounts for whose files its dunning level waits. */
+    waits_for: readonly { readonly account: string; readonly reported_to: string }[];
+  }>;
 
 type DebtsQuestion = Readonly<{
   settings: Settings;

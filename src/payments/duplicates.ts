@@ -2,9 +2,9 @@
  * Duplicate detection: whether a reported payment is already recorded. The bank, the processor and finance may all
  * report the same money. `identify` compares a report with the recorded payments by the rules below. Pure.
  */
-import { Amount } from '../money.ts';
-import { daysApart } from '../month.ts';
+
 import { PROCESSORS } from '../processors/processors.ts';
+import { Amount, daysApart } from '../values.ts';
 import { meaningful, normalizeReference } from './bank/statement.ts';
 import type { Method, Source } from './enums.ts';
 import { leftOn, type TakenBack } from './payout-contents.ts';
@@ -165,11 +165,11 @@ export const RULES: readonly Rule[] = [
   },
 ];
 
-export interface Finding<Known extends Candidate> {
-  readonly payment: Known;
-  readonly rule: RuleName;
-  readonly evidence: string;
-}
+export type Finding<Known extends Candidate> = Readonly<{
+  payment: Known;
+  rule: RuleName;
+  evidence: string;
+}>;
 
 type Identity<Known extends Candidate> =
   | { readonly verdict: 'same'; readonly of: Finding<Known> }

@@ -61,10 +61,11 @@ export type Suggestion = Readonly<{
   evidence: Evidence;
 }>;
 
-export interface Application extends Suggestion {
-  /** The unpaid part of the document, if it is small enough for bank charges. */
-  readonly small_difference: Amount | undefined;
-}
+export type Application = Suggestion &
+  Readonly<{
+    /** The unpaid part of the document, if it is small enough for bank charges. */
+    small_difference: Amount | undefined;
+  }>;
 
 /**
  * The confidence of each kind of match, from 0 to 1. Kinds from 0.88 are applied automatically; finance confirms the
@@ -92,10 +93,10 @@ export const CONFIDENCE = {
   amount_alone: '0.20',
 } as const;
 
-export interface NamedDocument {
-  readonly reference: FoundReference;
-  readonly document: Payable;
-}
+export type NamedDocument = Readonly<{
+  reference: FoundReference;
+  document: Payable;
+}>;
 
 export type Payer = NonNullable<Evidence['payer']>;
 
@@ -130,11 +131,11 @@ export type OpenCredit = Readonly<{
   held_at: string | null;
 }>;
 
-export interface PlacedCredit {
-  readonly credit: OpenCredit;
-  readonly document: Payable;
-  readonly amount: Amount;
-}
+export type PlacedCredit = Readonly<{
+  credit: OpenCredit;
+  document: Payable;
+  amount: Amount;
+}>;
 
 export type Match = Readonly<{
   partner_id: string | undefined;

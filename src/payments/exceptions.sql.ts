@@ -1,4 +1,4 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, query, querying, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import type { ReferenceField } from './bank/statement.ts';
 import { textOf } from './bank-import/bank-lines.sql.ts';
@@ -81,47 +81,42 @@ export type ExceptionalPayment = Readonly<{
 /**
  * Reads the payments with unapplied cash among the given ones, with the possible duplicates that can be accepted now.
  */
-export function readExceptionalPayments(tx: Transaction, ids: readonly string[]): Promise<ExceptionalPayment[]> {
-  return query(
-    tx,
-    `WITH exceptional AS MATERIALIZED (
-       SELECT p.*, e.subject, r.text, r.fields
-       FROM payments p JOIN audit_events e USING (event_id)
-       CROSS JOIN LATERAL (
-         SELECT string_agg(DISTINCT personal(l.text), ' / ') FILTER (WHERE l.text <> '') AS text,
-                json_agg(personal_json(l."references") ORDER BY l.bank_line_id)
-                  FILTER (WHERE l."references" <> '[]') AS fields
-         FROM payment_sources s JOIN bank_lines l USING (bank_line_id) WHERE s.payment_id = p.payment_id) AS r
-       WHERE p.payment_id = ANY (:ids::bigint[])
-     )
-     SELECT p.payment_id, b.partner_id, p.method, p.currency, b.unapplied::text AS unapplied,
-            personal(p.reference) AS reference, personal(p.payer_name) AS payer_name,
-            personal(p.payer_account) AS payer_account, n.name AS partner_name,
-            p.text,
-            coalesce((
-              SELECT json_agg(f.value ORDER BY o.ordinality, f.ordinality)
-              FROM json_array_elements(p.fields) WITH ORDINALITY AS o
-              CROSS JOIN LATERAL json_array_elements(o.value) WITH ORDINALITY AS f),
-              json_build_array(json_build_object('field', 'reference', 'text', personal(p.reference)))) AS "references",
-            coalesce((
-              SELECT json_agg(json_build_object('number', NULL, 'same_as', s.same_as, 'partner_id', NULL,
-                       'amount', s.amount::text, 'balance', NULL, 'confidence', s.confidence::text,
-                       'evidence', personal_json(s.evidence), 'less', json_build_array(),
-                       'reversible', coalesce((y.currency, y.amount) = (p.currency, p.amount)
-                          AND coalesce(same.partner_id = b.partner_id, true) AND b.reversed = 0
-                          AND NOT EXISTS (SELECT FROM live_payment_reversals r
-                                          WHERE r.payment_id = s.same_as AND r.kind = 'duplicate'), false))
-                     ORDER BY s.confidence DESC, s.payment_suggestion_id)
-              FROM payment_suggestions s JOIN payments y ON y.payment_id = s.same_as
-              JOIN payment_balances same ON same.payment_id = s.same_as
-              WHERE s.payment_id = p.payment_id AND same.stays
-                AND s.payment_id IN (SELECT payment_id FROM possible_duplicates)), '[]') AS suggestions,
-            p.subject
-     FROM exceptional p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
-     WHERE b.unapplied > 0`,
-    { ids },
-  );
-}
+export const readExceptionalPayments = querying<ExceptionalPayment, { ids: readonly string[] }>(`
+  WITH exceptional AS MATERIALIZED (
+    SELECT p.*, e.subject, r.text, r.fields
+    FROM payments p JOIN audit_events e USING (event_id)
+    CROSS JOIN LATERAL (
+      SELECT string_agg(DISTINCT personal(l.text), ' / ') FILTER (WHERE l.text <> '') AS text,
+             json_agg(personal_json(l."references") ORDER BY l.bank_line_id)
+               FILTER (WHERE l."references" <> '[]') AS fields
+      FROM payment_sources s JOIN bank_lines l USING (bank_line_id) WHERE s.payment_id = p.payment_id) AS r
+    WHERE p.payment_id = ANY (:ids::bigint[])
+  )
+  SELECT p.payment_id, b.partner_id, p.method, p.currency, b.unapplied::text AS unapplied,
+         personal(p.reference) AS reference, personal(p.payer_name) AS payer_name,
+         personal(p.payer_account) AS payer_account, n.name AS partner_name,
+         p.text,
+         coalesce((
+           SELECT json_agg(f.value ORDER BY o.ordinality, f.ordinality)
+           FROM json_array_elements(p.fields) WITH ORDINALITY AS o
+           CROSS JOIN LATERAL json_array_elements(o.value) WITH ORDINALITY AS f),
+           json_build_array(json_build_object('field', 'reference', 'text', personal(p.reference)))) AS "references",
+         coalesce((
+           SELECT json_agg(json_build_object('number', NULL, 'same_as', s.same_as, 'partner_id', NULL,
+                    'amount', s.amount::text, 'balance', NULL, 'confidence', s.confidence::text,
+                    'evidence', personal_json(s.evidence), 'less', json_build_array(),
+                    'reversible', coalesce((y.currency, y.amount) = (p.currency, p.amount)
+                       AND coalesce(same.partner_id = b.partner_id, true) AND b.reversed = 0
+                       AND NOT EXISTS (SELECT FROM live_payment_reversals r
+                                       WHERE r.payment_id = s.same_as AND r.kind = 'duplicate'), false))
+                  ORDER BY s.confidence DESC, s.payment_suggestion_id)
+           FROM payment_suggestions s JOIN payments y ON y.payment_id = s.same_as
+           JOIN payment_balances same ON same.payment_id = s.same_as
+           WHERE s.payment_id = p.payment_id AND same.stays
+             AND s.payment_id IN (SELECT payment_id FROM possible_duplicates)), '[]') AS suggestions,
+         p.subject
+  FROM exceptional p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
+  WHERE b.unapplied > 0`);
 
 /** Reads the bank's texts and names of lines, by exception. */
 export async function readLineTexts(tx: Transaction, ids: readonly string[]): Promise<Map<string, string>> {
@@ -138,16 +133,11 @@ export async function readLineTexts(tx: Transaction, ids: readonly string[]): Pr
  * Reads the exceptions about bank statements of these accounts that do not continue an earlier statement. Closed
  * exceptions are omitted.
  */
-export function readBreaks(tx: Transaction, accounts: readonly string[]): Promise<PaymentException[]> {
-  return query(
-    tx,
-    `SELECT e.kind, e.exception, e.partner_id, e.currency, e.amount::text AS amount, e.since, e.reason
-     FROM payment_exceptions e JOIN bank_statements s ON e.exception = 'bank-statement-' || s.bank_statement_id
-     WHERE e.kind = 'bank_statement' AND s.account = ANY (:accounts::text[])
-     ORDER BY e.since, s.bank_statement_id`,
-    { accounts },
-  );
-}
+export const readBreaks = querying<PaymentException, { accounts: readonly string[] }>(`
+  SELECT e.kind, e.exception, e.partner_id, e.currency, e.amount::text AS amount, e.since, e.reason
+  FROM payment_exceptions e JOIN bank_statements s ON e.exception = 'bank-statement-' || s.bank_statement_id
+  WHERE e.kind = 'bank_statement' AND s.account = ANY (:accounts::text[])
+  ORDER BY e.since, s.bank_statement_id`);
 
 const CLOSABLE = ['bank_line', 'bank_statement', 'event', 'possible_duplicate', 'digits_swapped'] as const;
 type ClosableKind = (typeof CLOSABLE)[number];

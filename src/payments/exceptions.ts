@@ -105,16 +105,17 @@ type Acceptable = Readonly<{
   accepts: ToDo | null;
 }>;
 
-export interface ListedException extends PaymentException {
-  readonly payment_id: number | null;
-  readonly partner_name: string | null;
-  readonly payer: { readonly name: string | null; readonly account: string | null } | null;
-  readonly reference: string | null;
-  readonly text: string | null;
-  readonly sets: readonly { readonly numbers: readonly string[]; readonly why: string; readonly accepts: ToDo }[];
-  readonly suggestions: readonly Acceptable[];
-  readonly remedies: readonly Remedy[];
-}
+export type ListedException = PaymentException &
+  Readonly<{
+    payment_id: number | null;
+    partner_name: string | null;
+    payer: { readonly name: string | null; readonly account: string | null } | null;
+    reference: string | null;
+    text: string | null;
+    sets: readonly { readonly numbers: readonly string[]; readonly why: string; readonly accepts: ToDo }[];
+    suggestions: readonly Acceptable[];
+    remedies: readonly Remedy[];
+  }>;
 
 /** Lists open exceptions with the facts that finance needs to decide, and the commands that resolve them. */
 export const listExceptions = async (
@@ -129,7 +130,7 @@ export async function describeExceptions(
   exceptions: readonly PaymentException[],
 ): Promise<ListedException[]> {
   const ids = exceptions.flatMap(({ exception }) => /^payment-(\d+)$/.exec(exception)?.[1] ?? []);
-  const stored = ids.length === 0 ? [] : await readExceptionalPayments(tx, ids);
+  const stored = ids.length === 0 ? [] : await readExceptionalPayments(tx, { ids });
   const lines = exceptions.flatMap(({ exception }) => /^line-(\d+)$/.exec(exception)?.[1] ?? []);
   const texts = lines.length === 0 ? new Map<string, string>() : await readLineTexts(tx, lines);
   const present = await readPresentMatches(tx, settings, stored);

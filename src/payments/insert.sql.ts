@@ -1,11 +1,11 @@
 /** Each statement inserts any number of rows. Properties that a row omits are NULL. */
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import type { Method, ReversalKind, Source } from './enums.ts';
 import type { Evidence } from './evidence.ts';
 
 const bindings = ({ now, eventId, earliest }: PaymentContext, rows: readonly object[]) => {
-  return { rows: JSON.stringify(rows), now, eventId, earliest };
+  return { rows, now, eventId, earliest };
 };
 
 export const inserting =
@@ -229,20 +229,10 @@ export const insertUnapplications = inserting<{
    ORDER BY a.payment_application_id`,
 );
 
-export async function insertReinstatement(
-  tx: Transaction,
-  recorded: PaymentContext,
-  reversalId: number,
-  reinstatedOn: string,
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO payment_reinstatements (
-       payment_reversal_id, partner_id, reinstated_on, entry_on, recorded_at, event_id)
-     SELECT r.payment_reversal_id, b.partner_id, greatest(:reinstatedOn::date, r.reversed_on),
-            greatest(:reinstatedOn::date, r.entry_on, :earliest::date), ${RECORDED}
-     FROM payment_reversals r JOIN payment_balances b USING (payment_id)
-     WHERE r.payment_reversal_id = :reversalId`,
-    { reversalId, reinstatedOn, ...recorded },
-  );
-}
+export const insertReinstatement = executing<{ reversalId: number; reinstatedOn: string } & PaymentContext>(`
+  INSERT INTO payment_reinstatements (
+    payment_reversal_id, partner_id, reinstated_on, entry_on, recorded_at, event_id)
+  SELECT r.payment_reversal_id, b.partner_id, greatest(:reinstatedOn::date, r.reversed_on),
+         greatest(:reinstatedOn::date, r.entry_on, :earliest::date), ${RECORDED}
+  FROM payment_reversals r JOIN payment_balances b USING (payment_id)
+  WHERE r.payment_reversal_id = :reversalId`);

@@ -53,10 +53,10 @@ export function matchByPayer(receipt: Receipt, found: FoundNumbers, items: OpenI
   );
 }
 
-interface Matched {
-  readonly confidence: string;
-  readonly evidence: Omit<Evidence, 'payer'>;
-}
+type Matched = Readonly<{
+  confidence: string;
+  evidence: Omit<Evidence, 'payer'>;
+}>;
 
 const matched = (
   payer: Payer,

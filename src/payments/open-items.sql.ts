@@ -1,4 +1,4 @@
-import { query, type Transaction } from '../database/transaction.ts';
+import { querying, queryingFirst } from '../database/transaction.ts';
 import type { KnownPayer } from './open-items.ts';
 
 export type PayableRow = Readonly<{
@@ -27,51 +27,30 @@ const PAYABLE = `SELECT d.document_id, d.number, d.document, d.partner_id, d.cur
      LEFT JOIN current_holds h ON h.document_id = d.document_id
      LEFT JOIN documents successor ON successor.replaces = d.document_id`;
 
-export async function readPayable(tx: Transaction, number: string): Promise<PayableRow | undefined> {
-  const rows = await query<PayableRow>(tx, `${PAYABLE} WHERE d.number = :number`, { number });
-  return rows[0];
-}
+export const readPayable = queryingFirst<PayableRow, { number: string }>(`${PAYABLE} WHERE d.number = :number`);
 
-export function readPayables(tx: Transaction, numbers: readonly string[]): Promise<PayableRow[]> {
-  return query(
-    tx,
-    `WITH RECURSIVE named AS (
-       SELECT d.document_id FROM documents d WHERE d.number = ANY (:numbers::text[])
-       UNION
-       SELECT successor.document_id FROM named JOIN documents successor ON successor.replaces = named.document_id
-     )
-     ${PAYABLE}
-     WHERE d.document = 'invoice' AND d.document_id = ANY (ARRAY(
-       SELECT document_id FROM open_documents UNION SELECT document_id FROM named))
-     ORDER BY d.document_id`,
-    { numbers },
-  );
-}
+export const readPayables = querying<PayableRow, { numbers: readonly string[] }>(`
+  WITH RECURSIVE named AS (
+    SELECT d.document_id FROM documents d WHERE d.number = ANY (:numbers::text[])
+    UNION
+    SELECT successor.document_id FROM named JOIN documents successor ON successor.replaces = named.document_id
+  )
+  ${PAYABLE}
+  WHERE d.document = 'invoice' AND d.document_id = ANY (ARRAY(
+    SELECT document_id FROM open_documents UNION SELECT document_id FROM named))
+  ORDER BY d.document_id`);
 
 /** Reads the credit notes that are open, and those that are named. */
-export function readCreditNotes(tx: Transaction, numbers: readonly string[]): Promise<PayableRow[]> {
-  return query(
-    tx,
-    `${PAYABLE} WHERE d.document = 'credit_note' AND d.document_id = ANY (ARRAY(
-       SELECT document_id FROM open_documents
-       UNION SELECT document_id FROM documents WHERE number = ANY (:numbers::text[])))
-     ORDER BY d.document_id`,
-    { numbers },
-  );
-}
+export const readCreditNotes = querying<PayableRow, { numbers: readonly string[] }>(`
+  ${PAYABLE} WHERE d.document = 'credit_note' AND d.document_id = ANY (ARRAY(
+    SELECT document_id FROM open_documents
+    UNION SELECT document_id FROM documents WHERE number = ANY (:numbers::text[])))
+  ORDER BY d.document_id`);
 
 /** Reads the numbers of items carried over from the previous system. */
-export function readCarriedNumbers(
-  tx: Transaction,
-): Promise<{ document: 'invoice' | 'credit_note'; written: string; number: string }[]> {
-  return query(
-    tx,
-    `SELECT d.document, coalesce(d.opening_number, d.number) AS written, d.number FROM documents d
-     WHERE d.opening_id IS NOT NULL AND NOT EXISTS (SELECT FROM documents n WHERE n.opening_follows = d.document_id)
-     ORDER BY d.document_id`,
-  );
-}
+export const readCarriedNumbers = querying<{ document: 'invoice' | 'credit_note'; written: string; number: string }>(`
+  SELECT d.document, coalesce(d.opening_number, d.number) AS written, d.number FROM documents d
+  WHERE d.opening_id IS NOT NULL AND NOT EXISTS (SELECT FROM documents n WHERE n.opening_follows = d.document_id)
+  ORDER BY d.document_id`);
 
-export function readPayers(tx: Transaction): Promise<KnownPayer[]> {
-  return query(tx, `SELECT partner_id, name, parent FROM partners ORDER BY partner_id`);
-}
+export const readPayers = querying<KnownPayer>(`SELECT partner_id, name, parent FROM partners ORDER BY partner_id`);

@@ -14,26 +14,27 @@ import {
 } from './reference.ts';
 import { isSmallDifference, type SmallDifferences } from './small-difference.ts';
 
-export interface KnownPayer {
-  readonly partner_id: string;
-  readonly name: string;
-  readonly parent?: string | null;
-}
+export type KnownPayer = Readonly<{
+  partner_id: string;
+  name: string;
+  parent?: string | null;
+}>;
 
-interface NamedBySequence {
-  readonly document: Payable;
-  readonly reference: FoundReference & { readonly guess: string };
-}
+type NamedBySequence = Readonly<{
+  document: Payable;
+  reference: FoundReference & { readonly guess: string };
+}>;
 
 /** The partners that a name in a text may mean, and the words found. */
-interface Mention extends Pick<NamePlace, 'ids' | 'fit' | 'complete'> {
-  readonly found: string;
-}
+type Mention = Pick<NamePlace, 'ids' | 'fit' | 'complete'> &
+  Readonly<{
+    found: string;
+  }>;
 
-export interface CarriedItems {
-  readonly invoices: CarriedNumbers;
-  readonly credits: CarriedNumbers;
-}
+export type CarriedItems = Readonly<{
+  invoices: CarriedNumbers;
+  credits: CarriedNumbers;
+}>;
 const NONE_CARRIED: CarriedItems = { invoices: new CarriedNumbers([]), credits: new CarriedNumbers([]) };
 
 /** The open items for matching. Each match updates the items, because the lines of a file are matched one by one. */

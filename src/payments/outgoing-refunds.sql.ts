@@ -1,4 +1,4 @@
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, querying, type Transaction } from '../database/transaction.ts';
 import { inserting } from './insert.sql.ts';
 
 export type OutgoingLine = Readonly<{
@@ -73,7 +73,7 @@ export function readRefunds(
      WHERE r.kind = 'refunded' AND p.method <> 'link' AND r.bank_line_id IS NULL
        AND NOT (:open AND EXISTS (SELECT FROM refund_matches x WHERE x.payment_reversal_id = r.payment_reversal_id))
      ORDER BY refunded_on, credit_refund_id, payment_reversal_id`,
-    { money: JSON.stringify(money.map(({ currency, amount }) => ({ currency, amount }))), open },
+    { money: money.map(({ currency, amount }) => ({ currency, amount })), open },
   );
 }
 
@@ -81,43 +81,30 @@ const TEXTS_OF_LINE = `array_remove(ARRAY[l.bank_reference, personal(l.text)], N
               || ARRAY(SELECT personal(f.text) FROM jsonb_to_recordset(l."references") AS f (text text)) AS texts`;
 
 /** Reads the debits that are neither returns nor payments of a refund. */
-export function readUnmatchedDebits(
-  tx: Transaction,
-  { currency, amount }: { currency: string; amount: string },
-): Promise<OutgoingLine[]> {
-  return query(
-    tx,
-    `SELECT l.bank_line_id, l.account, l.bank_booked_on AS booked_on, l.currency, l.amount,
-            personal(l.payer_name) AS payee,
-            EXISTS (SELECT FROM refund_matches x WHERE x.bank_line_id = l.bank_line_id) AS freed,
-            ${TEXTS_OF_LINE}
-     FROM bank_lines l JOIN bank_line_outcomes o USING (bank_line_id)
-     WHERE l.currency = :currency AND l.amount = :amount::numeric AND l.direction = 'debit'
-       AND o.outcome IN ('ignored', 'refund') AND NOT l.is_reversal AND l.return_code IS NULL
-       AND (SELECT state FROM bank_line_states s WHERE s.bank_line_id = l.bank_line_id) = 'unbooked'
-     ORDER BY l.bank_booked_on, l.bank_line_id`,
-    { currency, amount },
-  );
-}
+export const readUnmatchedDebits = querying<OutgoingLine, { currency: string; amount: string }>(`
+  SELECT l.bank_line_id, l.account, l.bank_booked_on AS booked_on, l.currency, l.amount,
+         personal(l.payer_name) AS payee,
+         EXISTS (SELECT FROM refund_matches x WHERE x.bank_line_id = l.bank_line_id) AS freed,
+         ${TEXTS_OF_LINE}
+  FROM bank_lines l JOIN bank_line_outcomes o USING (bank_line_id)
+  WHERE l.currency = :currency AND l.amount = :amount::numeric AND l.direction = 'debit'
+    AND o.outcome IN ('ignored', 'refund') AND NOT l.is_reversal AND l.return_code IS NULL
+    AND (SELECT state FROM bank_line_states s WHERE s.bank_line_id = l.bank_line_id) = 'unbooked'
+  ORDER BY l.bank_booked_on, l.bank_line_id`);
 
-export function readEqualDebits(tx: Transaction, lineIds: readonly number[]): Promise<EqualDebit[]> {
-  return query(
-    tx,
-    `SELECT e.bank_line_id, e.equal_line_id, l.account, l.bank_reference, ${TEXTS_OF_LINE},
-            (SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
-             FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
-             JOIN bank_files f USING (bank_file_id)
-             WHERE x.bank_line_id = l.bank_line_id ORDER BY f.bank_file_id LIMIT 1) AS file,
-            coalesce(d.number, 'payment ' || v.payment_id) AS pays
-     FROM equal_bank_lines(:lineIds::bigint[]) AS e JOIN bank_lines l ON l.bank_line_id = e.equal_line_id
-     LEFT JOIN live_refund_matches m ON m.bank_line_id = e.equal_line_id
-     LEFT JOIN credit_refunds c ON c.credit_refund_id = m.credit_refund_id
-     LEFT JOIN documents d ON d.document_id = c.document_id
-     LEFT JOIN payment_reversals v ON v.payment_reversal_id = m.payment_reversal_id
-     ORDER BY e.bank_line_id, e.equal_line_id`,
-    { lineIds },
-  );
-}
+export const readEqualDebits = querying<EqualDebit, { lineIds: readonly number[] }>(`
+  SELECT e.bank_line_id, e.equal_line_id, l.account, l.bank_reference, ${TEXTS_OF_LINE},
+         (SELECT regexp_replace(f.name, '^.*[/\\\\]', '')
+          FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
+          JOIN bank_files f USING (bank_file_id)
+          WHERE x.bank_line_id = l.bank_line_id ORDER BY f.bank_file_id LIMIT 1) AS file,
+         coalesce(d.number, 'payment ' || v.payment_id) AS pays
+  FROM equal_bank_lines(:lineIds::bigint[]) AS e JOIN bank_lines l ON l.bank_line_id = e.equal_line_id
+  LEFT JOIN live_refund_matches m ON m.bank_line_id = e.equal_line_id
+  LEFT JOIN credit_refunds c ON c.credit_refund_id = m.credit_refund_id
+  LEFT JOIN documents d ON d.document_id = c.document_id
+  LEFT JOIN payment_reversals v ON v.payment_reversal_id = m.payment_reversal_id
+  ORDER BY e.bank_line_id, e.equal_line_id`);
 
 export type NewRefundMatch = Readonly<{
   bank_line_id: number;

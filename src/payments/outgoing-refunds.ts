@@ -3,8 +3,7 @@
  * bank account of the line.
  */
 import type { Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import { daysApart } from '../month.ts';
+import { Amount, daysApart } from '../values.ts';
 import type { PaymentContext } from './context.ts';
 import { containsReference } from './duplicates.ts';
 import {
@@ -22,19 +21,19 @@ import { namePlausible } from './payer-names.ts';
 /** A bank books a transfer within days of the order, but finance may record the refund weeks later. */
 const WITHIN_DAYS = 30;
 
-interface MatchedRefund {
-  readonly refund: RecordedRefund;
-  readonly evidence: string;
-}
+type MatchedRefund = Readonly<{
+  refund: RecordedRefund;
+  evidence: string;
+}>;
 
 /**
  * `paid`: the refund that each line pays. `held`: lines that may be duplicates of a line that pays a refund; they pay
  * none.
  */
-interface MatchedDebits {
-  readonly paid: ReadonlyMap<number, MatchedRefund>;
-  readonly held: ReadonlyMap<number, EqualDebit>;
-}
+type MatchedDebits = Readonly<{
+  paid: ReadonlyMap<number, MatchedRefund>;
+  held: ReadonlyMap<number, EqualDebit>;
+}>;
 
 /**
  * Returns the refund that a debit pays. Currency and amount are equal, and the debit names the refund's reference or
@@ -119,12 +118,7 @@ export async function matchDebits(
   const held = new Map<number, EqualDebit>();
   const rows: NewRefundMatch[] = [];
   const open = new Set(await readRefunds(tx, lines, { open: true }));
-  const equals = byLine(
-    await readEqualDebits(
-      tx,
-      lines.map((each) => each.bank_line_id),
-    ),
-  );
+  const equals = byLine(await readEqualDebits(tx, { lineIds: lines.map((each) => each.bank_line_id) }));
   for (const line of lines) {
     const { bank_line_id } = line;
     const paidEquals = (equals.get(bank_line_id) ?? []).filter(

@@ -1,4 +1,4 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, querying, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 
 type AccountUse = Readonly<{
@@ -12,17 +12,12 @@ type AccountUse = Readonly<{
   last_received_on: string;
 }>;
 
-export function readAccountUses(tx: Transaction, accounts: readonly string[] | null): Promise<AccountUse[]> {
-  return query(
-    tx,
-    `SELECT a.payer_account, a.partner_id, p.name AS partner_name, a.payer_name, a.by_finance, a.payments,
-            a.last_received_on
-     FROM payer_accounts a JOIN partners p USING (partner_id)
-     WHERE :accounts::text[] IS NULL OR a.payer_account = ANY (:accounts::text[])
-     ORDER BY a.payer_account, a.partner_id, a.payer_name`,
-    { accounts },
-  );
-}
+export const readAccountUses = querying<AccountUse, { accounts: readonly string[] | null }>(`
+  SELECT a.payer_account, a.partner_id, p.name AS partner_name, a.payer_name, a.by_finance, a.payments,
+         a.last_received_on
+  FROM payer_accounts a JOIN partners p USING (partner_id)
+  WHERE :accounts::text[] IS NULL OR a.payer_account = ANY (:accounts::text[])
+  ORDER BY a.payer_account, a.partner_id, a.payer_name`);
 
 export async function insertForgottenAccount(
   tx: Transaction,

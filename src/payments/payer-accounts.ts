@@ -32,7 +32,7 @@ export async function readPayerAccounts(
   const names = new PayerNames(payers ?? (await readPayers(tx)));
   const known = new Map<string, PayerAccount>();
   const learned = new Set<string>();
-  for (const use of await readAccountUses(tx, accounts)) {
+  for (const use of await readAccountUses(tx, { accounts })) {
     const { payer_account, partner_id, partner_name, payments } = use;
     if (names.teaches(partner_id, use)) learned.add(payer_account);
     const before = known.get(payer_account);

@@ -68,17 +68,18 @@ const wholeName = (name: string): string =>
     .join(' ');
 
 /** A text for comparison: its significant words, and the positions of the words before a legal form. */
-interface ComparableName {
-  readonly words: readonly string[];
-  readonly ends: ReadonlySet<number>;
-}
+type ComparableName = Readonly<{
+  words: readonly string[];
+  ends: ReadonlySet<number>;
+}>;
 
-interface WrittenName extends ComparableName {
-  /** Whether a legal form ends the name. */
-  readonly closed: boolean;
-  /** Whether the field has no other words. */
-  readonly alone: boolean;
-}
+type WrittenName = ComparableName &
+  Readonly<{
+    /** Whether a legal form ends the name. */
+    closed: boolean;
+    /** Whether the field has no other words. */
+    alone: boolean;
+  }>;
 
 function readText(text: string): ComparableName {
   const ends = new Set<number>();
@@ -175,10 +176,10 @@ export type NamePlace = Readonly<{
   words: number;
 }>;
 
-interface NamedPartner {
-  readonly partner_id: string;
-  readonly name: string;
-}
+type NamedPartner = Readonly<{
+  partner_id: string;
+  name: string;
+}>;
 
 export class PayerNames {
   private readonly root = new Words();

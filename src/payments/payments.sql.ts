@@ -1,4 +1,4 @@
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { query, querying, queryingFirst, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Candidate } from './duplicates.ts';
 import type { Method, PaymentStatus, ReversalKind, Source } from './enums.ts';
 import type { Evidence } from './evidence.ts';
@@ -41,25 +41,20 @@ export type PaymentState = Readonly<{
   method: Method;
 }>;
 
-export function readStates(tx: Transaction, paymentIds: readonly number[]): Promise<PaymentState[]> {
-  return query(
-    tx,
-    `SELECT p.payment_id, p.identity, p.partner_id AS payer_at_receipt, b.partner_id, p.currency,
-            EXISTS (SELECT FROM payment_assignments g
-                    WHERE g.payment_id = p.payment_id AND g.kind = 'named') AS payer_named,
-            p.amount, b.applied, b.reversed, b.unapplied, b.status, b.stays, p.received_on, p.method,
-            EXISTS (
-              SELECT FROM payment_sources s
-              WHERE s.bank_line_id IS NOT NULL AND (s.payment_id = p.payment_id OR s.payment_id IN (
-                SELECT r.payment_id FROM live_payment_reversals r WHERE r.duplicate_of = p.payment_id))) AS in_bank_line
-     FROM payments p JOIN payment_balances b USING (payment_id)
-     WHERE p.payment_id = ANY (:paymentIds::bigint[]) ORDER BY p.payment_id`,
-    { paymentIds },
-  );
-}
+export const readStates = querying<PaymentState, { paymentIds: readonly number[] }>(`
+  SELECT p.payment_id, p.identity, p.partner_id AS payer_at_receipt, b.partner_id, p.currency,
+         EXISTS (SELECT FROM payment_assignments g
+                 WHERE g.payment_id = p.payment_id AND g.kind = 'named') AS payer_named,
+         p.amount, b.applied, b.reversed, b.unapplied, b.status, b.stays, p.received_on, p.method,
+         EXISTS (
+           SELECT FROM payment_sources s
+           WHERE s.bank_line_id IS NOT NULL AND (s.payment_id = p.payment_id OR s.payment_id IN (
+             SELECT r.payment_id FROM live_payment_reversals r WHERE r.duplicate_of = p.payment_id))) AS in_bank_line
+  FROM payments p JOIN payment_balances b USING (payment_id)
+  WHERE p.payment_id = ANY (:paymentIds::bigint[]) ORDER BY p.payment_id`);
 
 export const readState = async (tx: Transaction, paymentId: number): Promise<PaymentState | undefined> =>
-  (await readStates(tx, [paymentId]))[0];
+  (await readStates(tx, { paymentIds: [paymentId] }))[0];
 
 export type LiveApplication = Readonly<{
   payment_application_id: number;
@@ -71,31 +66,21 @@ export type LiveApplication = Readonly<{
 }>;
 
 /** Reads the applications of payments, the latest application first. */
-export function readLiveApplications(tx: Transaction, paymentIds: readonly number[]): Promise<LiveApplication[]> {
-  return query(
-    tx,
-    `SELECT a.payment_application_id, a.payment_id, a.document_id, d.number, a.amount, s.amount AS bank_charges
-     FROM live_payment_applications a JOIN documents d USING (document_id)
-     LEFT JOIN small_differences s ON s.payment_application_id = a.payment_application_id
-     WHERE a.payment_id = ANY (:paymentIds::bigint[])
-     ORDER BY a.payment_application_id DESC`,
-    { paymentIds },
-  );
-}
+export const readLiveApplications = querying<LiveApplication, { paymentIds: readonly number[] }>(`
+  SELECT a.payment_application_id, a.payment_id, a.document_id, d.number, a.amount, s.amount AS bank_charges
+  FROM live_payment_applications a JOIN documents d USING (document_id)
+  LEFT JOIN small_differences s ON s.payment_application_id = a.payment_application_id
+  WHERE a.payment_id = ANY (:paymentIds::bigint[])
+  ORDER BY a.payment_application_id DESC`);
 
 /** The small differences of an event, by the partner of the invoice. */
-export function readSmallDifferences(
-  tx: Transaction,
-  eventId: number,
-): Promise<{ partner_id: string; currency: string; amount: string }[]> {
-  return query(
-    tx,
-    `SELECT d.partner_id, s.currency, sum(s.amount) AS amount
-     FROM small_differences s JOIN documents d USING (document_id)
-     WHERE s.event_id = :eventId GROUP BY d.partner_id, s.currency`,
-    { eventId },
-  );
-}
+export const readSmallDifferences = querying<
+  { partner_id: string; currency: string; amount: string },
+  { eventId: number }
+>(`
+  SELECT d.partner_id, s.currency, sum(s.amount) AS amount
+  FROM small_differences s JOIN documents d USING (document_id)
+  WHERE s.event_id = :eventId GROUP BY d.partner_id, s.currency`);
 
 /** If a part of the given payment was reversed as a duplicate, returns the payment that it duplicates. */
 export async function readOriginal(tx: Transaction, paymentId: number): Promise<number | undefined> {
@@ -108,20 +93,15 @@ export async function readOriginal(tx: Transaction, paymentId: number): Promise<
   return reversal?.duplicate_of ?? undefined;
 }
 
-export function readUndoneBy(
-  tx: Transaction,
-  reversalId: number,
-): Promise<Pick<LiveApplication, 'payment_id' | 'number' | 'amount' | 'bank_charges'>[]> {
-  return query(
-    tx,
-    `SELECT a.payment_id, d.number, a.amount, s.amount AS bank_charges
-     FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-     JOIN documents d USING (document_id)
-     LEFT JOIN small_differences s ON s.payment_application_id = a.payment_application_id
-     WHERE u.payment_reversal_id = :reversalId ORDER BY a.payment_application_id`,
-    { reversalId },
-  );
-}
+export const readUndoneBy = querying<
+  Pick<LiveApplication, 'payment_id' | 'number' | 'amount' | 'bank_charges'>,
+  { reversalId: number }
+>(`
+  SELECT a.payment_id, d.number, a.amount, s.amount AS bank_charges
+  FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+  JOIN documents d USING (document_id)
+  LEFT JOIN small_differences s ON s.payment_application_id = a.payment_application_id
+  WHERE u.payment_reversal_id = :reversalId ORDER BY a.payment_application_id`);
 
 export type PaymentRow = Readonly<{
   payment_id: number;
@@ -181,10 +161,10 @@ export type PaymentRow = Readonly<{
   }[];
 }>;
 
-interface PaymentFilter {
-  readonly ids?: readonly number[] | undefined;
-  readonly partnerId?: string | undefined;
-}
+type PaymentFilter = Readonly<{
+  ids?: readonly number[] | undefined;
+  partnerId?: string | undefined;
+}>;
 
 const WHO = `coalesce(personal(e.claimed_by), e.os_user)`;
 
@@ -279,28 +259,22 @@ export function readCandidates(
         OR p.payment_id IN (SELECT payment_id FROM payment_sources
                             WHERE reference = ANY (commitments_to(:references::text[])))
      ORDER BY p.payment_id`,
-    { money: JSON.stringify(wanted.money), references: wanted.references },
+    wanted,
   );
 }
 
-export interface ReceivedPayment {
-  readonly received_on: string;
-  readonly unapplied: string;
-  readonly applied: readonly { readonly document_id: number; readonly amount: string }[];
-}
+export type ReceivedPayment = Readonly<{
+  received_on: string;
+  unapplied: string;
+  applied: readonly { readonly document_id: number; readonly amount: string }[];
+}>;
 
-export async function readReceived(tx: Transaction, session: string | null): Promise<ReceivedPayment | undefined> {
-  const [received] = await query<ReceivedPayment>(
-    tx,
-    `SELECT p.received_on, b.unapplied,
-            coalesce((SELECT json_agg(json_build_object('document_id', a.document_id, 'amount', a.amount::text))
-                      FROM live_payment_applications a WHERE a.payment_id = p.payment_id), '[]') AS applied
-     FROM payment_sources s JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
-     WHERE s.source = 'processor' AND s.reference = ANY (commitments_to(ARRAY[:session::text]))`,
-    { session },
-  );
-  return received;
-}
+export const readReceived = queryingFirst<ReceivedPayment, { session: string | null }>(`
+  SELECT p.received_on, b.unapplied,
+         coalesce((SELECT json_agg(json_build_object('document_id', a.document_id, 'amount', a.amount::text))
+                   FROM live_payment_applications a WHERE a.payment_id = p.payment_id), '[]') AS applied
+  FROM payment_sources s JOIN payments p USING (payment_id) JOIN payment_balances b USING (payment_id)
+  WHERE s.source = 'processor' AND s.reference = ANY (commitments_to(ARRAY[:session::text]))`);
 
 export const TAKEN_BACK = `coalesce((
               SELECT json_agg(json_build_object('amount', r.amount::text, 'kind', r.kind, 'reversed_on', r.reversed_on,

@@ -37,17 +37,17 @@ export function leftOn(
     .reduce((left, each) => left.minus(money(each.amount)), money(payment.amount));
 }
 
-export interface WithProcessor {
-  readonly payment_id: number;
+export type WithProcessor = Readonly<{
+  payment_id: number;
   /** The payment's amount after refunds and disputes. */
-  readonly amount: Amount;
-}
+  amount: Amount;
+}>;
 
-interface Settlement {
-  readonly payments: readonly WithProcessor[];
-  readonly gross: Amount;
-  readonly fees: Amount;
-}
+type Settlement = Readonly<{
+  payments: readonly WithProcessor[];
+  gross: Amount;
+  fees: Amount;
+}>;
 
 /**
  * The highest plausible fee of a processor: a percentage of the payments, plus an amount in major units for each

@@ -1,4 +1,4 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, query, querying, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import { TAKEN_BACK } from './payments.sql.ts';
 import { leftOn, type TakenBack, type WithProcessor } from './payout-contents.ts';
@@ -38,7 +38,7 @@ export async function insertSettlements(
 ): Promise<void> {
   if (settlements.length === 0) return;
   const bindings = {
-    rows: JSON.stringify(settlements),
+    rows: settlements,
     earliest: context.earliest,
     now: context.now,
     eventId: context.eventId,
@@ -90,28 +90,23 @@ const CONTENTS_WITHIN_DAYS = 3;
  * Reads unsettled payouts of bank lines, with the payouts of connected accounts that may match. A matching payout has
  * the same currency and amount, and was made shortly before. A failed payout never arrives at the bank.
  */
-export function readAccountPayouts(tx: Transaction, now: string): Promise<AccountPayout[]> {
-  return query(
-    tx,
-    `WITH waiting AS MATERIALIZED (
-       SELECT * FROM payouts o WHERE NOT EXISTS (SELECT FROM payout_settlements s WHERE s.payout_id = o.payout_id)
-     ), pairs AS (
-       SELECT o.payout_id, e.*,
-              e.fees IS NOT NULL OR e.is_manual
-                OR e.occurred_at < :now::timestamptz - ${CONTENTS_WITHIN_DAYS} * interval '1 day' AS is_complete,
-              count(*) OVER (PARTITION BY o.payout_id) AS payouts,
-              count(*) OVER (PARTITION BY e.balance_transaction_id) AS lines
-       FROM waiting o
-       JOIN expected_account_payouts e ON e.amount = o.amount AND e.currency = o.currency
-         AND o.received_on - (e.occurred_at AT TIME ZONE 'UTC')::date BETWEEN -1 AND ${BANK_LINE_WITHIN_DAYS}
-     )
-     SELECT payout_id, balance_transaction_id, account, payout, currency, amount::text,
-            coalesce(fees, 0)::text AS fees,
-            payouts = 1 AND lines = 1 AND is_complete AND NOT has_unknown AS certain
-     FROM pairs ORDER BY payout_id, balance_transaction_id`,
-    { now },
-  );
-}
+export const readAccountPayouts = querying<AccountPayout, { now: string }>(`
+  WITH waiting AS MATERIALIZED (
+    SELECT * FROM payouts o WHERE NOT EXISTS (SELECT FROM payout_settlements s WHERE s.payout_id = o.payout_id)
+  ), pairs AS (
+    SELECT o.payout_id, e.*,
+           e.fees IS NOT NULL OR e.is_manual
+             OR e.occurred_at < :now::timestamptz - ${CONTENTS_WITHIN_DAYS} * interval '1 day' AS is_complete,
+           count(*) OVER (PARTITION BY o.payout_id) AS payouts,
+           count(*) OVER (PARTITION BY e.balance_transaction_id) AS lines
+    FROM waiting o
+    JOIN expected_account_payouts e ON e.amount = o.amount AND e.currency = o.currency
+      AND o.received_on - (e.occurred_at AT TIME ZONE 'UTC')::date BETWEEN -1 AND ${BANK_LINE_WITHIN_DAYS}
+  )
+  SELECT payout_id, balance_transaction_id, account, payout, currency, amount::text,
+         coalesce(fees, 0)::text AS fees,
+         payouts = 1 AND lines = 1 AND is_complete AND NOT has_unknown AS certain
+  FROM pairs ORDER BY payout_id, balance_transaction_id`);
 
 export async function insertAccountPayouts(
   tx: Transaction,
@@ -120,7 +115,7 @@ export async function insertAccountPayouts(
 ): Promise<void> {
   if (rows.length === 0) return;
   await execute(tx, `SELECT record_account_payouts(:rows::json, :now::timestamptz, :eventId::bigint)`, {
-    rows: JSON.stringify(rows),
+    rows,
     now: context.now,
     eventId: context.eventId,
   });

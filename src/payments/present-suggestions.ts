@@ -13,12 +13,12 @@ import { match } from './match.ts';
 import type { OpenItems } from './open-items.ts';
 import { readOpenItems } from './read-open-items.ts';
 
-export interface PresentMatch {
-  readonly suggestions: readonly ExceptionSuggestion[];
-  readonly account_partner: string | null;
+export type PresentMatch = Readonly<{
+  suggestions: readonly ExceptionSuggestion[];
+  account_partner: string | null;
   /** The written-off invoices that the payment names or was recorded for. */
-  readonly written_off: readonly string[];
-}
+  written_off: readonly string[];
+}>;
 
 export async function readPresentMatches(
   tx: Transaction,

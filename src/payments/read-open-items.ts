@@ -22,7 +22,7 @@ export async function readOpenItems(
   const numbers = remittances.flatMap((fields) =>
     [...findReferences(fields).references, ...carried.invoices.find(fields)].map((each) => each.number),
   );
-  const payables = (await readPayables(tx, [...new Set(numbers)])).map(
+  const payables = (await readPayables(tx, { numbers: [...new Set(numbers)] })).map(
     ({ document: _, ...row }): Payable => ({
       ...row,
       balance: Amount.of(row.balance, row.currency),
@@ -32,10 +32,12 @@ export async function readOpenItems(
   const creditNumbers = remittances.flatMap((fields) =>
     [...findCreditNotes(fields), ...carried.credits.find(fields)].map((each) => each.number),
   );
-  const creditNotes = (await readCreditNotes(tx, [...new Set(creditNumbers)])).map(({ balance, ...row }) => ({
-    ...row,
-    balance: Amount.of(balance, row.currency),
-  }));
+  const creditNotes = (await readCreditNotes(tx, { numbers: [...new Set(creditNumbers)] })).map(
+    ({ balance, ...row }) => ({
+      ...row,
+      balance: Amount.of(balance, row.currency),
+    }),
+  );
   const partners = await readPayers(tx);
   const paidFrom = [...new Set(payers)].filter((each) => each != null);
   const accounts = (await readPayerAccounts(tx, paidFrom, partners)).flatMap(

@@ -145,7 +145,7 @@ function checkedAccount({ account: given, method }: RecordRequest): string {
 }
 
 async function invoiceFor(tx: Transaction, number: string, amount: Amount): Promise<PayableRow> {
-  const document = await readPayable(tx, number);
+  const document = await readPayable(tx, { number });
   if (document === undefined) throw refuse('document_unknown', { number });
   if (document.currency !== amount.currency) {
     const reason = `is not the currency of ${number}, which is in ${document.currency}`;

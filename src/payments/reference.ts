@@ -18,36 +18,36 @@ export type FoundReference = Readonly<{
 }>;
 
 /** The beginning of a number that the end of a field cuts off. */
-export interface PartialReference {
+export type PartialReference = Readonly<{
   /** The beginning of the number without dashes, such as `INV2026000`. */
-  readonly beginning: string;
-  readonly field: string;
-  readonly found: string;
-}
+  beginning: string;
+  field: string;
+  found: string;
+}>;
 
-export interface FoundCreditNote {
-  readonly number: string;
-  readonly field: string;
-  readonly found: string;
-}
+export type FoundCreditNote = Readonly<{
+  number: string;
+  field: string;
+  found: string;
+}>;
 
 /** A sequence without its year, padded with zeros. */
-export interface ShortReference {
-  readonly sequence: string;
-  readonly field: string;
-}
+export type ShortReference = Readonly<{
+  sequence: string;
+  field: string;
+}>;
 
 /** What the payer says that it pays of a document. */
-export interface Allocation {
-  readonly field: ReferenceField;
-  readonly amount: string;
-}
+type Allocation = Readonly<{
+  field: ReferenceField;
+  amount: string;
+}>;
 
-export interface FoundReferences {
-  readonly references: readonly FoundReference[];
-  readonly partial: readonly PartialReference[];
-  readonly short: readonly ShortReference[];
-}
+export type FoundReferences = Readonly<{
+  references: readonly FoundReference[];
+  partial: readonly PartialReference[];
+  short: readonly ShortReference[];
+}>;
 
 /** `INV`, then digits. At most three characters that are neither digit nor letter may precede each digit. */
 const WRITTEN = /INV(?:OICE)?(?:[^A-Z0-9]{0,3}N[RO][^A-Z0-9]?)?((?:[^A-Z0-9]{0,3}\d)+)/g;
@@ -203,11 +203,11 @@ export class CarriedNumbers {
   }
 }
 
-interface Part {
-  readonly text: string;
-  readonly start: number;
-  readonly end: number;
-}
+type Part = Readonly<{
+  text: string;
+  start: number;
+  end: number;
+}>;
 const MOST_BETWEEN_PARTS = 3;
 
 const partsOf = (text: string): Part[] =>

@@ -1,4 +1,4 @@
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { querying, queryOne, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 
 /** Returns the date of the refund's journal entry. */
@@ -25,17 +25,12 @@ export async function insertRefund(
 }
 
 /** Reads the refunds of a credit note, the latest refund first. */
-export function readRefunds(
-  tx: Transaction,
-  documentId: number,
-): Promise<{ credit_refund_id: number; amount: string; reference: string; refunded_on: string }[]> {
-  return query(
-    tx,
-    `SELECT credit_refund_id, amount, personal(reference) AS reference, refunded_on FROM live_credit_refunds
-     WHERE document_id = :documentId ORDER BY credit_refund_id DESC`,
-    { documentId },
-  );
-}
+export const readRefunds = querying<
+  { credit_refund_id: number; amount: string; reference: string; refunded_on: string },
+  { documentId: number }
+>(`
+  SELECT credit_refund_id, amount, personal(reference) AS reference, refunded_on FROM live_credit_refunds
+  WHERE document_id = :documentId ORDER BY credit_refund_id DESC`);
 
 export async function insertRefundReturn(
   tx: Transaction,

@@ -67,7 +67,7 @@ async function amountToRefund(
   const open = Amount.of(balance, currency);
   if (request.amount === undefined) return open;
   const amount = positiveAmount(request.amount, currency);
-  const same = (await readRefunds(tx, document_id)).find(
+  const same = (await readRefunds(tx, { documentId: document_id })).find(
     (each) =>
       normalizeReference(each.reference) === normalizeReference(request.reference) &&
       Amount.of(each.amount, currency).equals(amount),
@@ -112,7 +112,7 @@ export async function returnRefund(
   const { document_id, partner_id, currency } = await lockCreditNote(tx, number);
   const line = bankLineId === undefined ? undefined : await openLine(tx, bankLineId, 'credit', currency);
   const asked = line?.amount ?? (over === undefined ? undefined : positiveAmount(over, currency));
-  const refund = (await readRefunds(tx, document_id)).find(
+  const refund = (await readRefunds(tx, { documentId: document_id })).find(
     (each) => asked === undefined || Amount.of(each.amount, currency).equals(asked),
   );
   if (refund === undefined) {
@@ -139,7 +139,7 @@ const notRefundable = (number: string, reason: string) => refuse('credit_not_ref
 
 async function lockCreditNote(tx: Transaction, number: string): Promise<PayableRow> {
   await lockPayments(tx);
-  const document = await readPayable(tx, number);
+  const document = await readPayable(tx, { number });
   if (document === undefined) throw refuse('document_unknown', { number });
   if (document.document === 'credit_note') return document;
   throw notRefundable(

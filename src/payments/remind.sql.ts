@@ -1,4 +1,4 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { executing, query, querying, queryingColumn, type Transaction } from '../database/transaction.ts';
 
 export type SkipReason =
   | 'on_hold'
@@ -199,9 +199,9 @@ const REMAINING = `counted AS (
  * remaining cash of the partner's parents covers the other debts. Covered debts are not dunned. Cash suggested for an
  * invoice covers that invoice first. A possible duplicate covers nothing.
  */
-export function readOwed(
-  tx: Transaction,
-  filter: {
+export const readOwed = querying<
+  OwedRow,
+  {
     readonly day: string;
     readonly timeZone: string;
     readonly levels: readonly number[];
@@ -209,46 +209,30 @@ export function readOwed(
     readonly awaited: readonly string[];
     /** The payer of the family whose invoices are read. Null reads all. */
     readonly partnerId: string | null;
-  },
-): Promise<OwedRow[]> {
-  return query(
-    tx,
-    `WITH ${OWED}, ${MONEY}, ${REMAINING}
-     SELECT o.document_id, o.number, o.partner_id, o.partner_name, o.payer_id, o.month, o.currency, o.due_on, o.gross,
-            o.balance, o.amount_paid, o.disputed, o.payment_link, o.dunning_level, o.reminded_level, o.waits_since,
-            o.paused_until, o.counted_from, o.returned_payment_on, o.returned_on, o.carried_issued_on,
-            r.amount AS left_to_pay, coalesce(r.covered, o.skip_reason) AS skip_reason
-     FROM owed o LEFT JOIN remaining r USING (document_id)
-     WHERE :partnerId::text IS NULL OR o.payer_id = :partnerId
-     ORDER BY o.series, o.sequence`,
-    { ...filter },
-  );
-}
+  }
+>(`
+  WITH ${OWED}, ${MONEY}, ${REMAINING}
+  SELECT o.document_id, o.number, o.partner_id, o.partner_name, o.payer_id, o.month, o.currency, o.due_on, o.gross,
+         o.balance, o.amount_paid, o.disputed, o.payment_link, o.dunning_level, o.reminded_level, o.waits_since,
+         o.paused_until, o.counted_from, o.returned_payment_on, o.returned_on, o.carried_issued_on,
+         r.amount AS left_to_pay, coalesce(r.covered, o.skip_reason) AS skip_reason
+  FROM owed o LEFT JOIN remaining r USING (document_id)
+  WHERE :partnerId::text IS NULL OR o.payer_id = :partnerId
+  ORDER BY o.series, o.sequence`);
 
-export async function readRemindedOn(tx: Transaction, day: string): Promise<string[]> {
-  const rows = await query<{ partner_id: string }>(
-    tx,
-    `SELECT partner_id FROM emails WHERE kind = 'reminder' AND day = :day::date`,
-    { day },
-  );
-  return rows.map((row) => row.partner_id);
-}
+export const readRemindedOn = queryingColumn<string, { day: string }>(
+  `SELECT partner_id FROM emails WHERE kind = 'reminder' AND day = :day::date`,
+);
 
-export async function insertReminders(
-  tx: Transaction,
-  levels: readonly { number: string; payer_id: string; dunning_level: number; counted_from: string }[],
-  emailIds: readonly number[],
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO reminders (document_id, dunning_level, email_id, payer_id, partner_id, currency, counted_from)
-     SELECT d.document_id, r.dunning_level, e.email_id, r.payer_id, d.partner_id, d.currency, r.counted_from
-     FROM json_to_recordset(:levels::json) AS r (number text, payer_id text, dunning_level integer, counted_from date)
-     JOIN documents d USING (number)
-     JOIN emails e ON e.partner_id = r.payer_id AND e.email_id = ANY (:emailIds::bigint[])`,
-    { levels: JSON.stringify(levels), emailIds },
-  );
-}
+export const insertReminders = executing<{
+  levels: readonly { number: string; payer_id: string; dunning_level: number; counted_from: string }[];
+  emailIds: readonly number[];
+}>(`
+  INSERT INTO reminders (document_id, dunning_level, email_id, payer_id, partner_id, currency, counted_from)
+  SELECT d.document_id, r.dunning_level, e.email_id, r.payer_id, d.partner_id, d.currency, r.counted_from
+  FROM json_to_recordset(:levels::json) AS r (number text, payer_id text, dunning_level integer, counted_from date)
+  JOIN documents d USING (number)
+  JOIN emails e ON e.partner_id = r.payer_id AND e.email_id = ANY (:emailIds::bigint[])`);
 
 export async function readReminded(tx: Transaction, emailId: number): Promise<Map<number, number>> {
   const rows = await query<{ document_id: number; dunning_level: number }>(
@@ -264,37 +248,24 @@ export async function readReminded(tx: Transaction, emailId: number): Promise<Ma
   return new Map(rows.map((row) => [row.document_id, row.dunning_level]));
 }
 
-export function readPdfsToAttach(
-  tx: Transaction,
-  documentIds: readonly number[],
-): Promise<{ number: string; pdf: Buffer }[]> {
-  return query(
-    tx,
-    `SELECT d.number, w.pdf FROM document_pdfs w JOIN documents d USING (document_id)
-     WHERE w.document_id = ANY (:documentIds::bigint[]) ORDER BY d.series, d.sequence`,
-    { documentIds },
-  );
-}
+export const readPdfsToAttach = querying<{ number: string; pdf: Buffer }, { documentIds: readonly number[] }>(`
+  SELECT d.number, w.pdf FROM document_pdfs w JOIN documents d USING (document_id)
+  WHERE w.document_id = ANY (:documentIds::bigint[]) ORDER BY d.series, d.sequence`);
 
-export interface OpenCredit {
-  readonly currency: string;
-  readonly number: string | null;
-  readonly amount: string;
-}
+export type OpenCredit = Readonly<{
+  currency: string;
+  number: string | null;
+  amount: string;
+}>;
 
 /**
  * Credit notes on hold are left out, because their partner has not received them. Possible duplicates are left out,
  * because they may not be real money.
  */
-export function readOpenCredits(tx: Transaction, partnerId: string): Promise<OpenCredit[]> {
-  return query(
-    tx,
-    `SELECT currency, number, balance AS amount FROM applicable_credit WHERE partner_id = :partnerId
-     UNION ALL
-     SELECT currency, NULL, sum(unapplied) FROM payment_balances
-     WHERE partner_id = :partnerId AND unapplied > 0 AND payment_id NOT IN (SELECT payment_id FROM possible_duplicates)
-     GROUP BY currency
-     ORDER BY currency, number NULLS LAST`,
-    { partnerId },
-  );
-}
+export const readOpenCredits = querying<OpenCredit, { partnerId: string }>(`
+  SELECT currency, number, balance AS amount FROM applicable_credit WHERE partner_id = :partnerId
+  UNION ALL
+  SELECT currency, NULL, sum(unapplied) FROM payment_balances
+  WHERE partner_id = :partnerId AND unapplied > 0 AND payment_id NOT IN (SELECT payment_id FROM possible_duplicates)
+  GROUP BY currency
+  ORDER BY currency, number NULLS LAST`);

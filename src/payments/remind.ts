@@ -25,16 +25,16 @@ import type { Caller } from './context.ts';
 import { type Debt, isWorthALetter, readDebts } from './debts.ts';
 import { insertReminders, type OwedRow, readRemindedOn, type SkipReason } from './remind.sql.ts';
 
-interface DueReminder {
-  readonly partner_id: string;
-  readonly dunning_level: number;
-  readonly documents: readonly Pick<
+type DueReminder = Readonly<{
+  partner_id: string;
+  dunning_level: number;
+  documents: readonly Pick<
     OwedRow,
     'partner_id' | 'number' | 'due_on' | 'balance' | 'disputed' | 'currency' | 'dunning_level'
   >[];
-}
+}>;
 
-export type SkippedDocument = Readonly<{
+type SkippedDocument = Readonly<{
   number: string;
   partner_id: string;
   reason: SkipReason;
@@ -44,12 +44,12 @@ export type SkippedDocument = Readonly<{
   paused_until?: string | null;
 }>;
 
-export interface ReminderPlan {
-  readonly day: string;
-  readonly reminders: readonly DueReminder[];
+export type ReminderPlan = Readonly<{
+  day: string;
+  reminders: readonly DueReminder[];
   /** Documents that are overdue or have reached a dunning level, but are not dunned. */
-  readonly skipped: readonly SkippedDocument[];
-}
+  skipped: readonly SkippedDocument[];
+}>;
 
 export async function planReminders(
   tx: Transaction,
@@ -60,7 +60,7 @@ export async function planReminders(
   const { settings } = caller;
   const debts = await readDebts(tx, { settings, day, without });
   const isDue = (row: Debt) => row.due_on < day || row.dunning_level !== null;
-  const reminded = new Set(await readRemindedOn(tx, day));
+  const reminded = new Set(await readRemindedOn(tx, { day }));
   const open = debts.filter((row) => row.skip_reason === null && !reminded.has(row.payer_id));
   const small = new Set<string>();
   const reminders: DueReminder[] = [];
@@ -151,10 +151,6 @@ export async function recordReminders(tx: Transaction, caller: Caller, without?:
   const levels = rows.flatMap(({ number, payer_id, dunning_level, counted_from }) =>
     dunning_level === null || !reminded.has(number) ? [] : [{ number, payer_id, dunning_level, counted_from }],
   );
-  await insertReminders(
-    tx,
-    levels,
-    queued.map((each) => each.email_id),
-  );
+  await insertReminders(tx, { levels, emailIds: queued.map((each) => each.email_id) });
   return plan;
 }

@@ -7,13 +7,10 @@ import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type Locale, localeOf } from '../documents/locale.ts';
-import type { EmailComposer } from '../mail/email.ts';
-import { letterView } from '../mail/issuer-view.ts';
+import { type EmailComposer, letterView, oneLine } from '../mail/email.ts';
 import type { Attachment } from '../mail/message.ts';
-import { oneLine } from '../mail/text.ts';
-import { Amount } from '../money.ts';
-import { daysApart, monthName } from '../month.ts';
 import { readPartners } from '../partners/partners.sql.ts';
+import { Amount, daysApart, monthName } from '../values.ts';
 import { type Debt, dunned, leftToPay, readDebts } from './debts.ts';
 import { type OpenCredit, type OwedRow, readOpenCredits, readPdfsToAttach, readReminded } from './remind.sql.ts';
 import { skippedOf, whySkipped } from './remind.ts';
@@ -62,7 +59,7 @@ export const reminderEmail: EmailComposer = {
       ? open
       : rows.filter((row) => row.skip_reason === null || row.skip_reason === 'covered_by_credit');
     const toConfirm = rows.filter((row) => row.skip_reason === 'payment_to_confirm');
-    const credits = isFamily ? creditsOf(open) : withoutCashFor(toConfirm, await readOpenCredits(tx, partnerId));
+    const credits = isFamily ? creditsOf(open) : withoutCashFor(toConfirm, await readOpenCredits(tx, { partnerId }));
     const attachments = await readAttachments(tx, owed, day);
     const level = Math.max(...levels);
     const tone = toneOf(level, settings.reminders);
@@ -97,7 +94,7 @@ export const reminderEmail: EmailComposer = {
 async function readAttachments(tx: Transaction, owed: readonly OwedRow[], day: string): Promise<Attachment[]> {
   const overdueFirst = [...owed.filter((row) => row.due_on < day), ...owed.filter((row) => row.due_on >= day)];
   const ids = overdueFirst.slice(0, MOST_ATTACHED).map((row) => row.document_id);
-  const pdfs = await readPdfsToAttach(tx, ids);
+  const pdfs = await readPdfsToAttach(tx, { documentIds: ids });
   return pdfs.map(({ number, pdf }) => ({ filename: `${number}.pdf`, contentType: 'application/pdf', content: pdf }));
 }
 

@@ -1,4 +1,4 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { executing, query, type Transaction } from '../database/transaction.ts';
 
 /** `until` is the last day of the pause. */
 export type ReminderPause = { readonly until: string; readonly reason: string };
@@ -13,14 +13,13 @@ export const readReminderPause = async (tx: Transaction, partnerId: string, toda
   )[0];
 
 /** `until` is null if the pause ends early. */
-export async function insertReminderPause(
-  tx: Transaction,
-  pause: { partnerId: string; until: string | null; reason: string; today: string; now: string; eventId: number },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO reminder_pauses (partner_id, until, reason, recorded_on, recorded_at, event_id)
-     VALUES (:partnerId, :until::date, :reason, :today::date, :now::timestamptz, :eventId::bigint)`,
-    pause,
-  );
-}
+export const insertReminderPause = executing<{
+  partnerId: string;
+  until: string | null;
+  reason: string;
+  today: string;
+  now: string;
+  eventId: number;
+}>(`
+  INSERT INTO reminder_pauses (partner_id, until, reason, recorded_on, recorded_at, event_id)
+  VALUES (:partnerId, :until::date, :reason, :today::date, :now::timestamptz, :eventId::bigint)`);

@@ -235,8 +235,8 @@ export async function reverseAll(
 ): Promise<Map<string, ReversalResult>> {
   if (reversals.length === 0) return new Map();
   const paymentIds = reversals.map((each) => each.payment_id);
-  const states = new Map((await readStates(tx, paymentIds)).map((state) => [state.payment_id, state]));
-  const live = await readLiveApplications(tx, paymentIds);
+  const states = new Map((await readStates(tx, { paymentIds })).map((state) => [state.payment_id, state]));
+  const live = await readLiveApplications(tx, { paymentIds });
   const ids = await insertReversals(tx, context, reversals);
   const plans = reversals.map((reversal) => {
     const own = live.filter((each) => each.payment_id === reversal.payment_id);
@@ -270,11 +270,11 @@ export async function reverseAll(
   );
 }
 
-interface Part {
-  readonly document_id: number;
-  readonly amount: Amount;
-  readonly bankCharges: string | null;
-}
+type Part = Readonly<{
+  document_id: number;
+  amount: Amount;
+  bankCharges: string | null;
+}>;
 
 const reapplication = (
   payment_id: number,
@@ -287,20 +287,20 @@ const reapplication = (
   evidence: { rule: 'reapplied' as const, why },
 });
 
-export interface ReversalResult {
-  readonly payment_reversal_id: number;
-  readonly reopened: readonly string[];
-}
+export type ReversalResult = Readonly<{
+  payment_reversal_id: number;
+  reopened: readonly string[];
+}>;
 
 export const whatIsOwedAgain = (reopened: readonly string[]): string =>
   reopened.length === 0
     ? 'it was taken from unapplied cash'
     : `the amount it paid on ${reopened.join(', ')} is owed again`;
 
-interface Unapplying {
-  readonly undone: readonly LiveApplication[];
-  readonly kept: Part | undefined;
-}
+type Unapplying = Readonly<{
+  undone: readonly LiveApplication[];
+  kept: Part | undefined;
+}>;
 
 /** Plans which applications a reversal undoes: the latest first, and no more than needed. Pure. */
 export function planUnapplying(
@@ -333,8 +333,8 @@ export async function reinstate(
   reversalId: number,
   on: string,
 ): Promise<void> {
-  const undone = await readUndoneBy(tx, reversalId);
-  await insertReinstatement(tx, context, reversalId, on);
+  const undone = await readUndoneBy(tx, { reversalId });
+  await insertReinstatement(tx, { ...context, reversalId, reinstatedOn: on });
   const state = undone[0] === undefined ? undefined : await readState(tx, undone[0].payment_id);
   if (state === undefined) return;
   let left = money(state.unapplied, state);
@@ -342,7 +342,7 @@ export async function reinstate(
   // The loop is needed because each invoice reduces the amount that is left for the next invoice. A payment pays only a
   // few invoices.
   for (const { number, amount, bank_charges } of undone) {
-    const document = await readPayable(tx, number);
+    const document = await readPayable(tx, { number });
     if (document === undefined || document.status !== 'open') continue;
     const part = smaller(smaller(left, money(amount, state)), money(document.balance, state));
     if (!part.isPositive()) continue;

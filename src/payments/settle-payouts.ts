@@ -71,7 +71,7 @@ async function accountPayoutOf(
   if (!(await isConnectedAccount(tx, account))) {
     throw notSettled(payoutId, `no partner has ever had the account ${account}`);
   }
-  const found = (await readAccountPayouts(tx, caller.environment.now().toISO())).filter(
+  const found = (await readAccountPayouts(tx, { now: caller.environment.now().toISO() })).filter(
     (each) =>
       each.payout_id === payoutId && each.account === account && (payout === undefined || each.payout === payout),
   );
@@ -109,7 +109,7 @@ export async function settleReportedPayouts(
   tx: Transaction,
   context: PaymentContext,
 ): Promise<readonly AccountPayout[]> {
-  const possible = await readAccountPayouts(tx, context.now);
+  const possible = await readAccountPayouts(tx, { now: context.now });
   const certain = possible.filter((each) => each.certain);
   const why = ({ payout, account }: AccountPayout) =>
     `${payout ?? 'a payout'} of ${account}, with the same amount and about the same time`;
@@ -124,7 +124,7 @@ export async function settleReportedPayouts(
 /** Settles payouts after an import of balance transactions. No audit event is recorded if no match is certain. */
 export async function settlePayoutsOfAccounts(tx: Transaction, caller: Caller): Promise<void> {
   const now = caller.environment.now().toISO();
-  if (!(await readAccountPayouts(tx, now)).some(({ certain }) => certain)) return;
+  if (!(await readAccountPayouts(tx, { now })).some(({ certain }) => certain)) return;
   await lockPayments(tx);
   const details = { by: 'payouts of connected accounts' };
   await settleReportedPayouts(

@@ -1,49 +1,40 @@
-import { query, type Transaction } from '../database/transaction.ts';
+import { querying } from '../database/transaction.ts';
 import type { FieldChange } from './field-changes.ts';
 
 /** Inserts events in order. `events` is a JSON array. */
-export const insertEvents = (
-  tx: Transaction,
-  given: {
+export const insertEvents = querying<
+  { event_id: number },
+  {
     claimedBy: string | null;
     osUser: string;
     host: string;
     via: string;
     userId: number | null;
     events: string;
-  },
-): Promise<{ event_id: number }[]> =>
-  query(
-    tx,
-    `INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via, user_id)
-     SELECT now, action, subject, details || approval_details(), :claimedBy, :osUser, :host, :via,
-            coalesce(:userId::bigint, acting_user())
-     FROM ROWS FROM (json_to_recordset(:events::json) AS (now timestamptz, action text, subject text, details jsonb))
-       WITH ORDINALITY AS event (now, action, subject, details, position)
-     ORDER BY position
-     RETURNING event_id`,
-    given,
-  );
+  }
+>(`
+  INSERT INTO audit_events (occurred_at, action, subject, details, claimed_by, os_user, host, via, user_id)
+  SELECT now, action, subject, details || approval_details(), :claimedBy, :osUser, :host, :via,
+         coalesce(:userId::bigint, acting_user())
+  FROM ROWS FROM (json_to_recordset(:events::json) AS (now timestamptz, action text, subject text, details jsonb))
+    WITH ORDINALITY AS event (now, action, subject, details, position)
+  ORDER BY position
+  RETURNING event_id`);
 
 /** An event with field changes in its details. */
-export interface ChangeEvent {
-  readonly event_id: number;
-  readonly occurred_at: string;
-  readonly action: string;
-  readonly claimed_by: string | null;
-  readonly os_user: string;
-  readonly host: string;
-  readonly via: string;
-  readonly changes: readonly FieldChange[];
-}
+export type ChangeEvent = Readonly<{
+  event_id: number;
+  occurred_at: string;
+  action: string;
+  claimed_by: string | null;
+  os_user: string;
+  host: string;
+  via: string;
+  changes: readonly FieldChange[];
+}>;
 
 /** The change events of one subject, oldest first. */
-export function readChangeEvents(tx: Transaction, subject: string, actions: readonly string[]): Promise<ChangeEvent[]> {
-  return query(
-    tx,
-    `SELECT event_id, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at, action,
-            personal(claimed_by) AS claimed_by, os_user, host, via, personal_json(details->'changes') AS changes
-     FROM audit_events WHERE subject = :subject AND action = ANY (:actions::text[]) ORDER BY event_id`,
-    { subject, actions },
-  );
-}
+export const readChangeEvents = querying<ChangeEvent, { subject: string; actions: readonly string[] }>(`
+  SELECT event_id, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at, action,
+         personal(claimed_by) AS claimed_by, os_user, host, via, personal_json(details->'changes') AS changes
+  FROM audit_events WHERE subject = :subject AND action = ANY (:actions::text[]) ORDER BY event_id`);

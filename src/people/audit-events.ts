@@ -10,24 +10,25 @@ import type { Transaction } from '../database/transaction.ts';
 import { insertEvents } from './audit-events.sql.ts';
 import type { User } from './roles.ts';
 
-export interface Actor {
+export type Actor = Readonly<{
   /** The value of `--by` in a command, the user's login in the console, or the job's name in a job. */
-  readonly claimedBy: string | null;
-  readonly osUser: string;
-  readonly host: string;
-  readonly via: 'command' | 'job' | 'http' | 'console';
+  claimedBy: string | null;
+  osUser: string;
+  host: string;
+  via: 'command' | 'job' | 'http' | 'console';
   /** The acting user. Absent if no user acts, or if the installation has no users yet. */
-  readonly user?: User | undefined;
-}
+  user?: User | undefined;
+}>;
 
-export interface Installation {
-  readonly environment: Environment;
-  readonly settings: Settings;
-}
+export type Installation = Readonly<{
+  environment: Environment;
+  settings: Settings;
+}>;
 
-export interface ActorContext extends Installation {
-  readonly actor: Actor;
-}
+export type ActorContext = Installation &
+  Readonly<{
+    actor: Actor;
+  }>;
 
 export function thisProcess(via: Actor['via'], claimedBy: string | null = null): Actor {
   return { claimedBy, osUser: osUser(), host: hostname(), via };
@@ -42,13 +43,13 @@ function osUser(): string {
   }
 }
 
-export interface AuditEvent {
-  readonly action: string;
+export type AuditEvent = Readonly<{
+  action: string;
   /** A document number, a partner, a month, a file or similar. */
-  readonly subject: string;
-  readonly details: Readonly<Record<string, unknown>>;
-  readonly now: string;
-}
+  subject: string;
+  details: Readonly<Record<string, unknown>>;
+  now: string;
+}>;
 
 /** Records an event. Returns the id of the event, which the facts of the action refer to. */
 export const recordEvent = async (tx: Transaction, actor: Actor, event: AuditEvent): Promise<number> =>

@@ -3,12 +3,12 @@ import { isDeepStrictEqual } from 'node:util';
 
 export type Value = string | number | boolean | readonly unknown[];
 
-export interface FieldChange {
-  readonly field: string;
+export type FieldChange = Readonly<{
+  field: string;
   /** Null if the field was empty or absent. */
-  readonly old: Value | null;
-  readonly new: Value | null;
-}
+  old: Value | null;
+  new: Value | null;
+}>;
 
 /** The fields of an object by path, such as `address.city`. A list is one value. Empty texts and null are left out. */
 export function fieldsOf(value: object, path = ''): Map<string, Value> {

@@ -19,16 +19,16 @@ import {
 } from './users.sql.ts';
 import { lockUsers } from './users.ts';
 
-export interface Identity {
-  readonly issuer: string;
-  readonly subject: string;
-  readonly email: string | undefined;
+export type Identity = Readonly<{
+  issuer: string;
+  subject: string;
+  email: string | undefined;
   /** Or the settings trust the provider. */
-  readonly emailVerified: boolean;
-  readonly name: string | undefined;
+  emailVerified: boolean;
+  name: string | undefined;
   /** The roles of the user's groups; null means that only administrators grant roles. */
-  readonly roles: readonly Role[] | null;
-}
+  roles: readonly Role[] | null;
+}>;
 
 type IdentityContext = Pick<ActorContext, 'environment' | 'actor'>;
 

@@ -1,64 +1,47 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { executing, query, type Transaction } from '../database/transaction.ts';
 import type { User } from './roles.ts';
 import { USER } from './users.sql.ts';
 
 /** Inserts one row, or none if the credential is known, also of another user. */
-export const insertPasskey = (
-  tx: Transaction,
-  given: {
-    userId: number;
-    credentialId: string;
-    publicKey: Buffer;
-    counter: number;
-    name: string;
-    now: string;
-    eventId: number;
-  },
-): Promise<number> =>
-  execute(
-    tx,
-    `WITH added AS (
-       INSERT INTO passkeys (user_id, credential_id, public_key, name, recorded_at, event_id)
-       VALUES (:userId, :credentialId, :publicKey::bytea, :name, :now::timestamptz, :eventId)
-       ON CONFLICT ON CONSTRAINT passkey_once DO NOTHING RETURNING passkey_id
-     ) INSERT INTO passkey_uses (passkey_id, counter, used_at)
-     SELECT passkey_id, :counter, :now::timestamptz FROM added`,
-    given,
-  );
+export const insertPasskey = executing<{
+  userId: number;
+  credentialId: string;
+  publicKey: Buffer;
+  counter: number;
+  name: string;
+  now: string;
+  eventId: number;
+}>(`
+  WITH added AS (
+    INSERT INTO passkeys (user_id, credential_id, public_key, name, recorded_at, event_id)
+    VALUES (:userId, :credentialId, :publicKey::bytea, :name, :now::timestamptz, :eventId)
+    ON CONFLICT ON CONSTRAINT passkey_once DO NOTHING RETURNING passkey_id
+  ) INSERT INTO passkey_uses (passkey_id, counter, used_at)
+  SELECT passkey_id, :counter, :now::timestamptz FROM added`);
 
-export const insertPasskeyEnds = (
-  tx: Transaction,
-  given: { passkeyIds: readonly number[]; eventIds: readonly number[]; now: string },
-): Promise<number> =>
-  execute(
-    tx,
-    `INSERT INTO passkey_ends (passkey_id, recorded_at, event_id)
-     SELECT passkey_id, :now::timestamptz, event_id
-     FROM unnest(:passkeyIds::bigint[], :eventIds::bigint[]) AS ended (passkey_id, event_id)
-     ON CONFLICT (passkey_id) DO NOTHING`,
-    given,
-  );
+export const insertPasskeyEnds = executing<{
+  passkeyIds: readonly number[];
+  eventIds: readonly number[];
+  now: string;
+}>(`
+  INSERT INTO passkey_ends (passkey_id, recorded_at, event_id)
+  SELECT passkey_id, :now::timestamptz, event_id
+  FROM unnest(:passkeyIds::bigint[], :eventIds::bigint[]) AS ended (passkey_id, event_id)
+  ON CONFLICT (passkey_id) DO NOTHING`);
 
 /** Updates one row, or none if the counter has not increased, which indicates a copied passkey. */
-export const updatePasskeyUse = (
-  tx: Transaction,
-  given: { passkeyId: number; counter: number; now: string },
-): Promise<number> =>
-  execute(
-    tx,
-    `UPDATE passkey_uses SET counter = :counter::bigint, used_at = :now::timestamptz
-     WHERE passkey_id = :passkeyId AND (counter < :counter::bigint OR (counter = 0 AND :counter::bigint = 0))`,
-    given,
-  );
+export const updatePasskeyUse = executing<{ passkeyId: number; counter: number; now: string }>(`
+  UPDATE passkey_uses SET counter = :counter::bigint, used_at = :now::timestamptz
+  WHERE passkey_id = :passkeyId AND (counter < :counter::bigint OR (counter = 0 AND :counter::bigint = 0))`);
 
-export interface Passkey {
-  readonly passkey_id: number;
-  readonly credential_id: string;
-  readonly name: string;
-  readonly recorded_at: string;
-  readonly used_at: string | null;
-  readonly login: string;
-}
+export type Passkey = Readonly<{
+  passkey_id: number;
+  credential_id: string;
+  name: string;
+  recorded_at: string;
+  used_at: string | null;
+  login: string;
+}>;
 
 /** The passkeys of all active users, or of one, that have not ended. */
 export const readPasskeys = (
@@ -76,12 +59,12 @@ export const readPasskeys = (
     { passkeyId, userId },
   );
 
-interface KnownCredential {
-  readonly passkey_id: number;
-  readonly public_key: Buffer;
-  readonly counter: number;
-  readonly user: User;
-}
+type KnownCredential = Readonly<{
+  passkey_id: number;
+  public_key: Buffer;
+  counter: number;
+  user: User;
+}>;
 
 /** A passkey of an active user. Locks its signature count, so that the second of two concurrent answers waits. */
 export async function readCredential(tx: Transaction, credentialId: string): Promise<KnownCredential | undefined> {

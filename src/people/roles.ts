@@ -9,19 +9,19 @@ import type { Scope } from './scope.ts';
 export const ROLES = ['viewer', 'finance', 'approver', 'administrator'] as const;
 export type Role = (typeof ROLES)[number];
 
-export interface PresentRole {
-  readonly role: Role;
-  readonly partner_id: string | null;
-}
+export type PresentRole = Readonly<{
+  role: Role;
+  partner_id: string | null;
+}>;
 
-export interface User {
-  readonly user_id: number;
-  readonly kind: 'person' | 'program';
+export type User = Readonly<{
+  user_id: number;
+  kind: 'person' | 'program';
   /** The e-mail address of a person, or the name of a program. */
-  readonly login: string;
-  readonly name: string;
-  readonly roles: readonly PresentRole[];
-}
+  login: string;
+  name: string;
+  roles: readonly PresentRole[];
+}>;
 
 /** The partners for which a user has a role, or undefined if the user does not have the role. */
 export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | undefined {

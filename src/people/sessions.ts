@@ -14,12 +14,12 @@ import { endSessionNumbered, insertSession, isElsewhere } from './sign-in.sql.ts
 
 const KEPT_DAYS = 30;
 
-export interface SignInGiven {
-  readonly user: User;
-  readonly method: SignInMethod;
+export type SignInGiven = Readonly<{
+  user: User;
+  method: SignInMethod;
   /** The claim `auth_time` of an identity provider. */
-  readonly provedAt?: DateTime<true> | undefined;
-}
+  provedAt?: DateTime<true> | undefined;
+}>;
 
 /** Starts a session, which replaces the one with the secret `replaces`. Returns the secret for the cookie. */
 export async function beginSession(

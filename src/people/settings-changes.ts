@@ -17,7 +17,8 @@ const SUBJECT = 'settings.json';
 const ACTION = 'settings.change';
 
 /** All recorded changes of the settings, oldest first. The first one contains all fields. */
-export const readSettingsChanges = (tx: Transaction): Promise<ChangeEvent[]> => readChangeEvents(tx, SUBJECT, [ACTION]);
+export const readSettingsChanges = (tx: Transaction): Promise<ChangeEvent[]> =>
+  readChangeEvents(tx, { subject: SUBJECT, actions: [ACTION] });
 
 export async function recordSettingsChanges(database: Database, context: ActorContext): Promise<void> {
   const { environment, settings, actor } = context;

@@ -4,11 +4,11 @@ import type { User } from './roles.ts';
 import { hashOf, newSecret } from './secrets.ts';
 import { insertLink } from './sign-in.sql.ts';
 
-export interface MadeLink {
+export type MadeLink = Readonly<{
   /** Shown once. Only its hash is stored. */
-  readonly secret: string;
-  readonly expires_at: string;
-}
+  secret: string;
+  expires_at: string;
+}>;
 
 export const linkEnd = ({ environment, settings }: Installation): string =>
   environment.now().plus({ hours: settings.console.link_hours }).toUTC().toISO();

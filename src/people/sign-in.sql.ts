@@ -1,61 +1,49 @@
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, querying, queryOne, type Transaction } from '../database/transaction.ts';
 import type { User } from './roles.ts';
 import { hashOf, SECRET } from './secrets.ts';
 import { loginOf, USER } from './users.sql.ts';
 
 /** Inserts a challenge and deletes expired challenges. */
-export const insertChallenge = (
-  tx: Transaction,
-  given: { sha256: string; kind: string; content: string; now: string; expiresAt: string },
-): Promise<number> =>
-  execute(
-    tx,
-    `WITH expired AS (DELETE FROM sign_in_challenges WHERE expires_at < :now::timestamptz)
-     INSERT INTO sign_in_challenges (sha256, kind, content, expires_at)
-     VALUES (:sha256, :kind, :content::jsonb, :expiresAt::timestamptz)`,
-    given,
-  );
+export const insertChallenge = executing<{
+  sha256: string;
+  kind: string;
+  content: string;
+  now: string;
+  expiresAt: string;
+}>(`
+  WITH expired AS (DELETE FROM sign_in_challenges WHERE expires_at < :now::timestamptz)
+  INSERT INTO sign_in_challenges (sha256, kind, content, expires_at)
+  VALUES (:sha256, :kind, :content::jsonb, :expiresAt::timestamptz)`);
 
 /** Deletes and returns an unexpired challenge. Of two concurrent calls, only one gets it. */
-export const deleteChallenge = (
-  tx: Transaction,
-  given: { sha256: string; kind: string; now: string },
-): Promise<{ content: Record<string, string> }[]> =>
-  query(
-    tx,
-    `DELETE FROM sign_in_challenges WHERE sha256 = :sha256 AND kind = :kind AND expires_at > :now::timestamptz
-     RETURNING content`,
-    given,
-  );
+export const deleteChallenge = querying<
+  { content: Record<string, string> },
+  { sha256: string; kind: string; now: string }
+>(`
+  DELETE FROM sign_in_challenges WHERE sha256 = :sha256 AND kind = :kind AND expires_at > :now::timestamptz
+  RETURNING content`);
 
 /** Ends the session that it replaces in the same browser, and deletes those that ended before `forgetBefore`. */
-export const insertSession = (
-  tx: Transaction,
-  given: {
-    sha256: string;
-    userId: number;
-    method: SignInMethod;
-    network: string;
-    browser: string;
-    now: string;
-    provedAt: string;
-    replacesSha256: string | null;
-    endsAt: string;
-    eventId: number;
-    forgetBefore: string;
-  },
-): Promise<number> =>
-  execute(
-    tx,
-    `WITH old AS (DELETE FROM sessions WHERE ends_at < :forgetBefore::timestamptz),
-     replaced AS (UPDATE sessions SET ended_at = :now::timestamptz
-                  WHERE sha256 = :replacesSha256 AND ended_at IS NULL AND ends_at >= :forgetBefore::timestamptz)
-     INSERT INTO sessions (sha256, user_id, method, network, browser, created_at, proved_at, last_seen_at, ends_at,
-                           event_id)
-     VALUES (:sha256, :userId, :method, :network, :browser, :now::timestamptz, :provedAt::timestamptz,
-             :now::timestamptz, :endsAt::timestamptz, :eventId)`,
-    given,
-  );
+export const insertSession = executing<{
+  sha256: string;
+  userId: number;
+  method: SignInMethod;
+  network: string;
+  browser: string;
+  now: string;
+  provedAt: string;
+  replacesSha256: string | null;
+  endsAt: string;
+  eventId: number;
+  forgetBefore: string;
+}>(`
+  WITH old AS (DELETE FROM sessions WHERE ends_at < :forgetBefore::timestamptz),
+  replaced AS (UPDATE sessions SET ended_at = :now::timestamptz
+               WHERE sha256 = :replacesSha256 AND ended_at IS NULL AND ends_at >= :forgetBefore::timestamptz)
+  INSERT INTO sessions (sha256, user_id, method, network, browser, created_at, proved_at, last_seen_at, ends_at,
+                        event_id)
+  VALUES (:sha256, :userId, :method, :network, :browser, :now::timestamptz, :provedAt::timestamptz,
+          :now::timestamptz, :endsAt::timestamptz, :eventId)`);
 
 /** Whether the user has signed in before, but not from this network. */
 export async function isElsewhere(tx: Transaction, given: { userId: number; network: string }): Promise<boolean> {
@@ -69,18 +57,14 @@ export async function isElsewhere(tx: Transaction, given: { userId: number; netw
 }
 
 /** Ends one session and returns its user. If `userId` is null, it may belong to any user. */
-export const endSessionNumbered = (
-  tx: Transaction,
-  given: { sessionId: number; userId: number | null; now: string },
-): Promise<{ login: string }[]> =>
-  query(
-    tx,
-    `UPDATE sessions s SET ended_at = :now::timestamptz FROM users u
-     WHERE s.session_id = :sessionId AND u.user_id = s.user_id AND s.ended_at IS NULL
-       AND (:userId::bigint IS NULL OR s.user_id = :userId::bigint)
-     RETURNING personal(u.login) AS login`,
-    given,
-  );
+export const endSessionNumbered = querying<
+  { login: string },
+  { sessionId: number; userId: number | null; now: string }
+>(`
+  UPDATE sessions s SET ended_at = :now::timestamptz FROM users u
+  WHERE s.session_id = :sessionId AND u.user_id = s.user_id AND s.ended_at IS NULL
+    AND (:userId::bigint IS NULL OR s.user_id = :userId::bigint)
+  RETURNING personal(u.login) AS login`);
 
 /** Inserts a link. The user's earlier links end. */
 export async function insertLink(
@@ -98,24 +82,24 @@ export async function insertLink(
 
 export type SignInMethod = 'link' | 'passkey' | 'provider';
 
-export interface Session {
-  readonly session_id: number;
-  readonly user: User;
-  readonly method: SignInMethod;
-  readonly proved_at: string;
-  readonly last_seen_at: string;
-}
+export type Session = Readonly<{
+  session_id: number;
+  user: User;
+  method: SignInMethod;
+  proved_at: string;
+  last_seen_at: string;
+}>;
 
-export interface ListedSession {
-  readonly session_id: number;
-  readonly login: string;
-  readonly method: SignInMethod;
-  readonly network: string;
-  readonly browser: string;
-  readonly created_at: string;
-  readonly last_seen_at: string;
-  readonly ends_at: string;
-}
+export type ListedSession = Readonly<{
+  session_id: number;
+  login: string;
+  method: SignInMethod;
+  network: string;
+  browser: string;
+  created_at: string;
+  last_seen_at: string;
+  ends_at: string;
+}>;
 
 const LIVE = `s.ended_at IS NULL AND s.ends_at > :now::timestamptz AND s.last_seen_at > :idleSince::timestamptz`;
 
@@ -137,14 +121,9 @@ export async function readSession(
   return { session_id, method, proved_at, last_seen_at, user };
 }
 
-export async function touchSession(tx: Transaction, given: { sessionId: number; now: string }): Promise<void> {
-  await execute(
-    tx,
-    `UPDATE sessions SET last_seen_at = :now::timestamptz
-     WHERE session_id = :sessionId AND last_seen_at < :now::timestamptz AND ended_at IS NULL`,
-    given,
-  );
-}
+export const touchSession = executing<{ sessionId: number; now: string }>(`
+  UPDATE sessions SET last_seen_at = :now::timestamptz
+  WHERE session_id = :sessionId AND last_seen_at < :now::timestamptz AND ended_at IS NULL`);
 
 /** Ends a user's sessions and unused links. Returns the number of sessions that were live. */
 export async function endSessions(tx: Transaction, given: { userId: number; now: string }): Promise<number> {

@@ -1,4 +1,4 @@
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { executing, query, querying, queryingFirst, queryingValue, type Transaction } from '../database/transaction.ts';
 import type { PresentRole, Role, User } from './roles.ts';
 
 /** The user `u` of the surrounding query, with the current roles as JSON. */
@@ -6,13 +6,14 @@ export const USER = `u.user_id, u.kind, personal(u.login) AS login, personal(u.n
   SELECT json_agg(DISTINCT jsonb_build_object('role', role, 'partner_id', partner_id))
   FROM present_roles r WHERE r.user_id = u.user_id), '[]') AS roles`;
 
-export interface ListedUser extends User {
-  readonly recorded_at: string;
-  readonly ended_at: string | null;
-  readonly last_seen_at: string | null;
-  readonly sessions: number;
-  readonly passkeys: number;
-}
+export type ListedUser = User &
+  Readonly<{
+    recorded_at: string;
+    ended_at: string | null;
+    last_seen_at: string | null;
+    sessions: number;
+    passkeys: number;
+  }>;
 
 /** All users by login, deactivated ones last. */
 export function readUsers(tx: Transaction, { login = null, now }: { login?: string | null; now: string }) {
@@ -45,122 +46,69 @@ export async function readActiveUser(tx: Transaction, login: string): Promise<Us
 }
 
 /** Whether there are users. After the first person was created, every command is run by one. */
-export async function hasUsers(tx: Transaction): Promise<boolean> {
-  const { there } = await queryOne<{ there: boolean }>(
-    tx,
-    `SELECT EXISTS (SELECT FROM users WHERE kind = 'person') AS there`,
-  );
-  return there;
-}
+export const hasUsers = queryingValue<boolean>(`SELECT EXISTS (SELECT FROM users WHERE kind = 'person') AS there`);
 
-export async function insertUser(
-  tx: Transaction,
-  user: { kind: User['kind']; login: string; name: string; now: string; eventId: number },
-): Promise<number> {
-  const { user_id } = await queryOne<{ user_id: number }>(
-    tx,
-    `INSERT INTO users (kind, login, name, follows, recorded_at, event_id)
-     VALUES (:kind, :login, :name,
-             (SELECT max(user_id) FROM users JOIN user_ends USING (user_id) WHERE personal(login) = :login::text),
-             :now::timestamptz, :eventId)
-     RETURNING user_id`,
-    user,
-  );
-  return user_id;
-}
+export const insertUser = queryingValue<
+  number,
+  { kind: User['kind']; login: string; name: string; now: string; eventId: number }
+>(`
+  INSERT INTO users (kind, login, name, follows, recorded_at, event_id)
+  VALUES (:kind, :login, :name,
+          (SELECT max(user_id) FROM users JOIN user_ends USING (user_id) WHERE personal(login) = :login::text),
+          :now::timestamptz, :eventId)
+  RETURNING user_id`);
 
-export async function insertRoles(
-  tx: Transaction,
-  given: {
-    userId: number;
-    action: 'grant' | 'revoke';
-    roles: readonly PresentRole[];
-    source: 'administrator' | 'claim';
-    now: string;
-    eventId: number;
-  },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO user_roles (user_id, action, role, partner_id, source, recorded_at, event_id)
-     SELECT :userId, :action, role, partner_id, :source, :now::timestamptz, :eventId
-     FROM json_to_recordset(:roles::json) AS t (role text, partner_id text)`,
-    { ...given, roles: JSON.stringify(given.roles) },
-  );
-}
+export const insertRoles = executing<{
+  userId: number;
+  action: 'grant' | 'revoke';
+  roles: readonly PresentRole[];
+  source: 'administrator' | 'claim';
+  now: string;
+  eventId: number;
+}>(`
+  INSERT INTO user_roles (user_id, action, role, partner_id, source, recorded_at, event_id)
+  SELECT :userId, :action, role, partner_id, :source, :now::timestamptz, :eventId
+  FROM json_to_recordset(:roles::json) AS t (role text, partner_id text)`);
 
-export const readRolesFrom = (
-  tx: Transaction,
-  given: { userId: number; source: 'administrator' | 'claim' },
-): Promise<PresentRole[]> =>
-  query(
-    tx,
-    `SELECT role, partner_id FROM present_roles WHERE user_id = :userId AND source = :source ORDER BY role, partner_id`,
-    given,
-  );
+export const readRolesFrom = querying<PresentRole, { userId: number; source: 'administrator' | 'claim' }>(
+  `SELECT role, partner_id FROM present_roles WHERE user_id = :userId AND source = :source ORDER BY role, partner_id`,
+);
 
-export async function insertUserEnd(
-  tx: Transaction,
-  given: { userId: number; reason: string | null; now: string; eventId: number },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO user_ends (user_id, reason, recorded_at, event_id)
-     VALUES (:userId, :reason, :now::timestamptz, :eventId)`,
-    given,
-  );
-}
+export const insertUserEnd = executing<{ userId: number; reason: string | null; now: string; eventId: number }>(`
+  INSERT INTO user_ends (user_id, reason, recorded_at, event_id)
+  VALUES (:userId, :reason, :now::timestamptz, :eventId)`);
 
-export async function countWithRole(tx: Transaction, role: Role): Promise<number> {
-  const { users } = await queryOne<{ users: number }>(
-    tx,
-    `SELECT count(DISTINCT user_id) AS users FROM present_roles JOIN users USING (user_id)
-     WHERE role = :role AND partner_id IS NULL AND kind = 'person'`,
-    { role },
-  );
-  return users;
-}
+export const countWithRole = queryingValue<number, { role: Role }>(`
+  SELECT count(DISTINCT user_id) AS users FROM present_roles JOIN users USING (user_id)
+  WHERE role = :role AND partner_id IS NULL AND kind = 'person'`);
 
-export interface Assignment {
-  readonly item: string;
-  readonly login: string;
-  readonly name: string;
-}
+export type Assignment = Readonly<{
+  item: string;
+  login: string;
+  name: string;
+}>;
 
 /** The current assignments. Items of a deactivated user are unassigned. */
-export const readAssignments = (tx: Transaction): Promise<Assignment[]> =>
-  query(
-    tx,
-    `SELECT w.item, u.login, u.name FROM present_work_assignments w JOIN active_users u USING (user_id)
-     WHERE u.kind = 'person'`,
-  );
+export const readAssignments = querying<Assignment>(`
+  SELECT w.item, u.login, u.name FROM present_work_assignments w JOIN active_users u USING (user_id)
+  WHERE u.kind = 'person'`);
 
-export async function readByIdentity(
-  tx: Transaction,
-  { issuer, subject }: { issuer: string; subject: string },
-): Promise<User | undefined> {
-  const rows = await query<User>(
-    tx,
-    `SELECT ${USER}
-     FROM user_identities i JOIN active_users u USING (user_id) WHERE i.issuer = :issuer AND i.subject = :subject`,
-    { issuer, subject },
-  );
-  return rows[0];
-}
+export const readByIdentity = queryingFirst<User, { issuer: string; subject: string }>(`
+  SELECT ${USER}
+  FROM user_identities i JOIN active_users u USING (user_id) WHERE i.issuer = :issuer AND i.subject = :subject`);
 
 export const hasIdentity = async (tx: Transaction, given: { userId: number; issuer: string }): Promise<boolean> =>
   (await query(tx, `SELECT FROM user_identities WHERE user_id = :userId AND issuer = :issuer`, given)).length > 0;
 
-export const insertIdentity = (
-  tx: Transaction,
-  given: { userId: number; issuer: string; subject: string; now: string; eventId: number },
-): Promise<number> =>
-  execute(
-    tx,
-    `INSERT INTO user_identities (user_id, issuer, subject, recorded_at, event_id)
-     VALUES (:userId, :issuer, :subject, :now::timestamptz, :eventId)`,
-    given,
-  );
+export const insertIdentity = executing<{
+  userId: number;
+  issuer: string;
+  subject: string;
+  now: string;
+  eventId: number;
+}>(`
+  INSERT INTO user_identities (user_id, issuer, subject, recorded_at, event_id)
+  VALUES (:userId, :issuer, :subject, :now::timestamptz, :eventId)`);
 
 /** A deactivated user can return only by invitation, not through the identity provider. */
 export async function hasEnded(

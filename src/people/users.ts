@@ -63,17 +63,17 @@ export async function identifyIfKnown(tx: Transaction, actor: Actor, login: stri
   return user === undefined ? actor : { ...actor, claimedBy: actor.claimedBy ?? user.login, user };
 }
 
-interface Invitation {
-  readonly login: string;
-  readonly name: string | undefined;
-  readonly roles: readonly Role[];
-  readonly partnerId: string | undefined;
-}
+type Invitation = Readonly<{
+  login: string;
+  name: string | undefined;
+  roles: readonly Role[];
+  partnerId: string | undefined;
+}>;
 
-export interface InvitedUser {
-  readonly user: User;
-  readonly link: MadeLink;
-}
+export type InvitedUser = Readonly<{
+  user: User;
+  link: MadeLink;
+}>;
 
 export async function inviteUser(tx: Transaction, context: ActorContext, given: Invitation): Promise<InvitedUser> {
   await lockUsers(tx);
@@ -162,11 +162,11 @@ export async function deactivateUser(
   return user;
 }
 
-export interface SignedOut {
-  readonly sessions: number;
-  readonly passkeys_ended: number;
-  readonly passkeys_left: number;
-}
+export type SignedOut = Readonly<{
+  sessions: number;
+  passkeys_ended: number;
+  passkeys_left: number;
+}>;
 
 /** Ends a user's sessions and, if wanted, passkeys. Only the user and administrators may. */
 export async function signOutUser(
@@ -210,10 +210,10 @@ async function mayManage(tx: Transaction, context: Pick<ActorContext, 'actor'>):
 export const isShellWithoutAdministrator = async (
   tx: Transaction,
   { actor }: Pick<ActorContext, 'actor'>,
-): Promise<boolean> => actor.via === 'command' && (await countWithRole(tx, 'administrator')) === 0;
+): Promise<boolean> => actor.via === 'command' && (await countWithRole(tx, { role: 'administrator' })) === 0;
 
 async function refuseWithoutAdministrator(tx: Transaction, login: string): Promise<void> {
-  if ((await countWithRole(tx, 'administrator')) === 0) throw refuse('last_administrator', { login });
+  if ((await countWithRole(tx, { role: 'administrator' })) === 0) throw refuse('last_administrator', { login });
 }
 
 /** Makes concurrent changes of users wait, because each counts the remaining administrators. */

@@ -9,14 +9,14 @@ import { type ActorContext, recordEvent } from './audit-events.ts';
 import { scopeOf } from './roles.ts';
 import { readActiveUser, readAssignments } from './users.sql.ts';
 
-interface AssignmentRequest {
+type AssignmentRequest = Readonly<{
   /** In the work queue, such as `dispute:INV-2026-000003`. */
-  readonly item: string;
+  item: string;
   /** A login; undefined makes the item unassigned. */
-  readonly to: string | undefined;
+  to: string | undefined;
   /** All of whom the person must be able to see. None: the whole ledger. */
-  readonly partnerIds: readonly string[];
-}
+  partnerIds: readonly string[];
+}>;
 
 export async function assignWork(
   tx: Transaction,

@@ -10,11 +10,11 @@ import { readOwnInvoice } from './document.tsx';
 import type { InvoiceView } from './invoice.ts';
 import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
-interface DisputeForm {
-  readonly reason: string;
-  readonly amount: string;
-  readonly problem: string;
-}
+type DisputeForm = Readonly<{
+  reason: string;
+  amount: string;
+  problem: string;
+}>;
 
 export function disputeScreen(
   { number, currency, balance }: InvoiceView,

@@ -5,12 +5,12 @@ import type { BoundName } from '../http/gates.ts';
 import type { Shared } from '../http/shared.ts';
 import type { FileKind, InvoiceView } from './invoice.ts';
 
-interface FileType {
-  readonly type: string;
-  readonly bound: BoundName;
-  readonly download: boolean;
-  readonly open: (tx: Transaction, shared: Shared, documentId: number) => Promise<ConsoleFile['content'] | undefined>;
-}
+type FileType = Readonly<{
+  type: string;
+  bound: BoundName;
+  download: boolean;
+  open: (tx: Transaction, shared: Shared, documentId: number) => Promise<ConsoleFile['content'] | undefined>;
+}>;
 
 const FILES: Readonly<Record<FileKind, FileType>> = {
   pdf: { type: 'application/pdf', bound: 'files', download: false, open: (tx, _, id) => readPdf(tx, id) },

@@ -1,35 +1,35 @@
 /** SQL for the facts that a partner's pages show besides the document. */
 import type { Instructions } from '../config/instructions.ts';
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, querying, type Transaction } from '../database/transaction.ts';
 import { type InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/checkouts/checkouts.sql.ts';
 import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts';
 import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
 
-interface Reduction {
-  readonly kind: 'payment' | 'credit' | 'bank_charges' | 'written_off';
+type Reduction = Readonly<{
+  kind: 'payment' | 'credit' | 'bank_charges' | 'written_off';
   /** For a payment, the day when it was received. */
-  readonly on: string;
-  readonly amount: string;
+  on: string;
+  amount: string;
   /** If the reduction is a credit. */
-  readonly credit_note: string | null;
-}
+  credit_note: string | null;
+}>;
 
-export interface InvoiceFacts {
-  readonly document: DocumentRow;
+export type InvoiceFacts = Readonly<{
+  document: DocumentRow;
   /** The token of the payment page. Null if the token was revoked, or if nothing is to be paid. */
-  readonly token: string | null;
-  readonly instructions: Instructions | null;
+  token: string | null;
+  instructions: Instructions | null;
   /** Whether the document warns that its payment instructions differ from those on the previous invoice. */
-  readonly instructions_changed: boolean;
-  readonly reductions: readonly Reduction[];
+  instructions_changed: boolean;
+  reductions: readonly Reduction[];
   /** The processor's payment page. */
-  readonly processor_url: string | null;
+  processor_url: string | null;
   /** In progress at the processor. Empty if the document is not open. */
-  readonly payments: readonly InvoiceInCheckout[];
-  readonly dispute: OpenDispute | null;
+  payments: readonly InvoiceInCheckout[];
+  dispute: OpenDispute | null;
   /** The date on which the document was settled. Null while the document is open. */
-  readonly settled_on: string | null;
-}
+  settled_on: string | null;
+}>;
 
 /** Selects a document by the token of its payment page, or by its number and partner. */
 export type WhichInvoice = { readonly token: string } | { readonly partnerId: string; readonly number: string };
@@ -80,7 +80,7 @@ export async function readInvoiceFacts(
   const [dispute = null] = await readOpenDisputes(tx, { number: document.number });
   return {
     ...{ ...facts, document, dispute },
-    reductions: await readReductions(tx, documentId),
+    reductions: await readReductions(tx, { documentId }),
     payments: isAskedFor(document)
       ? await readInvoicesInCheckout(tx, { partnerId: document.partner_id, documentId, now })
       : [],
@@ -91,16 +91,12 @@ export const isAskedFor = ({ document, status }: Pick<DocumentRow, 'document' | 
   document === 'invoice' && status === 'open';
 
 /** Others are omitted, because the page shows only their sum. */
-const readReductions = (tx: Transaction, documentId: number): Promise<Reduction[]> =>
-  query(
-    tx,
-    `SELECT k.kind, CASE k.kind WHEN 'payment' THEN p.received_on ELSE c.dated_on END AS "on", -c.amount AS amount,
-            n.number AS credit_note
-     FROM balance_changes c
-     JOIN (VALUES ('payment_applied', 'payment'), ('credit_applied', 'credit'), ('small_difference', 'bank_charges'),
-             ('written_off', 'written_off')) AS k (fact, kind) USING (fact)
-     LEFT JOIN payments p USING (payment_id) LEFT JOIN documents n ON n.document_id = c.credit_note_id
-     WHERE c.document_id = :documentId AND c.document = 'invoice' AND NOT c.undone
-     ORDER BY c.recorded`,
-    { documentId },
-  );
+const readReductions = querying<Reduction, { documentId: number }>(`
+  SELECT k.kind, CASE k.kind WHEN 'payment' THEN p.received_on ELSE c.dated_on END AS "on", -c.amount AS amount,
+         n.number AS credit_note
+  FROM balance_changes c
+  JOIN (VALUES ('payment_applied', 'payment'), ('credit_applied', 'credit'), ('small_difference', 'bank_charges'),
+          ('written_off', 'written_off')) AS k (fact, kind) USING (fact)
+  LEFT JOIN payments p USING (payment_id) LEFT JOIN documents n ON n.document_id = c.credit_note_id
+  WHERE c.document_id = :documentId AND c.document = 'invoice' AND NOT c.undone
+  ORDER BY c.recorded`);

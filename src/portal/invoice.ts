@@ -20,90 +20,91 @@ import {
 import { lineTaxText } from '../documents/present-tax.ts';
 import { partnersStanding } from '../lists/invoices.ts';
 import type { Mark } from '../lists/list.ts';
-import { Amount } from '../money.ts';
-import { monthName } from '../month.ts';
+import { Amount, monthName } from '../values.ts';
 import { type InvoiceFacts, isAskedFor, readInvoiceFacts, type WhichInvoice } from './invoice.sql.ts';
 
 export type FileKind = 'pdf' | 'e-invoice.xml' | 'rows.csv';
 
-interface PageFact extends Fact {
-  /** Whether one click selects the value, which payers copy. */
-  readonly copy: boolean;
-}
+type PageFact = Fact &
+  Readonly<{
+    /** Whether one click selects the value, which payers copy. */
+    copy: boolean;
+  }>;
 
-interface HowToPay {
+type HowToPay = Readonly<{
   /** The URL of the processor's page, or empty if there is none. */
-  readonly url: string;
-  readonly ach: readonly PageFact[] | null;
-  readonly wire: readonly PageFact[] | null;
-  readonly creditorReference: string;
+  url: string;
+  ach: readonly PageFact[] | null;
+  wire: readonly PageFact[] | null;
+  creditorReference: string;
   /** Above the bank details if they have changed. */
-  readonly changed: { readonly title: string; readonly text: string } | null;
+  changed: { readonly title: string; readonly text: string } | null;
   /** That the bank details are those on the invoice, or empty if they differ. */
-  readonly sameDetails: string;
+  sameDetails: string;
   /** Whom to ask how to pay, or empty if the page shows it. */
-  readonly ask: string;
-}
+  ask: string;
+}>;
 
-interface Due {
+type Due = Readonly<{
   /** `Due December 1, 2026`, or empty without a due date. */
-  readonly on: string;
-  readonly dateKept: boolean;
+  on: string;
+  dateKept: boolean;
   /** Since the due date, or empty. */
-  readonly overdue: string;
+  overdue: string;
   /** The original amount and what was paid of it, or empty. */
-  readonly partlyPaid: string;
-}
+  partlyPaid: string;
+}>;
 
-export interface InvoiceView extends Pick<DocumentRow, 'number' | 'currency' | 'status' | 'sandbox'> {
-  readonly documentId: number;
-  readonly partnerId: string;
-  readonly title: string;
-  readonly issuer: { readonly name: string; readonly email: string; readonly phone: string };
-  readonly partner: string;
-  readonly purchaseOrder: string;
-  /** Empty for an invoice from the previous system. */
-  readonly month: string;
-  readonly issuedOn: string;
-  readonly dueOn: string;
-  /** The date on which the document was settled. Null while the document is open. */
-  readonly settledOn: string | null;
-  readonly marks: readonly Mark[];
-  /** Why nothing is due on an invoice, or empty. */
-  readonly standing: string;
-  readonly balance: string;
-  readonly amountDue: string;
-  readonly paid: string;
-  /** Null if nothing is to be paid. */
-  readonly due: Due | null;
-  /** What was open in the previous system. Empty for our own documents. */
-  readonly carriedOver: string;
-  readonly replaces: string | null;
-  readonly replacedBy: string | null;
-  readonly credits: string | null;
-  /** That a payment is on its way, so that no one pays twice, or empty. */
-  readonly ordered: string;
-  readonly underWay: InvoiceInCheckout | undefined;
-  /** Null if nothing is to be paid now. */
-  readonly pay: HowToPay | null;
-  readonly token: string | null;
-  /** The amount and the date, or empty. */
-  readonly disputed: string;
-  readonly canDispute: boolean;
-  readonly lines: readonly Readonly<Record<'policy' | 'month' | 'rows' | 'tax' | 'amount', string>>[];
-  /** The steps from the total of the lines to the balance. The step of a credit note shows the note's number. */
-  readonly totals: readonly { readonly label: string; readonly amount: string; readonly creditNote: string | null }[];
-  /** Why sales carry no tax, and what the mark of a reduced rate means. */
-  readonly taxNotes: readonly string[];
-  readonly files: readonly { readonly kind: FileKind; readonly name: string; readonly note: string }[];
-}
+export type InvoiceView = Pick<DocumentRow, 'number' | 'currency' | 'status' | 'sandbox'> &
+  Readonly<{
+    documentId: number;
+    partnerId: string;
+    title: string;
+    issuer: { readonly name: string; readonly email: string; readonly phone: string };
+    partner: string;
+    purchaseOrder: string;
+    /** Empty for an invoice from the previous system. */
+    month: string;
+    issuedOn: string;
+    dueOn: string;
+    /** The date on which the document was settled. Null while the document is open. */
+    settledOn: string | null;
+    marks: readonly Mark[];
+    /** Why nothing is due on an invoice, or empty. */
+    standing: string;
+    balance: string;
+    amountDue: string;
+    paid: string;
+    /** Null if nothing is to be paid. */
+    due: Due | null;
+    /** What was open in the previous system. Empty for our own documents. */
+    carriedOver: string;
+    replaces: string | null;
+    replacedBy: string | null;
+    credits: string | null;
+    /** That a payment is on its way, so that no one pays twice, or empty. */
+    ordered: string;
+    underWay: InvoiceInCheckout | undefined;
+    /** Null if nothing is to be paid now. */
+    pay: HowToPay | null;
+    token: string | null;
+    /** The amount and the date, or empty. */
+    disputed: string;
+    canDispute: boolean;
+    lines: readonly Readonly<Record<'policy' | 'month' | 'rows' | 'tax' | 'amount', string>>[];
+    /** The steps from the total of the lines to the balance. The step of a credit note shows the note's number. */
+    totals: readonly { readonly label: string; readonly amount: string; readonly creditNote: string | null }[];
+    /** Why sales carry no tax, and what the mark of a reduced rate means. */
+    taxNotes: readonly string[];
+    files: readonly { readonly kind: FileKind; readonly name: string; readonly note: string }[];
+  }>;
 
-export interface ReadingContext {
-  readonly environment: Environment;
-  readonly settings: Settings;
+type ReadingContext = Readonly<{
+  environment: Environment;
+  settings: Settings;
   /** In the issuer's time zone. */
-  readonly today: string;
-}
+  today: string;
+}>;
 
 /** Returns undefined if there is no such document, or if it belongs to another partner. */
 export async function readInvoice(
@@ -115,16 +116,17 @@ export async function readInvoice(
   return facts && viewOf(facts, context);
 }
 
-interface Parts extends ReadingContext {
-  readonly facts: InvoiceFacts;
-  readonly presented: Presentation;
-  readonly labels: Labels['payment_page'];
-  readonly money: (amount: string) => Amount;
-  readonly text: (amount: string) => string;
-  readonly date: (date: string | null) => string;
-  /** Whether the bank details differ from those on the invoice. */
-  readonly moved: boolean;
-}
+type Parts = ReadingContext &
+  Readonly<{
+    facts: InvoiceFacts;
+    presented: Presentation;
+    labels: Labels['payment_page'];
+    money: (amount: string) => Amount;
+    text: (amount: string) => string;
+    date: (date: string | null) => string;
+    /** Whether the bank details differ from those on the invoice. */
+    moved: boolean;
+  }>;
 
 function partsOf(facts: InvoiceFacts, context: ReadingContext): Parts {
   const { document, instructions: printed } = facts;

@@ -1,9 +1,17 @@
 /** The open items, documents and account statement of a partner. */
 
-import { balanceColumns, owedColumns } from '../console/columns.tsx';
-import { Form } from '../console/form.tsx';
-import { Card, Chip, type Column, DataTable, Money, Tabs } from '../console/kit.tsx';
 import { ListPager, ListTable, type ListView } from '../console/list.tsx';
+import {
+  balanceColumns,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Form,
+  Money,
+  owedColumns,
+  Tabs,
+} from '../console/parts.ts';
 import {
   Accounts,
   type PartnerStatementView,
@@ -15,10 +23,9 @@ import { type InvoiceInCheckout, readInvoicesInCheckout } from '../delivery/chec
 import { checkoutProvider } from '../delivery/checkouts/open.ts';
 import { readLinkTokens } from '../delivery/links/links.sql.ts';
 import { linkProvider } from '../delivery/payment-link.ts';
-import { Amount, moneyText } from '../money.ts';
 import type { OpenItem } from '../reports/open-items.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
-import { plural } from '../text.ts';
+import { Amount, moneyText, plural } from '../values.ts';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
 /** The form field of each selected invoice, because repeated fields are refused. */
@@ -41,14 +48,14 @@ const frameOf = (visit: PartnerVisit, tab: (typeof TABS)[number][0]) => ({
   ),
 });
 
-export interface OpenView {
-  readonly as_of: string;
-  readonly balances: readonly PartnerBalance[];
-  readonly items: readonly OpenItem[];
-  readonly pages: ReadonlyMap<number, string>;
-  readonly canPay: boolean;
-  readonly underWay: ReadonlyMap<number, InvoiceInCheckout>;
-}
+export type OpenView = Readonly<{
+  as_of: string;
+  balances: readonly PartnerBalance[];
+  items: readonly OpenItem[];
+  pages: ReadonlyMap<number, string>;
+  canPay: boolean;
+  underWay: ReadonlyMap<number, InvoiceInCheckout>;
+}>;
 
 export async function readOpen(tx: Transaction, { partnerId, today, context }: PartnerVisit): Promise<OpenView> {
   const { environment, settings } = context;
@@ -82,10 +89,10 @@ const numberCell = ({ number }: { readonly number: string }) => (
   </a>
 );
 
-interface PaymentProblem {
-  readonly problem: string;
-  readonly chosen: readonly string[];
-}
+type PaymentProblem = Readonly<{
+  problem: string;
+  chosen: readonly string[];
+}>;
 
 export function openScreen(view: OpenView, visit: PartnerVisit, refused?: PaymentProblem): PartnerScreen {
   const { frame, menu } = frameOf(visit, '');

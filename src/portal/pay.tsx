@@ -1,17 +1,15 @@
 /** Payment of several invoices at once: the selection, the payment's page, and its outcome. */
 
-import { Form } from '../console/form.tsx';
-import { Card, Chip, type Column, DataTable, Facts, Instant, Money, None, type Tone } from '../console/kit.tsx';
+import { Card, Chip, type Column, DataTable, Facts, Form, Instant, Money, None, type Tone } from '../console/parts.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type Checkout, type CheckoutPart, readCheckout } from '../delivery/checkouts/checkouts.sql.ts';
 import { callsOf, endCheckout } from '../delivery/checkouts/end.ts';
 import { type CheckoutContext, openCheckout } from '../delivery/checkouts/open.ts';
 import { linkProvider } from '../delivery/payment-link.ts';
 import { refuse } from '../errors/refusals.ts';
-import { Amount, moneyText } from '../money.ts';
 import { type ReceivedPayment, readReceived } from '../payments/payments.sql.ts';
 import { type CheckoutState, RefusedByProcessor, Unavailable } from '../processors/processor.ts';
-import { plural } from '../text.ts';
+import { Amount, moneyText, plural } from '../values.ts';
 import { CHOSEN, isPayable, type OpenView, openScreen, readOpen } from './overview.tsx';
 import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
@@ -43,19 +41,19 @@ export async function payInvoices(visit: PartnerVisit, fields: ReadonlyMap<strin
 const payableOf = (view: OpenView, currency: string): readonly string[] =>
   view.items.filter((item) => item.currency === currency && isPayable(view, item)).map(({ number }) => number);
 
-interface PaymentView {
-  readonly checkout: Checkout;
-  readonly received: ReceivedPayment | undefined;
+type PaymentView = Readonly<{
+  checkout: Checkout;
+  received: ReceivedPayment | undefined;
   /** At the processor. Null if the outcome is recorded, or if the processor does not respond. */
-  readonly state: CheckoutState | null;
-}
+  state: CheckoutState | null;
+}>;
 
 /** Refusal: page_unknown. Calls the processor after the transaction, and only if no outcome is recorded. */
 export async function readPayment(visit: PartnerVisit, reference: string): Promise<PaymentView> {
   const { context, partnerId } = visit;
   const { checkout, received } = await context.database.reading(async (tx) => {
     const found = await ownCheckout(tx, visit, { partnerId, reference });
-    return { checkout: found, received: await readReceived(tx, found.provider_id) };
+    return { checkout: found, received: await readReceived(tx, { session: found.provider_id }) };
   });
   const { ending, provider_id } = checkout;
   if (ending !== null || received !== undefined || provider_id === null) return { checkout, received, state: null };
@@ -111,13 +109,13 @@ const UNREACHABLE = (
   </p>
 );
 
-interface Standing {
-  readonly chip: string;
-  readonly tone: Tone;
-  readonly text: string;
+type Standing = Readonly<{
+  chip: string;
+  tone: Tone;
+  text: string;
   /** Whether the contact can still pay or cancel it here. */
-  readonly isOpen?: true;
-}
+  isOpen?: true;
+}>;
 
 const AGAIN = 'Nothing was paid. Choose the invoices again if you still want to pay them.';
 

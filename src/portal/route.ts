@@ -12,8 +12,7 @@ import {
   refuseForeignForm,
   refuseOtherOrigin,
 } from '../console/cookies.ts';
-import { fieldsOfForm, formOf } from '../console/form.tsx';
-import { type PartnerReader, partnerPage, type Screen } from '../console/page.tsx';
+import { fieldsOfForm, formOf, type PartnerReader, partnerPage, type Screen } from '../console/parts.ts';
 import { outerOf } from '../console/problem.tsx';
 import { addressParts, type ConsoleFile, SHEETS, sendFile, settingsNow } from '../console/route.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -27,20 +26,20 @@ import { formTokenOf } from '../people/secrets.ts';
 import { liveAt } from '../people/sessions.ts';
 import type { Sheet } from '../sheet.ts';
 
-export interface PartnerVisit {
-  readonly contact: PartnerSession;
+export type PartnerVisit = Readonly<{
+  contact: PartnerSession;
   /** The only partner whose data the contact may see. */
-  readonly partnerId: string;
-  readonly secret: string;
+  partnerId: string;
+  secret: string;
   /** Its actor is the contact's address. */
-  readonly context: ActionContext;
-  readonly reader: PartnerReader;
-  readonly today: string;
-  readonly params: Readonly<Record<string, string>>;
-  readonly query: Readonly<Record<string, string>>;
-  readonly place: Place;
-  readonly request: FastifyRequest;
-}
+  context: ActionContext;
+  reader: PartnerReader;
+  today: string;
+  params: Readonly<Record<string, string>>;
+  query: Readonly<Record<string, string>>;
+  place: Place;
+  request: FastifyRequest;
+}>;
 
 export type PartnerScreen = Omit<Screen, 'place'>;
 export type PartnerAnswer =
@@ -55,27 +54,27 @@ export const hasPartnerPlace = (
   { console: { partner_place: wanted }, mail_from: sender }: Settings,
 ): boolean => wanted && sender !== '' && (environment.name === 'sandbox' || environment.smtpUrl !== undefined);
 
-export interface PartnerRoutes {
-  readonly screen: <View>(
+export type PartnerRoutes = Readonly<{
+  screen: <View>(
     path: string,
     read: ViewReader<View>,
     view: (view: View, visit: PartnerVisit) => PartnerScreen,
     sheet?: (view: View) => Sheet,
   ) => void;
   /** A page that calls the payment processor. `read` runs outside a transaction. */
-  readonly asked: <View>(
+  asked: <View>(
     path: string,
     bound: BoundName,
     read: (visit: PartnerVisit) => Promise<View>,
     view: (view: View, visit: PartnerVisit) => PartnerScreen,
   ) => void;
-  readonly file: (path: string, bound: BoundName, read: ViewReader<ConsoleFile | undefined>) => void;
-  readonly form: (
+  file: (path: string, bound: BoundName, read: ViewReader<ConsoleFile | undefined>) => void;
+  form: (
     path: string,
     work: (visit: PartnerVisit, fields: ReadonlyMap<string, string>) => Promise<PartnerAnswer>,
     bound?: BoundName,
   ) => void;
-}
+}>;
 
 const SEEN_SECONDS = 60;
 const LARGEST_FORM = 16 * 1024;

@@ -23,17 +23,17 @@ export type PaymentProcessor = Readonly<{
   webhooks: WebhookVerifier;
 }>;
 
-interface ProcessorSecrets {
-  readonly stripeKey: string | undefined;
-  readonly stripeBase: string | undefined;
-  readonly stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
-}
+type ProcessorSecrets = Readonly<{
+  stripeKey: string | undefined;
+  stripeBase: string | undefined;
+  stripeWebhookSecrets: ReadonlyMap<string, readonly string[]>;
+}>;
 
 /** The key for a processor's API. In a sandbox, `base` may be the URL of a server that stands in for the processor. */
-export interface ProcessorAccess {
-  readonly key: string;
-  readonly base?: string | undefined;
-}
+export type ProcessorAccess = Readonly<{
+  key: string;
+  base?: string | undefined;
+}>;
 
 // --- Failures ---------------------------------------------------------------------------------------------------------
 
@@ -51,25 +51,26 @@ export class KeySpent extends Error {}
 // --- Payment links ----------------------------------------------------------------------------------------------------
 
 /** Identifies one version of a document's link, in the metadata of the link. */
-export interface LinkMark {
-  readonly installation: string;
-  readonly invoice: string;
-  readonly version: number;
-}
+export type LinkMark = Readonly<{
+  installation: string;
+  invoice: string;
+  version: number;
+}>;
 
-export interface LinkOrder extends LinkMark {
-  readonly partnerId: string;
-  readonly month: string;
-  readonly currency: string;
-  /** The amount in the smallest unit of the currency, see `units`. */
-  readonly unitAmount: number;
-  readonly methods: readonly string[];
-}
+export type LinkOrder = LinkMark &
+  Readonly<{
+    partnerId: string;
+    month: string;
+    currency: string;
+    /** The amount in the smallest unit of the currency, see `units`. */
+    unitAmount: number;
+    methods: readonly string[];
+  }>;
 
-export interface MadeLink {
-  readonly providerId: string;
-  readonly url: string;
-}
+export type MadeLink = Readonly<{
+  providerId: string;
+  url: string;
+}>;
 
 type PaymentLinkMaker = Readonly<{
   /** Converts an amount without rounding, or gives the reason why it cannot be charged. */
@@ -131,12 +132,12 @@ type CheckoutMaker = Readonly<{
 export type CheckoutState = 'open' | 'ordered' | 'paid' | 'failed' | 'expired';
 
 /** The calls throw RefusedByProcessor or Unavailable, and `make` may also throw KeySpent. */
-export interface Checkouts {
-  readonly make: (request: object, idempotencyKey: string) => Promise<MadeLink>;
-  readonly state: (providerId: string) => Promise<CheckoutState>;
+export type Checkouts = Readonly<{
+  make: (request: object, idempotencyKey: string) => Promise<MadeLink>;
+  state: (providerId: string) => Promise<CheckoutState>;
   /** Ends an open session. Returns `expired`, or the state in which it had already ended. */
-  readonly expire: (providerId: string) => Promise<CheckoutState>;
-}
+  expire: (providerId: string) => Promise<CheckoutState>;
+}>;
 
 // --- Events -----------------------------------------------------------------------------------------------------------
 
@@ -180,12 +181,12 @@ export type PaymentFact =
       readonly state: 'inquiry' | 'open' | 'won' | 'lost' | 'closed';
     };
 
-export interface SessionProgress {
-  readonly id: string;
+export type SessionProgress = Readonly<{
+  id: string;
   /** The processor's id of the payment link that opened the session. */
-  readonly link: string | undefined;
-  readonly state: 'ordered' | 'failed' | 'expired';
-}
+  link: string | undefined;
+  state: 'ordered' | 'failed' | 'expired';
+}>;
 
 export type EventReading =
   | { readonly facts: readonly PaymentFact[] }
@@ -239,22 +240,22 @@ export type BalanceTransactionReading =
   | { readonly balance_transaction: BalanceTransaction }
   | { readonly id: string; readonly problem: string };
 
-export interface BalanceTransactionSource {
+export type BalanceTransactionSource = Readonly<{
   /**
    * Reads a balance transaction whose numbers are texts (parseExactJson). `payload` is the unchanged data of the
    * balance transaction. `live` tells whether real or test money is expected.
    */
-  readonly read: (value: unknown, payload: string, live: boolean) => BalanceTransactionReading;
+  read: (value: unknown, payload: string, live: boolean) => BalanceTransactionReading;
   /**
    * Lists balance transactions page by page: those of an account since a time, or those of a payout. Throws
    * Unavailable.
    */
-  readonly list: (
+  list: (
     access: ProcessorAccess,
     which: { readonly since: Date | null } | { readonly payout: string },
     live: boolean,
   ) => AsyncIterable<readonly BalanceTransactionReading[]>;
-}
+}>;
 
 // --- Webhooks ---------------------------------------------------------------------------------------------------------
 

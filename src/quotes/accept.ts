@@ -4,7 +4,6 @@
  * (the client was revoked), quote_unknown, requote_unknown, partner_inactive, policy_inactive, quote_expired,
  * policy_price_exceeded, quote_reversed, requote_stale, recorded_otherwise.
  */
-import { randomUUID } from 'node:crypto';
 import { DateTime } from 'luxon';
 import { lockLedgerShared } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -16,6 +15,7 @@ import { monthOf } from '../month.ts';
 import { thisProcess } from '../people/audit-events.ts';
 import { orderOf, type PartnerCall, refuseAbove, refuseInactive } from './quote.ts';
 import {
+  enrollmentOf,
   isOvertaken,
   type QuoteState,
   type RequoteFacts,
@@ -25,34 +25,35 @@ import {
   recordAcceptances,
 } from './quotes.sql.ts';
 
-export interface AcceptanceRequest extends PartnerCall {
-  readonly kind: 'quote' | 'requote';
-  readonly id: string;
-}
+export type AcceptanceRequest = PartnerCall &
+  Readonly<{
+    kind: 'quote' | 'requote';
+    id: string;
+  }>;
 
 /** The prices of a quote, or the increments of a requote. */
-export interface AcceptanceAnswer {
-  readonly partnerId: string;
-  readonly quoteId: string;
-  readonly requoteId: string | null;
-  readonly enrollmentId: string;
-  readonly currency: string;
+export type AcceptanceAnswer = Readonly<{
+  partnerId: string;
+  quoteId: string;
+  requoteId: string | null;
+  enrollmentId: string;
+  currency: string;
   /** An ISO instant in UTC. */
-  readonly acceptedAt: string;
-  readonly spotPrice: string;
-  readonly partnerCut: string;
-  readonly invoiceAmount: string;
-}
+  acceptedAt: string;
+  spotPrice: string;
+  partnerCut: string;
+  invoiceAmount: string;
+}>;
 
-export interface Due {
-  readonly wanted: AcceptanceRequest;
-  readonly accepted: AcceptanceAnswer;
-  readonly policyId: string;
+export type Due = Readonly<{
+  wanted: AcceptanceRequest;
+  accepted: AcceptanceAnswer;
+  policyId: string;
   /** The partner's time zone at the time of the check. */
-  readonly timeZone: string;
-  readonly step: number | null;
-  readonly order: OrderFacts;
-}
+  timeZone: string;
+  step: number | null;
+  order: OrderFacts;
+}>;
 
 type Verdict = { readonly accepted: AcceptanceAnswer } | { readonly refusal: Refusal } | { readonly due: Due };
 
@@ -128,7 +129,7 @@ function judgeQuote(wanted: AcceptanceRequest, quote: QuoteState | undefined): V
   return {
     due: {
       wanted,
-      accepted: { ...pricesOf(quote), enrollmentId: `e-${randomUUID()}`, acceptedAt: wanted.now.toUTC().toISO() },
+      accepted: { ...pricesOf(quote), enrollmentId: enrollmentOf(wanted.id), acceptedAt: wanted.now.toUTC().toISO() },
       policyId: quote.policy_id,
       timeZone: quote.time_zone,
       step: null,

@@ -40,10 +40,10 @@ interface Request<Answer> {
   readonly refuse: (error: unknown) => void;
 }
 
-interface DueRequest<Answer> {
-  readonly request: Request<Answer>;
-  readonly due: Due;
-}
+type DueRequest<Answer> = Readonly<{
+  request: Request<Answer>;
+  due: Due;
+}>;
 
 /**
  * How long a batch waits, in milliseconds, for a row that a different transaction is recording, such as an import of

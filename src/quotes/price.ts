@@ -3,21 +3,21 @@ import { refuse } from '../errors/refusals.ts';
 import { Amount, amountProblem, minorDigits } from '../money.ts';
 
 /** The terms of a price: the policy's for a quote, the quote's for a requote. */
-export interface Terms {
-  readonly currency: string;
-  readonly price_rate: string;
-  readonly price_minimum: string;
-  readonly partner_cut_rate: string;
-}
+export type Terms = Readonly<{
+  currency: string;
+  price_rate: string;
+  price_minimum: string;
+  partner_cut_rate: string;
+}>;
 
 /** Every amount is below 10^15 (contract, Amounts). */
 const LARGEST = '999999999999999';
 
-export interface Price {
-  readonly spotPrice: Amount;
-  readonly partnerCut: Amount;
-  readonly invoiceAmount: Amount;
-}
+export type Price = Readonly<{
+  spotPrice: Amount;
+  partnerCut: Amount;
+  invoiceAmount: Amount;
+}>;
 
 /**
  * spotPrice is the insured amount × rate, at least the minimum. partnerCut is spotPrice × the cut's rate. Both

@@ -2,7 +2,7 @@
  * Makes quotes and requotes: offered prices, which never change. A quote is not in the ledger until it is accepted.
  * Refusals: policy_unknown, policy_not_priced, partner_inactive, policy_inactive, price_too_large (the settings'
  * limit), policy_price_exceeded, price_too_small, quote_unknown, requote_unknown, quote_not_accepted, quote_reversed,
- * requote_lower, increment_too_small, request_invalid.
+ * requote_lower, increment_too_small, quote_archived, request_invalid.
  */
 import { randomUUID } from 'node:crypto';
 import type { DateTime } from 'luxon';
@@ -15,6 +15,7 @@ import { PROCESSOR } from '../processors/processors.ts';
 import { type Price, priceOf, type Terms } from './price.ts';
 import {
   type Caller,
+  hasArchivedRows,
   insertQuote,
   insertRequote,
   isConnected,
@@ -28,14 +29,17 @@ import {
   readRequotes,
 } from './quotes.sql.ts';
 
-export interface PartnerCall {
-  readonly caller: Caller;
-  readonly now: DateTime<true>;
-}
+export type PartnerCall = Readonly<{
+  caller: Caller;
+  now: DateTime<true>;
+  /** Whether the quote was looked up in the archive, and its rows are in the database. */
+  recalled?: true;
+}>;
 
-interface AskedPrice extends PartnerCall {
-  readonly rules: Settings['quotes'];
-}
+type AskedPrice = PartnerCall &
+  Readonly<{
+    rules: Settings['quotes'];
+  }>;
 
 const expiryOf = ({ now, rules }: AskedPrice): string | null =>
   rules.valid_days === null ? null : now.toUTC().plus({ days: rules.valid_days }).toISO();
@@ -128,6 +132,7 @@ export async function makeRequote(
   const insured = insuredAmount(wanted.insuredAmount, currency);
   const price = allowedPrice(insured, quote, rules);
   refuseAbove(quote, price.spotPrice);
+  if (quote.archived) throw refuse('quote_archived', { quote_id });
   const accepted = {
     spotPrice: Amount.of(quote.accepted_spot_price, currency),
     partnerCut: Amount.of(quote.accepted_partner_cut, currency),
@@ -181,6 +186,14 @@ export async function quoteOf(tx: Transaction, quoteId: string, { caller, now }:
   const quote = found?.quote;
   if (quote === undefined) throw refuse('quote_unknown', { quote_id: quoteId });
   return quote;
+}
+
+/** Refuses a quote without a ledger row in the database, if the row may be in the archive. */
+export async function refuseArchived(tx: Transaction, quoteId: string, asked: PartnerCall): Promise<void> {
+  const { caller, now, recalled } = asked;
+  const [found] = await readQuotes(tx, [{ ...caller, quoteId, now: now.toISO() }]);
+  const archived = found?.quote?.archived ?? (!recalled && (await hasArchivedRows(tx, caller.partnerId)));
+  if (archived) throw refuse('quote_archived', { quote_id: quoteId });
 }
 
 export async function requoteOf(

@@ -6,26 +6,27 @@ import { clientLives } from '../partners/clients.sql.ts';
 import type { Actor } from '../people/audit-events.ts';
 import type { Terms } from './price.ts';
 
-export interface Caller {
-  readonly partnerId: string;
-  readonly clientId: string;
-}
+export type Caller = Readonly<{
+  partnerId: string;
+  clientId: string;
+}>;
 
 /** The highest total price of a quote of this policy, in the partner's currency; null if the policy has no limit. */
-export interface PolicyLimit {
-  readonly largest_price: string | null;
-  readonly partner_currency: string;
-}
+export type PolicyLimit = Readonly<{
+  largest_price: string | null;
+  partner_currency: string;
+}>;
 
 /** The terms of a policy's quotes at an instant. The rates are null if the policy has no price. */
-interface PolicyTerms extends PolicyLimit {
-  readonly currency: string;
-  readonly price_rate: string | null;
-  readonly price_minimum: string | null;
-  readonly partner_cut_rate: string;
-  readonly partner_inactive: boolean;
-  readonly policy_inactive: boolean;
-}
+type PolicyTerms = PolicyLimit &
+  Readonly<{
+    currency: string;
+    price_rate: string | null;
+    price_minimum: string | null;
+    partner_cut_rate: string;
+    partner_inactive: boolean;
+    policy_inactive: boolean;
+  }>;
 
 export async function readPolicyTerms(
   tx: Transaction,
@@ -58,38 +59,55 @@ export async function isConnected(tx: Transaction, facts: { partnerId: string; n
   return found?.arrangement === 'connected_account';
 }
 
-export interface QuoteFacts extends Terms, OrderFacts {
-  readonly quote_id: string;
-  readonly partner_id: string;
-  readonly policy_id: string;
-  readonly insured_amount: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly quoted_at: string;
-  readonly expires_at: string | null;
-}
+export type QuoteFacts = Terms &
+  OrderFacts &
+  Readonly<{
+    quote_id: string;
+    partner_id: string;
+    policy_id: string;
+    insured_amount: string;
+    spot_price: string;
+    partner_cut: string;
+    invoice_amount: string;
+    quoted_at: string;
+    expires_at: string | null;
+  }>;
 
 /** A quote with the sums of its ledger rows and all facts that its acceptance depends on. */
-export interface QuoteState extends QuoteFacts, PolicyLimit {
-  readonly time_zone: string;
-  readonly partner_inactive: boolean;
-  readonly policy_inactive: boolean;
-  readonly enrollment_id: string | null;
-  readonly accepted_at: string | null;
-  readonly imported: boolean;
-  readonly reversed: boolean;
-  /** The last accepted price: the quote's own, plus the increments of all accepted requotes. */
-  readonly accepted_spot_price: string;
-  readonly accepted_partner_cut: string;
-  readonly accepted_invoice_amount: string;
-  readonly steps: number;
-}
+export type QuoteState = QuoteFacts &
+  PolicyLimit &
+  Readonly<{
+    time_zone: string;
+    partner_inactive: boolean;
+    policy_inactive: boolean;
+    enrollment_id: string | null;
+    accepted_at: string | null;
+    imported: boolean;
+    /** Whether the ledger row of the acceptance is in the archive, so that the sums lack it. */
+    archived: boolean;
+    reversed: boolean;
+    /** The last accepted price: the quote's own, plus the increments of all accepted requotes. */
+    accepted_spot_price: string;
+    accepted_partner_cut: string;
+    accepted_invoice_amount: string;
+    steps: number;
+  }>;
 
 /** A client's request for a quote, by the id of the quote or of a requote, at an ISO instant. */
 type AskedQuote = Caller & { readonly now: string } & ({ readonly quoteId: string } | { readonly requoteId: string });
 
 type Nullable<Row> = { readonly [Column in keyof Row]: Row[Column] | null };
+
+/** The enrollment of a quote that the API accepts. Thus an acceptance can be answered again without its ledger row. */
+export const enrollmentOf = (quoteId: string): string => `e-${quoteId.slice(2)}`;
+const enrollment = (offer: string) => `coalesce(e.enrollment_id, 'e-' || substr(${offer}.quote_id, 3))`;
+
+/** The time of an acceptance. If its row is archived, that of its event, which has the same time. */
+const acceptedAt = (offer: string, event: string) => `coalesce(e.accepted_at, (
+               SELECT v.occurred_at FROM audit_events v
+               WHERE v.subject = ${offer}.quote_id AND v.action = ${event} LIMIT 1))`;
+const QUOTE_ACCEPTED_AT = acceptedAt('q', `'quote.accept'`);
+const REQUOTE_ACCEPTED_AT = acceptedAt('r', `'requote.accept' AND v.details ->> 'requote_id' = r.requote_id`);
 
 const READ_QUOTES = prepared(
   'read_quotes',
@@ -108,9 +126,10 @@ const READ_QUOTES = prepared(
              o.largest_price, p.currency AS partner_currency,
              coalesce(p.inactive_since <= w.now, false) AS partner_inactive,
              coalesce(o.inactive_since <= w.now, false) AS policy_inactive,
-             CASE WHEN a.quote_id IS NOT NULL THEN e.enrollment_id END AS enrollment_id,
-             CASE WHEN a.quote_id IS NOT NULL THEN e.accepted_at END AS accepted_at,
+             CASE WHEN a.quote_id IS NOT NULL THEN ${enrollment('q')} END AS enrollment_id,
+             CASE WHEN a.quote_id IS NOT NULL THEN ${QUOTE_ACCEPTED_AT} END AS accepted_at,
              a.quote_id IS NULL AND e.entry_id IS NOT NULL AS imported,
+             a.quote_id IS NOT NULL AND e.entry_id IS NULL AS archived,
              coalesce(l.reversals, 0) > 0 AS reversed,
              coalesce(e.spot_price, 0) + coalesce(l.spot_price, 0) AS accepted_spot_price,
              coalesce(e.partner_cut, 0) + coalesce(l.partner_cut, 0) AS accepted_partner_cut,
@@ -154,6 +173,16 @@ export async function readQuotes(
   }));
 }
 
+/** Whether a file of an archived month may have rows of this partner. */
+export async function hasArchivedRows(tx: Transaction, partnerId: string): Promise<boolean> {
+  const found = await query(
+    tx,
+    'SELECT FROM archived_files WHERE :partnerId::text COLLATE "C" BETWEEN partner_from AND partner_to LIMIT 1',
+    { partnerId },
+  );
+  return found.length > 0;
+}
+
 export async function insertQuote(tx: Transaction, quote: QuoteFacts & { client_id: string }): Promise<void> {
   await execute(
     tx,
@@ -169,28 +198,30 @@ export async function insertQuote(tx: Transaction, quote: QuoteFacts & { client_
   );
 }
 
-export interface RequoteFacts extends OrderFacts {
-  readonly requote_id: string;
-  readonly quote_id: string;
-  readonly partner_id: string;
-  readonly step: number;
-  readonly currency: string;
-  readonly insured_amount: string;
-  readonly accepted_spot_price: string;
-  readonly accepted_partner_cut: string;
-  readonly accepted_invoice_amount: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly requoted_at: string;
-  readonly expires_at: string | null;
-}
+export type RequoteFacts = OrderFacts &
+  Readonly<{
+    requote_id: string;
+    quote_id: string;
+    partner_id: string;
+    step: number;
+    currency: string;
+    insured_amount: string;
+    accepted_spot_price: string;
+    accepted_partner_cut: string;
+    accepted_invoice_amount: string;
+    spot_price: string;
+    partner_cut: string;
+    invoice_amount: string;
+    requoted_at: string;
+    expires_at: string | null;
+  }>;
 
-export interface RequoteState extends RequoteFacts {
-  readonly enrollment_id: string | null;
-  readonly accepted_at: string | null;
-  readonly imported: boolean;
-}
+export type RequoteState = RequoteFacts &
+  Readonly<{
+    enrollment_id: string | null;
+    accepted_at: string | null;
+    imported: boolean;
+  }>;
 
 const READ_REQUOTES = prepared(
   'read_requotes',
@@ -201,8 +232,8 @@ const READ_REQUOTES = prepared(
       SELECT r.requote_id, r.quote_id, r.partner_id, r.step, r.currency, r.insured_amount, r.accepted_spot_price,
              r.accepted_partner_cut, r.accepted_invoice_amount, r.spot_price, r.partner_cut, r.invoice_amount,
              r.requoted_at, r.expires_at, r.order_reference, r.cover_from, r.cover_to,
-             CASE WHEN a.requote_id IS NOT NULL THEN e.enrollment_id END AS enrollment_id,
-             CASE WHEN a.requote_id IS NOT NULL THEN e.accepted_at END AS accepted_at,
+             CASE WHEN a.requote_id IS NOT NULL THEN ${enrollment('r')} END AS enrollment_id,
+             CASE WHEN a.requote_id IS NOT NULL THEN ${REQUOTE_ACCEPTED_AT} END AS accepted_at,
              a.requote_id IS NULL AND e.entry_id IS NOT NULL AS imported
       FROM requotes r
       LEFT JOIN requote_acceptances a ON a.requote_id = r.requote_id
@@ -241,10 +272,11 @@ export async function insertRequote(tx: Transaction, requote: RequoteFacts & { c
 }
 
 /** `step` is the number of the requote within its quote; null for the quote itself. */
-interface NewAcceptance extends Acceptance {
-  readonly clientId: string;
-  readonly step: number | null;
-}
+type NewAcceptance = Acceptance &
+  Readonly<{
+    clientId: string;
+    step: number | null;
+  }>;
 
 const RECORD_ACCEPTANCES = prepared(
   'record_acceptances',
@@ -319,20 +351,21 @@ export const isOvertaken = (error: unknown): boolean => constraintOf(error) === 
 
 // --- Reversals -------------------------------------------------------------------------------------------------------
 
-export interface ReversalRow extends OrderFacts {
-  readonly quote_id: string;
-  readonly requote_id: string | null;
-  readonly reversal_id: string;
-  readonly enrollment_id: string | null;
-  readonly currency: string;
-  readonly accepted_at: string;
-  readonly spot_price: string;
-  readonly partner_cut: string;
-  readonly invoice_amount: string;
-  readonly ground: Ground;
-  /** Whether the request stated the amounts. */
-  readonly stated: boolean;
-}
+export type ReversalRow = OrderFacts &
+  Readonly<{
+    quote_id: string;
+    requote_id: string | null;
+    reversal_id: string;
+    enrollment_id: string | null;
+    currency: string;
+    accepted_at: string;
+    spot_price: string;
+    partner_cut: string;
+    invoice_amount: string;
+    ground: Ground;
+    /** Whether the request stated the amounts. */
+    stated: boolean;
+  }>;
 
 export async function readReversal(
   tx: Transaction,
@@ -353,7 +386,7 @@ export async function readReversal(
 
 /**
  * The amounts that are left of an accepted quote after its requotes and reversals, or of one accepted requote. The
- * result is undefined if the ledger has no such row.
+ * result is undefined if the ledger has no such row, or not the quote's.
  */
 export async function readLeftOfQuote(
   tx: Transaction,
@@ -374,26 +407,29 @@ export async function readLeftOfQuote(
          AND (:requoteId::text IS NULL OR (x.kind = 'reversal' AND x.requote_id = :requoteId))) AS l
      WHERE e.partner_id = :partnerId AND e.quote_id = :quoteId
        AND e.kind = CASE WHEN :requoteId::text IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
-       AND own_id(e) = coalesce(:requoteId, :quoteId)`,
+       AND own_id(e) = coalesce(:requoteId, :quoteId)
+       AND EXISTS (SELECT FROM ledger_rows q WHERE q.partner_id = e.partner_id AND q.kind = 'quote_accepted'
+                     AND own_id(q) = e.quote_id)`,
     facts,
   );
   return rows[0];
 }
-export interface LeftOfQuote extends Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums> {
-  readonly policy_id: string;
-  readonly time_zone: string;
-  /** The earliest open month; null before the first close. */
-  readonly open_month: string | null;
-}
+export type LeftOfQuote = Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums> &
+  Readonly<{
+    policy_id: string;
+    time_zone: string;
+    /** The earliest open month; null before the first close. */
+    open_month: string | null;
+  }>;
 type Sums = 'spot_price' | 'partner_cut' | 'invoice_amount';
 
 // --- Idempotency keys ------------------------------------------------------------------------------------------------
 
-interface KeptAnswer {
-  readonly request_sha256: string;
-  readonly status: number;
-  readonly answer: string;
-}
+type KeptAnswer = Readonly<{
+  request_sha256: string;
+  status: number;
+  answer: string;
+}>;
 
 export async function readKeptAnswer(
   tx: Transaction,

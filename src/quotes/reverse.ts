@@ -2,7 +2,7 @@
  * Records a partner's reversals: refunds or cancellations of a quote, in whole or in part. The rules of imported ledger
  * rows apply (contract.md, Amounts). A reversal outside the cancellation terms becomes a request, which is a held row. The
  * partner assigns the reversal's id, so a repeated call is safe. Refusals: quote_unknown, quote_not_accepted,
- * reversal_reused, reversal_exceeds, request_invalid.
+ * quote_archived, reversal_reused, reversal_exceeds, request_invalid.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
@@ -19,39 +19,41 @@ import { Amount, isZero } from '../money.ts';
 import { cancellationText, termsOn } from '../partners/cancellation.ts';
 import { thisProcess } from '../people/audit-events.ts';
 import type { PartnerCall } from './quote.ts';
-import { orderOf, quoteOf } from './quote.ts';
+import { orderOf, quoteOf, refuseArchived } from './quote.ts';
 import { type LeftOfQuote, type ReversalRow, readLeftOfQuote, readReversal } from './quotes.sql.ts';
 
 /** The amounts are decimals at or below zero. */
-interface ReversalAmounts {
-  readonly spotPrice: string;
-  readonly partnerCut: string;
-  readonly invoiceAmount: string;
-}
+type ReversalAmounts = Readonly<{
+  spotPrice: string;
+  partnerCut: string;
+  invoiceAmount: string;
+}>;
 
-interface AskedReversal {
-  readonly quoteId: string;
+type AskedReversal = Readonly<{
+  quoteId: string;
   /** The reversed requote; undefined for the whole quote. */
-  readonly requoteId: string | undefined;
+  requoteId: string | undefined;
   /** If undefined, what the terms give is reversed, or all that is left if they give nothing. */
-  readonly amounts: ReversalAmounts | undefined;
-}
+  amounts: ReversalAmounts | undefined;
+}>;
 
-interface WantedReversal extends AskedReversal {
-  readonly reversalId: string;
-  readonly order: OrderFacts;
-}
+type WantedReversal = AskedReversal &
+  Readonly<{
+    reversalId: string;
+    order: OrderFacts;
+  }>;
 
-export interface ReversalCall extends PartnerCall {
-  readonly ceilings: Ceilings;
-}
+export type ReversalCall = PartnerCall &
+  Readonly<{
+    ceilings: Ceilings;
+  }>;
 
 /** A recorded reversal, or a request for one, which a person has not granted. */
-export interface AnsweredReversal {
-  readonly row: Omit<ReversalRow, 'ground' | 'stated'>;
-  readonly ground: Ground | null;
-  readonly request: HeldRow | undefined;
-}
+export type AnsweredReversal = Readonly<{
+  row: Omit<ReversalRow, 'ground' | 'stated'>;
+  ground: Ground | null;
+  request: HeldRow | undefined;
+}>;
 
 export async function reverseQuote(
   tx: Transaction,
@@ -66,7 +68,7 @@ export async function reverseQuote(
   await lockImporters(tx);
   await lockLedgerWhole(tx);
   const known = await readAnswered(tx, { partnerId, reversalId });
-  const left = await readLeftOfQuote(tx, { partnerId, quoteId, requoteId: requoteId ?? null });
+  const left = await readLeft(tx, wanted, asked);
   if (known !== undefined) return sameReversal(known, wanted, { nothingLeft: left === undefined || isNothing(left) });
   const { amounts } = await prepare(tx, wanted, asked, left);
   const row = {
@@ -80,7 +82,7 @@ export async function reverseQuote(
     ...(wanted.amounts === undefined && { all_that_is_given: true }),
   };
   const { errors, event_id } = await importRows(tx, [file], {
-    ...{ skipInvalid: false, now, actor: thisProcess('http'), ceilings },
+    ...{ skipInvalid: false, now, actor: thisProcess('http'), ceilings, environment: null },
     action: { action: 'quote.reverse', subject: quoteId, details },
     request: { action: 'reversal.request', subject: quoteId, details },
   });
@@ -92,14 +94,14 @@ export async function reverseQuote(
 }
 
 /** What a reversal would be now. The amounts are at or below zero. */
-export interface ForeseenReversal {
-  readonly left: LeftOfQuote;
-  readonly amounts: ReversalAmounts;
-  readonly ground: Ground | null;
-  readonly outside: Outside | null;
+export type ForeseenReversal = Readonly<{
+  left: LeftOfQuote;
+  amounts: ReversalAmounts;
+  ground: Ground | null;
+  outside: Outside | null;
   /** The terms of the sale in words; null without terms. */
-  readonly terms: string | null;
-}
+  terms: string | null;
+}>;
 
 /** Judges a reversal without recording anything. Refusals: those of `reverseQuote`. */
 export async function previewReversal(
@@ -107,9 +109,7 @@ export async function previewReversal(
   wanted: AskedReversal,
   asked: ReversalCall,
 ): Promise<ForeseenReversal> {
-  const { quoteId, requoteId } = wanted;
-  const { partnerId } = asked.caller;
-  const left = await readLeftOfQuote(tx, { partnerId, quoteId, requoteId: requoteId ?? null });
+  const left = await readLeft(tx, wanted, asked);
   const prepared = await prepare(tx, wanted, asked, left);
   const { rows, reversal, terms } = prepared;
   const [verdict] = await judgeRows(tx, [...rows, reversal], terms, asked.ceilings);
@@ -123,12 +123,24 @@ export async function previewReversal(
   };
 }
 
-/** A reversal that can be judged, with its amounts, and what it is judged by. */
-interface Prepared extends Pick<ForeseenReversal, 'left' | 'amounts'> {
-  readonly rows: readonly QuoteRow[];
-  readonly reversal: QuoteRow;
-  readonly terms: Awaited<ReturnType<typeof readTermsOf>>;
+/** Refusal: quote_archived. */
+async function readLeft(
+  tx: Transaction,
+  { quoteId, requoteId = null }: { quoteId: string; requoteId?: string | null | undefined },
+  asked: PartnerCall,
+): Promise<LeftOfQuote | undefined> {
+  const left = await readLeftOfQuote(tx, { partnerId: asked.caller.partnerId, quoteId, requoteId });
+  if (left === undefined) await refuseArchived(tx, quoteId, asked);
+  return left;
 }
+
+/** A reversal that can be judged, with its amounts, and what it is judged by. */
+type Prepared = Pick<ForeseenReversal, 'left' | 'amounts'> &
+  Readonly<{
+    rows: readonly QuoteRow[];
+    reversal: QuoteRow;
+    terms: Awaited<ReturnType<typeof readTermsOf>>;
+  }>;
 
 async function prepare(
   tx: Transaction,
@@ -180,13 +192,13 @@ function decimals({ cut, share }: { cut: bigint; share: bigint }, currency: stri
 
 const invalid = (path: string, reason: string) => refuse('request_invalid', { problems: [{ path, reason }] });
 
-interface Known {
+type Known = Readonly<{
   /** What was recorded, or what was requested and is not recorded. */
-  readonly answer: AnsweredReversal;
+  answer: AnsweredReversal;
   /** What the partner asked for. A person may have granted other amounts. */
-  readonly asked: Omit<ReversalRow, 'ground' | 'stated'>;
-  readonly stated: boolean;
-}
+  asked: Omit<ReversalRow, 'ground' | 'stated'>;
+  stated: boolean;
+}>;
 
 async function readAnswered(
   tx: Transaction,

@@ -7,16 +7,16 @@ import type { Transaction } from '../database/transaction.ts';
 import { readPrinted } from './account-statement.sql.ts';
 import type { AccountStatement } from './account-statement.ts';
 
-export interface AccountPayment {
-  readonly currency: string;
-  readonly instructions: Instructions | null;
-  readonly changed: boolean;
-}
+export type AccountPayment = Readonly<{
+  currency: string;
+  instructions: Instructions | null;
+  changed: boolean;
+}>;
 
-export interface HowToPay {
-  readonly accounts: readonly AccountPayment[];
-  readonly links: ReadonlyMap<string, string>;
-}
+export type HowToPay = Readonly<{
+  accounts: readonly AccountPayment[];
+  links: ReadonlyMap<string, string>;
+}>;
 
 export async function readHowToPay(
   tx: Transaction,
@@ -25,10 +25,7 @@ export async function readHowToPay(
 ): Promise<HowToPay> {
   const owing = accounts.filter(({ closing }) => Number(closing) > 0);
   const invoices = owing.flatMap(({ open_items }) => open_items.filter(({ document }) => document === 'invoice'));
-  const printed = await readPrinted(
-    tx,
-    invoices.map(({ document_id }) => document_id),
-  );
+  const printed = await readPrinted(tx, { documentIds: invoices.map(({ document_id }) => document_id) });
   return {
     accounts: owing.map(({ currency }) => {
       const instructions = instructionsFor(settings, currency);

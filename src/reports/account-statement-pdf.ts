@@ -45,18 +45,18 @@ const AFTER_NOTICE = 14;
 const BEFORE_NOTE = 8;
 const STRONG_RULE = 0.9;
 
-interface TableColumn {
-  readonly heading: string;
+type TableColumn = Readonly<{
+  heading: string;
   /** The width as a fraction of the table's width. */
-  readonly width: number;
-  readonly align: 'left' | 'right';
-}
+  width: number;
+  align: 'left' | 'right';
+}>;
 
-interface TableRow {
-  readonly cells: readonly string[];
-  readonly strong?: boolean;
-  readonly link?: { readonly url: string; readonly says: string } | undefined;
-}
+type TableRow = Readonly<{
+  cells: readonly string[];
+  strong?: boolean;
+  link?: { readonly url: string; readonly says: string } | undefined;
+}>;
 
 export async function renderAccountStatement(request: StatementToRender): Promise<Buffer> {
   return withAddedFonts(request.fonts ?? [], () => draw(request)).finish();

@@ -1,5 +1,5 @@
 import type { Instructions } from '../config/instructions.ts';
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, querying, type Transaction } from '../database/transaction.ts';
 import type { ReversalKind } from '../payments/enums.ts';
 import { TIED_ACCOUNTS } from './balances.sql.ts';
 
@@ -34,9 +34,10 @@ export type ActivityLine = Readonly<{
   balance: string;
 }>;
 
-export interface ActivityRow extends Omit<ActivityLine, 'balance'> {
-  readonly currency: string;
-}
+export type ActivityRow = Omit<ActivityLine, 'balance'> &
+  Readonly<{
+    currency: string;
+  }>;
 
 /**
  * The facts that changed the balance of these partners together, by date, and within a day in the order of recording.
@@ -71,18 +72,13 @@ export function readActivity(tx: Transaction, partnerIds: readonly string[], asO
   );
 }
 
-export function readPrinted(
-  tx: Transaction,
-  documentIds: readonly number[],
-): Promise<{ number: string; currency: string; url: string | null; instructions: Instructions | null }[]> {
-  return query(
-    tx,
-    `SELECT d.number, d.currency, k.url, v.content AS instructions
-     FROM documents d
-     LEFT JOIN current_links k USING (document_id)
-     LEFT JOIN document_pdfs w USING (document_id)
-     LEFT JOIN instruction_versions v USING (instruction_version_id)
-     WHERE d.document_id = ANY (:documentIds::bigint[]) ORDER BY d.series, d.sequence`,
-    { documentIds },
-  );
-}
+export const readPrinted = querying<
+  { number: string; currency: string; url: string | null; instructions: Instructions | null },
+  { documentIds: readonly number[] }
+>(`
+  SELECT d.number, d.currency, k.url, v.content AS instructions
+  FROM documents d
+  LEFT JOIN current_links k USING (document_id)
+  LEFT JOIN document_pdfs w USING (document_id)
+  LEFT JOIN instruction_versions v USING (instruction_version_id)
+  WHERE d.document_id = ANY (:documentIds::bigint[]) ORDER BY d.series, d.sequence`);

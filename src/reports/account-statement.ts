@@ -7,10 +7,9 @@
 import type { Address } from '../config/validation.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
-import { daysBetween } from '../month.ts';
 import { readPaidFor, readPartners } from '../partners/partners.sql.ts';
 import type { ReversalKind } from '../payments/enums.ts';
+import { Amount, daysBetween } from '../values.ts';
 import { type Activity, type ActivityLine, type ActivityRow, readActivity } from './account-statement.sql.ts';
 import { BUCKETS, type Bucket, bucketOf, overdueIn } from './aging.ts';
 import { readPresentDay } from './balances.sql.ts';
@@ -28,17 +27,18 @@ export type CurrencyAccount = Readonly<{
   ties: boolean;
 }>;
 
-export interface AccountStatement extends BooksOfDay {
-  readonly partner_id: string;
-  readonly name: string;
-  readonly address: Address;
-  /** The partners that this partner pays for, whose items the statement includes. */
-  readonly pays_for: Awaited<ReturnType<typeof readPaidFor>>;
-  readonly from: string;
-  readonly as_of: string;
-  readonly accounts: readonly CurrencyAccount[];
-  readonly ties: boolean;
-}
+export type AccountStatement = BooksOfDay &
+  Readonly<{
+    partner_id: string;
+    name: string;
+    address: Address;
+    /** The partners that this partner pays for, whose items the statement includes. */
+    pays_for: Awaited<ReturnType<typeof readPaidFor>>;
+    from: string;
+    as_of: string;
+    accounts: readonly CurrencyAccount[];
+    ties: boolean;
+  }>;
 
 type AccountStatementRequest = Readonly<{
   partnerId: string;

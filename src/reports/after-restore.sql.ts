@@ -1,4 +1,4 @@
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { querying, queryingOne } from '../database/transaction.ts';
 
 export type LastRecorded = Readonly<{
   ledger_row: string | null;
@@ -9,29 +9,20 @@ export type LastRecorded = Readonly<{
 
 const LISTED = 10;
 
-export const readLastStatements = (tx: Transaction): Promise<{ account: string; reported_to: string }[]> =>
-  query(
-    tx,
-    `SELECT account, max(closed_on) AS reported_to FROM bank_statements WHERE closed_on IS NOT NULL
-     GROUP BY account ORDER BY account`,
-  );
+export const readLastStatements = querying<{ account: string; reported_to: string }>(`
+  SELECT account, max(closed_on) AS reported_to FROM bank_statements WHERE closed_on IS NOT NULL
+  GROUP BY account ORDER BY account`);
 
-export const readLastRecorded = (tx: Transaction): Promise<LastRecorded> =>
-  queryOne(
-    tx,
-    `SELECT (SELECT recorded_at FROM ledger_rows ORDER BY entry_id DESC LIMIT 1) AS ledger_row,
-            (SELECT max(recorded_at) FROM payments) AS payment,
-            (SELECT max(created) FROM processor_events) AS processor_event,
-            (SELECT max(created_at) FROM (SELECT created_at FROM payment_link_objects UNION ALL
-                   SELECT created_at FROM checkout_sessions) AS made) AS payment_link`,
-  );
+export const readLastRecorded = queryingOne<LastRecorded>(`
+  SELECT (SELECT recorded_at FROM ledger_rows ORDER BY entry_id DESC LIMIT 1) AS ledger_row,
+         (SELECT max(recorded_at) FROM payments) AS payment,
+         (SELECT max(created) FROM processor_events) AS processor_event,
+         (SELECT max(created_at) FROM (SELECT created_at FROM payment_link_objects UNION ALL
+                SELECT created_at FROM checkout_sessions) AS made) AS payment_link`);
 
-export const readUnsent = (tx: Transaction): Promise<{ unsent: number; documents: string[] }> =>
-  queryOne(
-    tx,
-    `SELECT count(*) AS unsent,
-            coalesce((array_agg(d.number ORDER BY d.document_id) FILTER (WHERE d.number IS NOT NULL))[1:${LISTED}],
-                     '{}') AS documents
-     FROM unfinished_emails u JOIN emails e USING (email_id) LEFT JOIN documents d ON d.document_id = u.document_id
-     WHERE e.status IN ('queued', 'sending', 'held')`,
-  );
+export const readUnsent = queryingOne<{ unsent: number; documents: string[] }>(`
+  SELECT count(*) AS unsent,
+         coalesce((array_agg(d.number ORDER BY d.document_id) FILTER (WHERE d.number IS NOT NULL))[1:${LISTED}],
+                  '{}') AS documents
+  FROM unfinished_emails u JOIN emails e USING (email_id) LEFT JOIN documents d ON d.document_id = u.document_id
+  WHERE e.status IN ('queued', 'sending', 'held')`);

@@ -4,10 +4,9 @@
  * also equal the documents' balances.
  */
 import type { Transaction } from '../database/transaction.ts';
-import { Amount, isZero } from '../money.ts';
-import { daysBetween } from '../month.ts';
 import { readPartnerNames } from '../partners/partners.sql.ts';
 import type { Scope } from '../people/scope.ts';
+import { Amount, daysBetween, isZero } from '../values.ts';
 import { readPresentDay, readTiedBalances, type TiedBalance } from './balances.sql.ts';
 import {
   type OpenItem,
@@ -24,33 +23,35 @@ export type Bucket = (typeof BUCKETS)[number];
 /** `disputed` is part of `open`. */
 type Columns<Value> = Readonly<Record<Column | 'net', Value>>;
 
-export interface AgingRow extends Columns<string> {
-  readonly partner_id: string | null;
-  readonly partner_name: string | null;
-  readonly currency: string;
-}
+export type AgingRow = Columns<string> &
+  Readonly<{
+    partner_id: string | null;
+    partner_name: string | null;
+    currency: string;
+  }>;
 
-export interface Aging extends BooksOfDay {
-  readonly as_of: string;
-  readonly partners: readonly AgingRow[];
-  readonly totals: readonly (Columns<string> & { readonly currency: string })[];
-  readonly documents: readonly (OpenItem & {
-    readonly partner_name: string;
-    readonly bucket: Bucket | null;
-    readonly days_due: number | null;
-  })[];
-  readonly ties: boolean;
-  readonly tie: readonly Tie[];
-  /**
-   * Documents whose balance in the aging differs from `invoice show`. They are checked only if the aging is as of
-   * today.
-   */
-  readonly documents_differ: readonly {
-    readonly number: string;
-    readonly open_items: string;
-    readonly balance: string;
-  }[];
-}
+export type Aging = BooksOfDay &
+  Readonly<{
+    as_of: string;
+    partners: readonly AgingRow[];
+    totals: readonly (Columns<string> & { readonly currency: string })[];
+    documents: readonly (OpenItem & {
+      readonly partner_name: string;
+      readonly bucket: Bucket | null;
+      readonly days_due: number | null;
+    })[];
+    ties: boolean;
+    tie: readonly Tie[];
+    /**
+     * Documents whose balance in the aging differs from `invoice show`. They are checked only if the aging is as of
+     * today.
+     */
+    documents_differ: readonly {
+      readonly number: string;
+      readonly open_items: string;
+      readonly balance: string;
+    }[];
+  }>;
 
 /** The comparison of an account with the open items, with the partner of each difference. */
 type Tie = Readonly<{

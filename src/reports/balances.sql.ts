@@ -1,4 +1,5 @@
 /** The journal's balances on any date. Three of these balances are compared with the open items. */
+import { needRows } from '../archive/rows.ts';
 import { query, queryOne, type Transaction } from '../database/transaction.ts';
 import { lastDay, type Month, monthAfter } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
@@ -56,6 +57,7 @@ type UpTo = Readonly<{
 async function upTo(tx: Transaction, asOf: string): Promise<UpTo> {
   const month = asOf.slice(0, 7) as Month;
   const divided = asOf === lastDay(month) ? monthAfter(month) : month;
+  if (divided === month) await needRows(tx, { from: month, to: month });
   const { books } = await queryOne<{ books: Month | null }>(
     tx,
     `SELECT max(month) AS books FROM book_closes WHERE month < :divided`,

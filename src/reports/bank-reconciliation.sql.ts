@@ -1,4 +1,4 @@
-import { query, type Transaction } from '../database/transaction.ts';
+import { querying } from '../database/transaction.ts';
 import { textOf } from '../payments/bank-import/bank-lines.sql.ts';
 import type { BankLineState } from '../payments/enums.ts';
 
@@ -109,62 +109,54 @@ const BOOKED = `statements AS (
   LEFT JOIN bank_lines l USING (bank_line_id) LEFT JOIN firsts f ON (f.account, f.currency) = (p.account, p.currency)
 )`;
 
-interface Asked {
-  readonly day: string;
-  readonly account: string | null;
-}
+type Asked = Readonly<{
+  day: string;
+  account: string | null;
+}>;
 
-export const readBankAccounts = (tx: Transaction, { day, account }: Asked): Promise<BankAccountRow[]> =>
-  query(
-    tx,
-    `WITH ${BOOKED}, lasts AS (
-       SELECT DISTINCT ON (account, currency) account, currency, closing, closed_on FROM statements
-       WHERE NOT is_replaced
-       ORDER BY account, currency, closed_on DESC, closing = ANY (openings), bank_statement_id DESC
-     ), accounts AS (
-       SELECT account, currency FROM booked UNION SELECT account, currency FROM bank_lines
-       WHERE bank_booked_on <= :day::date AND (:account::text IS NULL OR account = :account)
-       UNION SELECT account, currency FROM statements
-     )
-     SELECT a.account, a.currency,
-            coalesce((
-              SELECT sum(p.amount) FROM booked p
-              WHERE (p.account, p.currency) = (a.account, a.currency)), 0)::text AS books,
-            (f.opening - coalesce((
-              SELECT sum(p.amount) FROM booked p
-              WHERE (p.account, p.currency) = (a.account, a.currency) AND p.in_opening), 0))::text AS opening,
-            f.first_on AS opened_on,
-            greatest(t.closed_on, (
-              SELECT max(l.bank_booked_on) FROM stated_lines l WHERE (l.account, l.currency) = (a.account, a.currency)))
-              AS reported_to,
-            (t.closing + coalesce((
-              SELECT sum(l.amount) FROM stated_lines l
-              WHERE (l.account, l.currency) = (a.account, a.currency) AND l.bank_booked_on > t.closed_on
-                AND NOT l.in_balance), 0))::text
-              AS stated,
-            coalesce((
-              SELECT sum(l.amount) FROM stated_lines l
-              WHERE (l.account, l.currency) = (a.account, a.currency)), 0)::text AS lines
-     FROM accounts a LEFT JOIN firsts f USING (account, currency) LEFT JOIN lasts t USING (account, currency)
-     ORDER BY a.account = '', a.account COLLATE "C", a.currency`,
-    { day, account },
-  );
+export const readBankAccounts = querying<BankAccountRow, Asked>(`
+  WITH ${BOOKED}, lasts AS (
+    SELECT DISTINCT ON (account, currency) account, currency, closing, closed_on FROM statements
+    WHERE NOT is_replaced
+    ORDER BY account, currency, closed_on DESC, closing = ANY (openings), bank_statement_id DESC
+  ), accounts AS (
+    SELECT account, currency FROM booked UNION SELECT account, currency FROM bank_lines
+    WHERE bank_booked_on <= :day::date AND (:account::text IS NULL OR account = :account)
+    UNION SELECT account, currency FROM statements
+  )
+  SELECT a.account, a.currency,
+         coalesce((
+           SELECT sum(p.amount) FROM booked p
+           WHERE (p.account, p.currency) = (a.account, a.currency)), 0)::text AS books,
+         (f.opening - coalesce((
+           SELECT sum(p.amount) FROM booked p
+           WHERE (p.account, p.currency) = (a.account, a.currency) AND p.in_opening), 0))::text AS opening,
+         f.first_on AS opened_on,
+         greatest(t.closed_on, (
+           SELECT max(l.bank_booked_on) FROM stated_lines l WHERE (l.account, l.currency) = (a.account, a.currency)))
+           AS reported_to,
+         (t.closing + coalesce((
+           SELECT sum(l.amount) FROM stated_lines l
+           WHERE (l.account, l.currency) = (a.account, a.currency) AND l.bank_booked_on > t.closed_on
+             AND NOT l.in_balance), 0))::text
+           AS stated,
+         coalesce((
+           SELECT sum(l.amount) FROM stated_lines l
+           WHERE (l.account, l.currency) = (a.account, a.currency)), 0)::text AS lines
+  FROM accounts a LEFT JOIN firsts f USING (account, currency) LEFT JOIN lasts t USING (account, currency)
+  ORDER BY a.account = '', a.account COLLATE "C", a.currency`);
 
 /** The bank lines that the books do not have in that amount, and the postings that no bank line shows. */
-export const readBankItems = (tx: Transaction, { day, account }: Asked): Promise<BankItemRow[]> =>
-  query(
-    tx,
-    `WITH ${BOOKED}
-     SELECT account, currency, coalesce(l.bank_booked_on, b.dated_on) AS dated_on,
-            (coalesce(l.amount, 0) - coalesce(b.amount, 0))::text AS amount, bank_line_id,
-            coalesce(b.is_withdrawn, false) AS is_withdrawn, s.state,
-            coalesce(b.payment_id, s.payment_id) AS payment_id, b.document,
-            CASE WHEN bank_line_id IS NULL THEN personal(b.reference) ELSE (
-              SELECT ${textOf('x')} FROM bank_lines x WHERE x.bank_line_id = s.bank_line_id) END AS text
-     FROM stated_lines l FULL JOIN (SELECT * FROM booked WHERE NOT in_opening) AS b
-       USING (account, currency, bank_line_id)
-     LEFT JOIN bank_line_states s USING (bank_line_id)
-     WHERE coalesce(l.amount, 0) <> coalesce(b.amount, 0)
-     ORDER BY account COLLATE "C", currency, dated_on, bank_line_id, b.item`,
-    { day, account },
-  );
+export const readBankItems = querying<BankItemRow, Asked>(`
+  WITH ${BOOKED}
+  SELECT account, currency, coalesce(l.bank_booked_on, b.dated_on) AS dated_on,
+         (coalesce(l.amount, 0) - coalesce(b.amount, 0))::text AS amount, bank_line_id,
+         coalesce(b.is_withdrawn, false) AS is_withdrawn, s.state,
+         coalesce(b.payment_id, s.payment_id) AS payment_id, b.document,
+         CASE WHEN bank_line_id IS NULL THEN personal(b.reference) ELSE (
+           SELECT ${textOf('x')} FROM bank_lines x WHERE x.bank_line_id = s.bank_line_id) END AS text
+  FROM stated_lines l FULL JOIN (SELECT * FROM booked WHERE NOT in_opening) AS b
+    USING (account, currency, bank_line_id)
+  LEFT JOIN bank_line_states s USING (bank_line_id)
+  WHERE coalesce(l.amount, 0) <> coalesce(b.amount, 0)
+  ORDER BY account COLLATE "C", currency, dated_on, bank_line_id, b.item`);

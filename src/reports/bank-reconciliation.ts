@@ -3,21 +3,20 @@
  * states, with every item in between. An account without balances in its files is compared with the sum of its lines.
  */
 import type { Transaction } from '../database/transaction.ts';
-import { Amount, groupThousands } from '../money.ts';
-import { dateName } from '../month.ts';
 import type { BankLineState } from '../payments/enums.ts';
 import { columnsOf, type Sheet } from '../sheet.ts';
-import { plural } from '../text.ts';
 import { table } from '../text-table.ts';
+import { Amount, dateName, groupThousands, plural } from '../values.ts';
 import { readPresentDay } from './balances.sql.ts';
 import { type BankAccountRow, type BankItemRow, readBankAccounts, readBankItems } from './bank-reconciliation.sql.ts';
 
-export type BankItemKind = 'not_in_books' | 'in_transit' | 'withdrawn';
+type BankItemKind = 'not_in_books' | 'in_transit' | 'withdrawn';
 
-export interface BankItem extends Omit<BankItemRow, 'account' | 'currency' | 'text' | 'is_withdrawn'> {
-  readonly kind: BankItemKind;
-  readonly text: string;
-}
+export type BankItem = Omit<BankItemRow, 'account' | 'currency' | 'text' | 'is_withdrawn'> &
+  Readonly<{
+    kind: BankItemKind;
+    text: string;
+  }>;
 
 export type AccountReconciliation = Readonly<{
   /** Empty for money that was recorded without an account and is on no statement yet. */
@@ -42,12 +41,12 @@ export type AccountReconciliation = Readonly<{
   items: readonly BankItem[];
 }>;
 
-export interface BankReconciliation {
-  readonly on: string;
-  readonly accounts: readonly AccountReconciliation[];
+export type BankReconciliation = Readonly<{
+  on: string;
+  accounts: readonly AccountReconciliation[];
   /** Whether every account ties, apart from items in transit. */
-  readonly ties: boolean;
-}
+  ties: boolean;
+}>;
 
 export async function readBankReconciliation(
   tx: Transaction,

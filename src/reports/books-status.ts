@@ -10,11 +10,11 @@ import type { DueBooks } from '../findings/months.ts';
 import type { Month } from '../month.ts';
 import type { Installation } from '../people/audit-events.ts';
 
-export interface BooksStatus {
-  readonly closed_to: Month | null;
-  readonly open: readonly Month[];
-  readonly due: readonly DueBooks[];
-}
+export type BooksStatus = Readonly<{
+  closed_to: Month | null;
+  open: readonly Month[];
+  due: readonly DueBooks[];
+}>;
 
 export async function readBooksStatus(tx: Transaction, context: Installation): Promise<BooksStatus> {
   const state = await readBooksState(tx);

@@ -5,12 +5,10 @@
 import { type BankFeed, type BooksRequest, bankFeedsAt, findObstacles } from '../close/books.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
-import { Amount, sumsOf } from '../money.ts';
-import { lastDay, type Month } from '../month.ts';
 import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import type { Installation } from '../people/audit-events.ts';
 import type { Remedy } from '../remedy.ts';
-import { compare } from '../text.ts';
+import { Amount, compare, lastDay, type Month, sumsOf } from '../values.ts';
 import { readBankReconciliation } from './bank-reconciliation.ts';
 import { countExceptions, readBookClose } from './books.sql.ts';
 import { readUnappliedCash } from './open-items.sql.ts';
@@ -58,8 +56,8 @@ export async function readBooksReport(
 ): Promise<BooksReport> {
   const { month } = request;
   const end = lastDay(month);
-  const [closed] = await readBookClose(tx, month);
-  const exceptions = await countExceptions(tx, end);
+  const [closed] = await readBookClose(tx, { month });
+  const exceptions = await countExceptions(tx, { end });
   const obstacles = await findObstacles(tx, context, request);
   return {
     month,

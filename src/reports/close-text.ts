@@ -3,10 +3,8 @@
 import { describeDecision } from '../close/feeds.ts';
 import { describeOtherCurrency } from '../close/other-currencies.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
-import { Amount, groupThousands } from '../money.ts';
-import { monthName } from '../month.ts';
-import { plural } from '../text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
+import { Amount, groupThousands, monthName, plural } from '../values.ts';
 import type { PartnerChange } from './close.sql.ts';
 import type { CloseReport } from './close.ts';
 

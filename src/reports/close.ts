@@ -3,14 +3,14 @@
  * e-mails. The report is always read from current data. Refusals: month_not_closed.
  */
 
+import { needRows } from '../archive/rows.ts';
 import { readFeedDecisions, type StoredFeedDecision } from '../close/feeds.sql.ts';
 import { type MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/months.sql.ts';
 import { otherCurrencyJson } from '../close/other-currencies.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type DifferingCuts, readDifferingCuts } from '../ledger/quoted.sql.ts';
-import { Amount } from '../money.ts';
-import type { Month } from '../month.ts';
+import { Amount, type Month } from '../values.ts';
 import {
   type LateRows,
   type PartnerChange,
@@ -24,26 +24,28 @@ import {
   type UnsentDocument,
 } from './close.sql.ts';
 
-export interface CloseReport extends Omit<MonthFacts, 'totals'>, RecordedClose {
-  readonly month: Month;
-  readonly totals: ReturnType<typeof totalsJson>;
-  /**
-   * The tax of the month's documents by currency. The other amounts do not include this tax. The field is omitted if no
-   * document is taxed.
-   */
-  readonly taxes?: Readonly<Record<string, string>>;
-  /**
-   * The partners, sorted by currency, then by the size of the change; in the first month, by the size of the amount.
-   */
-  readonly partners: readonly PartnerChange[];
-  readonly no_activity: readonly { readonly partner_id: string; readonly name: string }[];
-  readonly late: readonly LateRows[];
-  readonly other_currencies: readonly ReturnType<typeof otherCurrencyJson>[];
-  readonly differing_cuts: readonly DifferingCuts[];
-  readonly held: readonly UnsentDocument[];
-  /** What was in doubt about the rows, and accepted by a person. */
-  readonly accepted_doubts: readonly StoredFeedDecision[];
-}
+export type CloseReport = Omit<MonthFacts, 'totals'> &
+  RecordedClose &
+  Readonly<{
+    month: Month;
+    totals: ReturnType<typeof totalsJson>;
+    /**
+     * The tax of the month's documents by currency. The other amounts do not include this tax. The field is omitted if no
+     * document is taxed.
+     */
+    taxes?: Readonly<Record<string, string>>;
+    /**
+     * The partners, sorted by currency, then by the size of the change; in the first month, by the size of the amount.
+     */
+    partners: readonly PartnerChange[];
+    no_activity: readonly { readonly partner_id: string; readonly name: string }[];
+    late: readonly LateRows[];
+    other_currencies: readonly ReturnType<typeof otherCurrencyJson>[];
+    differing_cuts: readonly DifferingCuts[];
+    held: readonly UnsentDocument[];
+    /** What was in doubt about the rows, and accepted by a person. */
+    accepted_doubts: readonly StoredFeedDecision[];
+  }>;
 
 /** The totals by currency. */
 export const totalsJson = (
@@ -69,25 +71,26 @@ export async function readCloseReport(tx: Transaction, asked?: Month): Promise<C
   const figures = await readCloseFigures(tx, asked);
   if (figures === undefined) return undefined;
   const { month, previous } = figures;
+  await needRows(tx, { from: month, to: month });
   return {
     ...figures,
     late: await readLateRows(tx, figures),
-    other_currencies: (await readOtherCurrencies(tx, [month])).map(otherCurrencyJson),
+    other_currencies: (await readOtherCurrencies(tx, { months: [month] })).map(otherCurrencyJson),
     differing_cuts: await readDifferingCuts(tx, { after: previous, to: month }),
   };
 }
 
 export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<CloseFigures | undefined> {
-  const [closed] = await readRecordedClose(tx, asked ?? null);
+  const [closed] = await readRecordedClose(tx, { month: asked ?? null });
   if (closed === undefined) {
     if (asked !== undefined) throw refuse('month_not_closed', { month: asked });
     return undefined;
   }
   const { month, previous } = closed;
-  const [facts] = await readMonthFacts(tx, [month]);
+  const [facts] = await readMonthFacts(tx, { months: [month] });
   const { totals, ...counts } = facts as MonthFacts;
-  const partners = await readChanges(tx, month, previous);
-  const taxes = await readTaxes(tx, month);
+  const partners = await readChanges(tx, { month, previous });
+  const taxes = await readTaxes(tx, { month });
   return {
     ...counts,
     ...closed,
@@ -96,9 +99,9 @@ export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<
       taxes: Object.fromEntries(taxes.map(({ currency, tax }) => [currency, Amount.of(tax, currency).toString()])),
     }),
     partners: partners.map(withDigits),
-    no_activity: await readInactive(tx, month),
-    held: await readHeld(tx, month),
-    accepted_doubts: await readFeedDecisions(tx, month),
+    no_activity: await readInactive(tx, { month }),
+    held: await readHeld(tx, { month }),
+    accepted_doubts: await readFeedDecisions(tx, { month }),
   };
 }
 
@@ -107,7 +110,7 @@ export async function readLateRows(
   tx: Transaction,
   { month }: Pick<CloseReport, 'month'>,
 ): Promise<CloseReport['late']> {
-  return (await readLate(tx, month)).map((row) => ({
+  return (await readLate(tx, { month })).map((row) => ({
     ...row,
     invoice_amount: Amount.of(row.invoice_amount, row.currency).toString(),
   }));

@@ -1,4 +1,4 @@
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, querying, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 
@@ -13,10 +13,10 @@ export type CoverageCell = Readonly<{
  * Asks for the months that were closed by `asOf` (`YYYY-MM-DD`, in the issuer's zone) or for all closed months, and for
  * the partners of `scope`.
  */
-export interface CoverageQuestion {
-  readonly asOf: string | undefined;
-  readonly scope?: Scope;
-}
+export type CoverageQuestion = Readonly<{
+  asOf: string | undefined;
+  scope?: Scope;
+}>;
 
 /** The rows that each closed month bills, as its close counted them. The SQL is for use inside a WITH. */
 const BILLED = `billed AS (
@@ -33,27 +33,19 @@ const BILLED = `billed AS (
 const DOCUMENT = `d.month = b.month AND d.partner_id = b.partner_id AND d.currency = b.currency
          AND d.arrangement = b.arrangement`;
 
-export const readCells = (
-  tx: Transaction,
-  given: { asOf: string | null; scope: Scope },
-): Promise<(CoverageCell & { partner_id: string })[]> =>
-  query(
-    tx,
-    `WITH ${BILLED}
-     SELECT p.partner_id, b.month, sum(b.entries)::bigint AS entries,
-            CASE WHEN bool_and(d.number IS NOT NULL) THEN 'document' WHEN b.month IS NOT NULL THEN 'gap' END AS state,
-            coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (WHERE d.number IS NOT NULL),
-              '{}') AS documents
-     FROM partners p LEFT JOIN billed b USING (partner_id) LEFT JOIN live d ON ${DOCUMENT}
-     WHERE :scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[])
-     GROUP BY p.partner_id, b.month ORDER BY p.partner_id`,
-    given,
-  );
+export const readCells = querying<CoverageCell & { partner_id: string }, { asOf: string | null; scope: Scope }>(`
+  WITH ${BILLED}
+  SELECT p.partner_id, b.month, sum(b.entries)::bigint AS entries,
+         CASE WHEN bool_and(d.number IS NOT NULL) THEN 'document' WHEN b.month IS NOT NULL THEN 'gap' END AS state,
+         coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (WHERE d.number IS NOT NULL),
+           '{}') AS documents
+  FROM partners p LEFT JOIN billed b USING (partner_id) LEFT JOIN live d ON ${DOCUMENT}
+  WHERE :scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[])
+  GROUP BY p.partner_id, b.month ORDER BY p.partner_id`);
 
-export const readClosedMonths = (tx: Transaction, asOf: string | null): Promise<{ month: Month }[]> =>
-  query(tx, `SELECT month FROM closed_months WHERE :asOf::date IS NULL OR issued_on <= :asOf::date ORDER BY month`, {
-    asOf,
-  });
+export const readClosedMonths = querying<{ month: Month }, { asOf: string | null }>(
+  `SELECT month FROM closed_months WHERE :asOf::date IS NULL OR issued_on <= :asOf::date ORDER BY month`,
+);
 
 export function readGaps(
   tx: Transaction,

@@ -16,7 +16,7 @@ export type Coverage = Readonly<{
 }>;
 
 export async function readCoverage(tx: Transaction, { asOf, scope = null }: CoverageQuestion): Promise<Coverage> {
-  const months = await readClosedMonths(tx, asOf ?? null);
+  const months = await readClosedMonths(tx, { asOf: asOf ?? null });
   const covered = await readCells(tx, { asOf: asOf ?? null, scope });
   const cells = new Map<string, CoverageCell[]>();
   for (const { partner_id, ...cell } of covered) {

@@ -23,6 +23,6 @@ export async function readHandOffsOf(
   tx: Transaction,
   { environment, month }: { environment: Pick<Environment, 'home'>; month: Month },
 ): Promise<HandOff[]> {
-  const found = await readHandOffs(tx, month);
+  const found = await readHandOffs(tx, { month });
   return found.filter(({ state }) => state !== 'missing' || existsSync(accountsFile(environment)));
 }

@@ -1,5 +1,5 @@
 /** SQL of the log's state in the status. */
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { querying, queryingOne, queryingValue } from '../database/transaction.ts';
 import { LOG_FORMS, numberOf } from '../log/forms.ts';
 
 const COUNTS = LOG_FORMS.map(
@@ -7,38 +7,27 @@ const COUNTS = LOG_FORMS.map(
 ).join(' UNION ALL ');
 
 /** Counts the facts that were recorded after a log number. */
-export async function countFactsAfter(tx: Transaction, after: number): Promise<number> {
-  const { facts } = await queryOne<{ facts: number }>(tx, `SELECT sum(facts)::bigint AS facts FROM (${COUNTS}) AS c`, {
-    after,
-  });
-  return facts;
-}
+export const countFactsAfter = queryingValue<number, { after: number }>(
+  `SELECT sum(facts)::bigint AS facts FROM (${COUNTS}) AS c`,
+);
 
 /**
  * The time of the first fact after a log number. Only rows, events and sent e-mails are considered, because other facts
  * state no time.
  */
-export const readFirstAfter = (tx: Transaction, after: number): Promise<{ readonly at: string | null }> =>
-  queryOne(
-    tx,
-    `SELECT least(
-       (SELECT occurred_at FROM audit_events WHERE log_no > :after::bigint ORDER BY log_no LIMIT 1),
-       (SELECT recorded_at FROM ledger_rows WHERE entry_id > :after::bigint ORDER BY entry_id LIMIT 1),
-       (SELECT ended_at FROM email_attempts WHERE log_no > :after::bigint ORDER BY log_no LIMIT 1)) AS at`,
-    { after },
-  );
+export const readFirstAfter = queryingOne<{ readonly at: string | null }, { after: number }>(`
+  SELECT least(
+    (SELECT occurred_at FROM audit_events WHERE log_no > :after::bigint ORDER BY log_no LIMIT 1),
+    (SELECT recorded_at FROM ledger_rows WHERE entry_id > :after::bigint ORDER BY entry_id LIMIT 1),
+    (SELECT ended_at FROM email_attempts WHERE log_no > :after::bigint ORDER BY log_no LIMIT 1)) AS at`);
 
-export interface LostKey {
-  readonly recorded_at: string;
-  readonly reason: string;
-}
+export type LostKey = Readonly<{
+  recorded_at: string;
+  reason: string;
+}>;
 
 /** The latest key, if it was recorded after an instant and the previous key did not sign it. */
-export const readLostKey = (tx: Transaction, since: string): Promise<LostKey[]> =>
-  query(
-    tx,
-    `SELECT recorded_at, reason
-     FROM (SELECT * FROM log_keys ORDER BY log_no DESC LIMIT 1) AS k
-     WHERE previous IS NOT NULL AND signature IS NULL AND recorded_at >= :since::timestamptz`,
-    { since },
-  );
+export const readLostKey = querying<LostKey, { since: string }>(`
+  SELECT recorded_at, reason
+  FROM (SELECT * FROM log_keys ORDER BY log_no DESC LIMIT 1) AS k
+  WHERE previous IS NOT NULL AND signature IS NULL AND recorded_at >= :since::timestamptz`);

@@ -26,8 +26,8 @@ export async function readCheckpointStatus(tx: Transaction, context: Installatio
   const { environment, settings } = context;
   const now = environment.now();
   const last = await readLastCheckpoint(tx);
-  const uncovered = await countFactsAfter(tx, last?.last_no ?? 0);
-  const { at } = await readFirstAfter(tx, last?.last_no ?? 0);
+  const uncovered = await countFactsAfter(tx, { after: last?.last_no ?? 0 });
+  const { at } = await readFirstAfter(tx, { after: last?.last_no ?? 0 });
   const late = await readLateSignatures(tx, context);
   return {
     last:
@@ -47,19 +47,20 @@ export async function readCheckpointStatus(tx: Transaction, context: Installatio
 const daysBetween = (from: string, to: DateTime, zone: string): number =>
   Math.round(to.setZone(zone).startOf('day').diff(DateTime.fromISO(from, { zone }).startOf('day'), 'days').days);
 
-export interface KeyStatus extends SigningStatus {
-  /** Whether the latest recorded key is available, to sign the next key or to continue signing. */
-  readonly latest_at_hand: boolean;
-  /** Set if the latest key was recorded without a signature of the previous key, and only for some days after that. */
-  readonly lost: LostKey | null;
-}
+export type KeyStatus = SigningStatus &
+  Readonly<{
+    /** Whether the latest recorded key is available, to sign the next key or to continue signing. */
+    latest_at_hand: boolean;
+    /** Set if the latest key was recorded without a signature of the previous key, and only for some days after that. */
+    lost: LostKey | null;
+  }>;
 
 const LOST_KEY_DAYS = 7;
 
 export async function readKeyStatus(tx: Transaction, { environment }: Installation): Promise<KeyStatus> {
   const latest = await readLatestKey(tx);
   const { logKey, logKeyBefore } = environment;
-  const [lost = null] = await readLostKey(tx, environment.now().minus({ days: LOST_KEY_DAYS }).toISO());
+  const [lost = null] = await readLostKey(tx, { since: environment.now().minus({ days: LOST_KEY_DAYS }).toISO() });
   return {
     ...(await readSigning(tx, environment)),
     latest_at_hand: [logKey, logKeyBefore].some(

@@ -38,11 +38,11 @@ export function readOpenItems(tx: Transaction, asOf: string, scope: Scope = null
   );
 }
 
-export interface UnappliedCash {
-  readonly partner_id: string | null;
-  readonly currency: string;
-  readonly amount: string;
-}
+export type UnappliedCash = Readonly<{
+  partner_id: string | null;
+  currency: string;
+  amount: string;
+}>;
 
 /** Unapplied cash by partner: the amounts received, less the amounts that were used. */
 export function readUnappliedCash(tx: Transaction, asOf: string, scope: Scope = null): Promise<UnappliedCash[]> {
@@ -76,6 +76,6 @@ export function readOtherBalances(
        AND b.balance <> coalesce(f.balance, 0)
        AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
      ORDER BY d.series, d.sequence`,
-    { items: JSON.stringify(items.map(({ document_id, balance }) => ({ document_id, balance }))), scope },
+    { items: items.map(({ document_id, balance }) => ({ document_id, balance })), scope },
   );
 }

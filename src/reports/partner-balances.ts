@@ -8,17 +8,18 @@ import { type AgingRow, agingOf, overdueIn } from './aging.ts';
 import { readPresentDay } from './balances.sql.ts';
 import { type OpenItem, readOpenItems, readUnappliedCash } from './open-items.sql.ts';
 
-export interface PartnerBalance extends Pick<AgingRow, 'currency' | 'open' | 'credit' | 'unapplied' | 'net'> {
-  readonly partner_id: string;
-  /** The part of `open` that is past its due date. */
-  readonly overdue: string;
-}
+export type PartnerBalance = Pick<AgingRow, 'currency' | 'open' | 'credit' | 'unapplied' | 'net'> &
+  Readonly<{
+    partner_id: string;
+    /** The part of `open` that is past its due date. */
+    overdue: string;
+  }>;
 
-interface PartnerBalances {
-  readonly as_of: string;
-  readonly balances: readonly PartnerBalance[];
-  readonly items: readonly OpenItem[];
-}
+type PartnerBalances = Readonly<{
+  as_of: string;
+  balances: readonly PartnerBalance[];
+  items: readonly OpenItem[];
+}>;
 
 export async function readPartnerBalances(
   tx: Transaction,

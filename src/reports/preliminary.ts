@@ -3,10 +3,10 @@ import type { Transaction } from '../database/transaction.ts';
 import { readLastClosedBooks } from '../ledger/closed-months.sql.ts';
 import { type Month, monthName } from '../month.ts';
 
-export interface BooksOfDay {
-  readonly preliminary: boolean;
-  readonly books_closed_to: Month | null;
-}
+export type BooksOfDay = Readonly<{
+  preliminary: boolean;
+  books_closed_to: Month | null;
+}>;
 
 export async function readBooksOfDay(tx: Transaction, day: string): Promise<BooksOfDay> {
   const last = await readLastClosedBooks(tx);

@@ -1,14 +1,14 @@
 /** Converts the balances of a trial balance to one currency. */
-import { Amount, groupThousands } from '../money.ts';
-import { dateName } from '../month.ts';
+
 import { fitLines, table } from '../text-table.ts';
+import { Amount, dateName, groupThousands } from '../values.ts';
 import { type Rates, ratesOf } from './rates.ts';
 
 /** An amount on the debit side or on the credit side. The opposite side is zero. */
-interface Sides {
-  readonly debit: string;
-  readonly credit: string;
-}
+type Sides = Readonly<{
+  debit: string;
+  credit: string;
+}>;
 
 export type Presentation = Readonly<{
   currency: string;
@@ -33,10 +33,11 @@ const textsOf = (amount: Amount): Sides => {
   return { debit: debit.toString(), credit: credit.toString() };
 };
 
-interface Balance extends Sides {
-  readonly account: string;
-  readonly currency: string;
-}
+type Balance = Sides &
+  Readonly<{
+    account: string;
+    currency: string;
+  }>;
 
 /**
  * Sums each account over all its currencies, converts it exactly and rounds it once. The rounding line is the exact

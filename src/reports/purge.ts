@@ -126,5 +126,5 @@ export async function countPurgeable(tx: Transaction, context: ActorContext): Pr
     job_runs: before.job_runs,
   });
   const received = before.processor_events;
-  return { ...counts, processor_events: received === null ? 0 : await countErasable(tx, received) };
+  return { ...counts, processor_events: received === null ? 0 : await countErasable(tx, { before: received }) };
 }

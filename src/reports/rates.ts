@@ -6,8 +6,7 @@ import { readFieldsFile } from '../config/fields-file.ts';
 import { line } from '../config/validation.ts';
 import { refuse } from '../errors/refusals.ts';
 import { parseExactJson } from '../json.ts';
-import { isCurrency, isZero } from '../money.ts';
-import { isDate } from '../month.ts';
+import { isCurrency, isDate, isZero } from '../values.ts';
 
 const currency = z.string().refine(isCurrency, 'must be an ISO 4217 currency such as USD');
 const PLAIN = /^\d{1,15}(\.\d{1,12})?$/;

@@ -18,13 +18,12 @@ import { trySpecimens } from '../delivery/specimen.ts';
 import { instructionsToAdopt } from '../documents/instructions.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { templatesOf } from '../mail/templates.ts';
-import { lastDay, type Month, monthOf } from '../month.ts';
 import { type ActivePartner, readActivePartners, recordedOtherwise } from '../partners/partners.sql.ts';
 import type { OpenProvider } from '../processors/links/provider.ts';
 import { openProvider } from '../processors/links/providers.ts';
 import { type Remedy, toDo, toRun } from '../remedy.ts';
 import { readAccountCursors } from '../splits/accounts.sql.ts';
-import { plural } from '../text.ts';
+import { lastDay, type Month, monthOf, plural } from '../values.ts';
 
 export type Gap = Readonly<{
   scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';
@@ -38,11 +37,11 @@ export type Gap = Readonly<{
   remedies?: readonly Remedy[];
 }>;
 
-export interface Readiness {
-  readonly missing: readonly Gap[];
+export type Readiness = Readonly<{
+  missing: readonly Gap[];
   /** The amounts for which there is a payment link, by currency. Empty unless a processor makes the links. */
-  readonly link_limits: Readonly<Record<string, string>>;
-}
+  link_limits: Readonly<Record<string, string>>;
+}>;
 
 export async function readReadiness(
   tx: Transaction,
@@ -70,7 +69,7 @@ export async function readReadiness(
         ),
       ),
       ...partners.flatMap(partnerGaps),
-      ...eInvoiceGaps(settings, await readPresentBuyers(tx, null)),
+      ...eInvoiceGaps(settings, await readPresentBuyers(tx, { partnerIds: null })),
       ...(settings.tax === null ? [] : taxGaps(settings.tax, partners, monthOf(environment.now(), settings.time_zone))),
       ...accountGaps(environment, await readAccountCursors(tx, environment.now().toISO())),
     ],

@@ -138,7 +138,7 @@ export async function readStatusAndItems(
   const now = context.environment.now();
   const installation = await readInstalled(tx);
   const months = await readMonths(tx, now);
-  const { open_entries } = await countOpenEntries(tx, months.last_closed);
+  const { open_entries } = await countOpenEntries(tx, { last: months.last_closed });
   const deliveries = await countDeliveries(tx);
   const emails = await countOtherEmails(tx);
   const others = await readEmails(tx, { unfinished: true, withoutDocument: true, limit: LISTED });
@@ -171,7 +171,7 @@ export async function readStatusAndItems(
     deliveries,
     emails,
     unfinished_emails,
-    waiting: await readWaiting(tx, LISTED),
+    waiting: await readWaiting(tx, { listed: LISTED }),
     mail_failing: await readMailFailure(tx),
     refused_in_a_row: refused && { ...refused, documents: refused.documents.length },
     links: links.slice(0, LISTED),

@@ -4,20 +4,20 @@
  */
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
-import { Amount, groupThousands } from '../money.ts';
-import { dateName } from '../month.ts';
 import { columnsOf, type Sheet } from '../sheet.ts';
 import { table } from '../text-table.ts';
+import { Amount, dateName, groupThousands } from '../values.ts';
 import { type BooksOfDay, readBooksOfDay } from './preliminary.ts';
 import { countTaxDifferences, readTaxLines, type TaxLine } from './tax.sql.ts';
 
-interface TaxReport extends BooksOfDay {
-  readonly from: string;
-  readonly to: string;
-  readonly lines: readonly TaxLine[];
-  /** Whether exactly this tax was posted to the tax accounts of the journal. */
-  readonly ties: boolean;
-}
+type TaxReport = BooksOfDay &
+  Readonly<{
+    from: string;
+    to: string;
+    lines: readonly TaxLine[];
+    /** Whether exactly this tax was posted to the tax accounts of the journal. */
+    ties: boolean;
+  }>;
 
 /**
  * The first and last day of the report, as `YYYY-MM-DD`. Both days are included. A document belongs to the day of its

@@ -1,27 +1,26 @@
 /** The trial balance: every account's balance on a date. Debits must equal credits. */
 
 import type { Transaction } from '../database/transaction.ts';
-import { Amount, groupThousands } from '../money.ts';
-import { dateName } from '../month.ts';
-import { compare } from '../text.ts';
 import { table } from '../text-table.ts';
+import { Amount, compare, dateName, groupThousands } from '../values.ts';
 import { type Balance, readBalances, readPresentDay } from './balances.sql.ts';
 import { type BooksOfDay, preliminaryNote, readBooksOfDay } from './preliminary.ts';
 import { describePresentation, type Presentation, presented, sidesOf } from './presentation.ts';
 import type { Rates } from './rates.ts';
 
-export interface TrialBalance extends BooksOfDay {
-  readonly as_of: string;
-  readonly accounts: readonly {
-    readonly account: string;
-    readonly currency: string;
-    readonly debit: string;
-    readonly credit: string;
-  }[];
-  readonly totals: readonly { readonly currency: string; readonly debit: string; readonly credit: string }[];
-  readonly balanced: boolean;
-  readonly presentation?: Presentation;
-}
+export type TrialBalance = BooksOfDay &
+  Readonly<{
+    as_of: string;
+    accounts: readonly {
+      readonly account: string;
+      readonly currency: string;
+      readonly debit: string;
+      readonly credit: string;
+    }[];
+    totals: readonly { readonly currency: string; readonly debit: string; readonly credit: string }[];
+    balanced: boolean;
+    presentation?: Presentation;
+  }>;
 
 /**
  * Lists control accounts or, with `detail`, every subaccount (partner, policy or bank account). Refusal: rates_missing.

@@ -83,7 +83,7 @@ export async function readConnectedAcceptances(
       : { partnerId, kind: 'requote_accepted', id: requoteId },
   );
   const rows = await query<AcceptedRow & { nth: number }>(tx, READ_CONNECTED_ACCEPTANCES, {
-    asked: JSON.stringify(asked),
+    asked,
   });
   return new Map(rows.map(({ nth, ...row }) => [nth - 1, row]));
 }

@@ -16,27 +16,29 @@ import {
 import type { AcceptanceAnswer as Acceptance } from '../quotes/accept.ts';
 import { type AcceptedRow, readAcceptances, readConnectedAcceptances } from './accepted.sql.ts';
 
-export interface QuotePlan extends Routing {
-  readonly quote_id: string;
-  readonly partner_id: string;
-  readonly enrollment_id: string | null;
-  readonly currency: string;
-  /** The plan for the quote, and then the plans for its requotes, in the order of acceptance. */
-  readonly plans: readonly PlannedAcceptance[];
-}
+export type QuotePlan = Routing &
+  Readonly<{
+    quote_id: string;
+    partner_id: string;
+    enrollment_id: string | null;
+    currency: string;
+    /** The plan for the quote, and then the plans for its requotes, in the order of acceptance. */
+    plans: readonly PlannedAcceptance[];
+  }>;
 
-interface PlanProblem {
-  readonly code: SplitImpossible['code'];
-  readonly reason: string;
-}
+type PlanProblem = Readonly<{
+  code: SplitImpossible['code'];
+  reason: string;
+}>;
 
 /**
  * If the processor refuses the amount, the plan has no requests and a `problem`. The plans of other acceptances are not
  * affected.
  */
-export interface PlannedAcceptance extends SplitPlan {
-  readonly problem: PlanProblem | null;
-}
+export type PlannedAcceptance = SplitPlan &
+  Readonly<{
+    problem: PlanProblem | null;
+  }>;
 
 /** The problems that an acceptance itself has. Different input would not help. */
 const OF_THE_AMOUNT: ReadonlySet<SplitImpossible['code']> = new Set([
@@ -46,11 +48,12 @@ const OF_THE_AMOUNT: ReadonlySet<SplitImpossible['code']> = new Set([
   'currency_not_held',
 ]);
 
-export interface QuotePlanRequest extends PlanOptions {
-  readonly quoteId: string;
-  /** The partner is required only if several partners have a quote with that id. */
-  readonly partnerId?: string | undefined;
-}
+export type QuotePlanRequest = PlanOptions &
+  Readonly<{
+    quoteId: string;
+    /** The partner is required only if several partners have a quote with that id. */
+    partnerId?: string | undefined;
+  }>;
 
 /**
  * Plans those acceptances of a quote that belong to a connected account. Acceptances before the connected account were
@@ -81,19 +84,20 @@ export async function planQuote(tx: Transaction, request: QuotePlanRequest): Pro
   };
 }
 
-interface AcceptancePlan extends Routing {
-  /** The share in major units. */
-  readonly share: string;
-  /** The requests are null if `problem` is set. */
-  readonly requests: SplitPlan['requests'] | null;
-  readonly problem: PlanProblem | null;
-}
+type AcceptancePlan = Routing &
+  Readonly<{
+    /** The share in major units. */
+    share: string;
+    /** The requests are null if `problem` is set. */
+    requests: SplitPlan['requests'] | null;
+    problem: PlanProblem | null;
+  }>;
 
 /** `routed` is the row of the acceptance. Undefined if the acceptance is not under a connected account. */
-export interface RoutedAcceptance {
-  readonly accepted: Acceptance;
-  readonly routed: AcceptedRow | undefined;
-}
+export type RoutedAcceptance = Readonly<{
+  accepted: Acceptance;
+  routed: AcceptedRow | undefined;
+}>;
 
 /**
  * Reads the rows of all acceptances under a connected account in one query. The results are in the order of `accepted`.

@@ -59,7 +59,7 @@ export async function readAccountHealth(tx: Transaction, now: DateTime<true>): P
   if (readings.accounts.length === 0) return { ...readings, open: {}, unknown: 0, payouts: 0 };
   return {
     ...readings,
-    open: await countOpenQuotes(tx, now, await readStatementMonths(tx, RECONCILED_MONTHS)),
+    open: await countOpenQuotes(tx, now, await readStatementMonths(tx, { months: RECONCILED_MONTHS })),
     unknown: await countUnmatchedBalanceTransactions(tx),
     payouts: await countOpenPayouts(tx, now),
   };

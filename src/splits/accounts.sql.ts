@@ -1,5 +1,13 @@
 import { LOCKS, takeLock } from '../database/locks.ts';
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import {
+  executing,
+  query,
+  querying,
+  queryingColumn,
+  queryingFirst,
+  queryingValue,
+  type Transaction,
+} from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 
@@ -12,57 +20,38 @@ export async function lockProcessor(tx: Transaction): Promise<void> {
   await takeLock(tx, LOCKS.processor);
 }
 
-export interface Recording {
-  readonly now: string;
-  readonly eventId: number;
+export type Recording = Readonly<{
+  now: string;
+  eventId: number;
   /** The issuer's time zone, which determines dates. */
-  readonly timeZone: string;
-}
+  timeZone: string;
+}>;
 
 /** Reads the partners of an account. A standard account may have several partners. */
-export function readAccountOwners(tx: Transaction, account: string): Promise<{ partner_id: string }[]> {
-  return query(
-    tx,
-    `SELECT DISTINCT partner_id FROM partner_arrangements WHERE connected_account_id = :account ORDER BY partner_id`,
-    { account },
-  );
-}
+export const readAccountOwners = querying<{ partner_id: string }, { account: string }>(
+  `SELECT DISTINCT partner_id FROM partner_arrangements WHERE connected_account_id = :account ORDER BY partner_id`,
+);
 
-export interface ConnectedPartner {
-  readonly partner_id: string;
-  readonly currency: string;
-  readonly account: string;
-}
+export type ConnectedPartner = Readonly<{
+  partner_id: string;
+  currency: string;
+  account: string;
+}>;
 
 /** Returns the account in the latest connected arrangement up to the month, or else in a planned arrangement. */
-export async function readConnectedPartner(
-  tx: Transaction,
-  { partnerId, month }: { partnerId: string; month: string },
-): Promise<ConnectedPartner | undefined> {
-  const rows = await query<ConnectedPartner>(
-    tx,
-    `SELECT p.partner_id, p.currency, a.connected_account_id AS account
-     FROM partners p JOIN partner_arrangements a USING (partner_id)
-     WHERE a.connected_account_id IS NOT NULL AND p.partner_id = :partnerId
-     ORDER BY a.from_month <= :month COLLATE "C" DESC, a.from_month DESC LIMIT 1`,
-    { partnerId, month },
-  );
-  return rows[0];
-}
+export const readConnectedPartner = queryingFirst<ConnectedPartner, { partnerId: string; month: string }>(`
+  SELECT p.partner_id, p.currency, a.connected_account_id AS account
+  FROM partners p JOIN partner_arrangements a USING (partner_id)
+  WHERE a.connected_account_id IS NOT NULL AND p.partner_id = :partnerId
+  ORDER BY a.from_month <= :month COLLATE "C" DESC, a.from_month DESC LIMIT 1`);
 
 /** Reads the accounts of current and past arrangements. An account of a past arrangement may still receive money. */
-export function readConnectedAccounts(tx: Transaction): Promise<{ account: string }[]> {
-  return query(
-    tx,
-    `SELECT DISTINCT connected_account_id AS account FROM partner_arrangements
-     WHERE connected_account_id IS NOT NULL ORDER BY account`,
-    {},
-  );
-}
+export const readConnectedAccounts = querying<{ account: string }>(`
+  SELECT DISTINCT connected_account_id AS account FROM partner_arrangements
+  WHERE connected_account_id IS NOT NULL ORDER BY account`);
 
-export async function insertReading(
-  tx: Transaction,
-  reading: {
+export const insertReading = executing<
+  {
     account: string;
     from: string | null;
     to: string;
@@ -70,28 +59,17 @@ export async function insertReading(
     file: string | null;
     balance_transactions: number;
     fresh: number;
-  },
-  recording: Recording,
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO processor_readings (
-       account, read_from, read_to, file, balance_transactions, new_balance_transactions, recorded_at, event_id)
-     VALUES (:account, :from::timestamptz, :to::timestamptz, :file, :balance_transactions, :fresh,
-             :now::timestamptz, :eventId::bigint)`,
-    { ...reading, ...recording },
-  );
-}
+  } & Recording
+>(`
+  INSERT INTO processor_readings (
+    account, read_from, read_to, file, balance_transactions, new_balance_transactions, recorded_at, event_id)
+  VALUES (:account, :from::timestamptz, :to::timestamptz, :file, :balance_transactions, :fresh,
+          :now::timestamptz, :eventId::bigint)`);
 
 /** Returns null before the first reading at the processor. */
-export async function readCursor(tx: Transaction, account: string): Promise<string | null> {
-  const { read_to } = await queryOne<{ read_to: string | null }>(
-    tx,
-    `SELECT max(read_to) AS read_to FROM processor_readings WHERE account = :account AND file IS NULL`,
-    { account },
-  );
-  return read_to;
-}
+export const readCursor = queryingValue<string | null, { account: string }>(
+  `SELECT max(read_to) AS read_to FROM processor_readings WHERE account = :account AND file IS NULL`,
+);
 
 export type AccountCursor = Readonly<{
   account: string;
@@ -166,10 +144,6 @@ export async function readAccountsInScope(tx: Transaction, scope: Scope): Promis
   return new Set(rows.map(({ account }) => account));
 }
 
-export async function readStatementMonths(tx: Transaction): Promise<Month[]> {
-  const months = await query<{ month: Month }>(
-    tx,
-    `SELECT DISTINCT month FROM documents WHERE document = 'statement' ORDER BY month DESC`,
-  );
-  return months.map(({ month }) => month);
-}
+export const readStatementMonths = queryingColumn<Month>(
+  `SELECT DISTINCT month FROM documents WHERE document = 'statement' ORDER BY month DESC`,
+);

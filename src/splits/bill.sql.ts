@@ -1,4 +1,4 @@
-import { execute, type Transaction } from '../database/transaction.ts';
+import { execute, executing, type Transaction } from '../database/transaction.ts';
 import { createEmptyDrafts } from '../documents/issue/drafts.sql.ts';
 import type { Month } from '../month.ts';
 
@@ -16,7 +16,7 @@ export async function draftMissingShares(
      FROM json_to_recordset(:billable::json) AS b (partner_id text, currency text, quote_id text, amount numeric)
      JOIN ledger_rows e ON e.partner_id = b.partner_id COLLATE "C" AND e.kind = 'quote_accepted'
        AND own_id(e) = b.quote_id COLLATE "C"`,
-    { billable: JSON.stringify(billable) },
+    { billable },
   );
   await createEmptyDrafts(tx);
   await execute(
@@ -35,12 +35,7 @@ export async function draftMissingShares(
   );
 }
 
-export async function insertMissingShares(tx: Transaction, month: Month): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO missing_shares (document_id, partner_id, month, currency, arrangement, quote_id, amount)
-     SELECT d.document_id, m.partner_id, :month, m.currency, d.arrangement, m.quote_id, trim_scale(m.amount)
-     FROM pg_temp.missing m JOIN pg_temp.issued_documents d USING (partner_id, currency)`,
-    { month },
-  );
-}
+export const insertMissingShares = executing<{ month: Month }>(`
+  INSERT INTO missing_shares (document_id, partner_id, month, currency, arrangement, quote_id, amount)
+  SELECT d.document_id, m.partner_id, :month, m.currency, d.arrangement, m.quote_id, trim_scale(m.amount)
+  FROM pg_temp.missing m JOIN pg_temp.issued_documents d USING (partner_id, currency)`);

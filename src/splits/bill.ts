@@ -31,7 +31,7 @@ export async function billMissingShares(tx: Transaction, context: IssueContext, 
   );
   await draftMissingShares(tx, billable);
   const issued = await issueDocuments(tx, batch);
-  await insertMissingShares(tx, month);
+  await insertMissingShares(tx, { month });
   failpoint('shares.billed');
   return issued.map(({ number }) => number);
 }

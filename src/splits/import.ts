@@ -46,10 +46,10 @@ export type ImportReport = Readonly<{
   matched: number;
 }>;
 
-interface ImportFile {
-  readonly name: string;
-  readonly text: string;
-}
+type ImportFile = Readonly<{
+  name: string;
+  text: string;
+}>;
 
 export async function importBalanceTransactions(
   tx: Transaction,
@@ -58,7 +58,7 @@ export async function importBalanceTransactions(
   account: string,
   balance_transactions: readonly BalanceTransaction[] = readBalanceTransactions(file.name, file.text, isLive(acting)),
 ): Promise<ImportReport> {
-  if ((await readAccountOwners(tx, account)).length === 0) throw refuse('account_unknown', { account });
+  if ((await readAccountOwners(tx, { account })).length === 0) throw refuse('account_unknown', { account });
   const recording = await beginRecording(tx, acting, {
     action: 'processor.import',
     subject: file.name,
@@ -66,7 +66,7 @@ export async function importBalanceTransactions(
   });
   const recorded = await recordBalanceTransactions(tx, { account, source: file.name }, balance_transactions, recording);
   const total = { balance_transactions: balance_transactions.length, fresh: recorded };
-  await insertReading(tx, { account, from: null, to: recording.now, file: file.name, ...total }, recording);
+  await insertReading(tx, { account, from: null, to: recording.now, file: file.name, ...total, ...recording });
   failpoint('processor.recorded');
   const matched = await allocateShares(tx, acting, recording);
   await settlePayoutsOfAccounts(tx, acting);
@@ -83,7 +83,7 @@ export async function recordBalanceTransactions(
   balance_transactions: readonly BalanceTransaction[],
   recording: Recording,
 ): Promise<number> {
-  const changed = await findChangedBalanceTransactions(tx, account, balance_transactions);
+  const changed = await findChangedBalanceTransactions(tx, { account, balance_transactions });
   if (changed.length > 0) {
     const problems = changed.map(({ id, net, currency }) => ({
       path: id,
@@ -91,7 +91,7 @@ export async function recordBalanceTransactions(
     }));
     throw refuse('balance_transactions_invalid', { source, problems: problems.slice(0, PROBLEMS_TOLD) });
   }
-  return insertBalanceTransactions(tx, account, balance_transactions, recording);
+  return insertBalanceTransactions(tx, { account, balance_transactions, ...recording });
 }
 
 /**
@@ -126,7 +126,7 @@ export async function importSettlement(
     subject: file.name,
     details: { partner_id: partnerId, lines, ...(clientId !== undefined && { client_id: clientId }) },
   });
-  const changed = await findConflictingLines(tx, partnerId, json);
+  const changed = await findConflictingLines(tx, { partnerId, lines: json });
   if (changed.length > 0) {
     throw refuseFile(
       changed.map(({ line, known }) => {
@@ -137,8 +137,8 @@ export async function importSettlement(
   }
   const entry = { partnerId, sha256: sha256Of(file.text), name: file.name, lines };
   const fileId = await insertSettlementFile(tx, entry, recording);
-  const recorded = fileId === undefined ? 0 : await insertSettlementLines(tx, { fileId, partnerId }, json);
-  await insertSettlementTransactions(tx, { partnerId, account: partner.account }, recording);
+  const recorded = fileId === undefined ? 0 : await insertSettlementLines(tx, { fileId, partnerId, lines: json });
+  await insertSettlementTransactions(tx, { partnerId, account: partner.account, ...recording });
   failpoint('processor.recorded');
   return {
     read: lines,

@@ -1,4 +1,4 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, querying, type Transaction } from '../database/transaction.ts';
 
 export type ShareOfBilled = Readonly<{
   share_allocation_id: number;
@@ -47,75 +47,70 @@ export type BilledQuote = Readonly<{
   numbers: readonly string[];
 }>;
 
-export function readBilledQuotes(tx: Transaction, eventId: number): Promise<BilledQuote[]> {
-  return query(
-    tx,
-    `WITH of_action AS MATERIALIZED (
-       SELECT r.*, m.account, m.id, m.net, m.kind, m.payment AS own_payment, m.of_payment, m.occurred_at
-       FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
-       WHERE r.event_id = :eventId::bigint
-         AND EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id)
-     ), quotes AS MATERIALIZED (
-       SELECT DISTINCT partner_id, quote_id, currency FROM of_action
-     ), sums AS (
-       SELECT q.*,
-              (SELECT coalesce(sum(e.invoice_amount), 0) FROM ledger_rows e
-               WHERE e.partner_id = q.partner_id AND e.quote_id = q.quote_id
-                 AND e.arrangement = 'connected_account') AS expected,
-              (SELECT coalesce(sum(b.amount), 0) FROM live_missing_shares b
-               WHERE b.partner_id = q.partner_id AND b.quote_id = q.quote_id) AS billed,
-              (SELECT coalesce(sum(r.amount), 0) FROM share_allocations r
-               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
-                 AND r.event_id <> :eventId::bigint) AS received,
-              (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r
-                JOIN share_payments p USING (share_allocation_id)
-               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
-                 AND r.event_id <> :eventId::bigint) AS paid_before,
-              (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r
-                JOIN share_payments p USING (share_allocation_id)
-               WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id) AS paid
-       FROM quotes q
-     )
-     SELECT s.partner_id, s.quote_id, s.currency, (s.expected - (s.received - s.paid_before) - s.billed)::text AS owed,
-            (s.billed - s.paid)::text AS uncovered, (s.received - s.paid_before)::text AS as_shares,
-            (SELECT json_agg(json_build_object(
-                      'share_allocation_id', r.share_allocation_id, 'account', r.account, 'balance_transaction', r.id,
-                      'balance_transaction_id', r.balance_transaction_id, 'below', r.net < 0,
-                      'of_payment', r.of_payment,
-                      'amount', r.amount::text, 'occurred_on', r.occurred_on,
-                      'paid', (SELECT coalesce(sum(p.amount), 0)::text FROM share_payments p
-                               WHERE p.share_allocation_id = r.share_allocation_id),
-                      'disputed', r.kind = 'dispute' OR EXISTS (
-                        SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
-                          AND l.quote_id = r.quote_id AND l.payment = r.own_payment))
-                    ORDER BY r.occurred_at, r.share_allocation_id)
-             FROM of_action r WHERE r.partner_id = s.partner_id AND r.quote_id = s.quote_id) AS shares,
-            coalesce((
-              SELECT json_agg(json_build_object(
-                       'payment_id', p.payment_id, 'balance_transaction_id', m.balance_transaction_id,
-                       'payment', m.payment,
-                       'left', (b.amount - b.reversed)::text,
-                       'taken_by', coalesce((
-                         SELECT json_agg(json_build_object('payment_reversal_id', t.payment_reversal_id,
-                                  'balance_transaction_id', o.balance_transaction_id, 'amount', (-t.amount)::text))
-                         FROM share_payments t JOIN share_allocations o USING (share_allocation_id)
-                         WHERE t.payment_id = p.payment_id AND t.amount < 0 AND NOT EXISTS (
-                           SELECT FROM payment_reinstatements i
-                             WHERE i.payment_reversal_id = t.payment_reversal_id)), '[]'))
-                     ORDER BY p.payment_id)
-              FROM share_payments p JOIN share_allocations r USING (share_allocation_id)
-                JOIN balance_transactions m USING (balance_transaction_id)
-              JOIN payment_balances b USING (payment_id)
-              WHERE p.payment_reversal_id IS NULL AND r.partner_id = s.partner_id
-                AND r.quote_id = s.quote_id), '[]') AS payments,
-            coalesce((
-              SELECT json_agg(d.number ORDER BY d.document_id)
-              FROM live_missing_shares b JOIN documents d USING (document_id)
-              WHERE b.partner_id = s.partner_id AND b.quote_id = s.quote_id), '[]') AS numbers
-     FROM sums s ORDER BY s.partner_id, s.quote_id`,
-    { eventId },
-  );
-}
+export const readBilledQuotes = querying<BilledQuote, { eventId: number }>(`
+  WITH of_action AS MATERIALIZED (
+    SELECT r.*, m.account, m.id, m.net, m.kind, m.payment AS own_payment, m.of_payment, m.occurred_at
+    FROM share_allocations r JOIN balance_transactions m USING (balance_transaction_id)
+    WHERE r.event_id = :eventId::bigint
+      AND EXISTS (SELECT FROM missing_shares b WHERE b.partner_id = r.partner_id AND b.quote_id = r.quote_id)
+  ), quotes AS MATERIALIZED (
+    SELECT DISTINCT partner_id, quote_id, currency FROM of_action
+  ), sums AS (
+    SELECT q.*,
+           (SELECT coalesce(sum(e.invoice_amount), 0) FROM ledger_rows e
+            WHERE e.partner_id = q.partner_id AND e.quote_id = q.quote_id
+              AND e.arrangement = 'connected_account') AS expected,
+           (SELECT coalesce(sum(b.amount), 0) FROM live_missing_shares b
+            WHERE b.partner_id = q.partner_id AND b.quote_id = q.quote_id) AS billed,
+           (SELECT coalesce(sum(r.amount), 0) FROM share_allocations r
+            WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
+              AND r.event_id <> :eventId::bigint) AS received,
+           (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r
+             JOIN share_payments p USING (share_allocation_id)
+            WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id
+              AND r.event_id <> :eventId::bigint) AS paid_before,
+           (SELECT coalesce(sum(p.amount), 0) FROM share_allocations r
+             JOIN share_payments p USING (share_allocation_id)
+            WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id) AS paid
+    FROM quotes q
+  )
+  SELECT s.partner_id, s.quote_id, s.currency, (s.expected - (s.received - s.paid_before) - s.billed)::text AS owed,
+         (s.billed - s.paid)::text AS uncovered, (s.received - s.paid_before)::text AS as_shares,
+         (SELECT json_agg(json_build_object(
+                   'share_allocation_id', r.share_allocation_id, 'account', r.account, 'balance_transaction', r.id,
+                   'balance_transaction_id', r.balance_transaction_id, 'below', r.net < 0,
+                   'of_payment', r.of_payment,
+                   'amount', r.amount::text, 'occurred_on', r.occurred_on,
+                   'paid', (SELECT coalesce(sum(p.amount), 0)::text FROM share_payments p
+                            WHERE p.share_allocation_id = r.share_allocation_id),
+                   'disputed', r.kind = 'dispute' OR EXISTS (
+                     SELECT FROM settlement_lines l WHERE l.kind = 'dispute' AND l.partner_id = r.partner_id
+                       AND l.quote_id = r.quote_id AND l.payment = r.own_payment))
+                 ORDER BY r.occurred_at, r.share_allocation_id)
+          FROM of_action r WHERE r.partner_id = s.partner_id AND r.quote_id = s.quote_id) AS shares,
+         coalesce((
+           SELECT json_agg(json_build_object(
+                    'payment_id', p.payment_id, 'balance_transaction_id', m.balance_transaction_id,
+                    'payment', m.payment,
+                    'left', (b.amount - b.reversed)::text,
+                    'taken_by', coalesce((
+                      SELECT json_agg(json_build_object('payment_reversal_id', t.payment_reversal_id,
+                               'balance_transaction_id', o.balance_transaction_id, 'amount', (-t.amount)::text))
+                      FROM share_payments t JOIN share_allocations o USING (share_allocation_id)
+                      WHERE t.payment_id = p.payment_id AND t.amount < 0 AND NOT EXISTS (
+                        SELECT FROM payment_reinstatements i
+                          WHERE i.payment_reversal_id = t.payment_reversal_id)), '[]'))
+                  ORDER BY p.payment_id)
+           FROM share_payments p JOIN share_allocations r USING (share_allocation_id)
+             JOIN balance_transactions m USING (balance_transaction_id)
+           JOIN payment_balances b USING (payment_id)
+           WHERE p.payment_reversal_id IS NULL AND r.partner_id = s.partner_id
+             AND r.quote_id = s.quote_id), '[]') AS payments,
+         coalesce((
+           SELECT json_agg(d.number ORDER BY d.document_id)
+           FROM live_missing_shares b JOIN documents d USING (document_id)
+           WHERE b.partner_id = s.partner_id AND b.quote_id = s.quote_id), '[]') AS numbers
+  FROM sums s ORDER BY s.partner_id, s.quote_id`);
 
 export type NewSharePayment = Readonly<{
   share_allocation_id: number;
@@ -140,6 +135,6 @@ export async function insertSharePayments(
      SELECT share_allocation_id, payment_id, payment_reversal_id, currency, trim_scale(amount), :now::timestamptz,
             :eventId::bigint
      FROM json_populate_recordset(NULL::share_payments, :rows::json)`,
-    { rows: JSON.stringify(rows), now, eventId },
+    { rows, now, eventId },
   );
 }

@@ -29,9 +29,9 @@ import {
 
 /** Uses new allocations to pay invoices for missing shares of their quotes, or to reverse such payments. */
 export async function payBilledShares(tx: Transaction, acting: IssueContext, { eventId }: Recording): Promise<void> {
-  if ((await readBilledQuotes(tx, eventId)).length === 0) return;
+  if ((await readBilledQuotes(tx, { eventId })).length === 0) return;
   await lockPayments(tx);
-  const quotes = await readBilledQuotes(tx, eventId);
+  const quotes = await readBilledQuotes(tx, { eventId });
   const parts = quotes.flatMap((quote) => paymentPartsOf(quote).map((part) => ({ ...part, quote })));
   const takesBack = quotes.some((quote) => Object.values(reversalsOf(quote)).some((each) => each.length > 0));
   if (parts.length === 0 && !takesBack) return;
@@ -42,14 +42,14 @@ export async function payBilledShares(tx: Transaction, acting: IssueContext, { e
   });
   await receive(tx, context, parts);
   // The quotes are read again, because an import may reverse a payment that it has just recorded.
-  await takeBack(tx, context, await readBilledQuotes(tx, eventId));
+  await takeBack(tx, context, await readBilledQuotes(tx, { eventId }));
   failpoint('shares.paid');
 }
 
-interface Part {
-  readonly share: ShareOfBilled;
-  readonly amount: Amount;
-}
+type Part = Readonly<{
+  share: ShareOfBilled;
+  amount: Amount;
+}>;
 
 /**
  * Returns the part of each received share that pays an invoice. A share pays no invoice if it is within the amount that
@@ -141,7 +141,7 @@ async function apply(
   parts: readonly (Part & { readonly quote: BilledQuote; readonly payment_id: number })[],
 ): Promise<void> {
   const numbers = [...new Set(parts.flatMap(({ quote }) => quote.numbers))];
-  const payable = new Map((await readPayables(tx, numbers)).map((each) => [each.number, each]));
+  const payable = new Map((await readPayables(tx, { numbers })).map((each) => [each.number, each]));
   const balances = new Map<string, Amount>();
   const applications: NewApplication[] = [];
   for (const { quote, share, amount, payment_id } of parts) {
@@ -175,11 +175,11 @@ async function apply(
   );
 }
 
-interface PaymentReversal {
-  readonly share: ShareOfBilled;
-  readonly payment: SharePayment;
-  readonly amount: Amount;
-}
+type PaymentReversal = Readonly<{
+  share: ShareOfBilled;
+  payment: SharePayment;
+  amount: Amount;
+}>;
 
 /**
  * Plans the payments to reverse because of reversed transfers and wrong matches, and the reversals to undo because of a

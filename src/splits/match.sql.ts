@@ -1,4 +1,12 @@
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import {
+  execute,
+  executing,
+  query,
+  querying,
+  queryingOne,
+  queryingValue,
+  type Transaction,
+} from '../database/transaction.ts';
 import type { Recording } from './accounts.sql.ts';
 import type { NamedQuote } from './reconcile.sql.ts';
 
@@ -22,16 +30,19 @@ export async function insertFoundAllocations(tx: Transaction, recording: Recordi
   await execute(tx, `ANALYZE pg_temp.unattributed`);
   let found = 0;
   for (const allocate of [BY_OWN_LINE, BY_METADATA, BY_SETTLEMENT_LINES, BY_PAYMENT]) {
-    found += await execute(tx, allocate, { now: recording.now, eventId: recording.eventId });
+    found += await execute(tx, allocate, { ...recording });
   }
   return found;
 }
 
+/** The columns that each of these statements fills, beside the evidence. */
+const SHARE = `
+  balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
+  settled_currency, settled_amount`;
+
 /** Balance transactions from a settlement line belong to the line's quote. */
 const BY_OWN_LINE = `
-  INSERT INTO share_allocations (
-    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
-    settled_currency, settled_amount, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
+  INSERT INTO share_allocations (${SHARE}, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
   SELECT u.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, l.requote_id, u.currency,
          trim_scale(u.net), u.currency, trim_scale(u.net), 'settlement_file', l.settlement_line_id, u.occurred_on,
          u.entry_on, :now::timestamptz, :eventId::bigint
@@ -60,9 +71,7 @@ const BY_METADATA = `
         AND r.enrollment_id = u.enrollment_id AND r.currency = u.share_currency
         AND r.arrangement = 'connected_account') AS q
   )
-  INSERT INTO share_allocations (
-    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
-    settled_currency, settled_amount, matched_by, occurred_on, entry_on, recorded_at, event_id)
+  INSERT INTO share_allocations (${SHARE}, matched_by, occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, requote_id, share_currency,
          share_amount, currency, trim_scale(net), 'metadata', occurred_on, entry_on, :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = 1`;
@@ -95,9 +104,7 @@ const BY_SETTLEMENT_LINES = `
     JOIN routed_quotes q ON q.partner_id = n.partner_id AND q.own_id = n.line_quote_id AND q.currency = n.share_currency
     WHERE n.total = n.share_amount
   )
-  INSERT INTO share_allocations (
-    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
-    settled_currency, settled_amount, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
+  INSERT INTO share_allocations (${SHARE}, matched_by, settlement_line_id, occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, line_quote_id, line_requote_id, share_currency,
          trim_scale(line_amount), currency,
          -- A converted amount is divided among the lines. The rounded parts add up to the whole.
@@ -133,23 +140,17 @@ const BY_PAYMENT = `
       ON s.currency IN (u.currency, u.share_currency) OR (paid.currency = u.currency AND s.settled <> 0)
     WHERE NOT EXISTS (SELECT FROM share_allocations a WHERE a.balance_transaction_id = u.balance_transaction_id)
   )
-  INSERT INTO share_allocations (
-    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, requote_id, currency, amount,
-    settled_currency, settled_amount, other_account, matched_by, occurred_on, entry_on, recorded_at, event_id)
+  INSERT INTO share_allocations (${SHARE}, other_account, matched_by, occurred_on, entry_on, recorded_at, event_id)
   SELECT balance_transaction_id, partner_id, posted_month, entry_id, found_id, found_requote_id, found_currency,
          trim_scale(counts_as), currency, trim_scale(net), other_account, 'payment', occurred_on, entry_on,
          :now::timestamptz, :eventId::bigint
   FROM found WHERE quotes = 1 AND counts_as <> 0`;
 
-export async function countUnmatchedBalanceTransactions(tx: Transaction): Promise<number> {
-  const { unknown } = await queryOne<{ unknown: number }>(
-    tx,
-    // `ended IS NULL` already excludes closed balance transactions. The condition on `closed` excludes such balance
-    // transactions before any lookup.
-    `SELECT count(*) AS unknown FROM unexplained_balance_transactions WHERE NOT closed AND ended IS NULL`,
-  );
-  return unknown;
-}
+// `ended IS NULL` already excludes closed balance transactions. The condition on `closed` excludes such balance
+// transactions before any lookup.
+export const countUnmatchedBalanceTransactions = queryingValue<number>(
+  `SELECT count(*) AS unknown FROM unexplained_balance_transactions WHERE NOT closed AND ended IS NULL`,
+);
 
 export type BalanceTransactionState = Readonly<{
   balance_transaction_id: number;
@@ -189,42 +190,32 @@ export function readBalanceTransactions(
 
 export type MatchableQuote = NamedQuote & Readonly<{ quote_id: string }>;
 
-export function readMatchableQuotes(
-  tx: Transaction,
-  asked: { quoteId: string; partnerId: string | null; account: string },
-): Promise<MatchableQuote[]> {
-  return query(
-    tx,
-    `SELECT e.partner_id, own_id(e) AS quote_id, e.currency,
-            EXISTS (SELECT FROM routed_quotes r
-                    WHERE r.partner_id = e.partner_id AND r.own_id = own_id(e)) AS is_routed,
-            EXISTS (SELECT FROM account_partners p
-                    WHERE p.account = :account AND p.partner_id = e.partner_id) AS own_account,
-            (SELECT d.number FROM live_documents d JOIN closed_months m USING (month)
-             WHERE d.partner_id = e.partner_id AND d.currency = e.currency AND d.arrangement = e.arrangement
-               AND d.purpose = 'month' AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= d.month
-             ORDER BY d.document_id DESC LIMIT 1) AS invoice
-     FROM ledger_rows e
-     WHERE e.kind = 'quote_accepted' AND own_id(e) = :quoteId
-       AND (:partnerId::text IS NULL OR e.partner_id = :partnerId)
-     ORDER BY e.partner_id, own_id(e)`,
-    asked,
-  );
-}
+export const readMatchableQuotes = querying<
+  MatchableQuote,
+  { quoteId: string; partnerId: string | null; account: string }
+>(`
+  SELECT e.partner_id, own_id(e) AS quote_id, e.currency,
+         EXISTS (SELECT FROM routed_quotes r
+                 WHERE r.partner_id = e.partner_id AND r.own_id = own_id(e)) AS is_routed,
+         EXISTS (SELECT FROM account_partners p
+                 WHERE p.account = :account AND p.partner_id = e.partner_id) AS own_account,
+         (SELECT d.number FROM live_documents d JOIN closed_months m USING (month)
+          WHERE d.partner_id = e.partner_id AND d.currency = e.currency AND d.arrangement = e.arrangement
+            AND d.purpose = 'month' AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= d.month
+          ORDER BY d.document_id DESC LIMIT 1) AS invoice
+  FROM ledger_rows e
+  WHERE e.kind = 'quote_accepted' AND own_id(e) = :quoteId
+    AND (:partnerId::text IS NULL OR e.partner_id = :partnerId)
+  ORDER BY e.partner_id, own_id(e)`);
 
 /** `amount` is the value for the quote, `settled` the value on the account. */
-export function readShareOf(
-  tx: Transaction,
-  share: { balanceTransactionId: number; partnerId: string; quoteId: string },
-): Promise<{ amount: string; settled: string }> {
-  return queryOne(
-    tx,
-    `SELECT coalesce(sum(amount), 0)::text AS amount, coalesce(sum(settled_amount), 0)::text AS settled
-     FROM share_allocations
-     WHERE balance_transaction_id = :balanceTransactionId AND partner_id = :partnerId AND quote_id = :quoteId`,
-    share,
-  );
-}
+export const readShareOf = queryingOne<
+  { amount: string; settled: string },
+  { balanceTransactionId: number; partnerId: string; quoteId: string }
+>(`
+  SELECT coalesce(sum(amount), 0)::text AS amount, coalesce(sum(settled_amount), 0)::text AS settled
+  FROM share_allocations
+  WHERE balance_transaction_id = :balanceTransactionId AND partner_id = :partnerId AND quote_id = :quoteId`);
 
 /** Reads the payments that were made from a share if its matches and undone matches do not add up to zero. */
 export async function readPaymentsLeft(
@@ -242,9 +233,8 @@ export async function readPaymentsLeft(
 }
 
 /** Records an allocation by finance. An allocation of the opposite amount undoes an allocation. */
-export async function insertManualAllocation(
-  tx: Transaction,
-  share: {
+export const insertManualAllocation = executing<
+  {
     balanceTransactionId: number;
     partnerId: string;
     quoteId: string;
@@ -254,50 +244,34 @@ export async function insertManualAllocation(
     settled: string;
     otherAccount: boolean;
     reason: string;
-  },
-  recording: Recording,
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO share_allocations (
-       balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, settled_currency,
-       settled_amount, other_account, matched_by, reason, occurred_on, entry_on, recorded_at, event_id)
-     SELECT t.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, q.currency,
-            trim_scale(:amount::numeric), t.currency, trim_scale(:settled::numeric), :otherAccount::boolean, 'finance',
-            :reason, day.occurred_on, greatest(day.occurred_on, earliest_postable_date()), :now::timestamptz,
-            :eventId::bigint
-     FROM balance_transactions t
-     JOIN routed_quotes q ON q.partner_id = :partnerId AND q.own_id = :quoteId
-     CROSS JOIN LATERAL (SELECT (t.occurred_at AT TIME ZONE :timeZone)::date AS occurred_on) AS day
-     WHERE t.balance_transaction_id = :balanceTransactionId`,
-    { ...share, ...recording },
-  );
-}
+  } & Recording
+>(`
+  INSERT INTO share_allocations (
+    balance_transaction_id, partner_id, posted_month, entry_id, quote_id, currency, amount, settled_currency,
+    settled_amount, other_account, matched_by, reason, occurred_on, entry_on, recorded_at, event_id)
+  SELECT t.balance_transaction_id, q.partner_id, q.posted_month, q.entry_id, q.quote_id, q.currency,
+         trim_scale(:amount::numeric), t.currency, trim_scale(:settled::numeric), :otherAccount::boolean, 'finance',
+         :reason, day.occurred_on, greatest(day.occurred_on, earliest_postable_date()), :now::timestamptz,
+         :eventId::bigint
+  FROM balance_transactions t
+  JOIN routed_quotes q ON q.partner_id = :partnerId AND q.own_id = :quoteId
+  CROSS JOIN LATERAL (SELECT (t.occurred_at AT TIME ZONE :timeZone)::date AS occurred_on) AS day
+  WHERE t.balance_transaction_id = :balanceTransactionId`);
 
 /** Reads only balance transactions that are open and that no quote explains. */
-export function readUnexplained(
-  tx: Transaction,
-  ids: readonly number[],
-): Promise<{ balance_transaction_id: number; currency: string; unexplained: string }[]> {
-  return query(
-    tx,
-    `SELECT balance_transaction_id, currency, unexplained::text FROM unexplained_balance_transactions
-     WHERE balance_transaction_id = ANY (:ids::bigint[]) AND ended IS NULL ORDER BY account, balance_transaction_id`,
-    { ids },
-  );
-}
+export const readUnexplained = querying<
+  { balance_transaction_id: number; currency: string; unexplained: string },
+  { ids: readonly number[] }
+>(`
+  SELECT balance_transaction_id, currency, unexplained::text FROM unexplained_balance_transactions
+  WHERE balance_transaction_id = ANY (:ids::bigint[]) AND ended IS NULL ORDER BY account, balance_transaction_id`);
 
-export async function insertBalanceTransactionClosings(
-  tx: Transaction,
-  closings: readonly { balance_transaction_id: number; currency: string; amount: string; reason: string }[],
-  recording: Recording,
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO balance_transaction_closings (
-       balance_transaction_id, currency, amount, reason, recorded_at, event_id)
-     SELECT balance_transaction_id, currency, trim_scale(amount), reason, :now::timestamptz, :eventId::bigint
-     FROM json_populate_recordset(NULL::balance_transaction_closings, :closings::json)`,
-    { closings: JSON.stringify(closings), now: recording.now, eventId: recording.eventId },
-  );
-}
+export const insertBalanceTransactionClosings = executing<
+  {
+    closings: readonly { balance_transaction_id: number; currency: string; amount: string; reason: string }[];
+  } & Recording
+>(`
+  INSERT INTO balance_transaction_closings (
+    balance_transaction_id, currency, amount, reason, recorded_at, event_id)
+  SELECT balance_transaction_id, currency, trim_scale(amount), reason, :now::timestamptz, :eventId::bigint
+  FROM json_populate_recordset(NULL::balance_transaction_closings, :closings::json)`);

@@ -55,10 +55,10 @@ export type MatchResult = Readonly<{
   unexplained: string;
 }>;
 
-interface Part {
-  readonly settled: Amount;
-  readonly amount: Amount;
-}
+type Part = Readonly<{
+  settled: Amount;
+  amount: Amount;
+}>;
 
 export async function matchBalanceTransaction(
   tx: Transaction,
@@ -101,14 +101,14 @@ export async function unmatchBalanceTransaction(
   return undone;
 }
 
-export interface ClosingResult {
-  readonly balance_transactions: readonly string[];
+export type ClosingResult = Readonly<{
+  balance_transactions: readonly string[];
   /**
    * The amount on our accounts without a quote, by currency. The amount is zero if receipts and reversals cancel each
    * other out.
    */
-  readonly left: readonly { readonly currency: string; readonly amount: string }[];
-}
+  left: readonly { readonly currency: string; readonly amount: string }[];
+}>;
 
 /**
  * Closes the unexplained part of balance transactions, because finance decided that it was refunded or settled
@@ -125,19 +125,15 @@ export async function closeBalanceTransactions(
   const recording = await beginRecording(tx, acting, { action: 'processor.close', subject: ids[0] ?? '', details });
   const found: BalanceTransactionState[] = [];
   for (const id of ids) found.push(await findBalanceTransaction(tx, { balance_transaction: id, account }));
-  const open = await readUnexplained(
-    tx,
-    found.map((each) => each.balance_transaction_id),
-  );
+  const open = await readUnexplained(tx, { ids: found.map((each) => each.balance_transaction_id) });
   const ended = found.find(
     ({ balance_transaction_id: id }) => !open.some((each) => each.balance_transaction_id === id),
   );
   if (ended !== undefined) throw refuse('balance_transaction_not_open', { balance_transaction: ended.id });
-  await insertBalanceTransactionClosings(
-    tx,
-    open.map(({ unexplained, ...each }) => ({ ...each, amount: unexplained, reason })),
-    recording,
-  );
+  await insertBalanceTransactionClosings(tx, {
+    closings: open.map(({ unexplained, ...each }) => ({ ...each, amount: unexplained, reason })),
+    ...recording,
+  });
   failpoint('processor.closed');
   const sums = sumsOf(open.map(({ currency, unexplained }) => Amount.of(unexplained, currency)));
   const left = sums.map((sum) => ({ currency: sum.currency, amount: sum.toString() }));
@@ -271,7 +267,7 @@ async function insert(
     otherAccount: !quote.own_account,
     reason,
   };
-  await insertManualAllocation(tx, share, recording);
+  await insertManualAllocation(tx, { ...share, ...recording });
   failpoint('processor.matched');
   await payBilledShares(tx, acting, recording);
   return {

@@ -1,53 +1,40 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
-import { Amount } from '../money.ts';
-import type { Month } from '../month.ts';
+import { executing, query, querying, type Transaction } from '../database/transaction.ts';
+import { Amount, type Month } from '../values.ts';
 import { type Recording, WATCHED_DAYS } from './accounts.sql.ts';
 
 /** Reads the payouts that an account made since a time, if their contents are unknown and can be requested. */
-export function readPayoutsWithoutContents(
-  tx: Transaction,
-  { account, since }: { account: string; since: string },
-): Promise<{ balance_transaction_id: number; payout: string }[]> {
-  return query(
-    tx,
-    `SELECT m.balance_transaction_id, m.payment AS payout FROM balance_transactions m
-     WHERE m.account = :account AND m.type = 'payout' AND m.payment IS NOT NULL AND m.occurred_at >= :since::timestamptz
-       AND m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
-       AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.payout_transaction_id = m.balance_transaction_id)
-     ORDER BY m.occurred_at, m.balance_transaction_id`,
-    { account, since },
-  );
-}
+export const readPayoutsWithoutContents = querying<
+  { balance_transaction_id: number; payout: string },
+  { account: string; since: string }
+>(`
+  SELECT m.balance_transaction_id, m.payment AS payout FROM balance_transactions m
+  WHERE m.account = :account AND m.type = 'payout' AND m.payment IS NOT NULL AND m.occurred_at >= :since::timestamptz
+    AND m.payload->'source'->>'automatic' IS DISTINCT FROM 'false'
+    AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.payout_transaction_id = m.balance_transaction_id)
+  ORDER BY m.occurred_at, m.balance_transaction_id`);
 
 /**
  * Records the contents of a payout and returns their number. The contents must be recorded balance transactions, belong
  * to no other payout, and add up to the payout. An incomplete list is not recorded and is requested again. The payout
  * itself and its failure are not part of the contents.
  */
-export function insertPayoutContents(
-  tx: Transaction,
-  contents: { account: string; payoutTransactionId: number; ids: readonly string[] },
-  recording: Recording,
-): Promise<number> {
-  return execute(
-    tx,
-    `WITH payout AS (
-       SELECT * FROM balance_transactions WHERE balance_transaction_id = :payoutTransactionId::bigint
-     ), contents AS MATERIALIZED (
-       SELECT m.balance_transaction_id, m.net FROM balance_transactions m JOIN payout USING (account, currency)
-       WHERE m.account = :account AND m.id = ANY (:ids::text[]) AND m.payment IS DISTINCT FROM payout.payment
-         AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
-     )
-     INSERT INTO payout_contents (balance_transaction_id, payout_transaction_id, account, currency, recorded_at,
-       event_id)
-     SELECT c.balance_transaction_id, p.balance_transaction_id, p.account, p.currency, :now::timestamptz,
-       :eventId::bigint
-     FROM payout p CROSS JOIN contents c
-     WHERE (SELECT sum(net) FROM contents) = -p.net
-     ORDER BY c.balance_transaction_id`,
-    { ...contents, now: recording.now, eventId: recording.eventId },
-  );
-}
+export const insertPayoutContents = executing<
+  { account: string; payoutTransactionId: number; ids: readonly string[] } & Recording
+>(`
+  WITH payout AS (
+    SELECT * FROM balance_transactions WHERE balance_transaction_id = :payoutTransactionId::bigint
+  ), contents AS MATERIALIZED (
+    SELECT m.balance_transaction_id, m.net FROM balance_transactions m JOIN payout USING (account, currency)
+    WHERE m.account = :account AND m.id = ANY (:ids::text[]) AND m.payment IS DISTINCT FROM payout.payment
+      AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
+  )
+  INSERT INTO payout_contents (balance_transaction_id, payout_transaction_id, account, currency, recorded_at,
+    event_id)
+  SELECT c.balance_transaction_id, p.balance_transaction_id, p.account, p.currency, :now::timestamptz,
+    :eventId::bigint
+  FROM payout p CROSS JOIN contents c
+  WHERE (SELECT sum(net) FROM contents) = -p.net
+  ORDER BY c.balance_transaction_id`);
 
 export type PayoutState = Readonly<{
   account: string;
@@ -90,12 +77,7 @@ const PAYOUT_STATES = `
      ORDER BY m.account, m.occurred_at, m.balance_transaction_id`;
 
 /** Reads the payouts of a period. A period without an end includes all later payouts. */
-export function readPayoutStates(
-  tx: Transaction,
-  { startsAt, endsAt }: { startsAt: string; endsAt: string | null },
-): Promise<PayoutState[]> {
-  return query(tx, PAYOUT_STATES, { startsAt, endsAt });
-}
+export const readPayoutStates = querying<PayoutState, { startsAt: string; endsAt: string | null }>(PAYOUT_STATES);
 
 export type NotPaidOut = Readonly<{
   account: string;
@@ -112,30 +94,22 @@ export type NotPaidOut = Readonly<{
  * included only if a payout at least `afterDays` later has known contents. Considers only accounts whose payouts have
  * known contents, starting from the first balance transaction in these contents.
  */
-export function readNotPaidOut(
-  tx: Transaction,
-  { startsAt, endsAt, afterDays }: { startsAt: string; endsAt: string | null; afterDays: number },
-): Promise<NotPaidOut[]> {
-  return query(
-    tx,
-    `WITH known AS (
-       SELECT c.account, c.currency, min(m.occurred_at) AS first_at, max(p.occurred_at) AS last_at
-       FROM payout_contents c JOIN balance_transactions m USING (balance_transaction_id)
-       JOIN balance_transactions p ON p.balance_transaction_id = c.payout_transaction_id
-       GROUP BY c.account, c.currency
-     )
-     SELECT m.account, m.currency, count(*) AS count, sum(m.net)::text AS net, min(m.occurred_at) AS since,
-            (array_agg(m.id ORDER BY m.occurred_at, m.id))[1:20] AS balance_transactions
-     FROM known t JOIN balance_transactions m USING (account, currency)
-     WHERE m.reported_by = 'processor' AND m.net <> 0 AND m.type <> 'payout'
-       AND m.occurred_at >= t.first_at AND m.occurred_at < t.last_at - :afterDays * interval '1 day'
-       AND m.occurred_at >= :startsAt::timestamptz
-       AND (:endsAt::timestamptz IS NULL OR m.occurred_at < :endsAt::timestamptz)
-       AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
-     GROUP BY m.account, m.currency ORDER BY m.account, m.currency`,
-    { startsAt, endsAt, afterDays },
-  );
-}
+export const readNotPaidOut = querying<NotPaidOut, { startsAt: string; endsAt: string | null; afterDays: number }>(`
+  WITH known AS (
+    SELECT c.account, c.currency, min(m.occurred_at) AS first_at, max(p.occurred_at) AS last_at
+    FROM payout_contents c JOIN balance_transactions m USING (balance_transaction_id)
+    JOIN balance_transactions p ON p.balance_transaction_id = c.payout_transaction_id
+    GROUP BY c.account, c.currency
+  )
+  SELECT m.account, m.currency, count(*) AS count, sum(m.net)::text AS net, min(m.occurred_at) AS since,
+         (array_agg(m.id ORDER BY m.occurred_at, m.id))[1:20] AS balance_transactions
+  FROM known t JOIN balance_transactions m USING (account, currency)
+  WHERE m.reported_by = 'processor' AND m.net <> 0 AND m.type <> 'payout'
+    AND m.occurred_at >= t.first_at AND m.occurred_at < t.last_at - :afterDays * interval '1 day'
+    AND m.occurred_at >= :startsAt::timestamptz
+    AND (:endsAt::timestamptz IS NULL OR m.occurred_at < :endsAt::timestamptz)
+    AND NOT EXISTS (SELECT FROM payout_contents c WHERE c.balance_transaction_id = m.balance_transaction_id)
+  GROUP BY m.account, m.currency ORDER BY m.account, m.currency`);
 
 export function readInBank(
   tx: Transaction,

@@ -4,11 +4,11 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 
-interface PollRequests {
-  readonly take: (accounts: readonly string[]) => void;
+type PollRequests = Readonly<{
+  take: (accounts: readonly string[]) => void;
   /** Stops after the account that is being read. */
-  readonly stop: () => Promise<void>;
-}
+  stop: () => Promise<void>;
+}>;
 
 /** How long requests are collected after a reading, before the next reading. */
 const GATHER_MILLISECONDS = 5000;

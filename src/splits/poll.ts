@@ -29,13 +29,15 @@ export const OVERLAP_HOURS = 72;
 /** The largest number of balance transactions in one database transaction, and in memory. */
 const KEPT_AT_ONCE = 1000;
 
-export interface AccountReading extends ImportReport {
-  readonly account: string;
-}
+export type AccountReading = ImportReport &
+  Readonly<{
+    account: string;
+  }>;
 
-interface AccountAccess extends ProcessorAccess {
-  readonly account: string;
-}
+type AccountAccess = ProcessorAccess &
+  Readonly<{
+    account: string;
+  }>;
 
 /** Returns the account's own key. We have this key because the account is ours. */
 export function accessTo({ connectedKeys, stripeBase }: Environment, account: string): AccountAccess {
@@ -54,11 +56,11 @@ export async function readAccount(
   access: AccountAccess,
 ): Promise<AccountReading> {
   const { account } = access;
-  if ((await database.reading((tx) => readAccountOwners(tx, account))).length === 0) {
+  if ((await database.reading((tx) => readAccountOwners(tx, { account }))).length === 0) {
     throw refuse('account_unknown', { account });
   }
   const to = acting.environment.now();
-  const cursor = await database.reading((tx) => readCursor(tx, account));
+  const cursor = await database.reading((tx) => readCursor(tx, { account }));
   const from = cursor === null ? null : DateTime.fromISO(cursor, { zone: 'utc' }).minus({ hours: OVERLAP_HOURS });
   if (from !== null && to <= from) {
     const [today, latest] = [to, from].map((each) => each.toISODate() as string) as [string, string];
@@ -76,11 +78,14 @@ export async function readAccount(
       const recorded = await recordBalanceTransactions(tx, { account, source: account }, batch, recording);
       if (last) {
         const total = { balance_transactions: sum.read, fresh: sum.recorded + recorded };
-        await insertReading(
-          tx,
-          { account, from: from?.toISO() ?? null, to: to.toISO(), file: null, ...total },
-          recording,
-        );
+        await insertReading(tx, {
+          account,
+          from: from?.toISO() ?? null,
+          to: to.toISO(),
+          file: null,
+          ...total,
+          ...recording,
+        });
       }
       const matched = await allocateShares(tx, acting, recording);
       if (last) await settlePayoutsOfAccounts(tx, acting);
@@ -129,7 +134,7 @@ async function readContents(
       const recording = await beginRecording(tx, acting, { action: 'processor.paid_out', subject: payout, details });
       const recorded = await recordBalanceTransactions(tx, { account, source: account }, listed, recording);
       const ids = listed.map((each) => each.id);
-      await insertPayoutContents(tx, { account, payoutTransactionId: balance_transaction_id, ids }, recording);
+      await insertPayoutContents(tx, { account, payoutTransactionId: balance_transaction_id, ids, ...recording });
       failpoint('processor.paid_out');
       const matched = await allocateShares(tx, acting, recording);
       await settlePayoutsOfAccounts(tx, acting);

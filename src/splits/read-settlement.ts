@@ -8,14 +8,15 @@ import { type GivenFile, readerOf } from '../reading/aside.ts';
 import { LINE_TOO_LONG, MOST_ITEMS, PROBLEMS_TOLD, tooLongLine } from '../reading/limits.ts';
 import { lineProblem, readSettlement, type SettlementProblem } from './settlement.ts';
 
-interface SettlementTask extends GivenFile {
-  /** The partner's currency. It applies to lines that name no currency. */
-  readonly currency: string;
-  /** A time in milliseconds since 1970. */
-  readonly now: number;
-  /** If a file has more lines than this after its header, it is not read. */
-  readonly mostLines?: number;
-}
+type SettlementTask = GivenFile &
+  Readonly<{
+    /** The partner's currency. It applies to lines that name no currency. */
+    currency: string;
+    /** A time in milliseconds since 1970. */
+    now: number;
+    /** If a file has more lines than this after its header, it is not read. */
+    mostLines?: number;
+  }>;
 
 export type SettlementReading = Readonly<{
   currency: string;

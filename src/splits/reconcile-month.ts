@@ -7,9 +7,7 @@
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount, isZero } from '../money.ts';
-import { type Month, monthInterval } from '../month.ts';
-import { compare } from '../text.ts';
+import { Amount, compare, isZero, type Month, monthInterval } from '../values.ts';
 import { type NotPaidOut, type PayoutState, readInBank, readNotPaidOut, readPayoutStates } from './payouts.sql.ts';
 import {
   type MatchedQuotes,
@@ -93,9 +91,10 @@ type PartnerSums = Readonly<{
   in_bank: string;
 }>;
 
-interface MonthPayout extends Omit<PayoutState, 'failed' | 'bank_days_after' | 'contents_expected'> {
-  readonly status: PayoutStatus;
-}
+type MonthPayout = Omit<PayoutState, 'failed' | 'bank_days_after' | 'contents_expected'> &
+  Readonly<{
+    status: PayoutStatus;
+  }>;
 
 export type Reconciliation = Readonly<{
   month: Month;
@@ -112,14 +111,15 @@ export type Reconciliation = Readonly<{
 }>;
 
 /** An amount that is not billed for only one reason: open balance transactions name the quote. */
-export interface NotBillable extends Billable {
-  readonly balance_transactions: readonly {
-    readonly account: string;
-    readonly id: string;
-    readonly currency: string;
-    readonly own_account: boolean;
-  }[];
-}
+export type NotBillable = Billable &
+  Readonly<{
+    balance_transactions: readonly {
+      readonly account: string;
+      readonly id: string;
+      readonly currency: string;
+      readonly own_account: boolean;
+    }[];
+  }>;
 
 type Billable = Readonly<{
   partner_id: string;
@@ -215,9 +215,10 @@ function monthPayout(state: PayoutState, now: DateTime<true>): MonthPayout {
 
 export const needsWork = ({ status, open }: ReconciliationException): boolean => status === 'unknown' || !isZero(open);
 
-interface JudgedQuote extends ReturnType<typeof judgeQuote> {
-  readonly position: QuotePosition;
-}
+type JudgedQuote = ReturnType<typeof judgeQuote> &
+  Readonly<{
+    position: QuotePosition;
+  }>;
 
 function quoteException({ position, status, open }: JudgedQuote, now: DateTime<true>): ReconciliationException[] {
   if (!isException(status)) return [];

@@ -1,4 +1,4 @@
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { query, querying, queryingColumn, queryingOne, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
 /** The expected and received amounts of a quote over its whole life, in its currency. */
@@ -39,10 +39,10 @@ export type MatchedQuotes = Readonly<{
   billed: string;
 }>;
 
-interface PositionQuestion {
-  readonly month: Month;
-  readonly lateAfterDays: number;
-}
+type PositionQuestion = Readonly<{
+  month: Month;
+  lateAfterDays: number;
+}>;
 
 /**
  * Returns SQL with all facts about quotes as one list of rows with a time. The rows are sorted and summed, never joined
@@ -173,51 +173,46 @@ export async function readPositions(
  * of their rows. The earliest month is first. For most quotes only sums are compared; the few quotes that differ are
  * examined.
  */
-export function readUnevenPositions(
-  tx: Transaction,
-  question: { readonly months: readonly Month[]; readonly lateAfterDays: number },
-): Promise<{
-  positions: QuotePosition[];
-  statements: { readonly partner_id: string; readonly quote_id: string; readonly month: Month }[];
-}> {
-  return queryOne(
-    tx,
-    `WITH own AS MATERIALIZED (
-       SELECT partner_id, quote_id, currency, kind, posted_month, invoice_amount FROM ledger_rows
-       WHERE posted_month >= (:months::text[])[1] AND arrangement = 'connected_account'
-         -- Later sales are on no statement of these months. Later requotes and reversals may belong to a sale that is
-         -- on such a statement.
-         AND (posted_month = ANY (:months::text[]) OR kind <> 'quote_accepted')
-     ), uneven AS MATERIALIZED (
-       SELECT partner_id, quote_id FROM (
-         SELECT partner_id, quote_id, currency, kind, invoice_amount AS amount FROM own
-         UNION ALL
-         SELECT partner_id, quote_id, currency, NULL, -amount FROM share_allocations
-         WHERE posted_month = ANY (:months::text[])
-         UNION ALL
-         SELECT r.partner_id, r.quote_id, r.currency, NULL, p.amount
-         FROM share_payments p JOIN share_allocations r USING (share_allocation_id)
-         WHERE r.posted_month = ANY (:months::text[])
-         UNION ALL
-         SELECT partner_id, quote_id, currency, NULL, -amount FROM live_missing_shares
-       ) AS facts
-       GROUP BY partner_id, quote_id, currency
-       -- A quote whose acceptance is not here has more rows in earlier months.
-       HAVING sum(amount) <> 0 OR coalesce(bool_and(kind <> 'quote_accepted'), true)
-     ), statements AS MATERIALIZED (
-       SELECT DISTINCT partner_id, quote_id, posted_month AS month FROM own JOIN uneven USING (partner_id, quote_id)
-       WHERE posted_month = ANY (:months::text[])
-     ), scope AS MATERIALIZED (
-       SELECT DISTINCT partner_id, quote_id FROM statements
-     ), ${POSITIONS}
-     SELECT coalesce((
-              SELECT json_agg(p) FROM (
-                SELECT ${POSITION} FROM positions
-                WHERE accepted - reversed <> received - transfers_reversed - paid + billed) AS p), '[]') AS positions,
-            coalesce((SELECT json_agg(s) FROM statements s), '[]') AS statements`,
-    question,
-  );
-}
+export const readUnevenPositions = queryingOne<
+  {
+    positions: QuotePosition[];
+    statements: { readonly partner_id: string; readonly quote_id: string; readonly month: Month }[];
+  },
+  { readonly months: readonly Month[]; readonly lateAfterDays: number }
+>(`
+  WITH own AS MATERIALIZED (
+    SELECT partner_id, quote_id, currency, kind, posted_month, invoice_amount FROM ledger_rows
+    WHERE posted_month >= (:months::text[])[1] AND arrangement = 'connected_account'
+      -- Later sales are on no statement of these months. Later requotes and reversals may belong to a sale that is
+      -- on such a statement.
+      AND (posted_month = ANY (:months::text[]) OR kind <> 'quote_accepted')
+  ), uneven AS MATERIALIZED (
+    SELECT partner_id, quote_id FROM (
+      SELECT partner_id, quote_id, currency, kind, invoice_amount AS amount FROM own
+      UNION ALL
+      SELECT partner_id, quote_id, currency, NULL, -amount FROM share_allocations
+      WHERE posted_month = ANY (:months::text[])
+      UNION ALL
+      SELECT r.partner_id, r.quote_id, r.currency, NULL, p.amount
+      FROM share_payments p JOIN share_allocations r USING (share_allocation_id)
+      WHERE r.posted_month = ANY (:months::text[])
+      UNION ALL
+      SELECT partner_id, quote_id, currency, NULL, -amount FROM live_missing_shares
+    ) AS facts
+    GROUP BY partner_id, quote_id, currency
+    -- A quote whose acceptance is not here has more rows in earlier months.
+    HAVING sum(amount) <> 0 OR coalesce(bool_and(kind <> 'quote_accepted'), true)
+  ), statements AS MATERIALIZED (
+    SELECT DISTINCT partner_id, quote_id, posted_month AS month FROM own JOIN uneven USING (partner_id, quote_id)
+    WHERE posted_month = ANY (:months::text[])
+  ), scope AS MATERIALIZED (
+    SELECT DISTINCT partner_id, quote_id FROM statements
+  ), ${POSITIONS}
+  SELECT coalesce((
+           SELECT json_agg(p) FROM (
+             SELECT ${POSITION} FROM positions
+             WHERE accepted - reversed <> received - transfers_reversed - paid + billed) AS p), '[]') AS positions,
+         coalesce((SELECT json_agg(s) FROM statements s), '[]') AS statements`);
 
 export type NamedQuote = Readonly<{
   partner_id: string;
@@ -271,77 +266,72 @@ export type UnmatchedBalanceTransaction = Readonly<{
  * second kind may be of any date: it is open, has received money, and names a requested quote in its metadata. One
  * statement reads both kinds, because finding unexplained amounts takes longest.
  */
-export function readUnmatchedBalanceTransactions(
-  tx: Transaction,
-  asked: { startsAt: string; endsAt: string; quoteIds: readonly string[] },
-): Promise<UnmatchedBalanceTransaction[]> {
-  return query(
-    tx,
-    `WITH unknown AS MATERIALIZED (
-       SELECT * FROM (
-         SELECT u.*, occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz AS of_month,
-                coalesce(ended IS NULL AND unexplained > 0 AND quote_id = ANY (:quoteIds::text[]), false) AS names_asked
-         FROM unexplained_balance_transactions u
-         WHERE balance_transaction_id = ANY (ARRAY(
-           SELECT balance_transaction_id FROM balance_transactions
-           WHERE occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz
-           UNION
-           SELECT balance_transaction_id FROM balance_transactions WHERE quote_id = ANY (:quoteIds::text[])))
-         OFFSET 0
-       ) AS asked
-       WHERE of_month OR names_asked
-     ), named AS MATERIALIZED (
-       SELECT e.partner_id, e.currency, e.posted_month, e.arrangement, own_id(e) AS own_id
-       -- Uses the key of each partner's rows, because no index has only the quote's id.
-       FROM partners p JOIN ledger_rows e ON e.partner_id = p.partner_id
-       WHERE e.kind = 'quote_accepted'
-         AND own_id(e) = ANY (ARRAY(SELECT quote_id FROM unknown WHERE of_month AND quote_id IS NOT NULL))
-     ), near AS MATERIALIZED (
-       SELECT e.partner_id, e.quote_id, e.currency, min(e.accepted_at) AS accepted_at,
-              sum(e.invoice_amount) - coalesce((
-                SELECT sum(r.amount) FROM share_allocations r
-                WHERE r.partner_id = e.partner_id AND r.quote_id = e.quote_id), 0) AS open
-       FROM ledger_rows e
-       WHERE e.arrangement = 'connected_account'
-         AND e.partner_id = ANY (ARRAY(
-           SELECT o.partner_id FROM account_partners o JOIN unknown u ON u.account = o.account WHERE u.of_month))
-         -- Money arrives within months of its quote.
-         AND e.posted_month >= to_char(:startsAt::timestamptz - interval '3 months', 'YYYY-MM') COLLATE "C"
-         AND e.posted_month <= to_char(:endsAt::timestamptz + interval '3 months', 'YYYY-MM') COLLATE "C"
-       GROUP BY e.partner_id, e.quote_id, e.currency
-     )
-     SELECT u.account, u.id, u.type, u.kind, u.currency, u.unexplained::text AS amount, u.share_currency,
-            u.share_amount::text, u.ended, u.occurred_at, u.payment, u.transfer, u.quote_id, u.of_month, u.names_asked,
-            (SELECT c.reason FROM balance_transaction_closings c
-              WHERE c.balance_transaction_id = u.balance_transaction_id AND c.amount = u.unexplained) AS reason,
-            coalesce((
-              SELECT json_agg(json_build_object(
-                       'partner_id', n.partner_id, 'currency', n.currency,
-                       'is_routed', EXISTS (SELECT FROM routed_quotes r
-                                            WHERE r.partner_id = n.partner_id AND r.own_id = n.own_id),
-                       'own_account', EXISTS (SELECT FROM account_partners o
-                                              WHERE o.account = u.account AND o.partner_id = n.partner_id),
-                       'invoice', (SELECT d.number FROM live_documents d JOIN closed_months m USING (month)
-                                   WHERE d.partner_id = n.partner_id AND d.currency = n.currency
-                                     AND d.document = 'invoice' AND d.purpose = 'month'
-                                     AND d.arrangement = n.arrangement AND n.posted_month <= d.month
-                                     AND n.posted_month > coalesce(m.previous, '')))
-                     ORDER BY n.partner_id)
-              FROM named n WHERE u.of_month AND n.own_id = u.quote_id), '[]') AS named,
-            coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM account_partners o
-              WHERE o.account = u.account), '[]') AS partners,
-            coalesce((
-              SELECT json_agg(json_build_object('partner_id', c.partner_id, 'quote_id', c.quote_id)
-                ORDER BY c.distance, c.quote_id)
-              FROM (
-                SELECT n.partner_id, n.quote_id, abs(extract(epoch FROM n.accepted_at - u.occurred_at)) AS distance
-                FROM near n JOIN account_partners o ON o.account = u.account AND o.partner_id = n.partner_id
-                WHERE u.of_month AND n.currency = u.rest_currency AND n.open = u.rest_amount
-                ORDER BY distance, n.quote_id LIMIT 5) AS c), '[]') AS candidates
-     FROM unknown u ORDER BY u.occurred_at, u.id`,
-    asked,
-  );
-}
+export const readUnmatchedBalanceTransactions = querying<
+  UnmatchedBalanceTransaction,
+  { startsAt: string; endsAt: string; quoteIds: readonly string[] }
+>(`
+  WITH unknown AS MATERIALIZED (
+    SELECT * FROM (
+      SELECT u.*, occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz AS of_month,
+             coalesce(ended IS NULL AND unexplained > 0 AND quote_id = ANY (:quoteIds::text[]), false) AS names_asked
+      FROM unexplained_balance_transactions u
+      WHERE balance_transaction_id = ANY (ARRAY(
+        SELECT balance_transaction_id FROM balance_transactions
+        WHERE occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz
+        UNION
+        SELECT balance_transaction_id FROM balance_transactions WHERE quote_id = ANY (:quoteIds::text[])))
+      OFFSET 0
+    ) AS asked
+    WHERE of_month OR names_asked
+  ), named AS MATERIALIZED (
+    SELECT e.partner_id, e.currency, e.posted_month, e.arrangement, own_id(e) AS own_id
+    -- Uses the key of each partner's rows, because no index has only the quote's id.
+    FROM partners p JOIN ledger_rows e ON e.partner_id = p.partner_id
+    WHERE e.kind = 'quote_accepted'
+      AND own_id(e) = ANY (ARRAY(SELECT quote_id FROM unknown WHERE of_month AND quote_id IS NOT NULL))
+  ), near AS MATERIALIZED (
+    SELECT e.partner_id, e.quote_id, e.currency, min(e.accepted_at) AS accepted_at,
+           sum(e.invoice_amount) - coalesce((
+             SELECT sum(r.amount) FROM share_allocations r
+             WHERE r.partner_id = e.partner_id AND r.quote_id = e.quote_id), 0) AS open
+    FROM ledger_rows e
+    WHERE e.arrangement = 'connected_account'
+      AND e.partner_id = ANY (ARRAY(
+        SELECT o.partner_id FROM account_partners o JOIN unknown u ON u.account = o.account WHERE u.of_month))
+      -- Money arrives within months of its quote.
+      AND e.posted_month >= to_char(:startsAt::timestamptz - interval '3 months', 'YYYY-MM') COLLATE "C"
+      AND e.posted_month <= to_char(:endsAt::timestamptz + interval '3 months', 'YYYY-MM') COLLATE "C"
+    GROUP BY e.partner_id, e.quote_id, e.currency
+  )
+  SELECT u.account, u.id, u.type, u.kind, u.currency, u.unexplained::text AS amount, u.share_currency,
+         u.share_amount::text, u.ended, u.occurred_at, u.payment, u.transfer, u.quote_id, u.of_month, u.names_asked,
+         (SELECT c.reason FROM balance_transaction_closings c
+           WHERE c.balance_transaction_id = u.balance_transaction_id AND c.amount = u.unexplained) AS reason,
+         coalesce((
+           SELECT json_agg(json_build_object(
+                    'partner_id', n.partner_id, 'currency', n.currency,
+                    'is_routed', EXISTS (SELECT FROM routed_quotes r
+                                         WHERE r.partner_id = n.partner_id AND r.own_id = n.own_id),
+                    'own_account', EXISTS (SELECT FROM account_partners o
+                                           WHERE o.account = u.account AND o.partner_id = n.partner_id),
+                    'invoice', (SELECT d.number FROM live_documents d JOIN closed_months m USING (month)
+                                WHERE d.partner_id = n.partner_id AND d.currency = n.currency
+                                  AND d.document = 'invoice' AND d.purpose = 'month'
+                                  AND d.arrangement = n.arrangement AND n.posted_month <= d.month
+                                  AND n.posted_month > coalesce(m.previous, '')))
+                  ORDER BY n.partner_id)
+           FROM named n WHERE u.of_month AND n.own_id = u.quote_id), '[]') AS named,
+         coalesce((SELECT json_agg(o.partner_id ORDER BY o.partner_id) FROM account_partners o
+           WHERE o.account = u.account), '[]') AS partners,
+         coalesce((
+           SELECT json_agg(json_build_object('partner_id', c.partner_id, 'quote_id', c.quote_id)
+             ORDER BY c.distance, c.quote_id)
+           FROM (
+             SELECT n.partner_id, n.quote_id, abs(extract(epoch FROM n.accepted_at - u.occurred_at)) AS distance
+             FROM near n JOIN account_partners o ON o.account = u.account AND o.partner_id = n.partner_id
+             WHERE u.of_month AND n.currency = u.rest_currency AND n.open = u.rest_amount
+             ORDER BY distance, n.quote_id LIMIT 5) AS c), '[]') AS candidates
+  FROM unknown u ORDER BY u.occurred_at, u.id`);
 
 export type OtherBalanceTransactions = Readonly<{
   account: string;
@@ -352,30 +342,16 @@ export type OtherBalanceTransactions = Readonly<{
 }>;
 
 /** Reads balance transactions that are not shares, such as payouts. */
-export function readOtherBalanceTransactions(
-  tx: Transaction,
-  { startsAt, endsAt }: { startsAt: string; endsAt: string },
-): Promise<OtherBalanceTransactions[]> {
-  return query(
-    tx,
-    `SELECT account, currency, type, count(*) AS count, sum(net)::text AS net FROM balance_transactions
-     WHERE kind = 'other' AND occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz
-     GROUP BY account, currency, type ORDER BY account, currency, type`,
-    { startsAt, endsAt },
-  );
-}
+export const readOtherBalanceTransactions = querying<OtherBalanceTransactions, { startsAt: string; endsAt: string }>(`
+  SELECT account, currency, type, count(*) AS count, sum(net)::text AS net FROM balance_transactions
+  WHERE kind = 'other' AND occurred_at >= :startsAt::timestamptz AND occurred_at < :endsAt::timestamptz
+  GROUP BY account, currency, type ORDER BY account, currency, type`);
 
 /** Reads the latest months that have a statement, the oldest month first. */
-export async function readStatementMonths(tx: Transaction, months: number): Promise<Month[]> {
-  const rows = await query<{ month: Month }>(
-    tx,
-    `SELECT month FROM (
-       SELECT DISTINCT month FROM documents WHERE document = 'statement' ORDER BY month DESC LIMIT :months) AS latest
-     ORDER BY month`,
-    { months },
-  );
-  return rows.map((row) => row.month);
-}
+export const readStatementMonths = queryingColumn<Month, { months: number }>(`
+  SELECT month FROM (
+    SELECT DISTINCT month FROM documents WHERE document = 'statement' ORDER BY month DESC LIMIT :months) AS latest
+  ORDER BY month`);
 
 /** Reads the statements of a month. `invoice_amount` is the amount that should be routed. */
 export function readStatements(

@@ -1,4 +1,4 @@
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, querying, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Recording } from './accounts.sql.ts';
 
@@ -39,10 +39,10 @@ export type ReversedTransfer = Readonly<{
   invoice_amount_left: string;
 }>;
 
-interface ReversedQuestion {
-  readonly month?: Month | undefined;
-  readonly balance_transaction?: { readonly account: string; readonly id: string } | undefined;
-}
+type ReversedQuestion = Readonly<{
+  month?: Month | undefined;
+  balance_transaction?: { readonly account: string; readonly id: string } | undefined;
+}>;
 
 /** Reads reversed transfers of quotes whose reversed amount exceeds the ledger's reversals, in order of time. */
 export function readReversedTransfers(
@@ -144,25 +144,17 @@ const STANDING = `SELECT n.share_allocation_id, e.partner_id, e.posted_month, e.
          WHERE (v.partner_id, v.posted_month, v.entry_id) = (e.partner_id, e.posted_month, e.entry_id))`;
 
 /** Returns the shares that `insertReversalEvidence` would link. */
-export const readStanding = (
-  tx: Transaction,
-  rows: readonly NewEvidence[],
-): Promise<{ share_allocation_id: number }[]> =>
-  query(tx, `SELECT share_allocation_id FROM (${STANDING}) AS standing`, { rows: JSON.stringify(rows) });
+export const readStanding = querying<{ share_allocation_id: number }, { rows: readonly NewEvidence[] }>(
+  `SELECT share_allocation_id FROM (${STANDING}) AS standing`,
+);
 
 /** Links shares to ledger rows that have exactly the same amount. Returns the linked shares. */
-export function insertReversalEvidence(
-  tx: Transaction,
-  rows: readonly NewEvidence[],
-  recording: Omit<Recording, 'timeZone'>,
-): Promise<{ share_allocation_id: number }[]> {
-  return query(
-    tx,
-    `INSERT INTO reversal_evidence (share_allocation_id, partner_id, posted_month, entry_id, price_from,
-      recorded_at, event_id)
-     SELECT standing.*, :now::timestamptz, :eventId::bigint FROM (${STANDING}) AS standing
-     ON CONFLICT DO NOTHING
-     RETURNING share_allocation_id`,
-    { rows: JSON.stringify(rows), now: recording.now, eventId: recording.eventId },
-  );
-}
+export const insertReversalEvidence = querying<
+  { share_allocation_id: number },
+  { rows: readonly NewEvidence[] } & Omit<Recording, 'timeZone'>
+>(`
+  INSERT INTO reversal_evidence (share_allocation_id, partner_id, posted_month, entry_id, price_from,
+   recorded_at, event_id)
+  SELECT standing.*, :now::timestamptz, :eventId::bigint FROM (${STANDING}) AS standing
+  ON CONFLICT DO NOTHING
+  RETURNING share_allocation_id`);

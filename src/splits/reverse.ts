@@ -16,10 +16,9 @@ import { fieldName } from '../field-names.ts';
 import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
 import { decideRecorded, heldLine, TAKEN_BACK } from '../ledger/held.ts';
 import { importRows } from '../ledger/import.ts';
-import { Amount, amountProblem, minorDigits } from '../money.ts';
-import type { Month } from '../month.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { recordEvent } from '../people/audit-events.ts';
+import { Amount, amountProblem, type Month, minorDigits } from '../values.ts';
 import { lockProcessor } from './accounts.sql.ts';
 import { findBalanceTransaction } from './match.ts';
 import { recordRequestedReversals } from './requested.ts';
@@ -47,10 +46,10 @@ type UnpricedReversal = Readonly<{
   reason: string;
 }>;
 
-export interface ReversalReport {
-  readonly recorded: readonly RecordedReversal[];
-  readonly manual_review: readonly UnpricedReversal[];
-}
+export type ReversalReport = Readonly<{
+  recorded: readonly RecordedReversal[];
+  manual_review: readonly UnpricedReversal[];
+}>;
 
 /** Records only reversed transfers whose refunded price is known. */
 export async function recordReversals(tx: Transaction, acting: IssueContext, month: Month): Promise<ReversalReport> {
@@ -105,13 +104,14 @@ export async function reverseManually(
   return record(tx, acting, [{ ...share, refunded: spotPrice }], { subject: balance_transaction.id, byFinance: true });
 }
 
-interface Row extends RecordedReversal {
-  readonly balance_transaction: string;
-  readonly share_allocation_id: number;
-  readonly held_row_id: number | null;
-  readonly price_from: 'whole' | 'settlement_file' | 'finance';
-  readonly line: object;
-}
+type Row = RecordedReversal &
+  Readonly<{
+    balance_transaction: string;
+    share_allocation_id: number;
+    held_row_id: number | null;
+    price_from: 'whole' | 'settlement_file' | 'finance';
+    line: object;
+  }>;
 
 async function record(
   tx: Transaction,
@@ -136,14 +136,15 @@ async function record(
     actor,
     action,
     ceilings: settings.reversals,
+    environment,
     allowedBy: 'processor',
   });
   failpoint('processor.reversed');
   // If the ledger refuses every row, there is nothing to record.
-  const isRecorded = report.event_id !== null || (await readStanding(tx, rows)).length > 0;
+  const isRecorded = report.event_id !== null || (await readStanding(tx, { rows })).length > 0;
   const eventId =
     report.event_id ?? (isRecorded ? await recordEvent(tx, actor, { ...action, now: now.toISO() }) : null);
-  const stand = eventId === null ? [] : await insertReversalEvidence(tx, rows, { now: now.toISO(), eventId });
+  const stand = eventId === null ? [] : await insertReversalEvidence(tx, { rows, now: now.toISO(), eventId });
   const standing = new Set(stand.map((each) => each.share_allocation_id));
   const refused = new Map(report.errors.map((each) => [rows[each.line - 1]?.share_allocation_id, each.reason]));
   const recorded = rows.filter((row) => standing.has(row.share_allocation_id));
@@ -223,11 +224,11 @@ function price(
 const OF_WHICH_REQUOTE =
   'its quote was invoiced and several requotes were routed: name the requote in a settlement file with requote_id';
 
-interface RemainingAmounts {
-  readonly spotPrice: Amount;
-  readonly partnerCut: Amount;
-  readonly invoiceAmount: Amount;
-}
+type RemainingAmounts = Readonly<{
+  spotPrice: Amount;
+  partnerCut: Amount;
+  invoiceAmount: Amount;
+}>;
 
 const amountOf = (text: string, { currency }: { currency: string }): Amount => Amount.of(text, currency);
 

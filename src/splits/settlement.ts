@@ -6,9 +6,8 @@
 import { z } from 'zod';
 import type { LineProblem } from '../errors/refusals.ts';
 import { timeProblem } from '../ledger/row.ts';
-import { amountProblem, isCurrency, minorDigits } from '../money.ts';
 import { IDENTIFIER } from '../partners/file.ts';
-import { names } from '../text.ts';
+import { amountProblem, isCurrency, minorDigits, names } from '../values.ts';
 
 const REQUIRED = names('quote_id transfer payment amount');
 const OPTIONAL = names('requote_id currency occurred_at kind refunded reversal_id');
@@ -26,9 +25,10 @@ export const SETTLEMENT_CODES = names(
 );
 type SettlementCode = (typeof SETTLEMENT_CODES)[number];
 
-export interface SettlementProblem extends LineProblem {
-  readonly code: SettlementCode;
-}
+export type SettlementProblem = LineProblem &
+  Readonly<{
+    code: SettlementCode;
+  }>;
 
 export const lineProblem = (line: number, code: SettlementCode, reason: string, field?: string): SettlementProblem => ({
   ...{ path: `line ${line}`, line },
@@ -36,10 +36,10 @@ export const lineProblem = (line: number, code: SettlementCode, reason: string, 
   ...{ code, reason },
 });
 
-interface Settlement {
-  readonly lines: readonly SettlementLine[];
-  readonly problems: readonly SettlementProblem[];
-}
+type Settlement = Readonly<{
+  lines: readonly SettlementLine[];
+  problems: readonly SettlementProblem[];
+}>;
 
 /**
  * Reads a settlement file. `records` are its records with their line numbers, the header first. `now` is in

@@ -35,16 +35,16 @@ export type ExceptionStatus = Exclude<QuoteStatus, 'matched' | 'awaited'>;
 export const isException = (status: QuoteStatus): status is ExceptionStatus =>
   status !== 'matched' && status !== 'awaited';
 
-interface QuoteVerdict {
-  readonly status: QuoteStatus;
+type QuoteVerdict = Readonly<{
+  status: QuoteStatus;
   /** The amount that was expected and not billed. Below zero if too much was received. */
-  readonly open: Amount;
+  open: Amount;
   /**
    * The amount that may be billed to the partner. Reversed transfers are not billed, because the ledger reverses their
    * sales.
    */
-  readonly billable: Amount;
-}
+  billable: Amount;
+}>;
 
 /**
  * A transfer needs available balance, and balance becomes available only after some days (7.4). A share that arrives

@@ -5,7 +5,7 @@ import { creditApply, creditRefund } from '../../src/actions/credit.ts';
 import { feedState } from '../../src/actions/feed.ts';
 import { inputJson } from '../../src/actions/fields.ts';
 import { invoiceCredit } from '../../src/actions/invoice/credit.ts';
-import { ACTIONS } from '../../src/actions/loaded.ts';
+import { ACTIONS as ALL } from '../../src/actions/loaded.ts';
 import { emailBounces } from '../../src/actions/mail.ts';
 import { openingImport } from '../../src/actions/opening.ts';
 import { paymentApply } from '../../src/actions/payment/apply.ts';
@@ -168,6 +168,9 @@ const carriedOver = (number: string) => ({
   ...{ cutOver: '2026-10-04', control: ['USD=70.00'], count: 1 },
 });
 const why = { reason: 'as agreed' };
+
+/** Archives need months that are older than those here (test/archive). */
+const ACTIONS = new Map([...ALL].filter(([name]) => !/^month\.(un)?archive$/.test(name)));
 
 /** An input for every action, by which it can be done here. */
 const INPUTS: Readonly<Record<string, () => object>> = {

@@ -19,6 +19,7 @@ const MEASURES: Readonly<Record<string, (bench: Workbench) => Promise<readonly M
   restore: async (bench) => (await import('./restore.ts')).measureRestore(bench),
   memory: async (bench) => (await import('./memory.ts')).measureMemory(bench),
   'month-24': async (bench) => (await import('./month-24.ts')).measureMonth24(bench),
+  archive: async (bench) => (await import('./archive.ts')).measureArchive(bench),
   year: async (bench) => (await import('./year.ts')).measureYear(bench),
   pdf: async () => (await import('./pdf.ts')).measurePdf(),
   delivery: async () => (await import('./delivery.ts')).measureDelivery(),

@@ -6,7 +6,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { commandText } from '../../src/actions/command.ts';
 import { ACTIONS } from '../../src/actions/loaded.ts';
 import type { Handler } from '../../src/cli/define.ts';
-import { COMMANDS } from '../../src/cli/program.ts';
+import { COMMANDS, loaded } from '../../src/cli/program.ts';
 import { remediesInSource } from '../support/remedies-in-source.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -16,7 +16,7 @@ beforeAll(async () => {
   const handle: Handler = () => async () => {};
   for (const [name, [, load]] of Object.entries(COMMANDS)) {
     const command = program.command(name);
-    for (const { define } of await Promise.all(load())) define(command, handle);
+    for (const { define } of await loaded(load)) define(command, handle);
   }
 });
 

@@ -18,13 +18,14 @@ import { signCheckpoints } from '../../src/log/sign.ts';
 import type { Month } from '../../src/month.ts';
 import { billMissingShares } from '../../src/splits/bill.ts';
 import { importBalanceTransactions } from '../../src/splits/import.ts';
+import { worldOfOldMonths } from '../archive/archived-world.ts';
 import { ndjson, share } from '../splits/balance-transactions.ts';
 import { databaseClock, makeReadOnly } from '../support/database-faults.ts';
 import { makeDatabase } from '../support/databases.ts';
 import { GUARDS_OFF, GUARDS_ON, withoutEvent } from '../support/guards.ts';
 import { LOG_KEY, logKeyOf, newLogPem } from '../support/log-keys.ts';
 import { startPgBouncer } from '../support/pgbouncer.ts';
-import { command, type Ran } from '../support/program.ts';
+import { command, type Ran, reckoner } from '../support/program.ts';
 import { openWorld, partner, quote, reversal, type World } from '../support/world.ts';
 
 let world: World;
@@ -585,6 +586,22 @@ const LOGS = {
       inLogged('export', 'proof', '--partner', 'p-2', '--month', '2026-07', '--out', join(folder, 'proof.json')),
   },
 } as const satisfies Partial<Record<CommandRefusalCode, Case>>;
+
+let old: Promise<World> | undefined;
+const oldMonths = (): Promise<World> => {
+  old ??= worldOfOldMonths();
+  return old;
+};
+async function inOldMonths(...args: string[]): Promise<Ran> {
+  const { home, databaseUrl } = await oldMonths();
+  const env = { RECKONER_HOME: home, DATABASE_URL: databaseUrl, RECKONER_NOW: '2026-07-20T12:00:00Z' };
+  const without = args.includes('--without-duckdb');
+  const given = ['--json', ...args.filter((each) => each !== '--without-duckdb')];
+  if (!without) return command(given, { env });
+  const hook = new URL('../archive/without-duckdb.mjs', import.meta.url).href;
+  return reckoner(given, { env: { ...env, NODE_OPTIONS: `--import=${hook}` } });
+}
+afterAll(async () => (await old)?.end());
 
 const ELSEWHERE = ['database_too_old', 'file_takes_too_long'] as const satisfies readonly CommandRefusalCode[];
 
@@ -1632,6 +1649,40 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
         ],
         '--preliminary',
       ),
+  },
+  archive_store_unknown: {
+    when: 'the settings have no store of this name',
+    exit: 3,
+    says: /No store 'warm' is in the settings \(known: cold\)/,
+    run: () => inOldMonths('archive', '2026-01', '--to', 'warm'),
+  },
+  archive_too_early: {
+    when: 'fewer than three later months are closed',
+    exit: 3,
+    says: /2026-05 cannot be archived yet: the last 3 closed months stay/,
+    run: () => inOldMonths('archive', '2026-05', '--to', 'cold'),
+  },
+  month_not_archived: {
+    when: 'a month that is in the database is to come back',
+    exit: 3,
+    says: /2026-01 is not archived/,
+    run: () => inOldMonths('unarchive', '2026-01'),
+  },
+  duckdb_missing: {
+    when: 'DuckDB is not installed',
+    exit: 1,
+    says: /DuckDB is not installed.*npm install --no-save @duckdb\/node-api/s,
+    run: () => inOldMonths('archive', '2026-01', '--to', 'cold', '--without-duckdb'),
+  },
+  archive_incomplete: {
+    when: 'the file of an archived month is gone',
+    exit: 1,
+    says: /The rows of 2026-01 in the store 'cold' cannot be read: .*2026-01-0001\.parquet/,
+    run: async () => {
+      await inOldMonths('archive', '2026-01', '--to', 'cold');
+      rmSync(join((await oldMonths()).home, 'cold'), { recursive: true });
+      return inOldMonths('export', 'ledger', '--month', '2026-01', '--out', join(folder, 'cold-pack'));
+    },
   },
   books_open: {
     when: 'a month is exported for the general ledger before its books are closed',

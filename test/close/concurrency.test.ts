@@ -44,6 +44,7 @@ function importFile(rows: readonly object[], beforeCommit: () => Promise<void> =
       now: world.environment.now(),
       actor: world.actor,
       ceilings: world.settings.reversals,
+      environment: world.environment,
     };
     const report = await importRows(tx, [{ name, format: 'ndjson' }], options);
     await beforeCommit();

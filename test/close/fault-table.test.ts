@@ -59,6 +59,7 @@ const options = () => ({
   now: world.environment.now(),
   actor: world.actor,
   ceilings: world.settings.reversals,
+  environment: world.environment,
 });
 
 /** Imports files of rows as one delivery, with what the sender states of it. */

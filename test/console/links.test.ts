@@ -29,6 +29,8 @@ const USERS: readonly (readonly [name: string, roles: readonly Role[], partnerId
 
 /** Actions that are linked beside what waits for them alone. */
 const WHERE_ONE_WAITS: readonly string[] = [
+  'month.archive', // for the owner of the tables, at a terminal (test/archive)
+  'month.unarchive', // the same
   'feed.accept', // the close, beside what is in doubt (close.test.ts)
   'payment.settle', // the receipt of a payout
   'bank.book', // a bank line that is in no account of the books (test/payments/bank-lines.test.ts)

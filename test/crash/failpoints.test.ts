@@ -131,6 +131,8 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
     shares: 'splits',
     events: 'partner-events',
     webhook: 'partner-events',
+    archive: '../archive/crash',
+    late_request: '../archive/crash',
   },
 };
 const wordOf = (failpoint: Failpoint): string => failpoint.split('.')[0] as string;

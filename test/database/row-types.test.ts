@@ -6,7 +6,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { compiled } from '../../src/database/transaction.ts';
 import { makeDatabase, type OwnDatabase } from '../support/databases.ts';
-import { type Asked, findStatements, type Kind, type Property } from '../support/sql/statements.ts';
+import { type Asked, findStatements, type Kind, ONLY_COLUMN, type Property } from '../support/sql/statements.ts';
 
 /** Statements whose text only the running program knows: all of a file, or those of one expression in it. */
 const NOT_EVALUATED: Readonly<Record<string, string>> = {
@@ -82,7 +82,8 @@ function describe(text: string): Promise<Column[]> {
 
 /** The statements that make temporary tables, by the table that they make: it is there before others are described. */
 const temporaryTables = (asked: readonly Asked[]): Map<string, { place: string; text: string }[]> => {
-  const made = new Map<string, { place: string; text: string }[]>();
+  const archived = [{ place: 'src/archive/archive.sql.ts', text: 'SELECT open_archive()' }];
+  const made = new Map(['archived_rows', 'archived_groups'].map((name) => [name, archived]));
   for (const { place, texts } of asked) {
     for (const text of texts) {
       const name = /^\s*CREATE TEMPORARY TABLE (?:IF NOT EXISTS )?(\w+)/.exec(text)?.[1];
@@ -227,13 +228,15 @@ function compare(
   kindOf: (oid: number) => Kind,
   mayBeNull: (column: Column) => boolean,
 ): string[] {
-  const names = new Set(columns.map(({ name }) => name));
+  if (row.has(ONLY_COLUMN) && columns.length !== 1) return [`${columns.length} columns, where one is read`];
+  const propertyOf = (name: string) => row.get(name) ?? row.get(ONLY_COLUMN);
+  const names = new Set([...columns.map(({ name }) => name), ONLY_COLUMN]);
   const missing = [...row].filter(([name, { optional }]) => !optional && !names.has(name)).map(([name]) => name);
   return [
     ...missing.map((name) => `no column for the property ${name}`),
     ...columns.flatMap((column) => {
       const { name, type } = column;
-      const property = row.get(name);
+      const property = propertyOf(name);
       if (property === undefined) return [`no property for the column ${name}`];
       const kind = kindOf(type);
       if (mayBeNull(column) && !property.nullable && !property.optional)

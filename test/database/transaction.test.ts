@@ -5,7 +5,19 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { closeMonths } from '../../src/close/run.ts';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { LOCKS } from '../../src/database/locks.ts';
-import { databaseFailure, execute, queryOne, sqlstate, type Transaction } from '../../src/database/transaction.ts';
+import {
+  databaseFailure,
+  execute,
+  executing,
+  querying,
+  queryingColumn,
+  queryingFirst,
+  queryingOne,
+  queryingValue,
+  queryOne,
+  sqlstate,
+  type Transaction,
+} from '../../src/database/transaction.ts';
 import { refuse } from '../../src/errors/refusals.ts';
 import { importRows } from '../../src/ledger/import.ts';
 import { inspect } from '../close/invariants.ts';
@@ -216,6 +228,7 @@ describe('commands that lose a deadlock take effect once', () => {
       now: world.environment.now(),
       actor: world.actor,
       ceilings: world.settings.reversals,
+      environment: world.environment,
       onProgress,
     };
     const importing = () => database.transaction((tx) => importRows(tx, [{ name, format: 'ndjson' }], options));
@@ -271,5 +284,44 @@ describe('two transactions that read beside each other', () => {
     } finally {
       await small.close();
     }
+  });
+});
+
+describe('a declared statement', () => {
+  const TILLS = 'SELECT till, cash FROM tills WHERE cash >= :least ORDER BY till';
+  const NAMES = 'SELECT till FROM tills WHERE cash >= :least ORDER BY till';
+  const [front, back] = ['front', 'back'].map((till) => ({ till, cash: 100 }));
+
+  test('gives its rows, the first one, the only one, a column or a value', async () => {
+    await database.transaction(async (tx) => {
+      expect(await querying<object, { least: number }>(TILLS)(tx, { least: 100 })).toEqual([back, front]);
+      expect(await queryingFirst<object, { least: number }>(TILLS)(tx, { least: 100 })).toEqual(back);
+      expect(await queryingFirst<object, { least: number }>(TILLS)(tx, { least: 101 })).toBeUndefined();
+      expect(await queryingColumn<string, { least: number }>(NAMES)(tx, { least: 100 })).toEqual(['back', 'front']);
+      expect(await queryingValue<number>('SELECT count(*) FROM tills')(tx)).toBe(2);
+      expect(await queryingOne<object>('SELECT sum(cash)::integer AS cash FROM tills')(tx)).toEqual({ cash: 200 });
+      expect(
+        await executing<{ till: string }>('UPDATE tills SET cash = 0 WHERE till = :till')(tx, { till: 'back' }),
+      ).toBe(1);
+    });
+    expect(await cash()).toEqual({ front: 100, back: 0 });
+  });
+
+  test('that has one row throws where there are several or none', async () => {
+    await database.transaction(async (tx) => {
+      const one = queryingOne<object, { least: number }>(TILLS);
+      await expect(one(tx, { least: 100 })).rejects.toThrow('expected one row but got 2');
+      await expect(one(tx, { least: 101 })).rejects.toThrow('expected one row but got 0');
+    });
+  });
+
+  test('sends lists and objects as JSON where the parameter is JSON, and lists as arrays elsewhere', async () => {
+    const sent = queryingOne<object, { list: unknown; object: unknown; text: string; none: null; names: string[] }>(
+      `SELECT :list::json AS list, :object::jsonb AS object, :text::json AS text, :none::json AS none, :names::text[] AS names`,
+    );
+    await database.transaction(async (tx) => {
+      const given = { list: [{ a: 1 }, 'b'], object: { c: [2] }, text: '{"d":3}', none: null, names: ['e', 'f'] };
+      expect(await sent(tx, given)).toEqual({ ...given, text: { d: 3 } });
+    });
   });
 });

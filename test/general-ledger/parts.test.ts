@@ -40,10 +40,7 @@ const states = async () =>
 const linesOfAll = () =>
   world.database.reading(async (tx) => {
     const parts = await readParts(tx, asked);
-    return readLines(
-      tx,
-      parts.map((part) => part.gl_export_id),
-    );
+    return readLines(tx, { ids: parts.map((part) => part.gl_export_id) });
   });
 /** By account of theirs and currency. */
 const sums = (lines: readonly GlLine[]) =>

@@ -85,6 +85,7 @@ test('an answer may gain fields, and a request may not', () => {
       'Feed',
       'FieldProblem',
       'IssuedDocument',
+      'LateRequest',
       'Policy',
       'Problem',
       'ProcessorRequest',

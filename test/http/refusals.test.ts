@@ -4,7 +4,11 @@ import { createHmac } from 'node:crypto';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { monthArchive } from '../../src/actions/archive.ts';
+import { runAction } from '../../src/actions/run.ts';
 import { CALL_REFUSAL_CODES, type CallRefusalCode, httpStatusOf } from '../../src/errors/refusals.ts';
+import type { Month } from '../../src/month.ts';
+import { worldOfOldMonths } from '../archive/archived-world.ts';
 import { LEDGER_LOCK } from '../support/locks.ts';
 import { type Answer, ask, type Caller, PRICED, type Served, serveWorld } from '../support/service.ts';
 import {
@@ -110,6 +114,21 @@ function raw(at: Served, bytes: string): Promise<string> {
   });
 }
 
+/** What a partner is answered whose rows of January are in the archive. */
+async function ofArchived(call: (theirs: Caller) => Promise<Answer>): Promise<Answer> {
+  const own = await worldOfOldMonths();
+  const there = await serveWorld(own, { patience: 1 });
+  try {
+    const theirs = await there.caller('p-1');
+    await theirs.get('/api/v1/events');
+    await runAction({ ...own }, monthArchive, { month: '2026-01' as Month, store: 'cold' });
+    return await call(theirs);
+  } finally {
+    await there.end();
+    await own.end();
+  }
+}
+
 const CASES: Record<
   Exclude<CallRefusalCode, 'unavailable' | 'pdf_not_ready' | 'e_invoice_unknown'>,
   { when: string; run: () => Promise<Answer> }
@@ -193,6 +212,18 @@ const CASES: Record<
         await own.end();
       }
     },
+  },
+  events_archived: {
+    when: 'a partner reads events of rows that are archived',
+    run: () => ofArchived((theirs) => theirs.get('/api/v1/events')),
+  },
+  quote_archived: {
+    when: 'a partner foresees a reversal of a quote that it does not have, and has rows of old months in the archive',
+    run: () => ofArchived((theirs) => theirs.get('/api/v1/quote/q-none/reverse/preview')),
+  },
+  late_request_unknown: {
+    when: 'the number is of no late request',
+    run: () => caller.get('/api/v1/late-requests/17'),
   },
   invoice_unknown: {
     when: 'the number is another partner’s',

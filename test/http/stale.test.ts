@@ -82,6 +82,7 @@ test('an import that reverses a quote while a requote of it is accepted is as on
       now: world.environment.now(),
       actor: world.actor,
       ceilings: world.settings.reversals,
+      environment: world.environment,
     });
   const raised = async () => {
     const quote = await caller.post('/api/v1/quote', { policy_id: 'ticket-protection', insured_amount: '250' });

@@ -289,6 +289,7 @@ describe('files as other programs write them', () => {
         now: world.environment.now(),
         actor: world.actor,
         ceilings: world.settings.reversals,
+        environment: world.environment,
       });
       const entries = await query(tx, `SELECT quote_id, spot_price, partner_cut, invoice_amount FROM ledger_rows`);
       return { accepted: report.accepted, errors: report.errors, entries };
@@ -308,6 +309,7 @@ describe('files as other programs write them', () => {
         now: world.environment.now(),
         actor: world.actor,
         ceilings: world.settings.reversals,
+        environment: world.environment,
       };
       expect(await importRows(tx, [{ name, format: 'ndjson' }], given)).toMatchObject({ accepted: 2, errors: [] });
       return query(tx, `SELECT DISTINCT spot_price + 0 AS spot, partner_cut AS cut FROM ledger_rows`);

@@ -88,6 +88,7 @@ async function reverseByApi(history: History): Promise<boolean> {
   const asked = () => ({
     ...{ caller: { partnerId, clientId: 'c-history' }, now: world.environment.now() },
     ceilings: world.settings.reversals,
+    environment: world.environment,
   });
   const reversalId = `api-${reversals}`;
   const foreseen = await world.database

@@ -82,7 +82,7 @@ const importing = (rows: readonly object[], beforeCommit: () => Promise<unknown>
     const text = rows.map((row) => `${JSON.stringify(row)}\n`).join('');
     const options = { skipInvalid: false, now: world.environment.now(), actor: world.actor };
     const report = await importRows(tx, [{ name: 'rows', format: 'ndjson', text }], {
-      ...{ ...options, ceilings: world.settings.reversals },
+      ...{ ...options, ceilings: world.settings.reversals, environment: world.environment },
     });
     await beforeCommit();
     return report;

@@ -30,7 +30,7 @@ beforeAll(async () => {
   const month = '2026-07' as Month;
   const request = { kind: 'ledger', from: month, to: '2026-08' as Month, format: 'csv', out: pack } as const;
   await exportPack(world.database, world.environment, request);
-  const [proved] = await world.database.reading((tx) => provePartner(tx, { partnerId: 'p-2', month }));
+  const [proved] = await world.database.reading((tx) => provePartner(tx, { partnerId: 'p-2', month }, async () => {}));
   proof = join(world.home, 'p-2.tlog-proof');
   writeFileSync(proof, proved?.proof ?? '');
 });

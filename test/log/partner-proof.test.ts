@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => world.end());
 
 const prove = (partnerId: string, month: string) =>
-  world.database.reading((tx) => provePartner(tx, { partnerId, month: month as Month }));
+  world.database.reading((tx) => provePartner(tx, { partnerId, month: month as Month }, async () => {}));
 
 const columnsOf = (kind: string) => LOG_FORMS.find((form) => form.kind === kind)?.columns.map(({ name }) => name) ?? [];
 /** The fields of a line by the columns of its kind. */

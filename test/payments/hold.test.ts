@@ -101,8 +101,8 @@ const imported = (...contents: readonly string[]) =>
     const reports = [];
     for (const [index, text] of contents.entries()) {
       const result = await importBankFile(tx, books.acting, { name: `${index}.txt`, bytes: Buffer.from(text) });
-      const done = { result, preview: false } as Parameters<typeof paymentImport.report>[2];
-      const report = await paymentImport.report(tx, { width: 80 } as Parameters<typeof paymentImport.report>[1], done);
+      const done = { result, preview: false } as Parameters<typeof paymentImport.report>[0];
+      const report = await paymentImport.report(done, { width: 80 } as Parameters<typeof paymentImport.report>[1], tx);
       reports.push({ line: result.new_lines[0], exit: report.attention ? 4 : 0 });
     }
     const { checks } = await verify(tx, undefined, { schema: books.schema });

@@ -88,6 +88,9 @@ const RARELY: readonly string[] = [
 /** Needs rows of the API, which histories do not have (test/ledger/doubled.test.ts). */
 const ELSEWHERE = ['rows.separate'];
 
+/** Needs months with closed books and three later ones (test/archive). */
+const ARCHIVES = ['month.archive', 'month.unarchive'];
+
 class Witness {
   private readonly seen = new Map<string, DocumentJson>();
   private linkChanges = new Map<string, number>();
@@ -304,7 +307,7 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
     expect(never.map(({ name }) => name)).toEqual([]);
     // And so was every action of the registry: one that no history draws leaves no event.
     const undone = [...REGISTRY.keys()].filter(
-      (name) => !recordedActions.has(EVENTS[name] ?? name) && !ELSEWHERE.includes(name),
+      (name) => !recordedActions.has(EVENTS[name] ?? name) && ![...ELSEWHERE, ...ARCHIVES].includes(name),
     );
     expect(undone.filter((name) => HISTORIES >= 100 || !RARELY.includes(name))).toEqual([]);
     expect(refused.size).toBeGreaterThan(0);

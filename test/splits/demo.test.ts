@@ -44,6 +44,7 @@ test('each month is explained by the next, and one missing share and one reverse
         now: world.environment.now(),
         actor: world.actor,
         ceilings: world.settings.reversals,
+        environment: world.environment,
       }),
     );
     const settled = { name: `${month}-settlement.csv`, text: dataOf(`${month}-settlement.csv`) };

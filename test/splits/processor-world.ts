@@ -22,11 +22,12 @@ export async function payOut(world: World, account: string, out: Told, ids: read
       details: {},
     });
     const [known] = await readBalanceTransactions(tx, { id: out.id, account });
-    await insertPayoutContents(
-      tx,
-      { account, payoutTransactionId: known?.balance_transaction_id as number, ids },
-      recording,
-    );
+    await insertPayoutContents(tx, {
+      account,
+      payoutTransactionId: known?.balance_transaction_id as number,
+      ids,
+      ...recording,
+    });
     await settlePayoutsOfAccounts(tx, world);
   });
 }

@@ -149,6 +149,7 @@ test("a reversal waits for the partner's own import of it, and is not recorded a
       now: world.environment.now(),
       actor: world.actor,
       ceilings: world.settings.reversals,
+      environment: world.environment,
     });
     ours = reverse();
     await untilLockAwaited(world);

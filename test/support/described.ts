@@ -58,8 +58,8 @@ export async function contradiction(
   const response = operation.responses[status];
   if (response === undefined) return `${said}: its status is not described`;
   for (const name of Object.keys(response.headers ?? {})) {
-    // The last page has no Link, and only a repeated call is replayed.
-    const optional = name === 'Link' || name === 'Idempotent-Replayed';
+    // The last page has no Link, only a repeated call is replayed, and only a late request has a Location.
+    const optional = ['Link', 'Idempotent-Replayed', 'Location'].includes(name);
     if (!optional && !answer.headers.has(name)) return `${said}: the header ${name} is missing`;
   }
   const type = (answer.headers.get('content-type') ?? '').split(';')[0] as string;

@@ -263,7 +263,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
           acceptDiffering: given.acceptDiffering ?? false,
           ...(given.control && { control: given.control }),
           ...(given.allowed && { allowedBy: 'processor' as const }),
-          ...{ now: place.now, actor: world.actor, ceilings: world.settings.reversals },
+          ...{ now: place.now, actor: world.actor, ceilings: world.settings.reversals, environment: world.environment },
         }),
       );
       return given.preview || given.holds ? report : granted(database, world, report);
@@ -274,14 +274,16 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
       for (const month of months) await runCloseBooks(database, world, { month: month as Month });
     },
     preview: (month) => previewClose(database, world, { month: month as Month }),
-    months: (...months) => database.reading((tx) => readMonthFacts(tx, months as Month[])),
+    months: (...months) => database.reading((tx) => readMonthFacts(tx, { months: months as Month[] })),
     async deliver() {
       const deliveries: Delivery[] = [];
       await deliverPending({ ...world, onDelivery: (delivery) => deliveries.push(delivery) });
       return deliveries;
     },
     verify: (month) =>
-      database.readingBeside((tx, beside) => verify(tx, month as Month | undefined, { beside, schema: world.schema })),
+      database.readingBeside((tx, beside) =>
+        verify(tx, month as Month | undefined, { beside, schema: world.schema, environment: world.environment }),
+      ),
     documents: async (filter = {}) => (await database.reading((tx) => readDocuments(tx, filter))).map(documentJson),
     sql: async <Row extends pg.QueryResultRow>(text: string, values?: unknown[]) =>
       (await owner.query<Row>(text, values)).rows,

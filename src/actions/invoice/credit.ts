@@ -4,7 +4,7 @@ import type { DocumentRow } from '../../documents/documents.sql.ts';
 import { failpoint } from '../../failpoint.ts';
 import { isZero, moneyText } from '../../money.ts';
 import { wrapped } from '../../text-table.ts';
-import { defineAction } from '../action.ts';
+import { amount, defineAction, documentNumber, flag, onLatestDate, reason } from '../action.ts';
 import {
   adjustmentsOf,
   amountsIn,
@@ -17,7 +17,6 @@ import {
   isUnsent,
   OF_DOCUMENT,
 } from '../documents.ts';
-import { amount, documentNumber, flag, onLatestDate, reason } from '../fields.ts';
 
 /** A placeholder for the document number, which is assigned when the document is issued. */
 const NOTE = 'the credit note';
@@ -49,7 +48,7 @@ export const invoiceCredit = defineAction({
   }),
   amounts: ({ after }) => amountsIn(after, [NOTE], 'amount'),
   adjusts: async (tx, { after }, { number }) => adjustmentsOf(tx, number, amountsIn(after, [NOTE], 'amount')),
-  async report(tx, _context, { input: { number }, result: note, delivered }) {
+  async report({ input: { number }, result: note, delivered }, _context, tx) {
     const issued = await documentNumbered(tx, note);
     const invoice = await documentNumbered(tx, number);
     return {

@@ -1,8 +1,7 @@
 import { holdDocument, releaseDocument } from '../../documents/hold.ts';
 import { toDo } from '../../remedy.ts';
-import { defineAction } from '../action.ts';
+import { defineAction, documentNumber, text } from '../action.ts';
 import { amountsIn, deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '../documents.ts';
-import { documentNumber, text } from '../fields.ts';
 
 export const invoiceHold = defineAction({
   name: 'invoice.hold',
@@ -19,7 +18,7 @@ export const invoiceHold = defineAction({
   ...OF_DOCUMENT,
   perform: (tx, context, { number, reason = '' }) => holdDocument(tx, context, { number, reason }),
   amounts: () => [],
-  report: (tx, _context, { input: { number } }) =>
+  report: ({ input: { number } }, _context, tx) =>
     reportDocument(tx, number, (document) => ({
       text: `${number} is on hold.\nE-mail: ${emailText(document)}`,
       remedies: [toDo('Release it', 'invoice.release', { number })],
@@ -36,7 +35,7 @@ export const invoiceRelease = defineAction({
   perform: (tx, context, { number }) => releaseDocument(tx, context, number),
   after: (context, { input }) => deliver(context, [input.number]),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
-  report: (tx, _context, { input: { number }, delivered }) =>
+  report: ({ input: { number }, delivered }, _context, tx) =>
     reportDocument(tx, number, (document) => ({
       text: `${number} is no longer on hold.\nE-mail: ${emailText(document)}`,
       attention: delivered && isUnsent(document),

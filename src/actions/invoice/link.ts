@@ -4,14 +4,13 @@ import { readDocuments } from '../../documents/documents.sql.ts';
 import { refuseField } from '../../errors/refusals.ts';
 import { type Remedy, toDo } from '../../remedy.ts';
 import { wrapped } from '../../text-table.ts';
-import { defineAction, type Facts } from '../action.ts';
+import { defineAction, documentNumber, type Facts, text } from '../action.ts';
 import { OF_DOCUMENT, reportDocument } from '../documents.ts';
-import { documentNumber, text } from '../fields.ts';
 
-interface Next {
-  readonly says: string;
-  readonly remedy: Remedy;
-}
+type Next = Readonly<{
+  says: string;
+  remedy: Remedy;
+}>;
 
 const linkAction = (to: LinkChange['to'], title: string, nextOf: (number: string, link: string | null) => Next) =>
   defineAction({
@@ -27,7 +26,7 @@ const linkAction = (to: LinkChange['to'], title: string, nextOf: (number: string
     perform: (tx, context, request) => changeLink(tx, context, { ...request, to }),
     facts: (tx, { number }, changed) => linkFacts(tx, number, changed !== undefined),
     amounts: () => [],
-    report: (tx, _context, { input: { number } }) =>
+    report: ({ input: { number } }, _context, tx) =>
       reportDocument(tx, number, ({ payment_link }) => {
         const { says, remedy } = nextOf(number, payment_link);
         return {

@@ -8,12 +8,10 @@ import { type Rerun, type RerunOptions, rerunDocument, rerunMonth } from '../../
 import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { fieldName } from '../../field-names.ts';
-import { moneyText } from '../../money.ts';
-import type { Month } from '../../month.ts';
 import { table } from '../../text-table.ts';
-import { defineAction, type Facts, type Report } from '../action.ts';
+import { type Month, moneyText } from '../../values.ts';
+import { defineAction, type Facts, flag, month, onLatestDate, type Report, text } from '../action.ts';
 import { amountsIn, deliver, emailText, factsOf, isUnsent, partnersOfDocuments } from '../documents.ts';
-import { flag, month, onLatestDate, text } from '../fields.ts';
 
 export const invoiceRerun = defineAction({
   name: 'invoice.rerun',
@@ -79,7 +77,9 @@ A replacement keeps the due date of the document that it replaces, unless
         : await readDocuments(tx, { months: [month ?? (rerun as Rerun).month], partnerId });
     const made = new Set(rerun === undefined ? [] : issuedBy(rerun));
     const touched = rows.filter((row) => month !== undefined || row.number === number || made.has(row.number));
-    const contents = new Map((await readContents(tx, [...made])).map((each) => [each.number, each.sha256]));
+    const contents = new Map(
+      (await readContents(tx, { numbers: [...made] })).map((each) => [each.number, each.sha256]),
+    );
     return Object.fromEntries(
       touched.map((row) => {
         const content = contents.get(row.number);
@@ -95,7 +95,7 @@ A replacement keeps the due date of the document that it replaces, unless
       [...replaced.map((each) => each.number), ...issued.map((each) => replacementOf(each.replaces))],
       'amount',
     ),
-  async report(tx, _context, { input: { number }, result: rerun, delivered, preview }) {
+  async report({ input: { number }, result: rerun, delivered, preview }, _context, tx) {
     const outcome = await readOutcome(tx, rerun);
     if (number !== undefined && !preview) return reportOne(number, outcome, delivered);
     const unsent = delivered && issuedBy(rerun).some((each) => isUnsent(documentOf(outcome, each)));
@@ -111,10 +111,10 @@ A replacement keeps the due date of the document that it replaces, unless
 /** A placeholder for the number, which is assigned at issue. */
 const replacementOf = (number: string): string => `the replacement of ${number}`;
 
-interface Outcome {
-  readonly rerun: Rerun;
-  readonly documents: ReadonlyMap<string, DocumentRow>;
-}
+type Outcome = Readonly<{
+  rerun: Rerun;
+  documents: ReadonlyMap<string, DocumentRow>;
+}>;
 
 const issuedBy = ({ replaced, issued }: Rerun): string[] => [
   ...replaced.map((each) => each.replaced_by),

@@ -1,7 +1,6 @@
 import { resendDocument } from '../../delivery/resend.ts';
-import { defineAction } from '../action.ts';
+import { defineAction, documentNumber, text } from '../action.ts';
 import { deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '../documents.ts';
-import { documentNumber, text } from '../fields.ts';
 
 export const invoiceResend = defineAction({
   name: 'invoice.resend',
@@ -16,7 +15,7 @@ export const invoiceResend = defineAction({
   perform: resendDocument,
   after: (context, { input }) => deliver(context, [input.number]),
   amounts: () => [],
-  report: (tx, _context, { input: { number }, delivered }) =>
+  report: ({ input: { number }, delivered }, _context, tx) =>
     reportDocument(tx, number, (document) => ({
       text: `${number}: ${emailText(document)}`,
       attention: delivered && isUnsent(document),

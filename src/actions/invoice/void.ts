@@ -1,9 +1,8 @@
 import { voidDocument } from '../../documents/void.ts';
 import { failpoint } from '../../failpoint.ts';
 import { toDo } from '../../remedy.ts';
-import { defineAction } from '../action.ts';
+import { defineAction, documentNumber, onLatestDate, reason } from '../action.ts';
 import { amountsIn, deliver, OF_DOCUMENT, reportDocument } from '../documents.ts';
-import { documentNumber, onLatestDate, reason } from '../fields.ts';
 
 export const invoiceVoid = defineAction({
   name: 'invoice.void',
@@ -16,7 +15,7 @@ export const invoiceVoid = defineAction({
   committed: () => failpoint('void.committed'),
   after: (context, { input }) => deliver(context, [input.number]),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'amount'),
-  report: (tx, _context, { input: { number } }) =>
+  report: ({ input: { number } }, _context, tx) =>
     reportDocument(tx, number, ({ purpose }) => ({
       text: `${number} is void.${purpose === 'month' ? ' Its rows are unbilled until its replacement is issued.' : ''}`,
       remedies: purpose === 'month' ? [toDo('Issue it', 'invoice.rerun', { number })] : [],

@@ -1,9 +1,8 @@
 import { undoWriteOff, writeOffInvoice } from '../../documents/write-off.ts';
 import { failpoint } from '../../failpoint.ts';
 import { moneyText } from '../../money.ts';
-import { defineAction } from '../action.ts';
+import { defineAction, documentNumber, onLatestDate, reason } from '../action.ts';
 import { adjustmentsOf, amountsIn, followBalance, OF_DOCUMENT, reportDocument } from '../documents.ts';
-import { documentNumber, onLatestDate, reason } from '../fields.ts';
 
 export const invoiceWriteOff = defineAction({
   name: 'invoice.write_off',
@@ -16,7 +15,7 @@ export const invoiceWriteOff = defineAction({
   committed: (context, { input }) => followBalance(context, input.number),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
   adjusts: (tx, { before }, { number }) => adjustmentsOf(tx, number, amountsIn(before, [number], 'balance')),
-  report: (tx, _context, { input: { number } }) =>
+  report: ({ input: { number } }, _context, tx) =>
     reportDocument(tx, number, ({ written_off, currency }) => ({
       text: `Wrote off ${moneyText(written_off, currency)} of ${number}. Its balance is now zero.`,
     })),
@@ -35,7 +34,7 @@ export const invoiceWriteOffUndo = defineAction({
     await followBalance(context, input.number);
   },
   amounts: (_seen, _input, amount) => [amount],
-  report: (tx, _context, { input: { number }, result: amount }) =>
+  report: ({ input: { number }, result: amount }, _context, tx) =>
     reportDocument(tx, number, ({ balance, currency }) => ({
       text:
         `The write-off of ${amount.forPeople()} of ${number} is undone. ` +

@@ -1,7 +1,6 @@
 import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
-import { defineAction } from '../action.ts';
+import { amount, defineAction, several, text, whole } from '../action.ts';
 import { documentFacts, partnersOfDocuments } from '../documents.ts';
-import { amount, several, text, whole } from '../fields.ts';
 import {
   fallOf,
   movedOf,
@@ -52,7 +51,7 @@ a small difference.`,
     return cash === undefined ? more : [credit.reduce((sum, each) => sum.plus(each), cash)];
   },
   adjusts: (tx, _seen, _input, eventId) => smallDifferencesOf(tx, eventId),
-  report(tx, _context, { input: { paymentId, numbers, creditNotes } }) {
+  report({ input: { paymentId, numbers, creditNotes } }, _context, tx) {
     const less = creditNotes === undefined ? '' : `, together with ${creditNotes.join(' and ')}`;
     return reportPayment(tx, paymentId, `Payment ${paymentId} is applied to ${numbers.join(', ')}${less}.`);
   },
@@ -74,6 +73,6 @@ export const paymentUnapply = defineAction({
   ...OF_PAYMENT,
   perform: unapplyPayment,
   amounts: (seen, { paymentId }) => movedOf(seen, paymentId, 'applied'),
-  report: (tx, _context, { input: { paymentId } }) =>
+  report: ({ input: { paymentId } }, _context, tx) =>
     reportPayment(tx, paymentId, `Payment ${paymentId} is unapplied cash again, and the invoices it paid are open.`),
 });

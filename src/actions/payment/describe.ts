@@ -98,7 +98,7 @@ export const OF_PAYMENT = {
 export const smallDifferencesOf = async (tx: Transaction, eventId: number | null): Promise<Adjustment[]> =>
   eventId === null
     ? []
-    : (await readSmallDifferences(tx, eventId)).map(({ partner_id: partner, currency, amount }) => ({
+    : (await readSmallDifferences(tx, { eventId })).map(({ partner_id: partner, currency, amount }) => ({
         ...{ partner, amount: Amount.of(amount, currency) },
       }));
 

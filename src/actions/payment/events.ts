@@ -5,9 +5,8 @@ import { eventFile } from '../../payments/processor-events/read.ts';
 import { storeEvents } from '../../payments/processor-events/store.ts';
 import { plural } from '../../text.ts';
 import { printable, wrapped } from '../../text-table.ts';
-import { type ActionContext, defineAction, type Facts } from '../action.ts';
+import { type ActionContext, defineAction, type Facts, type FileInput, file } from '../action.ts';
 import { contentOf } from '../contents.ts';
-import { type FileInput, file } from '../fields.ts';
 
 export const paymentEvents = defineAction({
   name: 'payment.events',
@@ -37,7 +36,7 @@ export const paymentEvents = defineAction({
       ? {}
       : { events: { stored: String(done.stored.stored), 'with an effect': String(done.report.effects) } },
   amounts: () => [],
-  report: async (_tx, _context, { result: { stored, report } }) => ({
+  report: async ({ result: { stored, report } }) => ({
     json: { ...stored, ...report },
     text: describeInbox(stored, report),
     attention: report.manual_review.length + report.waiting.length > 0,

@@ -2,8 +2,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { type PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
 import { closeException } from '../../payments/exceptions.ts';
 import { printable } from '../../text-table.ts';
-import { defineAction } from '../action.ts';
-import { reason, text } from '../fields.ts';
+import { defineAction, reason, text } from '../action.ts';
 
 export const paymentCloseException = defineAction({
   name: 'payment.close_exception',
@@ -21,7 +20,7 @@ export const paymentCloseException = defineAction({
     [exception]: { status: (await exceptionNamed(tx, exception)) === undefined ? 'closed' : 'open' },
   }),
   amounts: () => [],
-  report: async (_tx, _context, { input: { exception, reason }, result: closed }) => ({
+  report: async ({ input: { exception, reason }, result: closed }) => ({
     json: { ...closed, closed: reason },
     text: `${exception} is closed: ${printable(reason)}`,
   }),

@@ -1,15 +1,13 @@
 import { failpoint } from '../../failpoint.ts';
-import { Amount, groupThousands } from '../../money.ts';
 import { BANK_FORMATS } from '../../payments/bank/read.ts';
 import { readBankFileAside } from '../../payments/bank/read-aside.ts';
 import { type BankImport, importBankFile } from '../../payments/bank-import/import.ts';
 import type { LineReport } from '../../payments/bank-import/report.ts';
-import { plural } from '../../text.ts';
 import { printable, table, wrapped } from '../../text-table.ts';
-import { type ActionContext, defineAction, type Facts } from '../action.ts';
+import { Amount, groupThousands, plural } from '../../values.ts';
+import { type ActionContext, choice, defineAction, type Facts, type FileInput, file, text } from '../action.ts';
 import { contentBy } from '../contents.ts';
 import { amountsIn } from '../documents.ts';
-import { choice, type FileInput, file, text } from '../fields.ts';
 import { amountOf, smallDifferencesOf } from './describe.ts';
 
 const FORMATS = BANK_FORMATS.map(({ name }) => name);
@@ -51,7 +49,7 @@ account's last one.`,
     ),
   amounts: ({ after }) => amountsIn(after, Object.keys(after), 'amount'),
   adjusts: (tx, _seen, _input, { event_id }) => smallDifferencesOf(tx, event_id),
-  async report(_tx, { width }, { result: report, preview: dryRun }) {
+  async report({ result: report, preview: dryRun }, { width }) {
     const { new_lines, event_id: _, ...rest } = report;
     const lines = dryRun ? withoutNewIds(new_lines) : new_lines;
     // A dry run rolls back the exception's id.
@@ -67,11 +65,11 @@ account's last one.`,
 const readStatements = ({ settings }: ActionContext, { file, format, map }: ImportInput) =>
   contentBy(file, () => readBankFileAside({ ...file, format, map }, settings.bank_csv));
 
-interface ImportInput {
-  readonly file: FileInput;
-  readonly format?: string | undefined;
-  readonly map?: string | undefined;
-}
+type ImportInput = Readonly<{
+  file: FileInput;
+  format?: string | undefined;
+  map?: string | undefined;
+}>;
 
 /** Leaves out payment ids that a dry run assigned, because they are rolled back. */
 function withoutNewIds(lines: readonly LineReport[]): LineReport[] {

@@ -3,9 +3,8 @@ import { failpoint } from '../../failpoint.ts';
 import { assignPayment } from '../../payments/assign.ts';
 import { forgetAccount, type PayerAccount, readPayerAccounts } from '../../payments/payer-accounts.ts';
 import { printable } from '../../text-table.ts';
-import { defineAction } from '../action.ts';
+import { defineAction, text, whole } from '../action.ts';
 import { amountsIn } from '../documents.ts';
-import { text, whole } from '../fields.ts';
 import { OF_PAYMENT, partnersOfPayment, paymentName, reportPayment } from './describe.ts';
 
 export const paymentAssign = defineAction({
@@ -28,7 +27,7 @@ export const paymentAssign = defineAction({
   perform: assignPayment,
   committed: () => failpoint('assignment.committed'),
   amounts: ({ before }, { paymentId }) => amountsIn(before, [paymentName(paymentId)], 'unapplied'),
-  report(tx, _context, { input: { paymentId, partnerId }, result: before }) {
+  report({ input: { paymentId, partnerId }, result: before }, _context, tx) {
     const instead = before === null ? '' : `, not ${before}`;
     return reportPayment(tx, paymentId, `Payment ${paymentId} was paid by ${partnerId}${instead}.`);
   },
@@ -50,7 +49,7 @@ export const paymentForgetAccount = defineAction({
     return { [account]: { 'known as': (await accountOf(tx, account))?.names.join(', ') ?? null } };
   },
   amounts: () => [],
-  report: async (_tx, _context, { input: { account }, result: known }) => ({
+  report: async ({ input: { account }, result: known }) => ({
     json: known,
     text:
       `${printable(account)} is forgotten: later payments from it are no longer attributed to ` +

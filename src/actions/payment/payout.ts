@@ -1,10 +1,8 @@
-import { Amount } from '../../money.ts';
 import { type PayoutRow, readPayouts } from '../../payments/payouts.sql.ts';
 import { settlePayout } from '../../payments/settle-payouts.ts';
-import { plural } from '../../text.ts';
-import { defineAction } from '../action.ts';
+import { Amount, plural } from '../../values.ts';
+import { defineAction, several, text, whole } from '../action.ts';
 import { amountsIn } from '../documents.ts';
-import { several, text, whole } from '../fields.ts';
 
 export const paymentSettle = defineAction({
   name: 'payment.settle',
@@ -32,7 +30,7 @@ export const paymentSettle = defineAction({
     return { [nameOf(payoutId)]: { amount: of(row.amount), gross: of(row.gross), fees: of(row.fees), contained } };
   },
   amounts: ({ before }, { payoutId }) => amountsIn(before, [nameOf(payoutId)], 'amount'),
-  async report(tx, _context, { input: { payoutId, paymentIds = [], account } }) {
+  async report({ input: { payoutId, paymentIds = [], account } }, _context, tx) {
     const [row] = await readPayouts(tx, payoutId);
     const contained = account === undefined ? plural(paymentIds.length, 'payment') : `the payout of ${account}`;
     return {

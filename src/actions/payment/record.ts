@@ -4,9 +4,8 @@ import { Amount } from '../../money.ts';
 import { enteredLater } from '../../payments/context.ts';
 import { METHODS } from '../../payments/enums.ts';
 import { recordPayment } from '../../payments/record.ts';
-import { defineAction } from '../action.ts';
+import { amount, choice, date, defineAction, text } from '../action.ts';
 import { documentFacts, partnersOfDocuments } from '../documents.ts';
-import { amount, choice, date, text } from '../fields.ts';
 import { described, labelled, onePayment, paymentFacts, smallDifferencesOf } from './describe.ts';
 
 export const paymentRecord = defineAction({
@@ -44,7 +43,7 @@ export const paymentRecord = defineAction({
   }),
   amounts: (_seen, { amount, currency }) => [Amount.of(amount, currency)],
   adjusts: (tx, _seen, _input, { eventId }) => smallDifferencesOf(tx, eventId),
-  async report(tx, _context, { result: { paymentId, duplicate, possibleDuplicates, kept } }) {
+  async report({ result: { paymentId, duplicate, possibleDuplicates, kept } }, _context, tx) {
     const payment = await onePayment(tx, paymentId);
     // A payment that settled its invoice in full has no suggestions. The possible duplicates of such a payment are
     // listed here.

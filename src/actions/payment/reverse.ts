@@ -1,9 +1,8 @@
 import { enteredLater } from '../../payments/context.ts';
 import { REVERSAL_KINDS } from '../../payments/enums.ts';
 import { reversePayment, whatIsOwedAgain } from '../../payments/reverse.ts';
-import { defineAction } from '../action.ts';
+import { amount, choice, date, defineAction, reason, text, whole } from '../action.ts';
 import { BANK_LINE } from '../bank.ts';
-import { amount, choice, date, reason, text, whole } from '../fields.ts';
 import { movedOf, OF_PAYMENT, onePayment, reportPayment } from './describe.ts';
 
 export const paymentReverse = defineAction({
@@ -36,7 +35,7 @@ Money that is not from a customer stays in the bank and is posted to an account:
   ...OF_PAYMENT,
   perform: reversePayment,
   amounts: (seen, { paymentId }) => movedOf(seen, paymentId, 'reversed').map((sum) => sum.negated()),
-  async report(tx, _context, { input: { paymentId, kind, account }, result: { amount, reopened } }) {
+  async report({ input: { paymentId, kind, account }, result: { amount, reopened } }, _context, tx) {
     const { amount: whole, reversals } = await onePayment(tx, paymentId);
     const reversal = reversals.at(-1);
     const later = reversal === undefined ? undefined : enteredLater(reversal.reversed_on, reversal.entry_on);

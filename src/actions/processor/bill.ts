@@ -1,9 +1,8 @@
 import { readIdsOf } from '../../delivery/documents.sql.ts';
 import { readDocuments } from '../../documents/documents.sql.ts';
 import { billMissingShares } from '../../splits/bill.ts';
-import { defineAction } from '../action.ts';
+import { defineAction, month } from '../action.ts';
 import { amountsIn, deliver, factsOf } from '../documents.ts';
-import { month } from '../fields.ts';
 
 export const billMissing = defineAction({
   name: 'shares.bill',
@@ -18,13 +17,13 @@ export const billMissing = defineAction({
     if (numbers.length > 0) await deliver(context, numbers);
   },
   async facts(tx, _input, numbers = []) {
-    const issued = numbers.length === 0 ? [] : await readDocuments(tx, { ids: await readIdsOf(tx, numbers) });
+    const issued = numbers.length === 0 ? [] : await readDocuments(tx, { ids: await readIdsOf(tx, { numbers }) });
     return Object.fromEntries(
       issued.map((row) => [`missing shares of ${row.partner_id} in ${row.currency}`, factsOf(row)]),
     );
   },
   amounts: ({ after }) => amountsIn(after, Object.keys(after), 'amount'),
-  report: async (_tx, _context, { result: numbers }) => ({
+  report: async ({ result: numbers }) => ({
     json: numbers,
     text: numbers.length === 0 ? 'Nothing to bill.' : `Billed missing shares: ${numbers.join(', ')}.`,
   }),

@@ -5,9 +5,8 @@ import { balanceTransactionFile } from '../../splits/read-balance-transactions.t
 import { recordRequestedReversals } from '../../splits/requested.ts';
 import { readSentFile } from '../../splits/settlement-files.ts';
 import { plural } from '../../text.ts';
-import { type ActionContext, defineAction, type Facts } from '../action.ts';
+import { type ActionContext, defineAction, type Facts, type FileInput, file, text } from '../action.ts';
 import { contentBy, contentOf } from '../contents.ts';
-import { type FileInput, file, text } from '../fields.ts';
 
 export const processorImport = defineAction({
   name: 'processor.import',
@@ -41,7 +40,7 @@ export const processorImport = defineAction({
   facts: async (_tx, { file }, report): Promise<Facts> =>
     report === undefined ? {} : { [file.name]: { recorded: String(report.recorded), matched: String(report.matched) } },
   amounts: () => [],
-  report: async (_tx, _context, { result }) => ({ json: result, text: describedImport(result) }),
+  report: async ({ result }) => ({ json: result, text: describedImport(result) }),
 });
 
 const readTransactions = (context: ActionContext, file: FileInput) =>

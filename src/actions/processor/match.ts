@@ -1,5 +1,4 @@
 import type { Transaction } from '../../database/transaction.ts';
-import { Amount } from '../../money.ts';
 import { NOBODY } from '../../people/roles.ts';
 import { readAccountOwners } from '../../splits/accounts.sql.ts';
 import { readBalanceTransactions } from '../../splits/match.sql.ts';
@@ -11,10 +10,9 @@ import {
   unmatchBalanceTransaction,
 } from '../../splits/match.ts';
 import { recordRequestedReversals } from '../../splits/requested.ts';
-import { plural } from '../../text.ts';
 import { printable } from '../../text-table.ts';
-import { defineAction, type Partners } from '../action.ts';
-import { amount, flag, reason, several, text } from '../fields.ts';
+import { Amount, plural } from '../../values.ts';
+import { amount, defineAction, flag, type Partners, reason, several, text } from '../action.ts';
 
 const TRANSACTION = () => text('Balance transaction', 'The balance transaction.');
 const QUOTE = () => text('Quote', 'The quote.');
@@ -34,16 +32,16 @@ async function partnersOfMatch(
   const found = await readBalanceTransactions(tx, { id, account });
   const partners = [partnerId, ...(found.length === 0 ? [NOBODY] : [])];
   for (const each of found) {
-    partners.push(...(await readAccountOwners(tx, each.account)).map(({ partner_id }) => partner_id));
+    partners.push(...(await readAccountOwners(tx, { account: each.account })).map(({ partner_id }) => partner_id));
   }
   return [...new Set(partners)];
 }
 
-interface MatchedInput {
-  readonly balance_transaction: string;
-  readonly account?: string | undefined;
-  readonly partnerId?: string | undefined;
-}
+type MatchedInput = Readonly<{
+  balance_transaction: string;
+  account?: string | undefined;
+  partnerId?: string | undefined;
+}>;
 
 const sumOf = ({ settled_amount, settled_currency }: MatchResult): Amount => {
   const sum = Amount.of(settled_amount, settled_currency);
@@ -82,7 +80,7 @@ export const processorMatch = defineAction({
   facts: async (_tx, { balance_transaction }, matched) => ({
     [balance_transaction]: { 'matched to': matched === undefined ? null : quoteOf(matched) },
   }),
-  report: async (_tx, _context, { result: matched }) => ({ json: matched, text: describedMatch(matched, false) }),
+  report: async ({ result: matched }) => ({ json: matched, text: describedMatch(matched, false) }),
 });
 
 export const processorUnmatch = defineAction({
@@ -101,7 +99,7 @@ export const processorUnmatch = defineAction({
   facts: async (_tx, { balance_transaction, quoteId }, unmatched) => ({
     [balance_transaction]: { 'matched to': unmatched === undefined ? `quote ${quoteId}` : null },
   }),
-  report: async (_tx, _context, { result: matched }) => ({ json: matched, text: describedMatch(matched, true) }),
+  report: async ({ result: matched }) => ({ json: matched, text: describedMatch(matched, true) }),
 });
 
 export const processorClose = defineAction({
@@ -127,7 +125,7 @@ export const processorClose = defineAction({
       balance_transactions.map((each) => [each, { status: closed === undefined ? 'open' : 'closed' }]),
     ),
   amounts: (_seen, _input, { left }) => left.map(({ currency, amount }) => Amount.of(amount, currency)),
-  report: async (_tx, _context, { result: closed }) => ({ json: closed, text: describedClosing(closed) }),
+  report: async ({ result: closed }) => ({ json: closed, text: describedClosing(closed) }),
 });
 
 const quoteOf = ({ quote_id, partner_id }: MatchResult): string => `quote ${quote_id} of ${partner_id}`;

@@ -2,9 +2,8 @@ import type { Transaction } from '../../database/transaction.ts';
 import { Amount, moneyText } from '../../money.ts';
 import { type ReversalReport, recordReversals, reverseManually } from '../../splits/reverse.ts';
 import { printable } from '../../text-table.ts';
-import { defineAction, type Facts } from '../action.ts';
+import { amount, defineAction, type Facts, month, text } from '../action.ts';
 import { amountsIn } from '../documents.ts';
-import { amount, month, text } from '../fields.ts';
 import { ACCOUNT } from './match.ts';
 
 /** The parts of an action that records the reversals of transfers. */
@@ -36,7 +35,7 @@ export const processorReverse = defineAction({
   subject: ({ balance_transaction }) => balance_transaction,
   ...OF_REVERSALS,
   perform: reverseManually,
-  report: async (_tx, _context, { result }) => ({
+  report: async ({ result }) => ({
     json: result,
     text: describedReversals(result),
     attention: result.manual_review.length > 0,
@@ -51,7 +50,7 @@ export const reconcileReverse = defineAction({
   subject: ({ month }) => month,
   ...OF_REVERSALS,
   perform: (tx, context, { month }) => recordReversals(tx, context, month),
-  report: async (_tx, _context, { result }) => ({
+  report: async ({ result }) => ({
     json: result,
     text: describedReversals(result) || 'Nothing new to reverse.',
   }),

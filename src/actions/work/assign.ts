@@ -2,8 +2,7 @@ import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { assignWork } from '../../people/work-assignments.ts';
-import { type ActionContext, defineAction } from '../action.ts';
-import { text } from '../fields.ts';
+import { type ActionContext, defineAction, text } from '../action.ts';
 import { describeWork, listWork, type WorkItem } from './items.ts';
 
 export const workAssign = defineAction({
@@ -30,7 +29,7 @@ export const workAssign = defineAction({
     [item]: { 'assigned to': (await itemNamed(tx, context, item)).assignee?.login ?? null },
   }),
   amounts: () => [],
-  async report(tx, context, { input: { item } }) {
+  async report({ input: { item } }, context, tx) {
     const named = await itemNamed(tx, context, item);
     const { assignee } = named;
     return {

@@ -8,25 +8,26 @@ import type { Transaction } from '../../database/transaction.ts';
 import type { Finding } from '../../findings/finding.ts';
 import { readFindings } from '../../findings/findings.ts';
 import { receiptOf, stateOf } from '../../findings/payments.ts';
-import { Amount } from '../../money.ts';
 import { type PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions } from '../../payments/exceptions.ts';
 import type { Scope } from '../../people/scope.ts';
 import { type Assignment, readAssignments } from '../../people/users.sql.ts';
-import { compare } from '../../text.ts';
+import { Amount, compare } from '../../values.ts';
 
 /** An item of the work queue. `assignee` is null if no one is assigned. */
-export interface WorkItem extends Finding {
-  readonly assignee: { readonly login: string; readonly name: string } | null;
-}
+export type WorkItem = Finding &
+  Readonly<{
+    assignee: { readonly login: string; readonly name: string } | null;
+  }>;
 
-interface ListedWork extends WorkItem {
-  /**
-   * The data from which `describeWork` finds a receipt's payer and suggestions. Before `describeWork` runs, state and
-   * reason are those of the import.
-   */
-  readonly receipt?: PaymentException;
-}
+type ListedWork = WorkItem &
+  Readonly<{
+    /**
+     * The data from which `describeWork` finds a receipt's payer and suggestions. Before `describeWork` runs, state and
+     * reason are those of the import.
+     */
+    receipt?: PaymentException;
+  }>;
 
 type WorkFinding = Finding & Pick<ListedWork, 'receipt'>;
 

@@ -1,8 +1,9 @@
 /** The definition of a check, and the context that it can use. */
+import type { Environment } from '../../config/environment.ts';
 import type { SchemaComparison } from '../../database/schema.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import type { AddedFont } from '../../documents/pdf/added-fonts.ts';
-import type { DerivedRows } from '../../log/derive.ts';
+import type { ColdMonth, DerivedRows } from '../../log/derive.ts';
 import type { CheckScope, Finding } from './query.ts';
 
 export interface CheckContext extends CheckScope {
@@ -11,11 +12,17 @@ export interface CheckContext extends CheckScope {
   readonly schema: () => Promise<SchemaComparison>;
   /** The rows whose leaves are hashed again when everything is checked. */
   readonly derived: DerivedRows;
+  /** For the files of archived months; if absent, they are not read. */
+  readonly environment: Environment | undefined;
+  /** The archived months whose rows this transaction has no copy of. */
+  readonly cold: readonly ColdMonth[];
 }
 
-export interface Check {
-  readonly name: string;
+export type Check = Readonly<{
+  name: string;
   /** Runs on the second connection, at the same time as the other checks. */
-  readonly beside?: true;
-  readonly run: (tx: Transaction, context: CheckContext) => Promise<Finding>;
-}
+  beside?: true;
+  /** Has false differences without the rows of archived months. */
+  needsArchives?: true;
+  run: (tx: Transaction, context: CheckContext) => Promise<Finding>;
+}>;

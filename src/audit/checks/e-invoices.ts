@@ -14,18 +14,18 @@ import { drawEInvoice, E_INVOICE_WRITER_VERSION } from '../../documents/e-invoic
 import type { CheckContext } from './check.ts';
 import { type Difference, type Finding, inMonth } from './query.ts';
 
-interface StoredEInvoice {
-  readonly document_id: number;
+type StoredEInvoice = Readonly<{
+  document_id: number;
   /** Null if the e-invoice is missing. */
-  readonly xml: Buffer | null;
-  readonly sha256: string | null;
-  readonly parties: Parties | null;
-  readonly writer_version: number | null;
-  readonly instructions: Instructions | null;
-  readonly instructions_changed: boolean;
+  xml: Buffer | null;
+  sha256: string | null;
+  parties: Parties | null;
+  writer_version: number | null;
+  instructions: Instructions | null;
+  instructions_changed: boolean;
   /** Whether the contact was erased, whom the e-invoice names. */
-  readonly contact_erased: boolean;
-}
+  contact_erased: boolean;
+}>;
 
 /** How many e-invoices are in memory at once. */
 const BATCH = 200;

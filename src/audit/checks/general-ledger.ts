@@ -8,18 +8,18 @@ import type { Month } from '../../month.ts';
 import type { CheckContext } from './check.ts';
 import type { Difference, Finding } from './query.ts';
 
-interface StoredExport {
-  readonly month: Month;
-  readonly format: GlFormat;
-  readonly part: number;
-  readonly kind: GlKind;
-  readonly checkpoint: string;
-  readonly books_closed: boolean;
-  readonly accounts: unknown;
-  readonly writer: number;
-  readonly lines: readonly GlLine[];
-  readonly files: readonly { readonly name: string; readonly sha256: string; readonly hex: string }[];
-}
+type StoredExport = Readonly<{
+  month: Month;
+  format: GlFormat;
+  part: number;
+  kind: GlKind;
+  checkpoint: string;
+  books_closed: boolean;
+  accounts: unknown;
+  writer: number;
+  lines: readonly GlLine[];
+  files: readonly { readonly name: string; readonly sha256: string; readonly hex: string }[];
+}>;
 
 /** Each export in scope, with its lines and files. */
 const readStored = (tx: Transaction, month: Month | null): Promise<StoredExport[]> =>

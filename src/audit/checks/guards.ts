@@ -3,7 +3,7 @@ import { LOG_FORMS } from '../../log/forms.ts';
 
 /** This list is not read from the catalog, because an owner who drops a trigger could change the catalog too. */
 const APPEND_ONLY = [
-  ...LOG_FORMS.map(({ kind }) => kind),
+  ...LOG_FORMS.map(({ kind }) => kind).filter((kind) => kind !== 'ledger_rows'),
   ...['installation', 'log_checkpoints', 'log_signatures', 'log_stamps', 'logos', 'partner_events'],
   ...[
     'payment_links',
@@ -21,8 +21,8 @@ const APPEND_ONLY = [
 
 /** Append-only tables, except for rows that `reckoner purge` may delete: a second trigger guards all other rows. */
 const PURGED = ['quotes', 'requotes', 'idempotency_keys', 'job_runs'];
-/** Append-only tables, except for payloads whose erasure is recorded. */
-const ERASED = ['processor_events'];
+/** Append-only tables, except for payloads whose erasure is recorded, and rows that are archived. */
+const LEAVING = ['processor_events', 'ledger_rows', 'archived_months', 'archived_files'];
 
 const listed = (tables: readonly string[]) => `ARRAY[${tables.map((table) => `'${table}'`).join(', ')}]`;
 
@@ -33,7 +33,7 @@ export const APPEND_ONLY_GUARDS = `inspected AS (
   UNION ALL
   SELECT unnest(${listed(PURGED)})::regclass, 2, ARRAY['UPDATE', 'TRUNCATE']
   UNION ALL
-  SELECT unnest(${listed(ERASED)})::regclass, 2, ARRAY['UPDATE', 'DELETE', 'TRUNCATE']
+  SELECT unnest(${listed(LEAVING)})::regclass, 2, ARRAY['UPDATE', 'DELETE', 'TRUNCATE']
 ), guards AS (
   SELECT guarded, needed,
          (SELECT count(*) FROM pg_trigger t WHERE t.tgrelid = guarded AND t.tgenabled IN ('O', 'A')

@@ -4,18 +4,24 @@ import { inMonth } from './query.ts';
 /**
  * Each row and fact up to the published marks is exactly one event of its partner, and the partner has no other events.
  * A partner's events are numbered without gaps in the order of the log. The check of a single month covers only the
- * rows of that month.
+ * rows of that month. The events of archived rows are counted.
  */
 export const EVENTS_MATCH_FACTS = `marks AS (
   SELECT coalesce(max(log_no), 0) AS published FROM published_marks
+), covered AS (
+  SELECT month FROM archived_months, marks WHERE last_no <= published
 ), expected AS (
   SELECT r.entry_id, NULL::bigint AS log_no, r.partner_id, row_event_type(r.kind) AS type, r.posted_month
-  FROM ledger_rows r, marks m WHERE r.entry_id <= m.published AND ${inMonth('r.posted_month')}
+  FROM ONLY ledger_rows r, marks m
+  WHERE r.entry_id <= m.published AND ${inMonth('r.posted_month')}
+    AND r.posted_month NOT IN (SELECT posted_month FROM archived_posting_months)
   UNION ALL
   SELECT NULL, f.log_no, f.partner_id, f.type, NULL
   FROM partner_event_facts f, marks m WHERE f.log_no <= m.published AND :month::text IS NULL
 ), found AS (
-  SELECT entry_id, log_no, partner_id, type, posted_month FROM partner_events e WHERE ${inMonth('e.posted_month')}
+  SELECT entry_id, log_no, partner_id, type, posted_month FROM partner_events e
+  WHERE ${inMonth('e.posted_month')}
+    AND (e.posted_month IS NULL OR e.posted_month NOT IN (SELECT posted_month FROM archived_posting_months))
 ), inspected AS (
   SELECT entry_id, log_no, sum(expected) AS expected, sum(found) AS found, min(partner_id) AS partner_id,
          (min(partner_id), min(type), min(posted_month)) IS NOT DISTINCT FROM
@@ -40,4 +46,13 @@ export const EVENTS_MATCH_FACTS = `marks AS (
                 CASE WHEN out_of_order THEN ', which was recorded before an earlier one' END)
   FROM (SELECT DISTINCT ON (partner_id) * FROM positions WHERE position <> expected OR out_of_order
         ORDER BY partner_id, position) AS first_wrong
+  UNION ALL
+  SELECT format('events of %s in %s, whose rows are archived', partner_id, month),
+         format('are %s, for %s rows', coalesce(e.events, 0), coalesce(s.entries, 0))
+  FROM (SELECT month, partner_id, sum(entries) AS entries FROM month_partners
+        WHERE month IN (SELECT month FROM covered) GROUP BY month, partner_id) AS s
+  FULL JOIN (SELECT p.month, n.partner_id, count(*) AS events FROM partner_events n
+             JOIN archived_postings p ON n.posted_month > p.after AND n.posted_month <= p.month
+             WHERE p.month IN (SELECT month FROM covered) GROUP BY p.month, n.partner_id) AS e USING (month, partner_id)
+  WHERE s.entries IS DISTINCT FROM e.events AND ${inMonth('month')}
 )`;

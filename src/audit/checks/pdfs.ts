@@ -11,21 +11,21 @@ import type { AddedFont } from '../../documents/pdf/added-fonts.ts';
 import type { CheckContext } from './check.ts';
 import { type Difference, type Finding, inMonth } from './query.ts';
 
-interface StoredPdf {
-  readonly document_id: number;
-  readonly sha256: string;
-  readonly pdf: Buffer;
-  readonly instructions: Instructions | null;
-  readonly instructions_changed: boolean;
-  readonly renderer_version: number;
-  readonly same_libraries: boolean;
+type StoredPdf = Readonly<{
+  document_id: number;
+  sha256: string;
+  pdf: Buffer;
+  instructions: Instructions | null;
+  instructions_changed: boolean;
+  renderer_version: number;
+  same_libraries: boolean;
   /** Whether the contact was erased, whom the PDF names. */
-  readonly contact_erased: boolean;
+  contact_erased: boolean;
   /** The SHA-256 of each added font that was used to render the PDF. */
-  readonly font_hashes: readonly string[];
+  font_hashes: readonly string[];
   /** For a Factur-X document: the embedded file. */
-  readonly embedded: Buffer | null;
-}
+  embedded: Buffer | null;
+}>;
 
 /** How many PDFs are in memory at once. */
 const BATCH = 50;

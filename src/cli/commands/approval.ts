@@ -2,13 +2,23 @@ import { actionOf, approveRequest, endRequest, previewRequest } from '../../acti
 import { type Change, digestOf } from '../../actions/consequence.ts';
 import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
 import { PAST, requestNumbered, statusOf } from '../../approvals/requests.ts';
-import { EXIT, Refusal } from '../../errors/refusals.ts';
 import { requestJson } from '../../lists/approvals.ts';
 import { minuteOf } from '../../text.ts';
-import { idArgument } from '../arguments.ts';
-import { withContext } from '../context.ts';
-import { acting, type CommandContext, type Definition, NO_DELIVER, REASON } from '../define.ts';
-import { type Output, outputWidth, printable, table } from '../output.ts';
+import {
+  acting,
+  type CommandContext,
+  type Definition,
+  EXIT,
+  idArgument,
+  NO_DELIVER,
+  type Output,
+  outputWidth,
+  printable,
+  REASON,
+  Refusal,
+  table,
+  withContext,
+} from '../command.ts';
 import { inFull } from '../remedies.ts';
 import { withNotes } from '../run-action.ts';
 
@@ -88,12 +98,12 @@ const changeTable = (changes: readonly Change[]): string =>
     changes.map(({ of, field, before, after }) => [printable(of), field, before ?? 'none', after ?? 'none']),
   );
 
-interface Now {
-  readonly is_same: boolean;
-  readonly changes: readonly Change[];
+type Now = Readonly<{
+  is_same: boolean;
+  changes: readonly Change[];
   /** Why the request would now be refused. */
-  readonly refused: string | null;
-}
+  refused: string | null;
+}>;
 
 async function previewNow(context: CommandContext, request: RequestRow): Promise<Now | null> {
   try {
@@ -113,10 +123,10 @@ function describeNow({ is_same, changes, refused }: Now): string {
   return `It would now do something else, so it cannot be approved:\n${changeTable(changes)}`;
 }
 
-interface Options {
-  readonly reason?: string;
-  readonly deliver?: boolean;
-}
+type Options = Readonly<{
+  reason?: string;
+  deliver?: boolean;
+}>;
 
 async function approve(context: CommandContext, requestId: number, options: Options): Promise<number> {
   const { output } = context;

@@ -7,15 +7,22 @@ import type { Database } from '../../database/database.ts';
 import { pendingMigrations } from '../../database/migrate.ts';
 import { databaseFailure } from '../../database/transaction.ts';
 import { keepErasures } from '../../erasures/file.ts';
-import { EXIT, exitOf, reasonOf, refuse } from '../../errors/refusals.ts';
 import { groupThousands } from '../../money.ts';
 import { recordEvent, thisProcess } from '../../people/audit-events.ts';
 import { identifyIfKnown } from '../../people/users.ts';
 import { recordJobRun } from '../../reports/jobs.sql.ts';
-import { repeatedArgument, wholeNumberArgument } from '../arguments.ts';
-import { withDatabase } from '../context.ts';
-import type { Definition } from '../define.ts';
-import type { Output, Progress } from '../output.ts';
+import {
+  type Definition,
+  EXIT,
+  exitOf,
+  type Output,
+  type Progress,
+  reasonOf,
+  refuse,
+  repeatedArgument,
+  wholeNumberArgument,
+  withDatabase,
+} from '../command.ts';
 
 const HELP = `
 A backup is one consistent snapshot, taken while the system keeps running. It

@@ -1,9 +1,17 @@
 import { booksClose, checkWithout, reportBooks } from '../../actions/books.ts';
-import { EXIT } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
-import { monthArgument, repeatedArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER, REASON } from '../define.ts';
-import { outputWidth } from '../output.ts';
+import {
+  acting,
+  type CommandContext,
+  type Definition,
+  type DeliverOption,
+  EXIT,
+  monthArgument,
+  NO_DELIVER,
+  outputWidth,
+  REASON,
+  repeatedArgument,
+} from '../command.ts';
 import { inFull } from '../remedies.ts';
 import { runCommand } from '../run-action.ts';
 
@@ -19,11 +27,12 @@ export const define: Definition = (books, action) => {
     .action(action(acting(closeBooks)));
 };
 
-interface BooksCloseOptions extends DeliverOption {
-  readonly without?: string[];
-  readonly reason?: string;
-  readonly dryRun?: boolean;
-}
+type BooksCloseOptions = DeliverOption &
+  Readonly<{
+    without?: string[];
+    reason?: string;
+    dryRun?: boolean;
+  }>;
 
 async function closeBooks(context: CommandContext, month: Month, options: BooksCloseOptions): Promise<number> {
   const { dryRun = false, deliver, without, reason } = options;

@@ -1,10 +1,9 @@
 import { join } from 'node:path';
-import { refuse } from '../../errors/refusals.ts';
 import { makeFolder, writeWhole } from '../../files.ts';
 import { readNote } from '../../log/note.ts';
 import { readProver, recordCosignatures } from '../../log/witness.ts';
 import { plural } from '../../text.ts';
-import { acting, type CommandContext, type Definition, reading } from '../define.ts';
+import { acting, type CommandContext, type Definition, reading, refuse } from '../command.ts';
 import { readInput } from '../fields.ts';
 
 export const define: Definition = (group, action) => {

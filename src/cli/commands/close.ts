@@ -1,25 +1,41 @@
 import { monthClose } from '../../actions/close.ts';
 import { COMPARED, type ComparedLine, compareInvoices, parseInvoiced } from '../../close/compare.ts';
 import { previewClose } from '../../close/run.ts';
-import { EXIT, refuse } from '../../errors/refusals.ts';
-import type { Month } from '../../month.ts';
 import type { Sheet } from '../../sheet.ts';
-import { plural } from '../../text.ts';
-import { monthArgument, repeatedArgument } from '../arguments.ts';
-import { type CommandContext, type Definition, type DeliverOption, NO_DELIVER, readingNow } from '../define.ts';
+import { type Month, plural } from '../../values.ts';
+import {
+  amount,
+  type CommandContext,
+  checkPresentable,
+  type Definition,
+  type DeliverOption,
+  EXIT,
+  FORMAT,
+  fitted,
+  monthArgument,
+  NO_DELIVER,
+  OUT,
+  type PresentOptions,
+  present,
+  printable,
+  readingNow,
+  refuse,
+  repeatedArgument,
+  table,
+} from '../command.ts';
 import { readInput } from '../fields.ts';
-import { amount, fitted, printable, table } from '../output.ts';
-import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
 import { doing } from '../run-action.ts';
 
-interface CloseOptions extends DeliverOption, PresentOptions {
-  readonly firstMonth?: Month;
-  readonly dryRun?: boolean;
-  readonly without?: string[];
-  readonly acceptFeed?: string[];
-  readonly allowEmpty?: boolean;
-  readonly compare?: string;
-}
+type CloseOptions = DeliverOption &
+  PresentOptions &
+  Readonly<{
+    firstMonth?: Month;
+    dryRun?: boolean;
+    without?: string[];
+    acceptFeed?: string[];
+    allowEmpty?: boolean;
+    compare?: string;
+  }>;
 
 export const define: Definition = (command, action) => {
   command

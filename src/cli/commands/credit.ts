@@ -1,8 +1,14 @@
 import { creditRefund, creditRefundReturned } from '../../actions/credit.ts';
 import { REFUND_METHODS, type RefundMethod } from '../../payments/enums.ts';
-import { choiceArgument, dateArgument, lineArgument, wholeNumberArgument } from '../arguments.ts';
-import type { Definition, ExitStatus } from '../define.ts';
-import type { Output } from '../output.ts';
+import {
+  choiceArgument,
+  type Definition,
+  dateArgument,
+  type ExitStatus,
+  lineArgument,
+  type Output,
+  wholeNumberArgument,
+} from '../command.ts';
 import { doing } from '../run-action.ts';
 
 export const define: Definition = (credit, action) => {
@@ -27,15 +33,15 @@ export const define: Definition = (credit, action) => {
     .action(action(refund));
 };
 
-interface RefundOptions {
-  readonly amount?: string;
-  readonly method: RefundMethod;
-  readonly reference: string;
-  readonly on?: string;
-  readonly again?: boolean;
-  readonly returned?: string;
-  readonly bankLine?: number;
-}
+type RefundOptions = Readonly<{
+  amount?: string;
+  method: RefundMethod;
+  reference: string;
+  on?: string;
+  again?: boolean;
+  returned?: string;
+  bankLine?: number;
+}>;
 
 function refund(
   output: Output,

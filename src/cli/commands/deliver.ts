@@ -3,18 +3,25 @@ import { countKinds } from '../../actions/emails.ts';
 import { runAction } from '../../actions/run.ts';
 import type { Delivery } from '../../delivery/document.ts';
 import { RETRIED, type RetryRequest } from '../../delivery/retry-emails.ts';
-import { EXIT, refuse } from '../../errors/refusals.ts';
+import { answerLateRequests } from '../../http/late-requests.ts';
 import { openLog } from '../../log.ts';
 import { countDeliveries, countNeedingAttention } from '../../mail/outbox.sql.ts';
 import type { EmailResult } from '../../mail/outbox.ts';
 import { deliverAll, deliverAllForever } from '../../month-end/month-end.ts';
 import { plural } from '../../text.ts';
-import { choiceArgument, instantArgument } from '../arguments.ts';
-import { type Context, withContext } from '../context.ts';
-import type { Definition } from '../define.ts';
+import {
+  type Context,
+  choiceArgument,
+  type Definition,
+  EXIT,
+  instantArgument,
+  type Output,
+  reasonOf,
+  refuse,
+  withContext,
+} from '../command.ts';
 import { withProgress } from '../deliveries.ts';
 import { logFailure, logOf, recordRun } from '../job-log.ts';
-import type { Output } from '../output.ts';
 
 export const define: Definition = (command, action) => {
   command
@@ -28,11 +35,11 @@ export const define: Definition = (command, action) => {
     .action(action(deliver));
 };
 
-interface DeliverOptions {
-  readonly watch?: boolean;
-  readonly retry?: RetryRequest['status'];
-  readonly since?: string;
-}
+type DeliverOptions = Readonly<{
+  watch?: boolean;
+  retry?: RetryRequest['status'];
+  since?: string;
+}>;
 
 async function deliver(output: Output, options: DeliverOptions): Promise<number> {
   const { retry: status, since } = options;
@@ -64,6 +71,7 @@ async function deliver(output: Output, options: DeliverOptions): Promise<number>
             },
           }),
         );
+        await answerLateRequests({ ...context, onLateFailed: (error) => output.note(reasonOf(error)) });
       }
       const [deliveries, needing] = await context.database.reading(async (tx) => [
         await countDeliveries(tx),
@@ -127,7 +135,9 @@ async function standBy(context: Context, stop: AbortSignal): Promise<void> {
     const onDelivery = (delivery: Delivery) => {
       if (!delivery.before) reporter.onDelivery?.(delivery);
     };
-    await deliverAllForever(context, { ...reporter, onDelivery }, stop);
+    await deliverAllForever(context, { ...reporter, onDelivery }, stop, (until) =>
+      answerLateRequests({ ...context, onLateFailed: (error) => logFailure(log, error) }, until),
+    );
     await beat();
   } finally {
     clearInterval(beating);

@@ -1,8 +1,6 @@
-import { EXIT } from '../../errors/refusals.ts';
 import { plural } from '../../text.ts';
-import type { Definition } from '../define.ts';
+import { type Definition, EXIT, type Output, table, wrapped } from '../command.ts';
 import { examine } from '../doctor.ts';
-import { type Output, table, wrapped } from '../output.ts';
 import { describeDkim } from './mail.ts';
 
 export const define: Definition = (command, action) => {

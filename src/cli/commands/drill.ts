@@ -5,32 +5,38 @@
  */
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Verification } from '../../audit/verify.ts';
 import type { Environment, EnvironmentName } from '../../config/environment.ts';
 import { readIdentities } from '../../database/backup-encryption.ts';
 import { type Database, rolledBack } from '../../database/database.ts';
 import { checkBackup, restoreBackup } from '../../database/restore.ts';
 import { databaseFailure, type Transaction } from '../../database/transaction.ts';
-import { EXIT, exitOf, Refusal, refuse } from '../../errors/refusals.ts';
 import { type Checkpoint, readCheckpoints, readOrigin } from '../../log/checkpoints.sql.ts';
 import { continues } from '../../log/head.ts';
 import { checkpointTitle } from '../../log/text.ts';
 import { minuteOf, plural } from '../../text.ts';
-import { type Context, withContext, withDatabase } from '../context.ts';
-import type { Definition } from '../define.ts';
+import {
+  type Context,
+  type Definition,
+  EXIT,
+  exitOf,
+  printable,
+  Refusal,
+  refuse,
+  withContext,
+  withDatabase,
+} from '../command.ts';
 import { recordRun } from '../job-log.ts';
-import { printable } from '../output.ts';
 import { counted, nightlyBackups } from './backup.ts';
-import { settleRestored } from './restore.ts';
+import { type Proof, settleRestored } from './restore.ts';
 
 const HELP = `
 The backup is restored into a scratch database, verified, compared with the
 ledger and rolled back. Exit status 4: a difference.`;
 
-interface DrillOptions {
-  readonly identity?: string;
-  readonly into?: string;
-}
+type DrillOptions = Readonly<{
+  identity?: string;
+  into?: string;
+}>;
 
 export const define: Definition = (command, action) => {
   command
@@ -92,24 +98,26 @@ async function drill(
   onBackup(made_at);
   const own = await database.reading(readOrigin);
   const { log, proof } = await inScratch({ ...environment, databaseUrl: into, databaseReadUrl: undefined }, (scratch) =>
-    rolledBack<{ log: Checkpoint[]; proof: Verification | null }>((undo) =>
+    rolledBack<{ log: Checkpoint[]; proof: Proof }>((undo) =>
       restoreBackup(scratch, backup, async (tx, schema) => {
         const origin = await readOrigin(tx);
         if (ledgerOf(origin) !== ledgerOf(own)) {
           throw refuse('backup_invalid', { file, reason: `it belongs to the ledger ${origin}, not to ${own}` });
         }
-        const { proof: verified } = await settleRestored(tx, { environment, backup, schema });
-        undo({ log: await readCheckpoints(tx), proof: verified });
+        const settled = await settleRestored(tx, { environment, backup, schema });
+        undo({ log: await readCheckpoints(tx), proof: settled.proof });
       }),
     ),
   );
-  const checks = proof?.checks ?? [];
+  const verified = typeof proof === 'string' ? null : proof;
+  const checks = verified?.checks ?? [];
   const differences = [
+    ...(typeof proof === 'string' ? [proof] : []),
     ...checks.flatMap((each) => each.differences.map(({ subject, detail }) => `${each.check}: ${subject} ${detail}`)),
     ...(await database.reading((tx) => missingFromLog(tx, log))),
   ];
   const documents = checks.find(({ check }) => check === 'document_pdfs_as_issued')?.inspected ?? 0;
-  const inspected = proof?.inspected ?? 0;
+  const inspected = verified?.inspected ?? 0;
   return { file, made_at, rows, inspected, documents, checkpoints: log.length, differences };
 }
 

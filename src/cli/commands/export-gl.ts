@@ -2,13 +2,22 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { glExport } from '../../actions/general-ledger.ts';
 import { readInput } from '../../actions/run.ts';
-import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { codeOf, makeFolder, writeWhole } from '../../files.ts';
 import { GL_FORMATS, type GlFormat } from '../../general-ledger/accounts.ts';
 import { readFiles, readParts, type StoredFile } from '../../general-ledger/exports.sql.ts';
 import type { Month } from '../../month.ts';
-import { choiceArgument, monthArgument, wholeNumberArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition, readingNow } from '../define.ts';
+import {
+  acting,
+  type CommandContext,
+  choiceArgument,
+  type Definition,
+  EXIT,
+  monthArgument,
+  readingNow,
+  reasonOf,
+  refuse,
+  wholeNumberArgument,
+} from '../command.ts';
 import { reported } from '../run-action.ts';
 
 const HELP = `
@@ -40,15 +49,15 @@ export const define: Definition = (group, action) => {
     );
 };
 
-interface Options {
-  readonly month: Month;
-  readonly format: GlFormat;
-  readonly out?: string;
-  readonly preliminary?: boolean;
-  readonly reclassify?: boolean;
-  readonly part?: number;
-  readonly dryRun?: boolean;
-}
+type Options = Readonly<{
+  month: Month;
+  format: GlFormat;
+  out?: string;
+  preliminary?: boolean;
+  reclassify?: boolean;
+  part?: number;
+  dryRun?: boolean;
+}>;
 
 async function exportGeneralLedger(context: CommandContext, options: Options): Promise<number> {
   const { month, format, out = '.', preliminary, reclassify, part, dryRun = false } = options;
@@ -60,7 +69,7 @@ async function exportGeneralLedger(context: CommandContext, options: Options): P
       const parts = await readParts(tx, { month, format });
       const asked = parts.find((each) => each.part === part);
       if (asked === undefined) throw refuse('gl_part_unknown', { month, format, part, parts: parts.length });
-      return readFiles(tx, asked.gl_export_id);
+      return readFiles(tx, { id: asked.gl_export_id });
     });
     const written = await writeFiles(out, files);
     output.print({ month, format, part, files: written }, () => wrote(written));
@@ -73,7 +82,7 @@ async function exportGeneralLedger(context: CommandContext, options: Options): P
     ? []
     : await database.reading(async (tx) => {
         const last = (await readParts(tx, { month, format })).find((each) => each.part === json.part);
-        return last === undefined ? [] : readFiles(tx, last.gl_export_id);
+        return last === undefined ? [] : readFiles(tx, { id: last.gl_export_id });
       });
   const written = await writeFiles(out, files);
   output.print(

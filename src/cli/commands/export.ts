@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { needRows } from '../../archive/rows.ts';
 import {
   EXPORT_CONTENTS,
   EXPORT_KINDS,
@@ -8,15 +9,23 @@ import {
   exportFormats,
   exportPack,
 } from '../../audit/export.ts';
-import { EXIT, refuse } from '../../errors/refusals.ts';
 import { makeFolder } from '../../files.ts';
 import { provePartner } from '../../log/partner-proof.ts';
-import { groupThousands } from '../../money.ts';
-import type { Month } from '../../month.ts';
-import { plural } from '../../text.ts';
-import { choiceArgument, monthArgument } from '../arguments.ts';
-import { type CommandContext, type Definition, type ExitStatus, reading, readingNow } from '../define.ts';
-import { type Output, table, writeFileAsked } from '../output.ts';
+import { groupThousands, type Month, plural } from '../../values.ts';
+import {
+  type CommandContext,
+  choiceArgument,
+  type Definition,
+  EXIT,
+  type ExitStatus,
+  monthArgument,
+  type Output,
+  reading,
+  readingNow,
+  refuse,
+  table,
+  writeFileAsked,
+} from '../command.ts';
 
 const HELP = `
 An export contains the requested data, the log with its checkpoints (which
@@ -46,12 +55,12 @@ export const define: Definition = (group, action) => {
     .action(action(reading(exportProof)));
 };
 
-interface ExportOptions {
-  readonly month: Month;
-  readonly to?: Month;
-  readonly format: ExportFormat;
-  readonly out: string;
-}
+type ExportOptions = Readonly<{
+  month: Month;
+  to?: Month;
+  format: ExportFormat;
+  out: string;
+}>;
 
 function exportData(output: Output, kind: ExportKind, options: ExportOptions): ExitStatus {
   const { month: from, to = from, format, out } = options;
@@ -82,15 +91,18 @@ function exportData(output: Output, kind: ExportKind, options: ExportOptions): E
   })(output);
 }
 
-interface ProofOptions {
-  readonly partner: string;
-  readonly month: Month;
-  readonly out: string;
-}
+type ProofOptions = Readonly<{
+  partner: string;
+  month: Month;
+  out: string;
+}>;
 
 async function exportProof({ database, output }: CommandContext, options: ProofOptions): Promise<void> {
   const { partner: partnerId, month, out } = options;
-  const proofs = await database.reading((tx) => provePartner(tx, { partnerId, month }));
+  const proofs = await database.reading(async (tx) => {
+    await needRows(tx, { from: month, to: month, partnerIds: [partnerId] });
+    return provePartner(tx, { partnerId, month }, (numbers) => needRows(tx, { numbers }));
+  });
   await makeFolder(out);
   const files = proofs.map(({ currency, arrangement, rows, proof }) => {
     const name = `${currency}-${arrangement}`;

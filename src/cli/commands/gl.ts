@@ -1,15 +1,25 @@
 import { readExports } from '../../general-ledger/exports.sql.ts';
 import { glListSheet } from '../../general-ledger/list.ts';
 import type { Month } from '../../month.ts';
-import { monthArgument, wholeNumberArgument } from '../arguments.ts';
-import { type CommandContext, type Definition, reading } from '../define.ts';
-import { money, table } from '../output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import {
+  type CommandContext,
+  type Definition,
+  FORMAT,
+  money,
+  monthArgument,
+  OUT,
+  type PresentOptions,
+  present,
+  reading,
+  table,
+  wholeNumberArgument,
+} from '../command.ts';
 
-interface Options extends PresentOptions {
-  readonly month?: Month;
-  readonly limit?: number;
-}
+type Options = PresentOptions &
+  Readonly<{
+    month?: Month;
+    limit?: number;
+  }>;
 
 export const define: Definition = (gl, action) => {
   gl.command('list')

@@ -6,15 +6,23 @@ import { firstSettings } from '../../config/first-settings.ts';
 import { settingsFile } from '../../config/settings.ts';
 import { readLogHost } from '../../database/installation.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { makeFolder, writeWhole } from '../../files.ts';
 import { readOrigin } from '../../log/checkpoints.sql.ts';
 import { dkimRecord } from '../../mail/dkim.ts';
 import { type Readiness, readReadiness } from '../../reports/readiness.ts';
 import { plural } from '../../text.ts';
-import { withContext } from '../context.ts';
-import { type CommandContext, type Definition, reading } from '../define.ts';
-import { type Output, table, wrapped } from '../output.ts';
+import {
+  type CommandContext,
+  type Definition,
+  EXIT,
+  type Output,
+  reading,
+  reasonOf,
+  refuse,
+  table,
+  withContext,
+  wrapped,
+} from '../command.ts';
 import { withCommands } from '../remedies.ts';
 import { describeDkim } from './mail.ts';
 import { bringUpToDate } from './migrate.ts';

@@ -1,12 +1,17 @@
 import { readFileSync, statSync } from 'node:fs';
 import { ledgerImportOf, ROW_FORMATS, rowFormatOf } from '../../actions/rows.ts';
-import { EXIT, refuse } from '../../errors/refusals.ts';
 import { type Control, readTotalsFile, totalsFileOf, withTotals } from '../../ledger/control.ts';
 import type { RowFormat, SourceFile } from '../../ledger/read.ts';
-import { choiceArgument, repeatedArgument, wholeNumberArgument } from '../arguments.ts';
-import { withContext } from '../context.ts';
-import type { Definition } from '../define.ts';
-import type { Output } from '../output.ts';
+import {
+  choiceArgument,
+  type Definition,
+  EXIT,
+  type Output,
+  refuse,
+  repeatedArgument,
+  wholeNumberArgument,
+  withContext,
+} from '../command.ts';
 import { inFull } from '../remedies.ts';
 import { reported } from '../run-action.ts';
 
@@ -52,9 +57,9 @@ async function importFiles(
       const streamed = ledgerImportOf(files, { rejects, onProgress: progress.advance });
       const action: typeof streamed = {
         ...streamed,
-        report(tx, reporting, done) {
+        report(done, reporting, tx) {
           refused = done.result.refused;
-          return streamed.report(tx, reporting, done);
+          return streamed.report(done, reporting, tx);
         },
       };
       try {

@@ -1,10 +1,19 @@
 import { totalsTable } from '../../actions/opening.ts';
-import { refuse } from '../../errors/refusals.ts';
 import { type CarriedItem, type OpeningRow, readItems, readOpenings } from '../../opening/openings.sql.ts';
 import type { Sheet } from '../../sheet.ts';
-import { type CommandContext, type Definition, reading } from '../define.ts';
-import { amount, printable, table } from '../output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import {
+  amount,
+  type CommandContext,
+  type Definition,
+  FORMAT,
+  OUT,
+  type PresentOptions,
+  present,
+  printable,
+  reading,
+  refuse,
+  table,
+} from '../command.ts';
 
 export const define: Definition = (opening, action) => {
   opening

@@ -2,15 +2,13 @@ import type { Transaction } from '../../database/transaction.ts';
 import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
 import { readTemplate } from '../../documents/pdf/template.ts';
 import { addressLines } from '../../documents/present.ts';
-import { refuse } from '../../errors/refusals.ts';
 import { partnerJson } from '../../lists/partners.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import { cancellationText } from '../../partners/cancellation.ts';
 import { cutRateText } from '../../partners/cut-rate.ts';
 import { type PartnerView, readPartners } from '../../partners/partners.sql.ts';
 import { readPayments } from '../../payments/payments.sql.ts';
-import { type CommandContext, type Definition, reading } from '../define.ts';
-import { money, printable, table } from '../output.ts';
+import { type CommandContext, type Definition, money, printable, reading, refuse, table } from '../command.ts';
 
 export const define: Definition = (partner, action) => {
   partner
@@ -28,13 +26,13 @@ async function partnerShow({ database, output }: CommandContext, partnerId: stri
 }
 
 /** A partner's open amounts in one currency. */
-interface Account {
-  readonly currency: string;
-  readonly open: Amount;
-  readonly credit: Amount;
-  readonly unapplied: Amount;
-  readonly documents: readonly DocumentRow[];
-}
+type Account = Readonly<{
+  currency: string;
+  open: Amount;
+  credit: Amount;
+  unapplied: Amount;
+  documents: readonly DocumentRow[];
+}>;
 
 const netOf = ({ open, credit, unapplied }: Account): Amount => open.minus(credit).minus(unapplied);
 

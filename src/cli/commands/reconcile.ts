@@ -1,8 +1,5 @@
 import { billMissing } from '../../actions/processor/bill.ts';
 import { reconcileReverse } from '../../actions/processor/reverse.ts';
-import { EXIT } from '../../errors/refusals.ts';
-import { isZero } from '../../money.ts';
-import type { Month } from '../../month.ts';
 import { reconciliationSheet } from '../../reports/sheets.ts';
 import type { NamedQuote } from '../../splits/reconcile.sql.ts';
 import {
@@ -13,11 +10,26 @@ import {
   reconcileMonth,
 } from '../../splits/reconcile-month.ts';
 import { AGES, type PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.ts';
-import { plural } from '../../text.ts';
-import { monthArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition, type DeliverOption, NO_DELIVER, readingNow } from '../define.ts';
-import { money, printable, table, wrapped } from '../output.ts';
-import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import { isZero, type Month, plural } from '../../values.ts';
+import {
+  acting,
+  type CommandContext,
+  checkPresentable,
+  type Definition,
+  type DeliverOption,
+  EXIT,
+  FORMAT,
+  money,
+  monthArgument,
+  NO_DELIVER,
+  OUT,
+  type PresentOptions,
+  present,
+  printable,
+  readingNow,
+  table,
+  wrapped,
+} from '../command.ts';
 import { reported } from '../run-action.ts';
 
 export const define: Definition = (command, action) => {
@@ -35,10 +47,12 @@ export const define: Definition = (command, action) => {
     );
 };
 
-interface ReconcileOptions extends PresentOptions, DeliverOption {
-  readonly billMissing?: boolean;
-  readonly reverse?: boolean;
-}
+type ReconcileOptions = PresentOptions &
+  DeliverOption &
+  Readonly<{
+    billMissing?: boolean;
+    reverse?: boolean;
+  }>;
 
 async function reconcile(context: CommandContext, month: Month, options: ReconcileOptions): Promise<number> {
   const { database, environment, settings, output } = context;
@@ -202,11 +216,11 @@ function decisions(
   );
 }
 
-interface MatchFlags {
-  readonly otherAccount: boolean;
+type MatchFlags = Readonly<{
+  otherAccount: boolean;
   /** True if the quote and the money are in different currencies. */
-  readonly converts: boolean;
-}
+  converts: boolean;
+}>;
 
 function describedNotBillable(each: NotBillable, shown: ReadonlySet<string>): string {
   const { partner_id, quote_id, currency, amount, balance_transactions } = each;

@@ -1,11 +1,20 @@
 import { reminderRecord } from '../../actions/remind.ts';
-import { EXIT } from '../../errors/refusals.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
 import { type ReminderPlan, whySkipped } from '../../payments/remind.ts';
 import type { Sheet } from '../../sheet.ts';
-import { repeatedArgument } from '../arguments.ts';
-import { acting, type CommandContext, type Definition, REASON } from '../define.ts';
-import { checkPresentable, FORMAT, OUT, type PresentOptions, present } from '../present.ts';
+import {
+  acting,
+  type CommandContext,
+  checkPresentable,
+  type Definition,
+  EXIT,
+  FORMAT,
+  OUT,
+  type PresentOptions,
+  present,
+  REASON,
+  repeatedArgument,
+} from '../command.ts';
 import { inFull } from '../remedies.ts';
 import { reported } from '../run-action.ts';
 
@@ -19,11 +28,12 @@ export const define: Definition = (command, action) => {
     .action(action(acting(remind)));
 };
 
-interface RemindOptions extends PresentOptions {
-  readonly without?: string[];
-  readonly reason?: string;
-  readonly dryRun?: boolean;
-}
+type RemindOptions = PresentOptions &
+  Readonly<{
+    without?: string[];
+    reason?: string;
+    dryRun?: boolean;
+  }>;
 
 async function remind(context: CommandContext, options: RemindOptions): Promise<number> {
   const { database, output } = context;

@@ -1,5 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
+import { openArchive } from '../../archive/archive.sql.ts';
+import { haveSummaries } from '../../archive/summaries.ts';
 import { type Verification, verify } from '../../audit/verify.ts';
 import { type Environment, readEnvironment } from '../../config/environment.ts';
 import { settingsFile } from '../../config/settings.ts';
@@ -62,7 +64,8 @@ async function restore(output: Output, file: string, given: { identity?: string 
 
   // A difference does not undo the restore: the file's hash proves that the backup had it, and it may be the only copy
   // of the ledger.
-  const verified = proof && { inspected: proof.inspected, differences: proof.differences };
+  const verified =
+    proof !== null && typeof proof === 'object' ? { inspected: proof.inspected, differences: proof.differences } : null;
   const others = leftOut.length > 0 ? { left_out: leftOut } : {};
   output.print({ file, rows, verified, erased, ...others }, () =>
     [
@@ -89,7 +92,8 @@ async function restore(output: Output, file: string, given: { identity?: string 
   if (!existsSync(settingsFile(environment))) {
     output.note(`No settings in ${environment.home} yet. Copy yours there, or run 'reckoner init'.`);
   }
-  return (proof?.differences ?? 0) > 0 || leftOut.length > 0 ? EXIT.attention : EXIT.done;
+  const isWrong = proof !== null && (typeof proof === 'string' || proof.differences > 0);
+  return isWrong || leftOut.length > 0 ? EXIT.attention : EXIT.done;
 }
 
 /** Records and pauses a restored ledger, repeats erasures after the backup, and verifies. */
@@ -102,7 +106,7 @@ export async function settleRestored(
     readonly schema: Recording;
     readonly erasures?: ReturnType<typeof readErasureFile>;
   },
-): Promise<{ readonly erased: number; readonly proof: Verification | null }> {
+): Promise<{ readonly erased: number; readonly proof: Proof }> {
   const { environment, by = null, erasures = [] } = given;
   const now = environment.now().toISO();
   const { file, created_at, program, sha256 } = given.backup;
@@ -120,7 +124,7 @@ export async function settleRestored(
   await forgetSignIns(tx);
   await forgetPartnerSignIns(tx);
   const erased = await repeatErasures(tx, { environment, actor }, erasures);
-  return { erased, proof: await prove(tx) };
+  return { erased, proof: await prove(tx, environment) };
 }
 
 /** The size is used only for the progress bar. The later step that reads the file refuses a missing file. */
@@ -132,18 +136,22 @@ function sizeOf(file: string): number {
   }
 }
 
-/** Returns the result of `verify`, or null if the ledger is empty. */
-async function prove(tx: Transaction): Promise<Verification | null> {
+/** The result of `verify`; null if the ledger is empty; or why the rows of archived months cannot be read. */
+export type Proof = Verification | string | null;
+
+async function prove(tx: Transaction, environment: Environment): Promise<Proof> {
   try {
-    return await verify(tx, undefined);
+    await openArchive(tx);
+    return (await haveSummaries(tx, environment)) ?? (await verify(tx, undefined));
   } catch (error) {
-    if (error instanceof Refusal && error.code === 'nothing_to_verify') return null;
-    throw error;
+    if (!(error instanceof Refusal)) throw error;
+    return error.code === 'nothing_to_verify' ? null : error.message;
   }
 }
 
-function described(proof: Verification | null): string {
+function described(proof: Proof): string {
   if (proof === null) return 'The ledger is empty, so there was nothing to verify.';
+  if (typeof proof === 'string') return `Not verified. ${proof} Then run 'reckoner verify'.`;
   const { checks, inspected, differences } = proof;
   if (differences === 0) return `Verified: all ${checks.length} checks pass (${plural(inspected, 'item')} inspected).`;
   return (

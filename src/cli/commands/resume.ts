@@ -1,13 +1,12 @@
 import type { Environment } from '../../config/environment.ts';
 import { type NumberParts, numberOf, partsOf, resumeLedger } from '../../documents/resume.ts';
-import { EXIT, refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { readHead } from '../../log/head.ts';
-import { readNote, type TreeHead } from '../../log/note.ts';
+import type { TreeHead } from '../../log/note.ts';
 import { describeAfterRestore, readAfterRestore } from '../../reports/after-restore.ts';
 import { counted, plural } from '../../text.ts';
-import { acting, type CommandContext, type Definition } from '../define.ts';
-import { readInput } from '../fields.ts';
+import { acting, type CommandContext, type Definition, EXIT, refuse } from '../command.ts';
+import { readNoteFile } from '../fields.ts';
 
 const HELP = `
 After 'reckoner restore FILE', the first run shows what may have happened after
@@ -92,8 +91,7 @@ async function resume(
 function seenOutside(file: string | undefined, environment: Environment): TreeHead | undefined {
   const kept = readHead(environment)?.head;
   if (file === undefined) return kept;
-  const given = readNote(readInput(file).toString())?.head;
-  if (given === undefined) throw refuse('checkpoint_unreadable', { file });
+  const given = readNoteFile(file).head;
   return kept !== undefined && kept.origin === given.origin && kept.size > given.size ? kept : given;
 }
 

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { Logger } from 'pino';
 import { addConsole } from '../../console/plugin.ts';
-import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
 import { openManagement } from '../../http/management.ts';
 import { buildServer } from '../../http/server.ts';
 import type { ServerOptions } from '../../http/shared.ts';
@@ -14,10 +13,16 @@ import { addPortal } from '../../portal/plugin.tsx';
 import { SERVER_SECONDS, setReadingSeconds } from '../../reading/aside.ts';
 import { accessTo, readAccount } from '../../splits/poll.ts';
 import { pollOnRequest } from '../../splits/poll-requests.ts';
-import { wholeNumberArgument } from '../arguments.ts';
-import { type Context, withContext } from '../context.ts';
-import type { Definition } from '../define.ts';
-import type { Output } from '../output.ts';
+import {
+  type Context,
+  type Definition,
+  EXIT,
+  type Output,
+  reasonOf,
+  refuse,
+  wholeNumberArgument,
+  withContext,
+} from '../command.ts';
 import { accountsToRead } from './processor/poll.ts';
 
 export const define: Definition = (command, action) => {
@@ -50,12 +55,12 @@ const CONNECTIONS = 16;
  */
 const RETRY_SECONDS = 15;
 
-interface ServeOptions {
-  readonly host?: string;
-  readonly port?: number;
-  readonly managementHost?: string;
-  readonly managementPort?: number;
-}
+type ServeOptions = Readonly<{
+  host?: string;
+  port?: number;
+  managementHost?: string;
+  managementPort?: number;
+}>;
 
 async function serve(
   output: Output,

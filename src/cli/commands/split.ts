@@ -1,9 +1,15 @@
-import { EXIT } from '../../errors/refusals.ts';
 import { accountOf, type ProcessorRequest } from '../../processors/processors.ts';
 import { type PlannedAcceptance, planQuote, type QuotePlan } from '../../splits/accepted.ts';
-import { choiceArgument } from '../arguments.ts';
-import { type CommandContext, type Definition, readingNow } from '../define.ts';
-import { money, printable, wrapped } from '../output.ts';
+import {
+  type CommandContext,
+  choiceArgument,
+  type Definition,
+  EXIT,
+  money,
+  printable,
+  readingNow,
+  wrapped,
+} from '../command.ts';
 
 export const define: Definition = (split, action) => {
   split

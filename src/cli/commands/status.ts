@@ -1,17 +1,15 @@
 import { commandOf, remediesJson } from '../../actions/remedies.ts';
-import { EXIT } from '../../errors/refusals.ts';
 import type { Finding } from '../../findings/finding.ts';
 import { readStatus, type Status } from '../../reports/status.ts';
 import { adviceOn, describeStatus } from '../../reports/status-text.ts';
-import { type CommandContext, type Definition, readingNow } from '../define.ts';
-import { fitted, outputWidth } from '../output.ts';
+import { type CommandContext, type Definition, EXIT, fitted, outputWidth, readingNow } from '../command.ts';
 import { inCommands } from '../remedies.ts';
 
 export const define: Definition = (command, action) => {
   command.addHelpText('after', '\nExit status 4: something needs attention.').action(action(readingNow(status)));
 };
 
-export async function status(context: CommandContext): Promise<number> {
+async function status(context: CommandContext): Promise<number> {
   const { settings, database, output } = context;
   const found = await database.reading((tx) => readStatus(tx, context));
   const advice = adviceOn(settings);

@@ -1,10 +1,14 @@
+import { existsSync } from 'node:fs';
+import { JOBS, packsIn, proveAll } from '../../archive/proof.ts';
 import { rowsOfToday, type Verification, verify as verifyAll } from '../../audit/verify.ts';
-import { EXIT } from '../../errors/refusals.ts';
+import { EXIT, refuse } from '../../errors/refusals.ts';
+import { bodyOf, isSignedBy } from '../../log/note.ts';
 import type { Month } from '../../month.ts';
 import { plural } from '../../text.ts';
-import { monthArgument } from '../arguments.ts';
+import { monthArgument, wholeNumberArgument } from '../arguments.ts';
 import { type CommandContext, type Definition, readingNow } from '../define.ts';
-import { printable, table } from '../output.ts';
+import { logKeyOf, readNoteFile } from '../fields.ts';
+import { type Output, printable, table } from '../output.ts';
 
 export const define: Definition = (command, action) => {
   command
@@ -14,6 +18,10 @@ export const define: Definition = (command, action) => {
       monthArgument('month'),
     )
     .option('--all', 'hash the rows of all months again')
+    .option('--packs <folder>', 'verify archived months and packs in a folder, without the server')
+    .option('--held <file...>', 'with --packs: checkpoints that you received')
+    .option('--key <key>', "with --packs: the log's verifier key, or a file with it")
+    .option('--jobs <number>', 'with --packs: processes (default: one per core)', wholeNumberArgument('--jobs', 1, 999))
     .addHelpText(
       'after',
       `
@@ -21,8 +29,16 @@ Without a month, each run hashes the rows of the open months and of one closed
 month, a different one each day. It verifies all other facts, documents and
 balances every time. --all hashes every row.`,
     )
-    .action(action(readingNow(verify)));
+    .action(
+      action((output, month: Month | undefined, options: Options) =>
+        options.packs === undefined
+          ? readingNow(verify)(output, month, options)
+          : packs(output, options.packs, options),
+      ),
+    );
 };
+
+type Options = Readonly<{ all?: true; packs?: string; held?: string[]; key?: string; jobs?: number }>;
 
 /** The maximum number of differences of a check that are printed. --json has all. */
 const SHOWN = 10;
@@ -30,17 +46,47 @@ const SHOWN = 10;
 async function verify(
   { database, environment, output }: CommandContext,
   month: Month | undefined,
-  { all }: { readonly all?: true },
+  { all }: Options,
 ): Promise<number> {
   // The renderer is loaded only here, because loading is slow.
   const { installedFonts } = await import('../../documents/printable.ts');
   const fonts = installedFonts(environment);
   const found = await database.readingBeside(async (tx, beside) => {
     const derived = all ? 'all' : await rowsOfToday(tx, environment.now());
-    return verifyAll(tx, month, { fonts, beside, derived });
+    return verifyAll(tx, month, { fonts, beside, derived, environment });
   });
   output.print(found, () => described(found));
   return found.differences > 0 ? EXIT.attention : EXIT.done;
+}
+
+async function packs(output: Output, folder: string, { held = [], key, jobs = JOBS }: Options): Promise<number> {
+  const paths = existsSync(folder) ? packsIn(folder) : [];
+  if (paths.length === 0) throw refuse('file_unreadable', { file: folder, reason: 'it has no archived month or pack' });
+  const own = key && logKeyOf('--key', key);
+  const bodies = held.map(readNoteFile).map(({ head, lines }) => {
+    if (!own || isSignedBy(head, lines, own)) return bodyOf(head);
+    throw refuse('checkpoint_not_signed', { ...head, key: own.name });
+  });
+  const options = [...held.map((file) => `--held=${file}`), ...(key === undefined ? [] : [`--key=${key}`])];
+  const proofs = (await proveAll(paths, { held: bodies, options, jobs })).map((proof) => ({
+    ...proof,
+    result: proof.wrong.length > 0 ? 'wrong' : proof.open.length > 0 ? 'open' : 'holds',
+  }));
+  output.print(proofs, () =>
+    [
+      table(
+        ['months', '>rows', 'to invoice', 'root', 'result', 'path'],
+        proofs.map(({ months, rows = null, totals = {}, checkpoint, result, path }) => {
+          const sums = Object.entries(totals).map(([currency, { invoiceAmount }]) => `${invoiceAmount} ${currency}`);
+          return [months, rows, sums.join(', '), checkpoint?.split('\n')[2]?.slice(0, 12) ?? '', result, path];
+        }),
+      ),
+      ...proofs.flatMap(({ months, wrong, open }) =>
+        [...wrong.slice(0, SHOWN), ...open].map((each) => `${months}: ${each}`),
+      ),
+    ].join('\n'),
+  );
+  return proofs.every(({ result }) => result === 'holds') ? EXIT.done : EXIT.attention;
 }
 
 function described({ checks, inspected, differences }: Verification): string {

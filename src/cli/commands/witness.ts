@@ -1,15 +1,14 @@
 import { createPublicKey } from 'node:crypto';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import { readLogKey } from '../../config/log-key.ts';
-import { EXIT, reasonOf, refuse } from '../../errors/refusals.ts';
-import { unless, writeWhole } from '../../files.ts';
-import { cosignHead, noteOf, readKey, readNote, witnessKeyOf } from '../../log/note.ts';
+import { codeOf, writeWhole } from '../../files.ts';
+import { cosignHead, noteOf, readNote, witnessKeyOf } from '../../log/note.ts';
 import { acceptCheckpoint } from '../../log/witness.ts';
 import { counted, plural } from '../../text.ts';
-import type { Definition } from '../define.ts';
-import type { Output } from '../output.ts';
+import { type Definition, EXIT, type Output, reasonOf, refuse } from '../command.ts';
+import { logKeyOf, readInput, readNoteFile } from '../fields.ts';
 
 const HELP = `
 This command is for auditors, on their own machine; it needs no database. SOURCE
@@ -31,21 +30,19 @@ export const define: Definition = (command, action) => {
     .action(action(witness));
 };
 
-interface WitnessOptions {
-  readonly log: string;
-  readonly state: string;
-  readonly name: string;
-  readonly key: string;
-}
+type WitnessOptions = Readonly<{
+  log: string;
+  state: string;
+  name: string;
+  key: string;
+}>;
 
 async function witness(
   output: Output,
   source: string,
   { log, state, name, key: file }: WitnessOptions,
 ): Promise<number> {
-  const logKey = readKey(log.includes('+') ? log : read(log));
-  if (logKey === undefined || logKey.isWitness)
-    throw refuse('argument_invalid', { argument: '--log', value: log, reason: 'is not a verifier key' });
+  const logKey = logKeyOf('--log', log);
   const own = readLogKey({ WITNESS_KEY_FILE: file }, 'WITNESS_KEY');
   if (own === undefined) throw refuse('file_unreadable', { file, reason: 'it is empty' });
   const key = {
@@ -71,22 +68,11 @@ async function witness(
 }
 
 function readState(file: string): ReturnType<typeof acceptCheckpoint> | undefined {
-  let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    return readNoteFile(file).head;
   } catch (error) {
-    return unless('ENOENT')(error as NodeJS.ErrnoException);
-  }
-  const note = readNote(text);
-  if (note === undefined) throw refuse('checkpoint_unreadable', { file });
-  return note.head;
-}
-
-function read(file: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    throw refuse('file_unreadable', { file, reason: reasonOf(error) }, error);
+    if (codeOf((error as Error).cause) === 'ENOENT') return undefined;
+    throw error;
   }
 }
 
@@ -94,8 +80,13 @@ async function fetchProof(source: string, old: number): Promise<string> {
   if (!/^https?:\/\//.test(source)) {
     const file = join(source, `from-${old}`);
     const first = join(source, 'from-0');
-    if (existsSync(file) || !existsSync(first)) return read(file);
-    const last = readNote(read(first).replace(/^old 0\n\n/, ''))?.head.size ?? null;
+    if (existsSync(file) || !existsSync(first)) return readInput(file).toString();
+    const last =
+      readNote(
+        readInput(first)
+          .toString()
+          .replace(/^old 0\n\n/, ''),
+      )?.head.size ?? null;
     throw refuse('checkpoint_unknown', { size: old, last });
   }
   const url = new URL(`/log/checkpoint?old=${old}`, source);

@@ -1,7 +1,6 @@
 import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { type Month, monthBefore, monthName } from '../../month.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { reconciliationSheet } from '../../reports/sheets.ts';
@@ -15,26 +14,32 @@ import {
   reconcileMonth,
 } from '../../splits/reconcile-month.ts';
 import { payoutNeedsWork } from '../../splits/verdicts.ts';
-import { counted, plural } from '../../text.ts';
-import { ActionLink, MoreActions, mayDo, type RareAction, type Seer } from '../action-link.tsx';
-import { amountColumn } from '../columns.tsx';
+import { counted, type Month, monthBefore, monthName, plural } from '../../values.ts';
 import {
+  ActionLink,
   addressOf,
+  amountColumn,
   Card,
   Chip,
   type Column,
+  choiceAsked,
   DataTable,
   Downloads,
   Instant,
   InvoiceLink,
+  idAsked,
   Money,
+  MoreActions,
+  mayDo,
+  monthAsked,
   None,
   Pager,
   PartnerLink,
+  type RareAction,
+  type Screen,
+  type Seer,
   Tabs,
-} from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { choiceAsked, idAsked, monthAsked } from '../parameters.ts';
+} from '../parts.ts';
 import { ExceptionCell, ExceptionStatus } from './exception.tsx';
 
 export type AccountsQuestion = Readonly<Partial<Record<'month' | 'show' | 'after', string>>>;
@@ -44,16 +49,16 @@ type AccountsReconciliation = Pick<
   'month' | 'partners' | 'exceptions' | 'payouts' | 'not_paid_out' | 'other_balance_transactions' | 'not_billable'
 >;
 
-interface AccountsView {
-  readonly found: AccountsReconciliation;
-  readonly months: readonly Month[];
-  readonly health: Pick<AccountHealth, 'accounts' | 'stale'>;
-  readonly names: ReadonlyMap<string, string>;
+type AccountsView = Readonly<{
+  found: AccountsReconciliation;
+  months: readonly Month[];
+  health: Pick<AccountHealth, 'accounts' | 'stale'>;
+  names: ReadonlyMap<string, string>;
   /** The accounts that belong only to partners in the user's scope. */
-  readonly owned: ReadonlySet<string>;
-  readonly all: boolean;
-  readonly after: number;
-}
+  owned: ReadonlySet<string>;
+  all: boolean;
+  after: number;
+}>;
 
 const PATH = '/console/accounts';
 const PAGE = 50;

@@ -7,19 +7,27 @@ import { type Change, type Consequence, digestOf } from '../../actions/consequen
 import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
 import type { Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
-import { actionHref } from '../action-link.tsx';
-import { Form } from '../form.tsx';
-import { addressOf, Card, type Column, DataTable, inOneLine, Money } from '../kit.tsx';
 import { placesOf } from '../menu.ts';
-import type { PageUser, Screen } from '../page.tsx';
+import {
+  actionHref,
+  addressOf,
+  Card,
+  type Column,
+  DataTable,
+  Form,
+  inOneLine,
+  Money,
+  type PageUser,
+  type Screen,
+} from '../parts.ts';
 import { Remedies } from '../remedies.tsx';
 import { USERS } from './people.tsx';
 
-interface ActionRequest {
-  readonly action: Action;
-  readonly reader: PageUser;
-  readonly form: URLSearchParams;
-}
+type ActionRequest = Readonly<{
+  action: Action;
+  reader: PageUser;
+  form: URLSearchParams;
+}>;
 
 export const takesFiles = ({ input }: Pick<Action, 'input'>): boolean =>
   fieldsOf(input).some(({ kind }) => kind === 'file');
@@ -294,10 +302,10 @@ const Amounts = ({ amounts }: { amounts: readonly Amount[] }) =>
     </>
   ));
 
-interface Link {
-  readonly name: string;
-  readonly href: string;
-}
+type Link = Readonly<{
+  name: string;
+  href: string;
+}>;
 
 export const actionDone = (action: Action, reader: PageUser, report: Report, links: readonly Link[]): Screen =>
   ended({ action, reader }, report.attention === true ? 'Done, with something left to do' : 'Done', report, links);

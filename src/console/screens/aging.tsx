@@ -6,35 +6,38 @@ import { refuseFutureDay } from '../../reports/future-day.ts';
 import { agingDocumentsSheet, agingSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
 import { plural } from '../../text.ts';
-import type { Seer } from '../action-link.tsx';
-import { BALANCE, DISPUTED } from '../columns.tsx';
 import {
   addressOf,
+  BALANCE,
   Card,
   Chip,
   type Column,
+  choiceAsked,
   DataTable,
+  DISPUTED,
   Downloads,
+  dayAsked,
   InvoiceLink,
   Pager,
   type Question,
   Quiet,
-} from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
+  type Screen,
+  type Seer,
+  textAsked,
+} from '../parts.ts';
 import { ReportsMenu } from './reports-menu.tsx';
 
 type AgingQuestion = Readonly<Partial<Record<'as_of' | 'partner' | 'currency' | 'bucket' | 'after', string>>>;
 
 type Document = Aging['documents'][number];
 
-interface AgingView {
-  readonly aging: Aging;
+type AgingView = Readonly<{
+  aging: Aging;
   /** The filter for the documents listed. If the filter is null, no documents are listed. */
-  readonly documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: ListedAging } | null;
-  readonly documents: readonly Document[];
-  readonly after: string | null;
-}
+  documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: ListedAging } | null;
+  documents: readonly Document[];
+  after: string | null;
+}>;
 
 const LISTED = [...BUCKETS, 'credit'] as const;
 type ListedAging = (typeof LISTED)[number];
@@ -166,12 +169,12 @@ const SUM_NAMES: Readonly<Record<(typeof SUMS)[number], string>> = {
   net: 'Net',
 };
 
-interface CurrencyProps {
-  readonly asOf: string;
-  readonly rows: readonly AgingRow[];
-  readonly total: Aging['totals'][number];
-  readonly isPart: boolean;
-}
+type CurrencyProps = Readonly<{
+  asOf: string;
+  rows: readonly AgingRow[];
+  total: Aging['totals'][number];
+  isPart: boolean;
+}>;
 
 function Currency({ asOf, rows, total, isPart }: CurrencyProps) {
   const { currency } = total;

@@ -6,9 +6,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { type ListedRequest, requestMark } from '../../lists/approvals.ts';
 import type { Scope } from '../../people/scope.ts';
-import { Form } from '../form.tsx';
-import { Card, type Column, DataTable, Instant, Marks, Money } from '../kit.tsx';
-import type { PageUser, Screen } from '../page.tsx';
+import { Card, type Column, DataTable, Form, Instant, Marks, Money, type PageUser, type Screen } from '../parts.ts';
 import { ReportText } from './action.tsx';
 
 export const approvalHref = (requestId: number): string => `/console/approvals/${requestId}`;
@@ -21,10 +19,10 @@ const Amounts = ({ amounts }: { amounts: RequestRow['preview']['amounts'] }) =>
     </>
   ));
 
-interface ApprovalView {
-  readonly request: ListedRequest;
-  readonly approvers: readonly { readonly login: string; readonly name: string }[];
-}
+type ApprovalView = Readonly<{
+  request: ListedRequest;
+  approvers: readonly { readonly login: string; readonly name: string }[];
+}>;
 
 /** Throws approval_unknown, also for a request outside the user's scope. */
 export async function readApproval(
@@ -111,11 +109,11 @@ export function approvalScreen({ request, approvers }: ApprovalView, reader: Pag
   };
 }
 
-interface DecideProps {
-  readonly requestId: number;
-  readonly isOwn: boolean;
-  readonly token: string;
-}
+type DecideProps = Readonly<{
+  requestId: number;
+  isOwn: boolean;
+  token: string;
+}>;
 
 /** Its own form, so that pressing Enter after the reason does not approve. */
 const Decide = ({ isOwn, ...request }: DecideProps) => (

@@ -1,28 +1,28 @@
-import { query, type Transaction } from '../../database/transaction.ts';
+import { query, queryingColumn, type Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 
-export interface ListedEvent {
-  readonly event_id: number;
-  readonly occurred_at: string;
-  readonly action: string;
-  readonly subject: string;
-  readonly by: string;
-  readonly os_user: string;
-  readonly host: string;
-  readonly via: string;
-  readonly details: Readonly<Record<string, unknown>>;
+export type ListedEvent = Readonly<{
+  event_id: number;
+  occurred_at: string;
+  action: string;
+  subject: string;
+  by: string;
+  os_user: string;
+  host: string;
+  via: string;
+  details: Readonly<Record<string, unknown>>;
   /** The kind of the event's subject, or null if the kind has no page. */
-  readonly of: 'document' | 'partner' | null;
-}
+  of: 'document' | 'partner' | null;
+}>;
 
-export interface Filter {
-  readonly action: string | null;
-  readonly by: string | null;
-  readonly subject: string | null;
-  readonly from: string | null;
-  readonly to: string | null;
-  readonly before: number | null;
-}
+export type Filter = Readonly<{
+  action: string | null;
+  by: string | null;
+  subject: string | null;
+  from: string | null;
+  to: string | null;
+  before: number | null;
+}>;
 
 /** Their details concern only one partner. */
 const OF_ONE_PARTNER = '^(invoice|partner|client|webhook|dispute)[.]';
@@ -46,19 +46,14 @@ const EVENTS_OF_ACTIONS = `(
          ORDER BY e.event_id DESC LIMIT :limit) AS e)`;
 
 /** Every action that has events, by one index probe each; DISTINCT would scan all events. */
-export async function readActions(tx: Transaction): Promise<string[]> {
-  const rows = await query<{ action: string }>(
-    tx,
-    `WITH RECURSIVE found AS (
-       SELECT min(action) AS action FROM audit_events
-       UNION ALL
-       SELECT (SELECT min(e.action) FROM audit_events e WHERE e.action > f.action) FROM found f
-       WHERE f.action IS NOT NULL
-     )
-     SELECT action FROM found WHERE action IS NOT NULL`,
-  );
-  return rows.map(({ action }) => action);
-}
+export const readActions = queryingColumn<string>(`
+  WITH RECURSIVE found AS (
+    SELECT min(action) AS action FROM audit_events
+    UNION ALL
+    SELECT (SELECT min(e.action) FROM audit_events e WHERE e.action > f.action) FROM found f
+    WHERE f.action IS NOT NULL
+  )
+  SELECT action FROM found WHERE action IS NOT NULL`);
 
 /** The events that match the filter, latest first. `actions` must list all actions. */
 export async function readEvents(

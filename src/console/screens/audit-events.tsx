@@ -2,21 +2,31 @@ import type { ComponentChildren } from 'preact';
 import type { Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
-import type { Seer } from '../action-link.tsx';
-import { addressOf, Card, type Column, DataTable, Instant, inWords, Pager } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { dayAsked, idAsked, textAsked } from '../parameters.ts';
+import {
+  addressOf,
+  Card,
+  type Column,
+  DataTable,
+  dayAsked,
+  Instant,
+  idAsked,
+  inWords,
+  Pager,
+  type Screen,
+  type Seer,
+  textAsked,
+} from '../parts.ts';
 import { type Filter, type ListedEvent, readActions, readEvents } from './audit-events.sql.ts';
 import { AuditMenu } from './audit-menu.tsx';
 
 export type AuditQuestion = Readonly<Partial<Record<'action' | 'by' | 'subject' | 'from' | 'to' | 'before', string>>>;
 
-interface AuditEventsView {
-  readonly filter: Filter;
-  readonly events: readonly ListedEvent[];
-  readonly actions: readonly string[];
-  readonly next: number | null;
-}
+type AuditEventsView = Readonly<{
+  filter: Filter;
+  events: readonly ListedEvent[];
+  actions: readonly string[];
+  next: number | null;
+}>;
 
 const PATH = '/console/audit';
 const PAGE = 50;

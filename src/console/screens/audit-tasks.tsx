@@ -7,11 +7,8 @@ import {
   type VerifyResult,
 } from '../../audit/tasks.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { groupThousands } from '../../money.ts';
-import { plural } from '../../text.ts';
-import { Form } from '../form.tsx';
-import { Card, Chip, type Column, DataTable, Instant, Meter, None } from '../kit.tsx';
-import type { PageUser } from '../page.tsx';
+import { groupThousands, plural } from '../../values.ts';
+import { Card, Chip, type Column, DataTable, Form, Instant, Meter, None, type PageUser } from '../parts.ts';
 
 export const CHECKS_PATH = '/audit/checks';
 export const PACKS_PATH = '/audit/packs';

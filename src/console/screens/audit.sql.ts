@@ -1,12 +1,12 @@
-import { query, type Transaction } from '../../database/transaction.ts';
+import { query, querying, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 
-export interface Run {
-  readonly job: string;
-  readonly started_at: string;
-  readonly finished_at: string;
-  readonly exit_status: number;
-}
+export type Run = Readonly<{
+  job: string;
+  started_at: string;
+  finished_at: string;
+  exit_status: number;
+}>;
 
 const RUNS_SHOWN = 14;
 
@@ -18,31 +18,26 @@ export const readVerifyRuns = (tx: Transaction): Promise<Run[]> =>
     { limit: RUNS_SHOWN },
   );
 
-export const readOtherRuns = (tx: Transaction): Promise<Run[]> =>
-  query(
-    tx,
-    `SELECT DISTINCT ON (job) job, started_at, finished_at, exit_status FROM job_runs WHERE job <> 'verify'
-     ORDER BY job, finished_at DESC`,
-  );
+export const readOtherRuns = querying<Run>(`
+  SELECT DISTINCT ON (job) job, started_at, finished_at, exit_status FROM job_runs WHERE job <> 'verify'
+  ORDER BY job, finished_at DESC`);
 
-export interface VerifyFinding {
-  readonly item: string;
-  readonly count: number;
-  readonly told_at: string;
-}
+export type VerifyFinding = Readonly<{
+  item: string;
+  count: number;
+  told_at: string;
+}>;
 
-export const readVerifyFindings = (tx: Transaction): Promise<VerifyFinding[]> =>
-  query(tx, `SELECT item, count, told_at FROM job_attention WHERE job = 'verify' ORDER BY count DESC, item`);
+export const readVerifyFindings = querying<VerifyFinding>(
+  `SELECT item, count, told_at FROM job_attention WHERE job = 'verify' ORDER BY count DESC, item`,
+);
 
-export interface ClosedMonth {
-  readonly month: Month;
-  readonly books_closed: boolean;
-}
+export type ClosedMonth = Readonly<{
+  month: Month;
+  books_closed: boolean;
+}>;
 
 /** The closed months, latest first. */
-export const readClosedMonths = (tx: Transaction): Promise<ClosedMonth[]> =>
-  query(
-    tx,
-    `SELECT m.month, b.month IS NOT NULL AS books_closed
-     FROM closed_months m LEFT JOIN book_closes b USING (month) ORDER BY m.month DESC`,
-  );
+export const readClosedMonths = querying<ClosedMonth>(`
+  SELECT m.month, b.month IS NOT NULL AS books_closed
+  FROM closed_months m LEFT JOIN book_closes b USING (month) ORDER BY m.month DESC`);

@@ -3,14 +3,10 @@
 import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '../../audit/export.ts';
 import type { AuditTask } from '../../audit/tasks.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { type Month, monthName } from '../../month.ts';
 import type { ChangeEvent } from '../../people/audit-events.sql.ts';
-import { plural } from '../../text.ts';
+import { type Month, monthName, plural } from '../../values.ts';
 import { ChangeLog } from '../change-log.tsx';
-import { Form } from '../form.tsx';
-import { Card, Chip, type Column, DataTable, Instant } from '../kit.tsx';
-import type { PageUser, Screen } from '../page.tsx';
-import { monthAsked } from '../parameters.ts';
+import { Card, Chip, type Column, DataTable, Form, Instant, monthAsked, type PageUser, type Screen } from '../parts.ts';
 import {
   type ClosedMonth,
   type Run,
@@ -25,13 +21,13 @@ import { MadePacks, PACKS_PATH, readPackTasks, readVerifyTask, Verify } from './
 
 // --- Checks -------------------------------------------------------------------------------------------------------------
 
-interface ChecksView {
-  readonly runs: readonly Run[];
+type ChecksView = Readonly<{
+  runs: readonly Run[];
   /** The latest run of each job other than verify. */
-  readonly others: readonly Run[];
-  readonly findings: readonly VerifyFinding[];
-  readonly task: AuditTask | undefined;
-}
+  others: readonly Run[];
+  findings: readonly VerifyFinding[];
+  task: AuditTask | undefined;
+}>;
 
 export async function readChecks(tx: Transaction): Promise<ChecksView> {
   return {
@@ -134,12 +130,12 @@ export const settingsLogScreen = (events: readonly ChangeEvent[]): Screen => ({
 
 // --- Packs --------------------------------------------------------------------------------------------------------------
 
-interface PacksView {
-  readonly month: Month | null;
-  readonly months: readonly ClosedMonth[];
-  readonly tasks: readonly AuditTask[];
-  readonly now: number;
-}
+type PacksView = Readonly<{
+  month: Month | null;
+  months: readonly ClosedMonth[];
+  tasks: readonly AuditTask[];
+  now: number;
+}>;
 
 export async function readPacks(
   tx: Transaction,

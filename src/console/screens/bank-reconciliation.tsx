@@ -11,10 +11,19 @@ import {
   VERDICTS,
 } from '../../reports/bank-reconciliation.ts';
 import { refuseFutureDay } from '../../reports/future-day.ts';
-import { ActionLink, type Seer } from '../action-link.tsx';
-import { Card, Chip, type Column, DataTable, Downloads, Money } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { dayAsked, textAsked } from '../parameters.ts';
+import {
+  ActionLink,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Downloads,
+  dayAsked,
+  Money,
+  type Screen,
+  type Seer,
+  textAsked,
+} from '../parts.ts';
 import { Verdict } from './aging.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
 

@@ -1,13 +1,13 @@
-import { query, type Transaction } from '../../database/transaction.ts';
+import { query, querying, type Transaction } from '../../database/transaction.ts';
 import { readPayers } from '../../payments/open-items.sql.ts';
 import { OpenItems } from '../../payments/open-items.ts';
 import { readPayerAccounts } from '../../payments/payer-accounts.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 
-export interface LikelyPayer {
-  readonly partner_id: string;
-  readonly name: string;
-}
+export type LikelyPayer = Readonly<{
+  partner_id: string;
+  name: string;
+}>;
 
 /** The known partners, those that match the payer's account or name, and all for whom these pay. */
 export async function readLikelyPayers(
@@ -33,16 +33,16 @@ export async function readLikelyPayers(
   return [...likely].flatMap((id) => payers.find((each) => each.partner_id === id && isInScope(scope, id)) ?? []);
 }
 
-export interface CashItem {
-  readonly number: string;
-  readonly document: 'invoice' | 'credit_note';
-  readonly partner_id: string;
-  readonly partner_name: string;
-  readonly issued_on: string;
-  readonly due_on: string | null;
-  readonly balance: string;
-  readonly currency: string;
-}
+export type CashItem = Readonly<{
+  number: string;
+  document: 'invoice' | 'credit_note';
+  partner_id: string;
+  partner_name: string;
+  issued_on: string;
+  due_on: string | null;
+  balance: string;
+  currency: string;
+}>;
 
 export const ITEMS_SHOWN = 100;
 
@@ -76,20 +76,16 @@ export const readOpenItems = (
     { currency, partners, q: q ?? null, chosen, scope, limit: ITEMS_SHOWN },
   );
 
-export interface Report {
-  readonly source: string;
-  readonly reference: string;
-  readonly recorded_at: string;
-  readonly text: string | null;
-  readonly fields: readonly { readonly field: string; readonly text: string }[];
-}
+export type Report = Readonly<{
+  source: string;
+  reference: string;
+  recorded_at: string;
+  text: string | null;
+  fields: readonly { readonly field: string; readonly text: string }[];
+}>;
 
-export const readReports = (tx: Transaction, id: number): Promise<Report[]> =>
-  query(
-    tx,
-    `SELECT s.source, personal(s.reference) AS reference, s.recorded_at,
-            nullif(personal(l.text), '') AS text, coalesce(personal_json(l."references"), '[]') AS fields
-     FROM payment_sources s LEFT JOIN bank_lines l USING (bank_line_id)
-     WHERE s.payment_id = :id ORDER BY s.recorded_at, s.identity`,
-    { id },
-  );
+export const readReports = querying<Report, { id: number }>(`
+  SELECT s.source, personal(s.reference) AS reference, s.recorded_at,
+         nullif(personal(l.text), '') AS text, coalesce(personal_json(l."references"), '[]') AS fields
+  FROM payment_sources s LEFT JOIN bank_lines l USING (bank_line_id)
+  WHERE s.payment_id = :id ORDER BY s.recorded_at, s.identity`);

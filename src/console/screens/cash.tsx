@@ -1,39 +1,47 @@
-import { Amount, groupThousands, minorDigits } from '../../money.ts';
-import { daysBetween } from '../../month.ts';
 import type { ListedException } from '../../payments/exceptions.ts';
 import type { PaymentJson } from '../../payments/payment.ts';
 import type { User } from '../../people/roles.ts';
 import type { ToDo } from '../../remedy.ts';
-import { plural } from '../../text.ts';
-import { ActionLink, actionHref, mayDo } from '../action-link.tsx';
-import { Form } from '../form.tsx';
-import { Card, Chip, type Column, DataTable, InvoiceLink, Money } from '../kit.tsx';
-import type { PageUser } from '../page.tsx';
+import { Amount, daysBetween, groupThousands, minorDigits, plural } from '../../values.ts';
+import {
+  ActionLink,
+  actionHref,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Form,
+  InvoiceLink,
+  Money,
+  mayDo,
+  type PageUser,
+} from '../parts.ts';
 import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
 /** Entered before a further search. */
-export interface CashForm {
-  readonly chosen: readonly string[];
-  readonly fee: string;
-  readonly amount: string;
-}
+export type CashForm = Readonly<{
+  chosen: readonly string[];
+  fee: string;
+  amount: string;
+}>;
 
 export const NOTHING_KEPT: CashForm = { chosen: [], fee: '', amount: '' };
 
-export interface Choices extends CashForm {
-  readonly q: string | undefined;
-  readonly payers: readonly LikelyPayer[];
-  readonly items: readonly CashItem[];
-  /** The shortfall that the settings accept as bank charges, in the payment's currency. */
-  readonly smallDifference: string | null;
-}
+export type Choices = CashForm &
+  Readonly<{
+    q: string | undefined;
+    payers: readonly LikelyPayer[];
+    items: readonly CashItem[];
+    /** The shortfall that the settings accept as bank charges, in the payment's currency. */
+    smallDifference: string | null;
+  }>;
 
-interface Cash {
-  readonly payment: PaymentJson;
-  readonly user: User;
-  readonly reader: PageUser;
-}
+type Cash = Readonly<{
+  payment: PaymentJson;
+  user: User;
+  reader: PageUser;
+}>;
 
 const mayApply = ({ user, payment }: Pick<Cash, 'user' | 'payment'>): boolean =>
   mayDo(user, 'payment.apply', payment.partner_id);

@@ -5,9 +5,7 @@ import { readCheckpoints } from '../../log/checkpoints.sql.ts';
 import { readNoteOf } from '../../log/signatures.sql.ts';
 import { checkpointTitle, closedBy, factsOf } from '../../log/text.ts';
 import { type CheckpointLetter, readCheckpointLetters } from '../../reports/checkpoint-letters.sql.ts';
-import { ActionLink, type Seer } from '../action-link.tsx';
-import { Card, Facts, Instant } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import { ActionLink, Card, Facts, Instant, type Screen, type Seer } from '../parts.ts';
 
 const PATH = '/console/audit/checkpoints';
 
@@ -17,13 +15,13 @@ export const TakeCheckpoint = ({ user }: { user: Seer }) => (
   </ActionLink>
 );
 
-interface CheckpointView {
-  readonly checkpoint: CheckpointLetter;
+type CheckpointView = Readonly<{
+  checkpoint: CheckpointLetter;
   /** The previous checkpoint; undefined for the first checkpoint. */
-  readonly previous: CheckpointLetter | undefined;
+  previous: CheckpointLetter | undefined;
   /** The text to give to an auditor or witness, with all signatures. */
-  readonly note: string;
-}
+  note: string;
+}>;
 
 /** Refusal: argument_invalid. */
 export async function readCheckpoint(tx: Transaction, size: string): Promise<CheckpointView> {

@@ -10,31 +10,26 @@ import { previewClose } from '../../close/run.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type ForeseenHold, foreseeHolds } from '../../delivery/foresee.ts';
 import { Refusal } from '../../errors/refusals.ts';
-import { type Month, monthName } from '../../month.ts';
 import { type CloseFigures, type CloseReport, readCloseFigures, readLateRows } from '../../reports/close.ts';
-import { plural } from '../../text.ts';
-import { actionHref } from '../action-link.tsx';
-import { Form } from '../form.tsx';
-import { addressOf, Card, Icon, Money } from '../kit.tsx';
-import type { PageUser, Screen } from '../page.tsx';
-import { choiceAsked } from '../parameters.ts';
+import { type Month, monthName, plural } from '../../values.ts';
+import { actionHref, addressOf, Card, choiceAsked, Form, Icon, Money, type PageUser, type Screen } from '../parts.ts';
 import { DoubtLine, Tick, Totals } from './close.tsx';
 import { LISTED, MonthChanges, More } from './month-changes.tsx';
 
-interface ClosePreview {
-  readonly month: Month;
+type ClosePreview = Readonly<{
+  month: Month;
   /** Whether the month has ended everywhere. */
-  readonly due: boolean;
+  due: boolean;
   /** The result of the dry run. Null before the dry run, and if the month cannot be closed. */
-  readonly seen: {
+  seen: {
     readonly report: CloseFigures & Pick<CloseReport, 'late'>;
     readonly feeds: Feeds | undefined;
     readonly holds: readonly ForeseenHold[];
   } | null;
-  readonly refused: string | null;
+  refused: string | null;
   /** The state of the feeds, until the dry run has ended. */
-  readonly awaiting: Feeds | null;
-}
+  awaiting: Feeds | null;
+}>;
 
 type ClosePreviewQuestion = Readonly<Partial<Record<'exact', string>>>;
 

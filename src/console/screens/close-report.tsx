@@ -2,18 +2,27 @@ import type { ComponentChildren } from 'preact';
 import { describeOtherCurrency } from '../../close/other-currencies.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { describeDifferingCut } from '../../ledger/quoted.ts';
-import { type Month, monthName } from '../../month.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { type CloseReport, readCloseReport as readReport } from '../../reports/close.ts';
 import { beforeTax } from '../../reports/close-text.ts';
 import { closeSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
-import { plural } from '../../text.ts';
-import { type Seer, seesAll } from '../action-link.tsx';
-import { amountColumn, PARTNER } from '../columns.tsx';
-import { Card, Chip, type Column, DataTable, Downloads, InvoiceLink, Money } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { monthAsked } from '../parameters.ts';
+import { type Month, monthName, plural } from '../../values.ts';
+import {
+  amountColumn,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Downloads,
+  InvoiceLink,
+  Money,
+  monthAsked,
+  PARTNER,
+  type Screen,
+  type Seer,
+  seesAll,
+} from '../parts.ts';
 import { readClosedMonths } from './audit.sql.ts';
 import { ReportsMenu } from './reports-menu.tsx';
 
@@ -34,13 +43,13 @@ type OwnReport = Pick<
   | 'accepted_doubts'
 >;
 
-interface CloseReportView {
-  readonly report: OwnReport | null;
-  readonly totals: CloseReport['totals'] | null;
+type CloseReportView = Readonly<{
+  report: OwnReport | null;
+  totals: CloseReport['totals'] | null;
   /** Whether documents add tax; for users who see all partners, also how much. */
-  readonly tax: string;
-  readonly months: readonly Month[];
-}
+  tax: string;
+  months: readonly Month[];
+}>;
 
 const PATH = '/console/reports/close';
 

@@ -1,14 +1,14 @@
-import { query, type Transaction } from '../../database/transaction.ts';
+import { query, querying, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 
-export interface ClosedMonth {
-  readonly month: Month;
-  readonly closed_at: string;
-  readonly books_closed: boolean;
+export type ClosedMonth = Readonly<{
+  month: Month;
+  closed_at: string;
+  books_closed: boolean;
   /** The number of facts of the checkpoint that closes the month. */
-  readonly checkpoint: number | null;
-  readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
-}
+  checkpoint: number | null;
+  totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
+}>;
 
 export const MONTHS_SHOWN = 11;
 
@@ -30,35 +30,27 @@ export const readClosedMonths = (tx: Transaction, until: Month | null = null): P
     { shown: MONTHS_SHOWN + 1, until },
   );
 
-export const readPostedSums = (
-  tx: Transaction,
-  month: Month,
-): Promise<{ month: Month; currency: string; invoice_amount: string; rows: number }[]> =>
-  query(
-    tx,
-    `SELECT posted_month AS month, currency, sum(invoice_amount)::text AS invoice_amount, count(*) AS rows
-     FROM ledger_rows WHERE posted_month >= :month GROUP BY 1, 2 ORDER BY 1, 2`,
-    { month },
-  );
+export const readPostedSums = querying<
+  { month: Month; currency: string; invoice_amount: string; rows: number },
+  { month: Month }
+>(`
+  SELECT posted_month AS month, currency, sum(invoice_amount)::text AS invoice_amount, count(*) AS rows
+  FROM ledger_rows WHERE posted_month >= :month GROUP BY 1, 2 ORDER BY 1, 2`);
 
-export interface Signature {
-  readonly close: 'month' | 'books';
-  readonly by: string;
-  readonly at: string;
-  readonly approver: string | null;
-}
+export type Signature = Readonly<{
+  close: 'month' | 'books';
+  by: string;
+  at: string;
+  approver: string | null;
+}>;
 
-export const readSignatures = (tx: Transaction, month: Month): Promise<Signature[]> =>
-  query(
-    tx,
-    `SELECT c.close, coalesce(personal(u.login), personal(e.claimed_by), e.os_user) AS by, c.closed_at AS at,
-            personal(e.details -> 'approval' ->> 'approved_by') AS approver
-     FROM (SELECT 'month' AS close, m.closed_at, max(e.event_id) AS event_id
-           FROM closed_months m JOIN audit_events e ON e.subject = m.month AND e.action = 'month.close'
-           WHERE m.month = :month GROUP BY m.month
-           UNION ALL SELECT 'books', closed_at, event_id FROM book_closes WHERE month = :month) AS c
-     JOIN audit_events e USING (event_id)
-     LEFT JOIN users u USING (user_id)
-     ORDER BY c.close DESC`,
-    { month },
-  );
+export const readSignatures = querying<Signature, { month: Month }>(`
+  SELECT c.close, coalesce(personal(u.login), personal(e.claimed_by), e.os_user) AS by, c.closed_at AS at,
+         personal(e.details -> 'approval' ->> 'approved_by') AS approver
+  FROM (SELECT 'month' AS close, m.closed_at, max(e.event_id) AS event_id
+        FROM closed_months m JOIN audit_events e ON e.subject = m.month AND e.action = 'month.close'
+        WHERE m.month = :month GROUP BY m.month
+        UNION ALL SELECT 'books', closed_at, event_id FROM book_closes WHERE month = :month) AS c
+  JOIN audit_events e USING (event_id)
+  LEFT JOIN users u USING (user_id)
+  ORDER BY c.close DESC`);

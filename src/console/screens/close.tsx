@@ -5,44 +5,56 @@ import { dueMonths, endOfMonthEverywhere, readFeeds, readNextMonth } from '../..
 import { acceptFeed, type Doubt, type Feeds, missingFeeds } from '../../close/feeds.ts';
 import { readPartnerZones } from '../../close/months.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { type Month, monthName, monthOf } from '../../month.ts';
 import type { Installation } from '../../people/audit-events.ts';
 import type { User } from '../../people/roles.ts';
 import { type CloseFigures, readCloseFigures } from '../../reports/close.ts';
 import { approvalsOf } from '../../reports/close-text.ts';
 import { readReadiness } from '../../reports/readiness.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
-import { counted, plural } from '../../text.ts';
-import { ActionLink, mayDo, type Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, Icon, Instant, InvoiceLink, Meter, Money, PartnerLink, type Tone } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import { counted, type Month, monthName, monthOf, plural } from '../../values.ts';
+import {
+  ActionLink,
+  addressOf,
+  Card,
+  Chip,
+  Icon,
+  Instant,
+  InvoiceLink,
+  Meter,
+  Money,
+  mayDo,
+  PartnerLink,
+  type Screen,
+  type Seer,
+  type Tone,
+} from '../parts.ts';
 import { type ClosedMonth, MONTHS_SHOWN, readClosedMonths, readPostedSums } from './close.sql.ts';
 import { LISTED, MonthChanges, More } from './month-changes.tsx';
 import { MonthStrip } from './month-strip.tsx';
 import { readSignOff, type SignOff, SignOffCard, SignOffLine, WaitingRequest } from './sign-off.tsx';
 
-interface OpenMonth {
-  readonly month: Month;
-  readonly rows: number;
-  readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
-  readonly due: boolean;
-}
+type OpenMonth = Readonly<{
+  month: Month;
+  rows: number;
+  totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
+  due: boolean;
+}>;
 
-interface OpenMonthFacts {
-  readonly feeds: Feeds;
-  readonly ends_at: string;
+type OpenMonthFacts = Readonly<{
+  feeds: Feeds;
+  ends_at: string;
   /** To close this month, or all that are due. */
-  readonly requests: readonly WaitingApproval[];
+  requests: readonly WaitingApproval[];
   /** What production still lacks; 0 in a sandbox. */
-  readonly missing: number;
-}
+  missing: number;
+}>;
 
 /** The month that closes next, the current one, and later ones with rows. */
 async function readOpenMonths(tx: Transaction, { environment, settings }: Installation): Promise<OpenMonth[]> {
   const now = environment.now();
   const next = await readNextMonth(tx, now);
   if (next === null) return [];
-  const sums = await readPostedSums(tx, next.month);
+  const sums = await readPostedSums(tx, { month: next.month });
   const running = monthOf(now, settings.time_zone);
   const months = new Set([next.month, ...sums.map(({ month }) => month), ...(running > next.month ? [running] : [])]);
   const due = dueMonths(next.month, await readPartnerZones(tx), now);
@@ -70,19 +82,19 @@ async function readExpected(
   };
 }
 
-interface CloseView {
-  readonly closed: readonly ClosedMonth[];
-  readonly earlier: Month | null;
+type CloseView = Readonly<{
+  closed: readonly ClosedMonth[];
+  earlier: Month | null;
   /** Whether the strip ends before the latest month. */
-  readonly isEarlier: boolean;
-  readonly open: readonly OpenMonth[];
-  readonly shown: Month | null;
+  isEarlier: boolean;
+  open: readonly OpenMonth[];
+  shown: Month | null;
   /** Null if the month is closed. */
-  readonly expected: OpenMonthFacts | null;
-  readonly report: CloseFigures | null;
-  readonly signOff: SignOff | null;
-  readonly openBooks: readonly Month[];
-}
+  expected: OpenMonthFacts | null;
+  report: CloseFigures | null;
+  signOff: SignOff | null;
+  openBooks: readonly Month[];
+}>;
 
 /** Reads the cockpit of a month, by default the one that closes next. Undefined if the month has none. */
 export async function readClose(
@@ -198,12 +210,12 @@ export const Totals = ({ totals }: { totals: ClosedMonth['totals'] }) => (
   </dl>
 );
 
-interface RunningProps {
-  readonly open: OpenMonth;
-  readonly next: OpenMonth | undefined;
-  readonly expected: OpenMonthFacts;
-  readonly user: Seer;
-}
+type RunningProps = Readonly<{
+  open: OpenMonth;
+  next: OpenMonth | undefined;
+  expected: OpenMonthFacts;
+  user: Seer;
+}>;
 
 function Running({ open, next = open, expected: { feeds, requests, missing: lacking }, user }: RunningProps) {
   const missing = missingFeeds(feeds);
@@ -320,12 +332,12 @@ function Accept({ month, doubt, user, children }: AcceptProps) {
   );
 }
 
-interface AcceptProps {
-  readonly month: Month;
-  readonly doubt: Doubt | undefined;
-  readonly user: Seer;
-  readonly children?: ComponentChildren;
-}
+type AcceptProps = Readonly<{
+  month: Month;
+  doubt: Doubt | undefined;
+  user: Seer;
+  children?: ComponentChildren;
+}>;
 
 export const Tick = ({ done, text }: { done: boolean; text: string }) => (
   <li>
@@ -334,11 +346,11 @@ export const Tick = ({ done, text }: { done: boolean; text: string }) => (
   </li>
 );
 
-interface ClosedProps {
-  readonly report: CloseFigures;
-  readonly view: CloseView;
-  readonly user: Seer;
-}
+type ClosedProps = Readonly<{
+  report: CloseFigures;
+  view: CloseView;
+  user: Seer;
+}>;
 
 function Closed({ report, view, user }: ClosedProps) {
   const { sent, pending, held, failed, uncertain } = report.deliveries;

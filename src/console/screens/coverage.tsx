@@ -2,7 +2,6 @@
  * Coverage: a row for each partner, a column for each closed month, and in each cell documents, no activity or a gap.
  */
 import type { Transaction } from '../../database/transaction.ts';
-import type { Month } from '../../month.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
 import { type CoverageCell, readGaps } from '../../reports/coverage.sql.ts';
@@ -10,28 +9,40 @@ import { type Coverage, readCoverage as readCoverageReport } from '../../reports
 import { refuseFutureDay } from '../../reports/future-day.ts';
 import { coverageSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
-import { plural } from '../../text.ts';
-import type { Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Downloads, None, Pager, PartnerLink } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { choiceAsked, dayAsked, textAsked } from '../parameters.ts';
+import { type Month, plural } from '../../values.ts';
+import {
+  addressOf,
+  Card,
+  Chip,
+  type Column,
+  choiceAsked,
+  DataTable,
+  Downloads,
+  dayAsked,
+  None,
+  Pager,
+  PartnerLink,
+  type Screen,
+  type Seer,
+  textAsked,
+} from '../parts.ts';
 import { Verdict } from './aging.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
 
 type CoverageQuestion = Readonly<Partial<Record<'as_of' | 'only' | 'after', string>>>;
 
-interface CoverageView {
+type CoverageView = Readonly<{
   /** `cells` covers one page of partners, and `gaps` covers all partners. */
-  readonly coverage: Coverage;
-  readonly listed: number;
-  readonly asOf: string | undefined;
-  readonly today: string;
-  readonly gapsOnly: boolean;
+  coverage: Coverage;
+  listed: number;
+  asOf: string | undefined;
+  today: string;
+  gapsOnly: boolean;
   /** The last partner of the previous page, and of this page. */
-  readonly after: string | undefined;
-  readonly next: string | null;
-  readonly names: ReadonlyMap<string, string>;
-}
+  after: string | undefined;
+  next: string | null;
+  names: ReadonlyMap<string, string>;
+}>;
 
 const PATH = '/console/reports/coverage';
 const PAGE = 50;

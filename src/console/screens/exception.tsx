@@ -1,7 +1,6 @@
 /** A reconciliation exception and, for money without a quote, the quotes that it may belong to. */
 import { needsWork, type ReconciliationException } from '../../splits/reconcile-month.ts';
-import { actionHref } from '../action-link.tsx';
-import { Chip, Money, type Tone } from '../kit.tsx';
+import { actionHref, Chip, Money, type Tone } from '../parts.ts';
 
 const STATUS: Readonly<Record<ReconciliationException['status'], string>> = {
   short: 'short',
@@ -25,12 +24,12 @@ export const ExceptionStatus = ({ exception }: { exception: ReconciliationExcept
   <Chip tone={toneOf(exception)}>{STATUS[exception.status]}</Chip>
 );
 
-interface ExceptionProps {
-  readonly exception: ReconciliationException;
-  readonly names: ReadonlyMap<string, string>;
+type ExceptionProps = Readonly<{
+  exception: ReconciliationException;
+  names: ReadonlyMap<string, string>;
   /** Returns whether the user may act on the exception for one partner, or for all partners if the partner is null. */
-  readonly may: (action: string, partnerId: string | null) => boolean;
-}
+  may: (action: string, partnerId: string | null) => boolean;
+}>;
 
 export function ExceptionCell({ exception, names, may }: ExceptionProps) {
   const { partner_id, quote_id, account, balance_transactions, other_accounts, reason } = exception;

@@ -1,17 +1,25 @@
 /** The exported journals and files of each month, and the months that are not exported yet. */
 import type { Transaction } from '../../database/transaction.ts';
 import { type ListedExport, readExports, readUnexported } from '../../general-ledger/exports.sql.ts';
-import { type Month, monthName } from '../../month.ts';
-import { plural } from '../../text.ts';
-import { ActionLink, type Seer } from '../action-link.tsx';
-import { Card, Chip, type Column, DataTable, Instant, Money, type Tone } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import { type Month, monthName, plural } from '../../values.ts';
+import {
+  ActionLink,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Instant,
+  Money,
+  type Screen,
+  type Seer,
+  type Tone,
+} from '../parts.ts';
 import { ReportsMenu } from './reports-menu.tsx';
 
-interface GeneralLedgerView {
-  readonly exports: readonly ListedExport[];
-  readonly waiting: readonly Month[];
-}
+type GeneralLedgerView = Readonly<{
+  exports: readonly ListedExport[];
+  waiting: readonly Month[];
+}>;
 
 const SHOWN = 200;
 

@@ -8,20 +8,27 @@ import { documentTitle, rowKindName } from '../../documents/present.ts';
 import { lineTaxText, taxSteps } from '../../documents/present-tax.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { standingOf } from '../../lists/invoices.ts';
-import { Amount } from '../../money.ts';
-import { monthName } from '../../month.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
-import { ActionLink, MoreActions, type RareAction } from '../action-link.tsx';
-import { Card, type Column, DataTable, Marks, Money } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import { Amount, monthName } from '../../values.ts';
+import {
+  ActionLink,
+  Card,
+  type Column,
+  DataTable,
+  Marks,
+  Money,
+  MoreActions,
+  type RareAction,
+  type Screen,
+} from '../parts.ts';
 
-interface InvoiceView {
-  readonly document: DocumentRow;
-  readonly history: readonly HistoryLine[];
-  readonly dispute: OpenDispute | null;
-  readonly today: string;
-}
+type InvoiceView = Readonly<{
+  document: DocumentRow;
+  history: readonly HistoryLine[];
+  dispute: OpenDispute | null;
+  today: string;
+}>;
 
 /** Throws document_unknown, also for another partner's document. */
 export async function readInScope(tx: Transaction, scope: Scope, number: string): Promise<DocumentRow> {

@@ -2,8 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import type { CloseFigures } from '../../reports/close.ts';
 import { counted } from '../../text.ts';
-import { amountColumn, PARTNER } from '../columns.tsx';
-import { Card, type Column, DataTable, InvoiceLink, Money } from '../kit.tsx';
+import { amountColumn, Card, type Column, DataTable, InvoiceLink, Money, PARTNER } from '../parts.ts';
 
 /** Lines of a list in the cockpit; of the changes, for each currency. */
 export const LISTED = 100;
@@ -16,12 +15,12 @@ export const More = ({ count, children }: { count: number; children: ComponentCh
     </p>
   );
 
-interface ChangesProps {
-  readonly partners: CloseFigures['partners'];
-  readonly linked: boolean;
-  readonly nothing: string;
-  readonly all: ComponentChildren;
-}
+type ChangesProps = Readonly<{
+  partners: CloseFigures['partners'];
+  linked: boolean;
+  nothing: string;
+  all: ComponentChildren;
+}>;
 
 export function MonthChanges({ partners, linked, nothing, all }: ChangesProps) {
   const largest = largestChanges(partners);

@@ -2,18 +2,18 @@
 import { type Month, monthName } from '../../month.ts';
 import { Money } from '../kit.tsx';
 
-interface ShownMonth {
-  readonly month: Month;
-  readonly totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
-}
+type ShownMonth = Readonly<{
+  month: Month;
+  totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
+}>;
 
-interface MonthStripView {
-  readonly closed: readonly (ShownMonth & { readonly books_closed: boolean })[];
-  readonly open: readonly (ShownMonth & { readonly due: boolean })[];
-  readonly shown: Month | null;
-  readonly earlier: Month | null;
-  readonly isEarlier: boolean;
-}
+type MonthStripView = Readonly<{
+  closed: readonly (ShownMonth & { readonly books_closed: boolean })[];
+  open: readonly (ShownMonth & { readonly due: boolean })[];
+  shown: Month | null;
+  earlier: Month | null;
+  isEarlier: boolean;
+}>;
 
 /** The currency billed in the most months comes first. Amounts in different currencies cannot be ranked. */
 function currenciesOf(months: readonly ShownMonth[]): readonly string[] {

@@ -1,16 +1,15 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { emails } from '../../lists/emails.ts';
 import type { PartnerView as Partner } from '../../partners/partners.sql.ts';
-import type { Seer } from '../action-link.tsx';
 import { type ListContext, ListDownloads, ListPage, type ListView, readList } from '../list.tsx';
-import type { Screen } from '../page.tsx';
+import type { Screen, Seer } from '../parts.ts';
 import type { Visit } from '../route.ts';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
-interface PartnerEmailsView {
-  readonly partner: Partner;
-  readonly view: ListView;
-}
+type PartnerEmailsView = Readonly<{
+  partner: Partner;
+  view: ListView;
+}>;
 
 export async function readPartnerEmails(
   tx: Transaction,

@@ -15,20 +15,30 @@ import {
 import { refuseFutureDay } from '../../reports/future-day.ts';
 import { statementSheet } from '../../reports/sheets.ts';
 import type { Sheet } from '../../sheet.ts';
-import { ActionLink, type Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Downloads, Money, Quiet } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { dayAsked } from '../parameters.ts';
+import {
+  ActionLink,
+  addressOf,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Downloads,
+  dayAsked,
+  Money,
+  Quiet,
+  type Screen,
+  type Seer,
+} from '../parts.ts';
 import type { ConsoleFile } from '../route.ts';
 import { Verdict } from './aging.tsx';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
 type StatementQuestion = Readonly<Partial<Record<'from' | 'as_of', string>>>;
 
-export interface PartnerStatementView {
-  readonly partner: Partner;
-  readonly statement: AccountStatement;
-}
+export type PartnerStatementView = Readonly<{
+  partner: Partner;
+  statement: AccountStatement;
+}>;
 
 /** Refusals: partner_unknown, argument_invalid, date_in_future. */
 export async function readPartnerStatement(
@@ -104,10 +114,10 @@ export function partnerStatementScreen({ partner, statement }: PartnerStatementV
   };
 }
 
-interface PeriodProps {
-  readonly path: string;
-  readonly statement: AccountStatement;
-}
+type PeriodProps = Readonly<{
+  path: string;
+  statement: AccountStatement;
+}>;
 
 export const StatementFiles = ({ path, statement: { from, as_of } }: PeriodProps) => (
   <>
@@ -151,10 +161,10 @@ type Line = Pick<ActivityLine, 'date' | 'dated_on' | 'balance'> & {
   readonly amount: string | null;
 };
 
-interface AccountsProps {
-  readonly statement: AccountStatement;
-  readonly documents: string;
-}
+type AccountsProps = Readonly<{
+  statement: AccountStatement;
+  documents: string;
+}>;
 
 export const Accounts = ({ statement, documents }: AccountsProps) => (
   <>

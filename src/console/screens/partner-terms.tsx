@@ -16,31 +16,41 @@ import {
 import type { ChangeEvent } from '../../people/audit-events.sql.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
-import { ActionLink, MoreActions, type RareAction, type Seer } from '../action-link.tsx';
 import { ChangeLog } from '../change-log.tsx';
-import { Card, Chip, type Column, DataTable, Facts, None } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import {
+  ActionLink,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Facts,
+  MoreActions,
+  None,
+  type RareAction,
+  type Screen,
+  type Seer,
+} from '../parts.ts';
 import { readInactivePolicies } from './partner.sql.ts';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
-interface Client {
-  readonly client_id: string;
-  readonly created_at: string;
-  readonly revoked_at: string | null;
-  readonly last_used_at: string | null;
+type Client = Readonly<{
+  client_id: string;
+  created_at: string;
+  revoked_at: string | null;
+  last_used_at: string | null;
   /** When each valid secret expires, or null if it does not. */
-  readonly secrets: readonly (string | null)[];
-}
+  secrets: readonly (string | null)[];
+}>;
 
-interface PartnerTermsView {
-  readonly partner: Partner;
-  readonly issuerTerms: number;
-  readonly arrangements: readonly Arrangement[];
-  readonly inactive: ReadonlyMap<string, string>;
-  readonly clients: readonly Client[];
-  readonly webhook: Webhook | null;
-  readonly changes: readonly ChangeEvent[];
-}
+type PartnerTermsView = Readonly<{
+  partner: Partner;
+  issuerTerms: number;
+  arrangements: readonly Arrangement[];
+  inactive: ReadonlyMap<string, string>;
+  clients: readonly Client[];
+  webhook: Webhook | null;
+  changes: readonly ChangeEvent[];
+}>;
 
 export async function readPartnerTerms(
   tx: Transaction,

@@ -1,49 +1,37 @@
-import { query, type Transaction } from '../../database/transaction.ts';
+import { query, querying, type Transaction } from '../../database/transaction.ts';
 import type { Scope } from '../../people/scope.ts';
 
-export interface UnappliedPayment {
-  readonly payment_id: number;
-  readonly reference: string;
-  readonly received_on: string;
-  readonly currency: string;
-  readonly amount: string;
-}
+export type UnappliedPayment = Readonly<{
+  payment_id: number;
+  reference: string;
+  received_on: string;
+  currency: string;
+  amount: string;
+}>;
 
-export interface HeldDocument {
-  readonly number: string;
-  readonly held_at: string;
-  readonly reason: string;
-}
+export type HeldDocument = Readonly<{
+  number: string;
+  held_at: string;
+  reason: string;
+}>;
 
-export interface Child {
-  readonly partner_id: string;
-  readonly name: string;
-}
+export type Child = Readonly<{
+  partner_id: string;
+  name: string;
+}>;
 
-export const readUnapplied = (tx: Transaction, partnerId: string): Promise<UnappliedPayment[]> =>
-  query(
-    tx,
-    `SELECT p.payment_id, personal(p.reference) AS reference, p.received_on, p.currency, c.amount
-     FROM payment_cash c JOIN payments p USING (payment_id)
-     WHERE c.partner_id = :partnerId AND c.amount <> 0 ORDER BY p.received_on, p.payment_id`,
-    { partnerId },
-  );
+export const readUnapplied = querying<UnappliedPayment, { partnerId: string }>(`
+  SELECT p.payment_id, personal(p.reference) AS reference, p.received_on, p.currency, c.amount
+  FROM payment_cash c JOIN payments p USING (payment_id)
+  WHERE c.partner_id = :partnerId AND c.amount <> 0 ORDER BY p.received_on, p.payment_id`);
 
-export const readHeld = (tx: Transaction, partnerId: string): Promise<HeldDocument[]> =>
-  query(
-    tx,
-    `SELECT d.number, h.held_at, h.reason FROM current_holds h JOIN live_documents d USING (document_id)
-     WHERE d.partner_id = :partnerId ORDER BY h.held_at`,
-    { partnerId },
-  );
+export const readHeld = querying<HeldDocument, { partnerId: string }>(`
+  SELECT d.number, h.held_at, h.reason FROM current_holds h JOIN live_documents d USING (document_id)
+  WHERE d.partner_id = :partnerId ORDER BY h.held_at`);
 
-export const readChildren = (tx: Transaction, asked: { partnerId: string; scope: Scope }): Promise<Child[]> =>
-  query(
-    tx,
-    `SELECT partner_id, name FROM partners
-     WHERE parent = :partnerId AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[])) ORDER BY name`,
-    asked,
-  );
+export const readChildren = querying<Child, { partnerId: string; scope: Scope }>(`
+  SELECT partner_id, name FROM partners
+  WHERE parent = :partnerId AND (:scope::text[] IS NULL OR partner_id = ANY (:scope::text[])) ORDER BY name`);
 
 export async function readInactivePolicies(tx: Transaction, partnerId: string): Promise<Map<string, string>> {
   const inactive = await query<{ policy_id: string; since: string }>(

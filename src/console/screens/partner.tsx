@@ -9,10 +9,25 @@ import { isInScope, type Scope } from '../../people/scope.ts';
 import type { OpenItem } from '../../reports/open-items.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
 import { plural } from '../../text.ts';
-import { ActionLink, mayDo, type Seer } from '../action-link.tsx';
-import { amountColumn, balanceColumns, owedColumns } from '../columns.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Facts, InvoiceLink, Money, None, Tabs } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import {
+  ActionLink,
+  addressOf,
+  amountColumn,
+  balanceColumns,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Facts,
+  InvoiceLink,
+  Money,
+  mayDo,
+  None,
+  owedColumns,
+  type Screen,
+  type Seer,
+  Tabs,
+} from '../parts.ts';
 import {
   type Child,
   type HeldDocument,
@@ -22,18 +37,18 @@ import {
   type UnappliedPayment,
 } from './partner.sql.ts';
 
-interface PartnerOverview {
-  readonly partner: Partner;
-  readonly as_of: string;
-  readonly balances: readonly PartnerBalance[];
+type PartnerOverview = Readonly<{
+  partner: Partner;
+  as_of: string;
+  balances: readonly PartnerBalance[];
   /** Open invoices by due date, and then open credit. */
-  readonly items: readonly OpenItem[];
-  readonly unapplied: readonly UnappliedPayment[];
-  readonly held: readonly HeldDocument[];
-  readonly disputes: readonly OpenDispute[];
-  readonly children: readonly Child[];
-  readonly pause: ReminderPause | undefined;
-}
+  items: readonly OpenItem[];
+  unapplied: readonly UnappliedPayment[];
+  held: readonly HeldDocument[];
+  disputes: readonly OpenDispute[];
+  children: readonly Child[];
+  pause: ReminderPause | undefined;
+}>;
 
 /** Throws partner_unknown, also for a partner outside the user's scope. */
 export async function readPartnerInScope(tx: Transaction, partnerId: string, scope: Scope): Promise<Partner> {
@@ -54,8 +69,8 @@ export async function readPartner(
     as_of,
     balances,
     items: items.toSorted((one, other) => ((one.due_on ?? '9') < (other.due_on ?? '9') ? -1 : 1)),
-    unapplied: await readUnapplied(tx, partnerId),
-    held: await readHeld(tx, partnerId),
+    unapplied: await readUnapplied(tx, { partnerId }),
+    held: await readHeld(tx, { partnerId }),
     disputes: await readOpenDisputes(tx, { scope: [partnerId] }),
     children: await readChildren(tx, { partnerId, scope }),
     pause: await readReminderPause(tx, partnerId, today),

@@ -5,18 +5,27 @@ import { readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions, EXCEPTION_NAMES, type ListedException } from '../../payments/exceptions.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
-import { ActionLink, MoreActions, type Seer, seesAll } from '../action-link.tsx';
-import { addressOf, Chip, Money, Pager, Tabs } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { textAsked } from '../parameters.ts';
+import {
+  ActionLink,
+  addressOf,
+  Chip,
+  Money,
+  MoreActions,
+  Pager,
+  type Screen,
+  type Seer,
+  seesAll,
+  Tabs,
+  textAsked,
+} from '../parts.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
-interface PaymentsView {
-  readonly exceptions: readonly ListedException[];
-  readonly total: number;
-  readonly after: string | undefined;
-  readonly next: string | null;
-}
+type PaymentsView = Readonly<{
+  exceptions: readonly ListedException[];
+  total: number;
+  after: string | undefined;
+  next: string | null;
+}>;
 
 const PAGE = 50;
 

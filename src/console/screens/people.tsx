@@ -1,5 +1,4 @@
-import { ActionLink, type Seer } from '../action-link.tsx';
-import { Tabs } from '../kit.tsx';
+import { ActionLink, type Seer, Tabs } from '../parts.ts';
 
 export const USERS = { name: 'Users', href: '/console/settings/users' };
 

@@ -5,12 +5,26 @@ import type { Transaction } from '../../database/transaction.ts';
 import { FINDING_KINDS, type QueueKind } from '../../findings/finding.ts';
 import type { User } from '../../people/roles.ts';
 import { plural } from '../../text.ts';
-import { actionHref, mayDo, type Seer } from '../action-link.tsx';
-import { Form } from '../form.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Money, None, Pager, Tabs } from '../kit.tsx';
 import { rowClass } from '../list.tsx';
-import type { PageUser, Screen } from '../page.tsx';
-import { choiceAsked, textAsked } from '../parameters.ts';
+import {
+  actionHref,
+  addressOf,
+  Card,
+  Chip,
+  type Column,
+  choiceAsked,
+  DataTable,
+  Form,
+  Money,
+  mayDo,
+  None,
+  Pager,
+  type PageUser,
+  type Screen,
+  type Seer,
+  Tabs,
+  textAsked,
+} from '../parts.ts';
 import { Remedies } from '../remedies.tsx';
 import { approvalHref } from './approvals.tsx';
 
@@ -24,20 +38,21 @@ const WHOSE_NAMES: Readonly<Record<AssigneeFilter | 'all', string>> = {
 
 export const QUEUE = '/console/queue';
 
-interface Filter {
-  readonly queue: QueueKind | undefined;
-  readonly whose: AssigneeFilter | undefined;
-}
+type Filter = Readonly<{
+  queue: QueueKind | undefined;
+  whose: AssigneeFilter | undefined;
+}>;
 
-interface QueueView extends Filter {
-  readonly items: readonly WorkItem[];
-  /** The last item of the previous page, and of this page. */
-  readonly after: string | undefined;
-  readonly next: string | null;
-  readonly counts: Readonly<Record<QueueKind | 'all', number>>;
-  readonly byPerson: Readonly<Record<AssigneeFilter | 'all', number>>;
-  readonly login: string;
-}
+type QueueView = Filter &
+  Readonly<{
+    items: readonly WorkItem[];
+    /** The last item of the previous page, and of this page. */
+    after: string | undefined;
+    next: string | null;
+    counts: Readonly<Record<QueueKind | 'all', number>>;
+    byPerson: Readonly<Record<AssigneeFilter | 'all', number>>;
+    login: string;
+  }>;
 
 type QueueQuestion = Readonly<Partial<Record<'queue' | 'whose' | 'after', string | undefined>>>;
 

@@ -14,31 +14,43 @@ import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
 import { readPayments } from '../../payments/payments.sql.ts';
 import type { User } from '../../people/roles.ts';
 import { isInScope, type Scope } from '../../people/scope.ts';
-import { ActionLink, type AffectedPartners, MoreActions } from '../action-link.tsx';
-import { Card, Chip, Facts, Instant, InvoiceLink, Marks, Money } from '../kit.tsx';
-import type { PageUser, Screen } from '../page.tsx';
-import { textAsked } from '../parameters.ts';
+import {
+  ActionLink,
+  type AffectedPartners,
+  Card,
+  Chip,
+  Facts,
+  Instant,
+  InvoiceLink,
+  Marks,
+  Money,
+  MoreActions,
+  type PageUser,
+  type Screen,
+  textAsked,
+} from '../parts.ts';
 import { Remedies } from '../remedies.tsx';
 import { type Report, readLikelyPayers, readOpenItems, readReports } from './cash.sql.ts';
 import { type CashForm, type Choices, Duplicates, NOTHING_KEPT, OpenItems, Payer, Suggestions } from './cash.tsx';
 
-interface ReceiptView {
-  readonly exception: ListedException | null;
-  readonly payment: PaymentJson | null;
-  readonly partner_name: string | null;
+type ReceiptView = Readonly<{
+  exception: ListedException | null;
+  payment: PaymentJson | null;
+  partner_name: string | null;
   /** The payer, and the partners whose invoices it pays, also outside the user's scope. */
-  readonly whose: AffectedPartners;
-  readonly reports: readonly Report[];
-  readonly choices: Choices | null;
-}
+  whose: AffectedPartners;
+  reports: readonly Report[];
+  choices: Choices | null;
+}>;
 
-interface ReceiptContext {
-  readonly settings: Settings;
-  readonly scope: Scope;
-}
-interface ReceiptQuery extends ReceiptContext {
-  readonly q: string | undefined;
-}
+type ReceiptContext = Readonly<{
+  settings: Settings;
+  scope: Scope;
+}>;
+type ReceiptQuery = ReceiptContext &
+  Readonly<{
+    q: string | undefined;
+  }>;
 
 /** `12` and `payment-12` name a payment in any state; `line-7` and `payout-3` only an open exception. */
 export async function readReceipt(
@@ -62,7 +74,7 @@ export async function readReceipt(
     whose: partnersOf(payment),
     partner_name:
       row.partner_id === null ? null : ((await readPartners(tx, row.partner_id))[0]?.name ?? row.partner_id),
-    reports: await readReports(tx, id),
+    reports: await readReports(tx, { id }),
     choices: isZero(payment.unapplied)
       ? null
       : await readChoices(tx, payment, exception, { settings, scope, q: textAsked(q), kept }),

@@ -1,5 +1,4 @@
-import { type Seer, seesAll } from '../action-link.tsx';
-import { Tabs } from '../kit.tsx';
+import { type Seer, seesAll, Tabs } from '../parts.ts';
 
 const REPORTS = [
   ['aging', 'Aging', '/console/aging'],

@@ -1,12 +1,19 @@
 /** The global search. A document number opens the document. Other text lists what has it. */
 import { SOUGHT_AMOUNT } from '../../actions/fields.ts';
+import { needQuotes } from '../../archive/rows.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { rowKindName } from '../../documents/present.ts';
 import type { Scope } from '../../people/scope.ts';
-import { amountColumn } from '../columns.tsx';
-import { Card, type Column, DataTable, InvoiceLink, PartnerLink } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { textAsked } from '../parameters.ts';
+import {
+  amountColumn,
+  Card,
+  type Column,
+  DataTable,
+  InvoiceLink,
+  PartnerLink,
+  type Screen,
+  textAsked,
+} from '../parts.ts';
 import {
   type FoundDocument,
   type FoundLine,
@@ -20,16 +27,18 @@ import {
   readFoundRows,
 } from './search.sql.ts';
 
-interface SearchView {
-  readonly q: string | undefined;
+type SearchView = Readonly<{
+  q: string | undefined;
   /** If it equals the searched text. */
-  readonly exact: string | null;
-  readonly documents: readonly FoundDocument[];
-  readonly partners: readonly FoundPartner[];
-  readonly payments: readonly FoundPayment[];
-  readonly lines: readonly FoundLine[];
-  readonly rows: readonly FoundRow[];
-}
+  exact: string | null;
+  documents: readonly FoundDocument[];
+  partners: readonly FoundPartner[];
+  payments: readonly FoundPayment[];
+  lines: readonly FoundLine[];
+  rows: readonly FoundRow[];
+  /** Why archived rows could not be looked at. */
+  fault?: string | undefined;
+}>;
 
 const SHOWN = 20;
 const NOTHING = { exact: null, documents: [], partners: [], payments: [], lines: [], rows: [] };
@@ -46,13 +55,18 @@ export async function readSearch(
   const documents = await readFoundDocuments(tx, seen);
   const exact = documents.find((each) => each.exact)?.number ?? null;
   if (exact !== null) return { q, ...NOTHING, exact };
-  return {
+  const found = {
     ...{ q, exact, documents },
     partners: await readFoundPartners(tx, seen),
     payments: await readFoundPayments(tx, seen),
     lines: await readFoundLines(tx, seen),
-    rows: await readFoundRows(tx, seen),
   };
+  const isElse = [found.documents, found.partners, found.payments, found.lines].some((each) => each.length > 0);
+  const rows = await readFoundRows(tx, seen);
+  // What is found otherwise is no quote or order, so no archive is read for it.
+  if (isElse && rows.length === 0) return { ...found, rows };
+  const fault = await needQuotes(tx, q);
+  return { ...found, rows: await readFoundRows(tx, seen), fault };
 }
 
 const documentColumns: readonly Column<FoundDocument>[] = [
@@ -114,7 +128,7 @@ const lineColumns: readonly Column<FoundLine>[] = [
 ];
 
 export function searchScreen(view: SearchView): Screen | { readonly to: string } {
-  const { q, exact, documents, partners, payments, lines, rows } = view;
+  const { q, exact, documents, partners, payments, lines, rows, fault } = view;
   if (exact !== null) return { to: `/console/invoices/${exact}` };
   const found = documents.length + partners.length + payments.length + lines.length + rows.length;
   return {
@@ -129,6 +143,7 @@ export function searchScreen(view: SearchView): Screen | { readonly to: string }
             id or an order reference.
           </p>
         )}
+        {fault !== undefined && <p class="nothing">Rows of archived months were not searched: {fault}</p>}
         {partners.length > 0 && (
           <Card title="Partners">
             <ul class="ticks plain">

@@ -5,14 +5,12 @@ import { type Passkey, readPasskeys } from '../../people/passkeys.sql.ts';
 import { liveAt } from '../../people/sessions.ts';
 import { type ListedSession, readSessions } from '../../people/sign-in.sql.ts';
 import { browserName, METHODS, SESSIONS } from '../account.tsx';
-import { Form } from '../form.tsx';
-import { Card, DataTable, Instant } from '../kit.tsx';
-import type { PageUser, Screen } from '../page.tsx';
+import { Card, DataTable, Form, Instant, type PageUser, type Screen } from '../parts.ts';
 
-interface SessionsView {
-  readonly live: readonly ListedSession[];
-  readonly passkeys: readonly Passkey[];
-}
+type SessionsView = Readonly<{
+  live: readonly ListedSession[];
+  passkeys: readonly Passkey[];
+}>;
 
 export const readSessionsView = async (tx: Transaction, context: ActorContext): Promise<SessionsView> => ({
   live: await readSessions(tx, { ...liveAt(context), login: null }),

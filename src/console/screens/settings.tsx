@@ -9,26 +9,39 @@ import { addressLine, bankDetails, type PaymentFact } from '../../documents/pres
 import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/outbox.sql.ts';
 import { type Gap, readReadiness } from '../../reports/readiness.ts';
 import { counted, plural } from '../../text.ts';
-import { ActionLink, MoreActions, type RareAction, type Seer } from '../action-link.tsx';
-import { addressOf, Card, Chip, type Column, DataTable, Facts, Icon, InvoiceLink, None } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
+import {
+  ActionLink,
+  addressOf,
+  Card,
+  Chip,
+  type Column,
+  DataTable,
+  Facts,
+  Icon,
+  InvoiceLink,
+  MoreActions,
+  None,
+  type RareAction,
+  type Screen,
+  type Seer,
+} from '../parts.ts';
 import { Remedies } from '../remedies.tsx';
 import { SettingsMenu } from './people.tsx';
 
-interface SettingsView {
-  readonly settings: Settings;
-  readonly environment: Environment['name'];
+type SettingsView = Readonly<{
+  settings: Settings;
+  environment: Environment['name'];
   /** The mail server's address, without user name and password. */
-  readonly mailServer: string | null;
-  readonly signsMail: boolean;
-  readonly signsCheckpoints: boolean;
-  readonly missing: readonly Gap[];
-  readonly held: readonly HeldDocument[];
-  readonly heldCount: number;
-  readonly documents: EmailCounts;
-  readonly others: EmailCounts;
-  readonly mailFailing: { readonly since: string; readonly reason: string } | null;
-}
+  mailServer: string | null;
+  signsMail: boolean;
+  signsCheckpoints: boolean;
+  missing: readonly Gap[];
+  held: readonly HeldDocument[];
+  heldCount: number;
+  documents: EmailCounts;
+  others: EmailCounts;
+  mailFailing: { readonly since: string; readonly reason: string } | null;
+}>;
 
 const HELD_SHOWN = 50;
 
@@ -299,9 +312,9 @@ function Approvals({ settings }: { settings: Settings }) {
   );
 }
 
-interface ApprovalRule {
-  readonly above?: Readonly<Record<string, string>>;
-}
+type ApprovalRule = Readonly<{
+  above?: Readonly<Record<string, string>>;
+}>;
 
 const thresholdOf = ({ above = {} }: ApprovalRule): ComponentChildren => {
   const amounts = Object.entries(above).map(([currency, amount]) => `above ${amount} ${currency}`);

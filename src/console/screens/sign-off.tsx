@@ -11,32 +11,30 @@ import type { Environment } from '../../config/environment.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { factsOf, type Refusal } from '../../errors/refusals.ts';
-import { type Month, monthName } from '../../month.ts';
 import type { HandOff } from '../../reports/books.sql.ts';
 import { readHandOffsOf } from '../../reports/hand-offs.ts';
 import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
-import { plural } from '../../text.ts';
-import { ActionLink, type Seer } from '../action-link.tsx';
-import { Card, Icon, Instant, type Tone } from '../kit.tsx';
+import { type Month, monthName, plural } from '../../values.ts';
+import { ActionLink, Card, Icon, Instant, type Seer, type Tone } from '../parts.ts';
 import { Remedies } from '../remedies.tsx';
 import { readSignatures, type Signature } from './close.sql.ts';
 
-export interface SignOff {
-  readonly signatures: readonly Signature[];
-  readonly obstacles: readonly Refusal[];
-  readonly requests: readonly WaitingApproval[];
+export type SignOff = Readonly<{
+  signatures: readonly Signature[];
+  obstacles: readonly Refusal[];
+  requests: readonly WaitingApproval[];
   /** The latest complete verify after the close. */
-  readonly verified: { readonly at: string; readonly differences: number } | null;
+  verified: { readonly at: string; readonly differences: number } | null;
   /** Empty while the books are open. */
-  readonly handOffs: readonly HandOff[];
-}
+  handOffs: readonly HandOff[];
+}>;
 
 export async function readSignOff(
   tx: Transaction,
   context: { environment: Environment; settings: Settings },
   month: Month,
 ): Promise<SignOff> {
-  const signatures = await readSignatures(tx, month);
+  const signatures = await readSignatures(tx, { month });
   const [task] = await readTasks(tx, { kind: 'verify', limit: 1 });
   const closedAt = signatures.find(({ close }) => close === 'month')?.at ?? '';
   const requests = await readWaitingApprovals(tx, context.environment.now());

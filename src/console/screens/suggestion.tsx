@@ -5,16 +5,16 @@ import type { ToDo } from '../../remedy.ts';
 import { plural } from '../../text.ts';
 import { Chip, InvoiceLink, Money } from '../kit.tsx';
 
-interface SuggestionView {
+type SuggestionView = Readonly<{
   /** None if the payment may duplicate another one. */
-  readonly numbers: readonly string[];
+  numbers: readonly string[];
   /** Null for invoices that are paid together. */
-  readonly amount: string | null;
-  readonly confidence: string | null;
-  readonly why: string;
+  amount: string | null;
+  confidence: string | null;
+  why: string;
   /** The action that accepts the suggestion. Null if the suggestion must be changed first. */
-  readonly accepts: ToDo | null;
-}
+  accepts: ToDo | null;
+}>;
 
 /** Sets of invoices first, then single invoices that are in no set, the most certain of each first. */
 export function suggestionsOf({ sets, suggestions }: Pick<ListedException, 'sets' | 'suggestions'>): SuggestionView[] {

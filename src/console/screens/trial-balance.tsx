@@ -3,18 +3,16 @@ import { refuseFutureDay } from '../../reports/future-day.ts';
 import { trialBalanceSheet } from '../../reports/sheets.ts';
 import { readTrialBalance as readTrialBalanceReport, type TrialBalance } from '../../reports/trial-balance.ts';
 import type { Sheet } from '../../sheet.ts';
-import { Card, Chip, type Column, DataTable, Downloads, Quiet } from '../kit.tsx';
-import type { Screen } from '../page.tsx';
-import { choiceAsked, dayAsked } from '../parameters.ts';
+import { Card, Chip, type Column, choiceAsked, DataTable, Downloads, dayAsked, Quiet, type Screen } from '../parts.ts';
 import { Verdict } from './aging.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
 
 type TrialBalanceQuestion = Readonly<Partial<Record<'as_of' | 'detail', string>>>;
 
-interface TrialBalanceView {
-  readonly trial: TrialBalance;
-  readonly detail: boolean;
-}
+type TrialBalanceView = Readonly<{
+  trial: TrialBalance;
+  detail: boolean;
+}>;
 
 const PATH = '/console/reports/trial-balance';
 

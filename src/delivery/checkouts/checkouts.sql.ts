@@ -1,4 +1,4 @@
-import { execute, query, type Transaction } from '../../database/transaction.ts';
+import { execute, executing, query, querying, queryingFirst, type Transaction } from '../../database/transaction.ts';
 
 export type CheckoutEnding =
   | 'paid'
@@ -10,34 +10,34 @@ export type CheckoutEnding =
   | 'refused'
   | 'not_made';
 
-export interface CheckoutPart {
-  readonly document_id: number;
-  readonly number: string;
-  readonly amount: string;
-  readonly status: 'open' | 'paid' | 'void';
-  readonly balance: string;
-}
+export type CheckoutPart = Readonly<{
+  document_id: number;
+  number: string;
+  amount: string;
+  status: 'open' | 'paid' | 'void';
+  balance: string;
+}>;
 
-export interface Checkout {
-  readonly checkout_id: number;
-  readonly reference: string;
-  readonly partner_id: string;
-  readonly provider: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly request: Readonly<Record<string, unknown>>;
-  readonly idempotency_key: string;
-  readonly expires_at: string;
-  readonly recorded_at: string;
-  readonly provider_id: string | null;
-  readonly url: string | null;
+export type Checkout = Readonly<{
+  checkout_id: number;
+  reference: string;
+  partner_id: string;
+  provider: string;
+  currency: string;
+  amount: string;
+  request: Readonly<Record<string, unknown>>;
+  idempotency_key: string;
+  expires_at: string;
+  recorded_at: string;
+  provider_id: string | null;
+  url: string | null;
   /** The day on which a bank debit was ordered. */
-  readonly ordered_on: string | null;
-  readonly ending: CheckoutEnding | null;
-  readonly detail: string | null;
+  ordered_on: string | null;
+  ending: CheckoutEnding | null;
+  detail: string | null;
   /** In the order in which a payment is applied to them. */
-  readonly invoices: readonly CheckoutPart[];
-}
+  invoices: readonly CheckoutPart[];
+}>;
 
 const CHECKOUT = `SELECT c.checkout_id, c.reference, c.partner_id, c.provider, c.currency, c.amount, c.request,
          c.idempotency_key, c.expires_at, c.recorded_at, s.provider_id, s.url, o.ordered_on, e.why AS ending, e.detail,
@@ -52,27 +52,14 @@ const CHECKOUT = `SELECT c.checkout_id, c.reference, c.partner_id, c.provider, c
   LEFT JOIN checkout_endings e ON e.checkout_id = c.checkout_id`;
 
 /** A partner's checkout; undefined if the checkout belongs to a different partner. */
-export async function readCheckout(
-  tx: Transaction,
-  which: { readonly partnerId: string; readonly reference: string },
-): Promise<Checkout | undefined> {
-  const [found] = await query<Checkout>(
-    tx,
-    `${CHECKOUT} WHERE c.reference = :reference AND c.partner_id = :partnerId`,
-    { ...which },
-  );
-  return found;
-}
+export const readCheckout = queryingFirst<Checkout, { readonly partnerId: string; readonly reference: string }>(
+  `${CHECKOUT} WHERE c.reference = :reference AND c.partner_id = :partnerId`,
+);
 
-export function readLiveCheckouts(tx: Transaction, documentIds: readonly number[]): Promise<Checkout[]> {
-  return query(
-    tx,
-    `${CHECKOUT} WHERE e.checkout_id IS NULL AND c.checkout_id IN (
-       SELECT i.checkout_id FROM checkout_invoices i WHERE i.document_id = ANY (:documentIds::bigint[]))
-     ORDER BY c.checkout_id`,
-    { documentIds },
-  );
-}
+export const readLiveCheckouts = querying<Checkout, { documentIds: readonly number[] }>(`
+  ${CHECKOUT} WHERE e.checkout_id IS NULL AND c.checkout_id IN (
+    SELECT i.checkout_id FROM checkout_invoices i WHERE i.document_id = ANY (:documentIds::bigint[]))
+  ORDER BY c.checkout_id`);
 
 /** Whether an open checkout asks for an amount other than the document's balance. */
 export const HAS_CHANGED_CHECKOUT = `EXISTS (
@@ -80,14 +67,14 @@ export const HAS_CHANGED_CHECKOUT = `EXISTS (
   WHERE x.document_id = d.document_id AND (b.status <> 'open' OR b.balance <> x.amount)
     AND NOT EXISTS (SELECT FROM checkout_endings z WHERE z.checkout_id = x.checkout_id))`;
 
-export interface InvoiceInCheckout {
-  readonly document_id: number;
+export type InvoiceInCheckout = Readonly<{
+  document_id: number;
   /** The checkout's reference; null for a debit that was ordered through the invoice's own link. */
-  readonly reference: string | null;
+  reference: string | null;
   /** The day on which a bank debit was ordered; null while its payer is still at the processor's page. */
-  readonly ordered_on: string | null;
-  readonly amount: string;
-}
+  ordered_on: string | null;
+  amount: string;
+}>;
 
 /** Open invoices with a payment in progress: all of a partner's, or one of them. */
 export function readInvoicesInCheckout(
@@ -110,53 +97,44 @@ export function readInvoicesInCheckout(
   );
 }
 
-export interface PayableInvoice {
-  readonly document_id: number;
-  readonly number: string;
-  readonly currency: string;
-  readonly balance: string;
-  readonly payable: boolean;
+export type PayableInvoice = Readonly<{
+  document_id: number;
+  number: string;
+  currency: string;
+  balance: string;
+  payable: boolean;
   /** The day on which a bank debit in progress was ordered through the invoice's own link; null if there is none. */
-  readonly ordered_on: string | null;
-}
+  ordered_on: string | null;
+}>;
 
 /** The partner's documents among the given ones, oldest due date first. */
-export function readPayableInvoices(
-  tx: Transaction,
-  partnerId: string,
-  numbers: readonly string[],
-): Promise<PayableInvoice[]> {
-  return query(
-    tx,
-    `SELECT d.document_id, d.number, d.currency, b.balance,
-            d.document = 'invoice' AND b.status = 'open' AND b.balance > 0 AS payable,
-            (SELECT o.ordered_on FROM ordered_payments o
-             WHERE o.document_id = d.document_id AND o.reference IS NULL LIMIT 1) AS ordered_on
-     FROM documents d JOIN document_balances b USING (document_id)
-     WHERE d.partner_id = :partnerId AND d.number = ANY (:numbers::text[])
-     ORDER BY d.due_on, d.document_id`,
-    { partnerId, numbers },
-  );
-}
+export const readPayableInvoices = querying<PayableInvoice, { partnerId: string; numbers: readonly string[] }>(`
+  SELECT d.document_id, d.number, d.currency, b.balance,
+         d.document = 'invoice' AND b.status = 'open' AND b.balance > 0 AS payable,
+         (SELECT o.ordered_on FROM ordered_payments o
+          WHERE o.document_id = d.document_id AND o.reference IS NULL LIMIT 1) AS ordered_on
+  FROM documents d JOIN document_balances b USING (document_id)
+  WHERE d.partner_id = :partnerId AND d.number = ANY (:numbers::text[])
+  ORDER BY d.due_on, d.document_id`);
 
 /** Makes concurrent requests of a partner wait for each other. */
-export async function lockPartner(tx: Transaction, partnerId: string): Promise<void> {
-  await execute(tx, `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`, { partnerId });
-}
+export const lockPartner = executing<{ partnerId: string }>(
+  `SELECT FROM partners WHERE partner_id = :partnerId FOR NO KEY UPDATE`,
+);
 
-interface NewCheckout {
-  readonly reference: string;
-  readonly partnerId: string;
-  readonly provider: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly request: object;
-  readonly key: string;
-  readonly expiresAt: string;
-  readonly now: string;
-  readonly eventId: number;
-  readonly invoices: readonly { readonly document_id: number; readonly amount: string }[];
-}
+type NewCheckout = Readonly<{
+  reference: string;
+  partnerId: string;
+  provider: string;
+  currency: string;
+  amount: string;
+  request: object;
+  key: string;
+  expiresAt: string;
+  now: string;
+  eventId: number;
+  invoices: readonly { readonly document_id: number; readonly amount: string }[];
+}>;
 
 export async function insertCheckout(tx: Transaction, checkout: NewCheckout): Promise<void> {
   await execute(
@@ -173,23 +151,15 @@ export async function insertCheckout(tx: Transaction, checkout: NewCheckout): Pr
      FROM made CROSS JOIN json_to_recordset(:invoices::json) AS r (place integer, document_id bigint, amount numeric)`,
     {
       ...checkout,
-      request: JSON.stringify(checkout.request),
-      invoices: JSON.stringify(checkout.invoices.map((each, index) => ({ ...each, place: index + 1 }))),
+      request: checkout.request,
+      invoices: checkout.invoices.map((each, index) => ({ ...each, place: index + 1 })),
     },
   );
 }
 
-export async function insertSession(
-  tx: Transaction,
-  session: { checkoutId: number; providerId: string; url: string; now: string },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO checkout_sessions (checkout_id, provider_id, url, created_at)
-     VALUES (:checkoutId, :providerId, :url, :now::timestamptz) ON CONFLICT (checkout_id) DO NOTHING`,
-    { ...session },
-  );
-}
+export const insertSession = executing<{ checkoutId: number; providerId: string; url: string; now: string }>(`
+  INSERT INTO checkout_sessions (checkout_id, provider_id, url, created_at)
+  VALUES (:checkoutId, :providerId, :url, :now::timestamptz) ON CONFLICT (checkout_id) DO NOTHING`);
 
 export async function insertEnding(
   tx: Transaction,

@@ -15,11 +15,11 @@ import {
 } from '../../processors/processor.ts';
 import { type Checkout, type CheckoutEnding, insertEnding, insertSession, readLiveCheckouts } from './checkouts.sql.ts';
 
-export interface CheckoutCalls {
-  readonly environment: Environment;
-  readonly database: Database;
-  readonly links: { readonly processors: ReadonlyMap<string, PaymentLinks> };
-}
+export type CheckoutCalls = Readonly<{
+  environment: Environment;
+  database: Database;
+  links: { readonly processors: ReadonlyMap<string, PaymentLinks> };
+}>;
 
 /**
  * For a day, the processor certainly returns the same session for the same key. After that day, no one can pay a
@@ -92,7 +92,7 @@ const recordEnding = (
  * ends within the hour, and an overpayment until then is unapplied cash.
  */
 export async function endChangedCheckouts(context: CheckoutCalls, documentId: number): Promise<void> {
-  const live = await context.database.reading((tx) => readLiveCheckouts(tx, [documentId]));
+  const live = await context.database.reading((tx) => readLiveCheckouts(tx, { documentIds: [documentId] }));
   for (const checkout of live) {
     try {
       await endCheckout(context, checkout, 'changed');

@@ -24,15 +24,17 @@ import {
 } from './checkouts.sql.ts';
 import { type CheckoutCalls, endCheckout, makeSession } from './end.ts';
 
-export interface CheckoutContext extends CheckoutCalls, ActorContext {
-  readonly links: Pick<LinkProvider, 'wanted' | 'processors'>;
-}
+export type CheckoutContext = CheckoutCalls &
+  ActorContext &
+  Readonly<{
+    links: Pick<LinkProvider, 'wanted' | 'processors'>;
+  }>;
 
-interface CheckoutRequest {
-  readonly partnerId: string;
-  readonly numbers: readonly string[];
-  readonly backTo: (reference: string) => string;
-}
+type CheckoutRequest = Readonly<{
+  partnerId: string;
+  numbers: readonly string[];
+  backTo: (reference: string) => string;
+}>;
 
 export type OpenedCheckout =
   | { readonly status: 'opened'; readonly reference: string }
@@ -77,13 +79,10 @@ async function tryToOpen(context: CheckoutContext, request: CheckoutRequest): Pr
   if (wanted === undefined) return refused('Invoices cannot be paid online now');
   const { partnerId, numbers } = request;
   const { invoices, live } = await context.database.reading(async (tx) => {
-    const found = await readPayableInvoices(tx, partnerId, numbers);
+    const found = await readPayableInvoices(tx, { partnerId, numbers });
     return {
       invoices: found,
-      live: await readLiveCheckouts(
-        tx,
-        found.map(({ document_id }) => document_id),
-      ),
+      live: await readLiveCheckouts(tx, { documentIds: found.map(({ document_id }) => document_id) }),
     };
   });
   if (invoices.length < new Set(numbers).size) return { status: 'unknown' };
@@ -113,11 +112,11 @@ function underWay({ invoices, ordered_on }: Checkout, state: 'ordered' | 'paid')
 const debitUnderWay = (numbers: string, since: string | null): string =>
   `${numbers}: a bank debit is in progress${since === null ? '' : ` since ${since}`}. It takes some days; do not pay again`;
 
-interface Order {
-  readonly total: Amount;
-  readonly units: readonly number[];
-  readonly methods: readonly string[];
-}
+type Order = Readonly<{
+  total: Amount;
+  units: readonly number[];
+  methods: readonly string[];
+}>;
 
 /** The checkout to record, or why these invoices cannot be paid at once. */
 function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Order | { readonly reason: string } {
@@ -177,9 +176,9 @@ async function record(
   const expiresAt = at.plus({ minutes: maker.openMinutes });
   const parts = invoices.map(({ document_id, balance }) => ({ document_id, amount: balance }));
   const recorded = await database.transaction(async (tx) => {
-    await lockPartner(tx, partnerId);
+    await lockPartner(tx, { partnerId });
     const ids = parts.map(({ document_id }) => document_id);
-    if ((await readLiveCheckouts(tx, ids)).length > 0) return undefined;
+    if ((await readLiveCheckouts(tx, { documentIds: ids })).length > 0) return undefined;
     const { installation_id: installation } = await readInstallation(tx);
     const request = maker.request({
       ...{ installation, reference, partnerId, currency, methods, expiresAt: expiresAt.toJSDate() },

@@ -1,39 +1,47 @@
 /** Stores links made at a payment processor: intents, attempts, objects, closings, and links that wait. */
-import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
+import {
+  execute,
+  executing,
+  query,
+  querying,
+  queryingOne,
+  queryingValue,
+  type Transaction,
+} from '../../database/transaction.ts';
 import { HAS_CHANGED_CHECKOUT } from '../checkouts/checkouts.sql.ts';
 
 /** The latest version of a document's link, and the document's current amounts. */
-export interface LinkFacts {
-  readonly document_id: number;
-  readonly number: string;
-  readonly partner_id: string;
-  readonly month: string;
-  readonly currency: string;
-  readonly payable: boolean;
-  readonly status: 'open' | 'paid' | 'void';
-  readonly balance: string;
-  readonly installation_id: string;
+export type LinkFacts = Readonly<{
+  document_id: number;
+  number: string;
+  partner_id: string;
+  month: string;
+  currency: string;
+  payable: boolean;
+  status: 'open' | 'paid' | 'void';
+  balance: string;
+  installation_id: string;
   /** The latest version; null if no link was ever intended. */
-  readonly version: number | null;
-  readonly provider: string | null;
-  readonly amount: string | null;
-  readonly request: Readonly<Record<string, unknown>> | null;
-  readonly intended_at: string | null;
-  readonly closed: boolean;
-  readonly provider_id: string | null;
-  readonly url: string | null;
-  readonly attempt: number | null;
-  readonly idempotency_key: string | null;
-  readonly attempted_at: string | null;
+  version: number | null;
+  provider: string | null;
+  amount: string | null;
+  request: Readonly<Record<string, unknown>> | null;
+  intended_at: string | null;
+  closed: boolean;
+  provider_id: string | null;
+  url: string | null;
+  attempt: number | null;
+  idempotency_key: string | null;
+  attempted_at: string | null;
   /** A refusal or limit noted within the last day, with the link that was wanted then. */
-  readonly noted: { readonly kind: WaitKind; readonly reason: string; readonly wanted: string } | null;
-  readonly waited_seconds: number | null;
-  readonly is_ordered: boolean;
+  noted: { readonly kind: WaitKind; readonly reason: string; readonly wanted: string } | null;
+  waited_seconds: number | null;
+  is_ordered: boolean;
   /** Whether its only session was completed without money. */
-  readonly is_used_up: boolean;
+  is_used_up: boolean;
   /** Whether an open session for several invoices asks for another amount than the balance. */
-  readonly has_changed_checkout: boolean;
-}
+  has_changed_checkout: boolean;
+}>;
 
 export type WaitKind = 'limit' | 'refused' | 'unavailable';
 
@@ -43,48 +51,43 @@ const REFUSAL_STANDS = `interval '1 day'`;
 const USED_UP = `(SELECT document_id, version FROM payment_link_orders
      UNION ALL SELECT document_id, version FROM payment_link_outcomes WHERE outcome = 'failed')`;
 
-export function readLinkFacts(tx: Transaction, documentId: number): Promise<LinkFacts> {
-  return queryOne<LinkFacts>(
-    tx,
-    `SELECT d.document_id, d.number, d.partner_id, d.month, d.currency, b.status, b.balance,
-            d.document = 'invoice' AND b.status = 'open' AND b.balance > 0 AS payable,
-            (SELECT installation_id FROM installation) AS installation_id,
-            i.version, i.provider, i.amount, i.request, i.intended_at, c.version IS NOT NULL AS closed,
-              o.provider_id, o.url,
-            a.attempt, a.idempotency_key, a.attempted_at,
-            CASE WHEN w.kind <> 'unavailable' AND w.noted_at > now() - ${REFUSAL_STANDS}
-                 THEN json_build_object('kind', w.kind, 'reason', w.reason, 'wanted', w.wanted) END AS noted,
-            extract(epoch FROM now() - w.since)::float8 AS waited_seconds,
-            EXISTS (SELECT FROM ordered_payments x WHERE x.document_id = d.document_id) AS is_ordered,
-            EXISTS (SELECT FROM ${USED_UP} AS x WHERE (x.document_id, x.version) = (i.document_id, i.version))
-              AS is_used_up,
-            ${HAS_CHANGED_CHECKOUT} AS has_changed_checkout
-     FROM documents d
-     JOIN document_balances b ON b.document_id = d.document_id
-     LEFT JOIN LATERAL (
-       SELECT * FROM payment_link_intents i WHERE i.document_id = d.document_id
-         ORDER BY version DESC LIMIT 1) AS i ON true
-     LEFT JOIN payment_link_closings c ON c.document_id = i.document_id AND c.version = i.version
-     LEFT JOIN payment_link_objects o ON o.document_id = i.document_id AND o.version = i.version
-     LEFT JOIN LATERAL (
-       SELECT * FROM payment_link_attempts a WHERE a.document_id = i.document_id AND a.version = i.version
-       ORDER BY attempt DESC LIMIT 1) AS a ON true
-     LEFT JOIN payment_link_waits w ON w.document_id = d.document_id
-     WHERE d.document_id = :documentId`,
-    { documentId },
-  );
-}
+export const readLinkFacts = queryingOne<LinkFacts, { documentId: number }>(`
+  SELECT d.document_id, d.number, d.partner_id, d.month, d.currency, b.status, b.balance,
+         d.document = 'invoice' AND b.status = 'open' AND b.balance > 0 AS payable,
+         (SELECT installation_id FROM installation) AS installation_id,
+         i.version, i.provider, i.amount, i.request, i.intended_at, c.version IS NOT NULL AS closed,
+           o.provider_id, o.url,
+         a.attempt, a.idempotency_key, a.attempted_at,
+         CASE WHEN w.kind <> 'unavailable' AND w.noted_at > now() - ${REFUSAL_STANDS}
+              THEN json_build_object('kind', w.kind, 'reason', w.reason, 'wanted', w.wanted) END AS noted,
+         extract(epoch FROM now() - w.since)::float8 AS waited_seconds,
+         EXISTS (SELECT FROM ordered_payments x WHERE x.document_id = d.document_id) AS is_ordered,
+         EXISTS (SELECT FROM ${USED_UP} AS x WHERE (x.document_id, x.version) = (i.document_id, i.version))
+           AS is_used_up,
+         ${HAS_CHANGED_CHECKOUT} AS has_changed_checkout
+  FROM documents d
+  JOIN document_balances b ON b.document_id = d.document_id
+  LEFT JOIN LATERAL (
+    SELECT * FROM payment_link_intents i WHERE i.document_id = d.document_id
+      ORDER BY version DESC LIMIT 1) AS i ON true
+  LEFT JOIN payment_link_closings c ON c.document_id = i.document_id AND c.version = i.version
+  LEFT JOIN payment_link_objects o ON o.document_id = i.document_id AND o.version = i.version
+  LEFT JOIN LATERAL (
+    SELECT * FROM payment_link_attempts a WHERE a.document_id = i.document_id AND a.version = i.version
+    ORDER BY attempt DESC LIMIT 1) AS a ON true
+  LEFT JOIN payment_link_waits w ON w.document_id = d.document_id
+  WHERE d.document_id = :documentId`);
 
-interface Intent {
-  readonly documentId: number;
-  readonly version: number;
-  readonly provider: string;
-  readonly amount: string;
-  readonly currency: string;
-  readonly request: object;
-  readonly key: string;
-  readonly now: string;
-}
+type Intent = Readonly<{
+  documentId: number;
+  version: number;
+  provider: string;
+  amount: string;
+  currency: string;
+  request: object;
+  key: string;
+  now: string;
+}>;
 
 /**
  * Records the link before the processor is called. If another worker recorded the same version first, the next read
@@ -97,7 +100,7 @@ export async function recordIntent(tx: Transaction, intent: Intent): Promise<voi
      VALUES (:documentId, :version, :provider, :amount::numeric, :currency, :request::jsonb,
              :now::timestamptz)
      ON CONFLICT (document_id, version) DO NOTHING`,
-    { ...intent, request: JSON.stringify(intent.request) },
+    intent,
   );
   if (recorded === 1) await recordAttempt(tx, { ...intent, attempt: 1 });
 }
@@ -105,85 +108,60 @@ export async function recordIntent(tx: Transaction, intent: Intent): Promise<voi
 // Workers on the same document write identical rows. Both tables have two unique indexes. ON CONFLICT names none,
 // because PostgreSQL would then tolerate a concurrent insert only for that one.
 
-export async function recordAttempt(
-  tx: Transaction,
-  attempt: { documentId: number; version: number; attempt: number; key: string; now: string },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO payment_link_attempts (document_id, version, attempt, idempotency_key, attempted_at)
-     VALUES (:documentId, :version, :attempt, :key, :now::timestamptz)
-     ON CONFLICT DO NOTHING`,
-    { ...attempt },
-  );
-}
+export const recordAttempt = executing<{
+  documentId: number;
+  version: number;
+  attempt: number;
+  key: string;
+  now: string;
+}>(`
+  INSERT INTO payment_link_attempts (document_id, version, attempt, idempotency_key, attempted_at)
+  VALUES (:documentId, :version, :attempt, :key, :now::timestamptz)
+  ON CONFLICT DO NOTHING`);
 
-export async function recordObject(
-  tx: Transaction,
-  object: { documentId: number; version: number; providerId: string; url: string; found: boolean; now: string },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO payment_link_objects (document_id, version, provider_id, url, found, created_at)
-     VALUES (:documentId, :version, :providerId, :url, :found, :now::timestamptz)
-     ON CONFLICT DO NOTHING`,
-    { ...object },
-  );
-}
+export const recordObject = executing<{
+  documentId: number;
+  version: number;
+  providerId: string;
+  url: string;
+  found: boolean;
+  now: string;
+}>(`
+  INSERT INTO payment_link_objects (document_id, version, provider_id, url, found, created_at)
+  VALUES (:documentId, :version, :providerId, :url, :found, :now::timestamptz)
+  ON CONFLICT DO NOTHING`);
 
 export type ClosingReason = 'void' | 'paid' | 'amount_changed' | 'used_up' | 'ordered' | 'refused' | 'not_made';
 
-export async function recordClosing(
-  tx: Transaction,
-  closing: {
-    documentId: number;
-    version: number;
-    why: ClosingReason;
-    detail: string | null;
-    sessionsExpired: number;
-    now: string;
-  },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO payment_link_closings (document_id, version, why, detail, sessions_expired, closed_at)
-     VALUES (:documentId, :version, :why, :detail, :sessionsExpired, :now::timestamptz)
-     ON CONFLICT (document_id, version) DO NOTHING`,
-    { ...closing },
-  );
-}
+export const recordClosing = executing<{
+  documentId: number;
+  version: number;
+  why: ClosingReason;
+  detail: string | null;
+  sessionsExpired: number;
+  now: string;
+}>(`
+  INSERT INTO payment_link_closings (document_id, version, why, detail, sessions_expired, closed_at)
+  VALUES (:documentId, :version, :why, :detail, :sessionsExpired, :now::timestamptz)
+  ON CONFLICT (document_id, version) DO NOTHING`);
 
 /** Whether any of these links was recorded well before an instant, by any machine's clock. */
-export async function isAnyOlder(tx: Transaction, providerIds: readonly string[], than: string): Promise<boolean> {
-  const { older } = await queryOne<{ older: boolean }>(
-    tx,
-    `SELECT EXISTS (SELECT FROM payment_link_objects
-       WHERE provider_id = ANY (:providerIds::text[])
-         AND created_at < :than::timestamptz - interval '1 hour') AS older`,
-    { providerIds, than },
-  );
-  return older;
-}
+export const isAnyOlder = queryingValue<boolean, { providerIds: readonly string[]; than: string }>(`
+  SELECT EXISTS (SELECT FROM payment_link_objects
+    WHERE provider_id = ANY (:providerIds::text[])
+      AND created_at < :than::timestamptz - interval '1 hour') AS older`);
 
 /** Notes why the link is not in the wanted state. `since` stays the same while the same link is wanted. */
-export async function noteWait(
-  tx: Transaction,
-  wait: { documentId: number; kind: WaitKind; reason: string; wanted: string },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO payment_link_waits AS w (document_id, kind, reason, wanted)
-     VALUES (:documentId, :kind, :reason, :wanted)
-     ON CONFLICT (document_id) DO UPDATE SET
-       kind = excluded.kind, reason = excluded.reason, wanted = excluded.wanted, noted_at = now(),
-       since = CASE WHEN w.wanted = excluded.wanted THEN w.since ELSE now() END`,
-    { ...wait },
-  );
-}
+export const noteWait = executing<{ documentId: number; kind: WaitKind; reason: string; wanted: string }>(`
+  INSERT INTO payment_link_waits AS w (document_id, kind, reason, wanted)
+  VALUES (:documentId, :kind, :reason, :wanted)
+  ON CONFLICT (document_id) DO UPDATE SET
+    kind = excluded.kind, reason = excluded.reason, wanted = excluded.wanted, noted_at = now(),
+    since = CASE WHEN w.wanted = excluded.wanted THEN w.since ELSE now() END`);
 
-export async function clearWait(tx: Transaction, documentId: number): Promise<void> {
-  await execute(tx, `DELETE FROM payment_link_waits WHERE document_id = :documentId`, { documentId });
-}
+export const clearWait = executing<{ documentId: number }>(
+  `DELETE FROM payment_link_waits WHERE document_id = :documentId`,
+);
 
 // --- Due work --------------------------------------------------------------------------------------------------------
 
@@ -228,33 +206,29 @@ export const linksOutOfSync = (work: Exclude<LinkWork, 'nothing'>): string => `
       : ''
   }`;
 
-export interface LinkTrouble {
-  readonly number: string;
+export type LinkTrouble = Readonly<{
+  number: string;
   /** Whether it is still active although the balance has changed. */
-  readonly active: boolean;
-  readonly kind: WaitKind | null;
-  readonly reason: string | null;
-  readonly waited_seconds: number;
-}
+  active: boolean;
+  kind: WaitKind | null;
+  reason: string | null;
+  waited_seconds: number;
+}>;
 
 /**
  * Links that wait, and links that are active but must not be. Amounts outside the processor's limits are not a problem.
  */
-export function readLinkTroubles(tx: Transaction): Promise<LinkTrouble[]> {
-  return query<LinkTrouble>(
-    tx,
-    `WITH wrong AS (
-       SELECT i.document_id FROM (${OPEN_INTENTS}) AS i JOIN document_balances b ON b.document_id = i.document_id
-       WHERE i.provider_id IS NOT NULL AND (${MUST_CLOSE})
-     )
-     SELECT d.number, wrong.document_id IS NOT NULL AS active, w.kind, w.reason,
-            coalesce(extract(epoch FROM now() - w.since), 0)::float8 AS waited_seconds
-     FROM wrong
-     FULL JOIN (SELECT * FROM payment_link_waits WHERE kind <> 'limit') AS w ON w.document_id = wrong.document_id
-     JOIN documents d ON d.document_id = coalesce(wrong.document_id, w.document_id)
-     ORDER BY d.series, d.sequence`,
-  );
-}
+export const readLinkTroubles = querying<LinkTrouble>(`
+  WITH wrong AS (
+    SELECT i.document_id FROM (${OPEN_INTENTS}) AS i JOIN document_balances b ON b.document_id = i.document_id
+    WHERE i.provider_id IS NOT NULL AND (${MUST_CLOSE})
+  )
+  SELECT d.number, wrong.document_id IS NOT NULL AS active, w.kind, w.reason,
+         coalesce(extract(epoch FROM now() - w.since), 0)::float8 AS waited_seconds
+  FROM wrong
+  FULL JOIN (SELECT * FROM payment_link_waits WHERE kind <> 'limit') AS w ON w.document_id = wrong.document_id
+  JOIN documents d ON d.document_id = coalesce(wrong.document_id, w.document_id)
+  ORDER BY d.series, d.sequence`);
 
 export async function readLinkTokens(
   tx: Transaction,

@@ -33,11 +33,11 @@ import {
   type WaitKind,
 } from './links.sql.ts';
 
-export interface LinkContext {
-  readonly environment: Environment;
-  readonly database: Database;
-  readonly links: Pick<LinkProvider, 'wanted' | 'processors'>;
-}
+export type LinkContext = Readonly<{
+  environment: Environment;
+  database: Database;
+  links: Pick<LinkProvider, 'wanted' | 'processors'>;
+}>;
 
 type LinkState =
   /** The URL of the active link; null if there should be no link. */
@@ -49,7 +49,7 @@ const MOST_STEPS = 12;
 
 export async function syncPaymentLink(context: LinkContext, documentId: number): Promise<LinkState> {
   const { database } = context;
-  const read = () => database.reading((tx) => readLinkFacts(tx, documentId));
+  const read = () => database.reading((tx) => readLinkFacts(tx, { documentId }));
   let facts = await read();
   let wanted = wantedOf(context, facts);
   if (facts.has_changed_checkout) await endChangedCheckouts(context, documentId);
@@ -233,7 +233,7 @@ async function look(
 
 function find(context: LinkContext, links: PaymentLinks, facts: LinkFacts): Promise<MadeLink[]> {
   return links.find(markOf(facts, facts.version as number), (providerIds) =>
-    context.database.reading((tx) => isAnyOlder(tx, providerIds, facts.intended_at as string)),
+    context.database.reading((tx) => isAnyOlder(tx, { providerIds, than: facts.intended_at as string })),
   );
 }
 
@@ -252,14 +252,14 @@ async function close(context: LinkContext, links: PaymentLinks, facts: LinkFacts
 const whyClosed = ({ is_used_up, is_ordered }: LinkFacts): ClosingReason =>
   is_used_up ? 'used_up' : is_ordered ? 'ordered' : 'amount_changed';
 
-function recordEnd(
+async function recordEnd(
   context: LinkContext,
   facts: LinkFacts,
   why: ClosingReason,
   detail: string | null,
   sessionsExpired: number,
 ): Promise<void> {
-  return context.database.transaction((tx) =>
+  await context.database.transaction((tx) =>
     recordClosing(tx, {
       documentId: facts.document_id,
       version: facts.version as number,
@@ -284,7 +284,8 @@ async function done(context: LinkContext, facts: LinkFacts, wanted: LinkPlan): P
       waitedSeconds: facts.waited_seconds ?? 0,
     };
   }
-  if (facts.waited_seconds !== null) await context.database.transaction((tx) => clearWait(tx, facts.document_id));
+  if (facts.waited_seconds !== null)
+    await context.database.transaction((tx) => clearWait(tx, { documentId: facts.document_id }));
   return { status: 'in_sync', url: isOpen(facts) ? facts.url : null };
 }
 

@@ -4,21 +4,21 @@ import type { VatCategory } from '../../config/tax.ts';
 import { minorDigits } from '../../money.ts';
 import { type Buyer, isGerman, type Parties, type Seller, vatIdOf } from './model.ts';
 
-export interface Lack {
-  readonly term: string;
-  readonly file: 'settings.json' | 'partners.json';
-  readonly field: string;
-}
+export type Lack = Readonly<{
+  term: string;
+  file: 'settings.json' | 'partners.json';
+  field: string;
+}>;
 
-interface Demand {
-  readonly format: EInvoiceFormat;
-  readonly parties: Parties;
-  readonly currency: string;
+type Demand = Readonly<{
+  format: EInvoiceFormat;
+  parties: Parties;
+  currency: string;
   /** None if the reason for charging no tax is missing. */
-  readonly categories: readonly VatCategory[];
+  categories: readonly VatCategory[];
   /** Whether the document names an account to pay into, or nothing is due. */
-  readonly hasAccount: boolean;
-}
+  hasAccount: boolean;
+}>;
 
 export const FORMAT_NAMES: Readonly<Record<EInvoiceFormat, string>> = {
   facturx: 'Factur-X',

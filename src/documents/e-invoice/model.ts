@@ -7,121 +7,123 @@ import { electronicFormatIBAN } from 'ibantools';
 import { COUNTRIES, type EInvoiceFormat, type NoTax } from '../../config/e-invoice.ts';
 import type { Instructions } from '../../config/instructions.ts';
 import { type TaxCategory, VAT_CATEGORIES, type VatCategory } from '../../config/tax.ts';
-import { Amount } from '../../money.ts';
-import { lastDay, type Month, monthName } from '../../month.ts';
+import { Amount, lastDay, type Month, monthName } from '../../values.ts';
 import type { TaxTotal as DocumentTaxTotal, TaxRate } from '../document-tax.ts';
 import type { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
 
 /** An empty text means that the value is unknown. */
-export interface Party {
-  readonly name: string;
-  readonly line1: string;
-  readonly line2: string;
-  readonly city: string;
-  readonly region: string;
-  readonly postal_code: string;
-  readonly country: string;
-  readonly tax_id: string;
-  readonly contact_name: string;
-  readonly electronic_address: string;
-}
-export interface Seller extends Party {
-  readonly registration_id: string;
-  readonly email: string;
-  readonly phone: string;
-}
-export interface Buyer extends Party {
-  readonly buyer_reference: string;
-  readonly purchase_order: string;
-}
+export type Party = Readonly<{
+  name: string;
+  line1: string;
+  line2: string;
+  city: string;
+  region: string;
+  postal_code: string;
+  country: string;
+  tax_id: string;
+  contact_name: string;
+  electronic_address: string;
+}>;
+export type Seller = Party &
+  Readonly<{
+    registration_id: string;
+    email: string;
+    phone: string;
+  }>;
+export type Buyer = Party &
+  Readonly<{
+    buyer_reference: string;
+    purchase_order: string;
+  }>;
 
 /** The data recorded with an e-invoice. With the frozen document, it is the e-invoice's whole content. */
-export interface Parties {
-  readonly seller: Seller;
-  readonly buyer: Buyer;
+export type Parties = Readonly<{
+  seller: Seller;
+  buyer: Buyer;
   /** Why the document charges no tax; null if not stated. */
-  readonly no_tax: NoTax | null;
-}
+  no_tax: NoTax | null;
+}>;
 
-export interface Tax {
-  readonly category: VatCategory;
+export type Tax = Readonly<{
+  category: VatCategory;
   /** The rate in percent. The rate of category O is written only in the totals of UBL. */
-  readonly rate: string;
-  readonly reason: string;
-  readonly reason_code: string;
-}
+  rate: string;
+  reason: string;
+  reason_code: string;
+}>;
 
-export interface EInvoiceLine {
-  readonly id: string;
-  readonly name: string;
-  readonly description: string;
+export type EInvoiceLine = Readonly<{
+  id: string;
+  name: string;
+  description: string;
   /** Our id of the policy (BT-155); may be empty. */
-  readonly item_id: string;
+  item_id: string;
   /** The quantity, and the quantity to which the price applies. Their ratio is 1 or -1, so nothing is rounded. */
-  readonly quantity: string;
-  readonly base_quantity: string;
-  readonly price: string;
-  readonly amount: string;
-  readonly period: Period | null;
-  readonly tax: Tax;
-}
+  quantity: string;
+  base_quantity: string;
+  price: string;
+  amount: string;
+  period: Period | null;
+  tax: Tax;
+}>;
 
-interface TaxTotal extends Tax {
-  readonly taxable: string;
-  readonly amount: string;
-}
+type TaxTotal = Tax &
+  Readonly<{
+    taxable: string;
+    amount: string;
+  }>;
 
 /** The first and the last day. */
-export interface Period {
-  readonly from: string;
-  readonly to: string;
-}
+export type Period = Readonly<{
+  from: string;
+  to: string;
+}>;
 
-interface Payment {
+type Payment = Readonly<{
   /** UNTDID 4461: 58 SEPA credit transfer, 30 credit transfer, 97 clearing between partners. */
-  readonly code: '30' | '58' | '97';
-  readonly reference: string;
+  code: '30' | '58' | '97';
+  reference: string;
   /** The account to pay into; null if nothing is due. */
-  readonly account: {
+  account: {
     readonly id: string;
     readonly isIban: boolean;
     readonly holder: string;
     readonly bic: string;
   } | null;
-}
+}>;
 
-export interface EInvoice {
-  readonly format: EInvoiceFormat;
-  readonly document: 'invoice' | 'credit_note';
-  readonly number: string;
-  readonly issued_on: string;
-  readonly due_on: string | null;
-  readonly currency: string;
-  readonly note: string;
-  readonly period: Period;
+export type EInvoice = Readonly<{
+  format: EInvoiceFormat;
+  document: 'invoice' | 'credit_note';
+  number: string;
+  issued_on: string;
+  due_on: string | null;
+  currency: string;
+  note: string;
+  period: Period;
   /** The invoice that this document corrects (BG-3). */
-  readonly corrects: { readonly number: string; readonly issued_on: string } | null;
-  readonly seller: Seller;
-  readonly buyer: Buyer;
-  readonly payment: Payment | null;
-  readonly lines: readonly EInvoiceLine[];
-  readonly taxes: readonly TaxTotal[];
-  readonly totals: {
+  corrects: { readonly number: string; readonly issued_on: string } | null;
+  seller: Seller;
+  buyer: Buyer;
+  payment: Payment | null;
+  lines: readonly EInvoiceLine[];
+  taxes: readonly TaxTotal[];
+  totals: {
     readonly lines: string;
     readonly tax: string;
     readonly gross: string;
     readonly prepaid: string;
     readonly due: string;
   };
-}
+}>;
 
 /** What an e-invoice needs in addition to the snapshot. */
-export interface EInvoiceFacts {
-  readonly format: EInvoiceFormat;
-  readonly parties: Parties;
+export type EInvoiceFacts = Readonly<{
+  format: EInvoiceFormat;
+  parties: Parties;
   /** The day of issue of the document that this document corrects; null if it corrects none. */
-  readonly corrects_issued_on: string | null;
-}
+  corrects_issued_on: string | null;
+}>;
 
 const KINDS: Readonly<Record<RowKind, string>> = {
   quote_accepted: 'Quotes accepted',

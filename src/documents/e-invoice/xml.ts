@@ -1,10 +1,10 @@
 /** Writes XML: escaped elements with attributes, in the given order, without empty elements. */
 
-export interface XmlElement {
-  readonly name: string;
-  readonly attributes: Readonly<Record<string, string>>;
-  readonly content: string | readonly XmlElement[];
-}
+export type XmlElement = Readonly<{
+  name: string;
+  attributes: Readonly<Record<string, string>>;
+  content: string | readonly XmlElement[];
+}>;
 type Content = string | readonly (XmlElement | undefined)[];
 
 /** An element; undefined if its content is empty, because EN 16931 and Peppol allow no empty elements. */

@@ -12,17 +12,18 @@ import type { ActorContext, Installation } from '../../people/audit-events.ts';
 import { type IssueBatch, readLatestAction } from './issue.sql.ts';
 import { recordIssuerVersion } from './issuer-version.sql.ts';
 
-export interface IssueContext extends ActorContext {
-  /**
-   * Confirms that this machine's clock is right, and that the clock that dated the latest action ran ahead. The new
-   * action then gets that date, to keep the order.
-   */
-  readonly onLatestDate?: boolean | undefined;
-  /**
-   * The schema comparison of a caller that prevents later changes of it. If absent, a close compares the schema itself.
-   */
-  readonly schema?: SchemaComparison | undefined;
-}
+export type IssueContext = ActorContext &
+  Readonly<{
+    /**
+     * Confirms that this machine's clock is right, and that the clock that dated the latest action ran ahead. The new
+     * action then gets that date, to keep the order.
+     */
+    onLatestDate?: boolean | undefined;
+    /**
+     * The schema comparison of a caller that prevents later changes of it. If absent, a close compares the schema itself.
+     */
+    schema?: SchemaComparison | undefined;
+  }>;
 
 export function refuseIncompleteSettings({ environment, settings }: Installation): void {
   if (environment.name !== 'production') return;

@@ -2,10 +2,14 @@
  * Drafts: documents to issue, in temporary tables. `drafts` has a row for each document, keyed by partner, currency and
  * arrangement, with the printed amounts. `draft_lines` has the lines, with the ledger's signs.
  */
-import { execute, query, type Transaction } from '../../database/transaction.ts';
+import { execute, executing, queryingColumn, type Transaction } from '../../database/transaction.ts';
 import { LINES_OF_MONTH, type RowsOfMonth } from '../../ledger/running-lines.sql.ts';
 import type { CreditShare } from '../document-tax.ts';
 import { createDraftTaxes, draftCreditTaxes } from './tax.sql.ts';
+
+/** The sums of the amounts of lines, with the names of these columns. */
+export const AMOUNTS = `
+  sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount`;
 
 /**
  * Creates empty `drafts` and `draft_taxes`. A draft's own due date and terms take precedence over the partner's terms.
@@ -51,7 +55,7 @@ export async function totalDrafts(tx: Transaction): Promise<void> {
      FROM (
        SELECT partner_id, currency, arrangement, sum(count) AS entries,
               coalesce(sum(count) FILTER (WHERE kind = 'quote_accepted'), 0) AS enrollments,
-              sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount
+              ${AMOUNTS}
        FROM pg_temp.draft_lines GROUP BY partner_id, currency, arrangement
      ) AS totals
      CROSS JOIN LATERAL (
@@ -65,20 +69,14 @@ export async function totalDrafts(tx: Transaction): Promise<void> {
   );
 }
 
-/** Creates `draft_lines`: rows by policy, kind and month. */
-export async function totalRows(tx: Transaction, rows: RowsOfMonth): Promise<void> {
-  // Only CREATE TABLE AS totals the rows in parallel.
-  await execute(
-    tx,
-    `CREATE TEMPORARY TABLE draft_lines ON COMMIT DROP AS
-     SELECT partner_id, currency, arrangement, policy_id, kind, month, sum(count)::bigint AS count,
-            sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount,
-            NULL::integer AS tax
-     FROM (${LINES_OF_MONTH}) AS lines
-     GROUP BY partner_id, currency, arrangement, policy_id, kind, month`,
-    { ...rows },
-  );
-}
+/** Creates `draft_lines`: rows by policy, kind and month. Only CREATE TABLE AS totals the rows in parallel. */
+export const totalRows = executing<RowsOfMonth>(`
+  CREATE TEMPORARY TABLE draft_lines ON COMMIT DROP AS
+  SELECT partner_id, currency, arrangement, policy_id, kind, month, sum(count)::bigint AS count,
+         ${AMOUNTS},
+         NULL::integer AS tax
+  FROM (${LINES_OF_MONTH}) AS lines
+  GROUP BY partner_id, currency, arrangement, policy_id, kind, month`);
 
 /**
  * Creates `taxed_lines`: rows by policy, kind, month, and the month whose tax applies. A reversal is taxed as the month
@@ -94,8 +92,7 @@ export async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): P
             CASE sold_month WHEN '' THEN month ELSE sold_month END AS tax_month,
             CASE WHEN sold_posted <= :previous::text THEN sold_posted ELSE '' END AS billed_month,
             CASE WHEN sold_posted <= :previous::text THEN sold_kind ELSE '' END AS billed_kind,
-            sum(count)::bigint AS count, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
-            sum(invoice_amount) AS invoice_amount
+            sum(count)::bigint AS count, ${AMOUNTS}
      FROM (${LINES_OF_MONTH}) AS lines
      GROUP BY partner_id, currency, arrangement, policy_id, kind, month, 7, 8, 9`,
     { ...rows },
@@ -103,10 +100,7 @@ export async function totalRowsByTaxMonth(tx: Transaction, rows: RowsOfMonth): P
   await execute(tx, 'ANALYZE pg_temp.taxed_lines');
 }
 
-export async function readDraftCurrencies(tx: Transaction): Promise<string[]> {
-  const rows = await query<{ currency: string }>(tx, `SELECT DISTINCT currency FROM pg_temp.drafts`);
-  return rows.map((row) => row.currency);
-}
+export const readDraftCurrencies = queryingColumn<string>(`SELECT DISTINCT currency FROM pg_temp.drafts`);
 
 /**
  * Keeps only the drafts that replace these void documents. A replacement keeps the old due date, unless it gets new
@@ -164,5 +158,5 @@ export async function draftAdjustment(
      FROM documents WHERE document_id = :documentId`,
     amounts,
   );
-  await draftCreditTaxes(tx, adjustment.documentId, shares);
+  await draftCreditTaxes(tx, { documentId: adjustment.documentId, shares });
 }

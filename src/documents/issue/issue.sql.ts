@@ -1,33 +1,36 @@
 /** Issues documents: one statement per step over all drafts, whether they bill ten rows or a million. */
 
 import type { Settings } from '../../config/settings.ts';
-import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
+import {
+  execute,
+  executing,
+  querying,
+  queryingFirst,
+  queryingOne,
+  type Transaction,
+} from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
+import { AMOUNTS } from './drafts.sql.ts';
 
-interface LatestAction {
-  readonly number: string;
-  readonly action: 'issued' | 'voided' | 'written off';
-  readonly dated: string;
-}
+type LatestAction = Readonly<{
+  number: string;
+  action: 'issued' | 'voided' | 'written off';
+  dated: string;
+}>;
 
-export async function readLatestAction(tx: Transaction): Promise<LatestAction | undefined> {
-  const rows = await query<LatestAction>(
-    tx,
-    `WITH actions (document_id, action, dated) AS (
-       -- Documents are dated in the order of issue, so the last one has the latest date. An opening's documents have
-       -- the dates of the previous system and are excluded.
-       (SELECT document_id, 'issued', issued_on FROM documents WHERE purpose <> 'opening'
-        ORDER BY document_id DESC LIMIT 1)
-       UNION ALL
-       (SELECT document_id, 'voided', voided_on FROM voids ORDER BY voided_on DESC, document_id DESC LIMIT 1)
-       UNION ALL
-       (SELECT document_id, 'written off', written_off_on FROM write_offs ORDER BY write_off_id DESC LIMIT 1)
-     )
-     SELECT d.number, a.action, a.dated FROM actions a JOIN documents d USING (document_id)
-     ORDER BY a.dated DESC, a.action LIMIT 1`,
-  );
-  return rows[0];
-}
+export const readLatestAction = queryingFirst<LatestAction>(`
+  WITH actions (document_id, action, dated) AS (
+    -- Documents are dated in the order of issue, so the last one has the latest date. An opening's documents have
+    -- the dates of the previous system and are excluded.
+    (SELECT document_id, 'issued', issued_on FROM documents WHERE purpose <> 'opening'
+     ORDER BY document_id DESC LIMIT 1)
+    UNION ALL
+    (SELECT document_id, 'voided', voided_on FROM voids ORDER BY voided_on DESC, document_id DESC LIMIT 1)
+    UNION ALL
+    (SELECT document_id, 'written off', written_off_on FROM write_offs ORDER BY write_off_id DESC LIMIT 1)
+  )
+  SELECT d.number, a.action, a.dated FROM actions a JOIN documents d USING (document_id)
+  ORDER BY a.dated DESC, a.action LIMIT 1`);
 
 /**
  * How much of an open credit note an invoice may take at issue: all, if `credit_at_close` allows; otherwise only the
@@ -111,100 +114,81 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
 }
 
 /** Inserts the lines: the document's own month first, then earlier months; within a month by policy and kind. */
-export async function insertDocumentLines(tx: Transaction, month: string): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO document_lines (
-       document_id, position, policy_id, policy_name, kind, month, count, spot_price, partner_cut, invoice_amount,
-       tax)
-     SELECT d.document_id,
-            row_number() OVER (PARTITION BY d.document_id ORDER BY l.month < :month, l.month, l.policy_id,
-              array_position(ARRAY['quote_accepted', 'requote_accepted', 'reversal'], l.kind COLLATE "C"), l.tax),
-            l.policy_id, o.name, l.kind, l.month, l.count, d.sign * l.spot_price, d.sign * l.partner_cut,
-            d.sign * l.invoice_amount, l.tax
-     FROM pg_temp.draft_lines l
-     JOIN pg_temp.issued_documents d ON d.partner_id = l.partner_id AND d.currency = l.currency
-       AND d.arrangement = l.arrangement
-     JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id`,
-    { month },
-  );
-}
+export const insertDocumentLines = executing<{ month: string }>(`
+  INSERT INTO document_lines (
+    document_id, position, policy_id, policy_name, kind, month, count, spot_price, partner_cut, invoice_amount,
+    tax)
+  SELECT d.document_id,
+         row_number() OVER (PARTITION BY d.document_id ORDER BY l.month < :month, l.month, l.policy_id,
+           array_position(ARRAY['quote_accepted', 'requote_accepted', 'reversal'], l.kind COLLATE "C"), l.tax),
+         l.policy_id, o.name, l.kind, l.month, l.count, d.sign * l.spot_price, d.sign * l.partner_cut,
+         d.sign * l.invoice_amount, l.tax
+  FROM pg_temp.draft_lines l
+  JOIN pg_temp.issued_documents d ON d.partner_id = l.partner_id AND d.currency = l.currency
+    AND d.arrangement = l.arrangement
+  JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id`);
 
 /**
  * Applies open credit to the invoices in the amounts with which they were issued: first that released by the void of a
  * replaced invoice, then the oldest.
  */
-export async function applyOpenCredit(tx: Transaction, batch: IssueBatch): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at, event_id)
-     SELECT credit_note_id, invoice_id, least(used_up_to, credit_applied) - used_before,
-            :issuedOn::date, :now::timestamptz, :eventId::bigint
-     FROM (
-       SELECT note.document_id AS credit_note_id, invoice.document_id AS invoice_id, invoice.credit_applied,
-              sum(usable.amount) OVER in_turn AS used_up_to,
-              sum(usable.amount) OVER in_turn - usable.amount AS used_before
-       FROM pg_temp.issued_documents
-       JOIN documents invoice USING (document_id)
-       JOIN applicable_credit note ON note.partner_id = invoice.partner_id AND note.currency = invoice.currency
-       CROSS JOIN LATERAL (${usableCredit('note', 'invoice.replaces')}) AS usable
-       WHERE invoice.credit_applied > 0 AND usable.amount > 0
-       WINDOW in_turn AS (PARTITION BY invoice.document_id ORDER BY NOT EXISTS (
-           SELECT FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-           WHERE r.document_id = invoice.replaces AND a.credit_note_id = note.document_id), note.document_id)
-     ) AS notes
-     WHERE used_before < credit_applied`,
-    { ...batch },
-  );
-}
+export const applyOpenCredit = executing<IssueBatch>(`
+  INSERT INTO credit_applications (credit_note_id, invoice_id, amount, applied_on, recorded_at, event_id)
+  SELECT credit_note_id, invoice_id, least(used_up_to, credit_applied) - used_before,
+         :issuedOn::date, :now::timestamptz, :eventId::bigint
+  FROM (
+    SELECT note.document_id AS credit_note_id, invoice.document_id AS invoice_id, invoice.credit_applied,
+           sum(usable.amount) OVER in_turn AS used_up_to,
+           sum(usable.amount) OVER in_turn - usable.amount AS used_before
+    FROM pg_temp.issued_documents
+    JOIN documents invoice USING (document_id)
+    JOIN applicable_credit note ON note.partner_id = invoice.partner_id AND note.currency = invoice.currency
+    CROSS JOIN LATERAL (${usableCredit('note', 'invoice.replaces')}) AS usable
+    WHERE invoice.credit_applied > 0 AND usable.amount > 0
+    WINDOW in_turn AS (PARTITION BY invoice.document_id ORDER BY NOT EXISTS (
+        SELECT FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
+        WHERE r.document_id = invoice.replaces AND a.credit_note_id = note.document_id), note.document_id)
+  ) AS notes
+  WHERE used_before < credit_applied`);
 
 /**
  * Checks before the commit that every drafted row is on a line, and that each document equals the sums of its lines, of
  * its taxes and of its applied credit. An adjustment has no lines.
  */
-export function readConservation(tx: Transaction): Promise<{ drafted: number; lines: number; differences: number }> {
-  return queryOne(
-    tx,
-    `SELECT (SELECT coalesce(sum(count), 0)::bigint FROM pg_temp.draft_lines) AS drafted,
-            coalesce(sum(l.count), 0)::bigint AS lines,
-            count(*) FILTER (WHERE c.applied <> d.credit_applied OR t.tax <> d.tax OR d.purpose <> 'adjustment'
-              AND (l.count, l.spot_price, l.partner_cut, l.invoice_amount) IS DISTINCT FROM (
-                CASE d.purpose WHEN 'missing_shares' THEN d.enrollments ELSE d.entries END,
-                d.spot_price, d.partner_cut, d.invoice_amount)) AS differences
-     FROM pg_temp.issued_documents
-     JOIN documents d USING (document_id)
-     CROSS JOIN LATERAL (
-       SELECT sum(count) AS count, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
-              sum(invoice_amount) AS invoice_amount
-       FROM document_lines l WHERE l.document_id = d.document_id) AS l
-     CROSS JOIN LATERAL (
-       SELECT coalesce(sum(tax), 0) AS tax FROM document_taxes t WHERE t.document_id = d.document_id) AS t
-     CROSS JOIN LATERAL (
-       SELECT coalesce(sum(amount), 0) AS applied FROM credit_applications c WHERE c.invoice_id = d.document_id) AS c`,
-  );
-}
+export const readConservation = queryingOne<{ drafted: number; lines: number; differences: number }>(`
+  SELECT (SELECT coalesce(sum(count), 0)::bigint FROM pg_temp.draft_lines) AS drafted,
+         coalesce(sum(l.count), 0)::bigint AS lines,
+         count(*) FILTER (WHERE c.applied <> d.credit_applied OR t.tax <> d.tax OR d.purpose <> 'adjustment'
+           AND (l.count, l.spot_price, l.partner_cut, l.invoice_amount) IS DISTINCT FROM (
+             CASE d.purpose WHEN 'missing_shares' THEN d.enrollments ELSE d.entries END,
+             d.spot_price, d.partner_cut, d.invoice_amount)) AS differences
+  FROM pg_temp.issued_documents
+  JOIN documents d USING (document_id)
+  CROSS JOIN LATERAL (
+    SELECT sum(count) AS count, ${AMOUNTS}
+    FROM document_lines l WHERE l.document_id = d.document_id) AS l
+  CROSS JOIN LATERAL (
+    SELECT coalesce(sum(tax), 0) AS tax FROM document_taxes t WHERE t.document_id = d.document_id) AS t
+  CROSS JOIN LATERAL (
+    SELECT coalesce(sum(amount), 0) AS applied FROM credit_applications c WHERE c.invoice_id = d.document_id) AS c`);
 
-export function readIssued(tx: Transaction): Promise<{ document_id: number; number: string }[]> {
-  return query(
-    tx,
-    `SELECT d.document_id, d.number FROM pg_temp.issued_documents JOIN documents d USING (document_id)
-     ORDER BY d.document_id`,
-  );
-}
+export const readIssued = querying<{ document_id: number; number: string }>(`
+  SELECT d.document_id, d.number FROM pg_temp.issued_documents JOIN documents d USING (document_id)
+  ORDER BY d.document_id`);
 
 /** What documents issued by one action have in common. */
-export interface IssueBatch {
-  readonly month: Month;
-  readonly purpose: 'month' | 'adjustment' | 'missing_shares';
-  readonly askedFor: 'close' | 'rerun' | 'credit' | 'missing_shares';
-  readonly issuedOn: string;
+export type IssueBatch = Readonly<{
+  month: Month;
+  purpose: 'month' | 'adjustment' | 'missing_shares';
+  askedFor: 'close' | 'rerun' | 'credit' | 'missing_shares';
+  issuedOn: string;
   /** The terms for partners that have no terms of their own. */
-  readonly termsDays: number;
-  readonly issuerVersionId: number;
+  termsDays: number;
+  issuerVersionId: number;
   /** Which open credit the invoices take. */
-  readonly creditAtClose: Settings['credit_at_close'];
-  readonly sandbox: boolean;
-  readonly now: string;
-  readonly eventId: number;
-  readonly mailDomain: string;
-}
+  creditAtClose: Settings['credit_at_close'];
+  sandbox: boolean;
+  now: string;
+  eventId: number;
+  mailDomain: string;
+}>;

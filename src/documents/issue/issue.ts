@@ -14,16 +14,16 @@ import {
 } from './issue.sql.ts';
 import { insertDocumentTaxes } from './tax.sql.ts';
 
-export interface IssuedDocument {
-  readonly document_id: number;
-  readonly number: string;
-}
+export type IssuedDocument = Readonly<{
+  document_id: number;
+  number: string;
+}>;
 
 /** Issues every draft with its lines and its credit, queues the e-mails, and returns them in number order. */
 export async function issueDocuments(tx: Transaction, batch: IssueBatch): Promise<IssuedDocument[]> {
   await insertDocuments(tx, batch);
   await insertDocumentTaxes(tx);
-  await insertDocumentLines(tx, batch.month);
+  await insertDocumentLines(tx, { month: batch.month });
   await applyOpenCredit(tx, batch);
   await assertConservation(tx, batch);
   await queueIssuedDocuments(tx, batch);

@@ -2,12 +2,12 @@
 
 import type { Logo } from '../../config/logo.ts';
 import type { Issuer } from '../../config/settings.ts';
-import { execute, queryOne, type Transaction } from '../../database/transaction.ts';
+import { execute, executing, queryOne, type Transaction } from '../../database/transaction.ts';
 
 /** Records the issuer in the current settings and returns its version. The logo is stored by its hash. */
 export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: string): Promise<number> {
   const { logo } = issuer;
-  if (logo !== null) await recordLogo(tx, logo, now);
+  if (logo !== null) await recordLogo(tx, { ...logo, now });
   // If an issuer has no logo, the content and version are the same as before logos existed.
   const bindings = { content: JSON.stringify({ ...issuer, logo: logo === null ? '' : { sha256: logo.sha256 } }), now };
   await execute(
@@ -24,12 +24,7 @@ export async function recordIssuerVersion(tx: Transaction, issuer: Issuer, now: 
   return id;
 }
 
-async function recordLogo(tx: Transaction, logo: Logo, now: string): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO logos (sha256, media_type, width, height, content, first_used_at)
-     VALUES (:sha256, :media_type, :width, :height, decode(:content, 'base64'), :now::timestamptz)
-     ON CONFLICT ON CONSTRAINT logo_once DO NOTHING`,
-    { ...logo, now },
-  );
-}
+const recordLogo = executing<{ now: string } & Logo>(`
+  INSERT INTO logos (sha256, media_type, width, height, content, first_used_at)
+  VALUES (:sha256, :media_type, :width, :height, decode(:content, 'base64'), :now::timestamptz)
+  ON CONFLICT ON CONSTRAINT logo_once DO NOTHING`);

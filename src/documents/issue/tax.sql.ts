@@ -3,18 +3,18 @@
  * rule. The lines are then totaled by category and rate, and divided by total.
  */
 import type { Tax } from '../../config/tax.ts';
-import { execute, query, type Transaction } from '../../database/transaction.ts';
+import { execute, executing, querying, type Transaction } from '../../database/transaction.ts';
 import type { Month } from '../../month.ts';
 import type { CreditedTax, CreditShare } from '../document-tax.ts';
 
-export interface DraftedSale {
-  readonly partner_id: string;
-  readonly country: string;
-  readonly policy_id: string;
-  readonly policy_kind: string;
+export type DraftedSale = Readonly<{
+  partner_id: string;
+  country: string;
+  policy_id: string;
+  policy_kind: string;
   /** The month of acceptance; for a reversal, the month of the reversed row. */
-  readonly tax_month: Month;
-}
+  tax_month: Month;
+}>;
 
 /** The tax in a country that the settings do not name. */
 export const UNNAMED = { name: 'VAT', registration: '' };
@@ -28,26 +28,19 @@ const NOT_BILLED = `NOT EXISTS (
          AND s.tax_month = l.tax_month AND s.billed_month = l.billed_month AND s.billed_kind = l.billed_kind)`;
 
 /** Creates empty `draft_taxes`: the totals of each draft, with the ledger's signs. */
-export async function createDraftTaxes(tx: Transaction): Promise<void> {
-  await execute(
-    tx,
-    `CREATE TEMPORARY TABLE draft_taxes (
-       partner_id text COLLATE "C" NOT NULL, currency text COLLATE "C" NOT NULL, arrangement text NOT NULL,
-       position integer NOT NULL, country text NOT NULL, registration text NOT NULL, name text NOT NULL,
-       category text NOT NULL, rate numeric NOT NULL, reduced boolean NOT NULL, reason text NOT NULL,
-       reason_code text NOT NULL, taxable numeric NOT NULL, tax numeric NOT NULL
-     ) ON COMMIT DROP`,
-  );
-}
+export const createDraftTaxes = executing(`
+  CREATE TEMPORARY TABLE draft_taxes (
+    partner_id text COLLATE "C" NOT NULL, currency text COLLATE "C" NOT NULL, arrangement text NOT NULL,
+    position integer NOT NULL, country text NOT NULL, registration text NOT NULL, name text NOT NULL,
+    category text NOT NULL, rate numeric NOT NULL, reduced boolean NOT NULL, reason text NOT NULL,
+    reason_code text NOT NULL, taxable numeric NOT NULL, tax numeric NOT NULL
+  ) ON COMMIT DROP`);
 
-export const readUntaxedSales = (tx: Transaction): Promise<DraftedSale[]> =>
-  query(
-    tx,
-    `SELECT DISTINCT l.partner_id, p.address_country AS country, l.policy_id, o.kind AS policy_kind, l.tax_month
-     FROM pg_temp.taxed_lines l JOIN partners p ON p.partner_id = l.partner_id
-     JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id
-     WHERE l.arrangement = 'invoicing' AND ${NOT_BILLED} ORDER BY l.partner_id, l.policy_id, l.tax_month`,
-  );
+export const readUntaxedSales = querying<DraftedSale>(`
+  SELECT DISTINCT l.partner_id, p.address_country AS country, l.policy_id, o.kind AS policy_kind, l.tax_month
+  FROM pg_temp.taxed_lines l JOIN partners p ON p.partner_id = l.partner_id
+  JOIN policies o ON o.partner_id = l.partner_id AND o.policy_id = l.policy_id
+  WHERE l.arrangement = 'invoicing' AND ${NOT_BILLED} ORDER BY l.partner_id, l.policy_id, l.tax_month`);
 
 /**
  * Creates `sale_taxes` with the reversals of earlier months' sales, taxed as on the live document that billed the sale,
@@ -70,7 +63,7 @@ export async function takeBilledTaxes(tx: Transaction, { countries }: Tax): Prom
      JOIN document_lines l ON l.document_id = d.document_id AND l.policy_id = s.policy_id AND l.kind = s.billed_kind
        AND l.month = s.tax_month
      JOIN document_taxes t ON t.document_id = l.document_id AND t.position = l.tax`,
-    { countries: JSON.stringify(countries), ...UNNAMED },
+    { countries, ...UNNAMED },
   );
   await execute(tx, 'ANALYZE pg_temp.sale_taxes');
 }
@@ -85,7 +78,7 @@ export async function insertRules(tx: Transaction, rules: readonly object[]): Pr
      JOIN json_to_recordset(:rules::json) AS r (partner_id text, policy_id text, tax_month text, country text,
        registration text, name text, category text, rate numeric, reduced boolean, reason text, reason_code text)
        USING (partner_id, policy_id, tax_month)`,
-    { rules: JSON.stringify(rules) },
+    { rules },
   );
   await execute(tx, 'ANALYZE pg_temp.sale_taxes');
 }
@@ -137,56 +130,38 @@ export async function totalTaxes(tx: Transaction): Promise<void> {
 }
 
 /** Drafts the totals of a credit note against an invoice: for each total of the invoice, the credited share. */
-export async function draftCreditTaxes(
-  tx: Transaction,
-  documentId: number,
-  shares: readonly CreditShare[],
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO pg_temp.draft_taxes
-     SELECT d.partner_id, d.currency, d.arrangement, t.position, t.country, t.registration, t.name, t.category, t.rate,
-            t.reduced, t.reason, t.reason_code, -s.taxable, -s.tax
-     FROM json_to_recordset(:shares::json) AS s (position integer, taxable numeric, tax numeric)
-     JOIN document_taxes t ON t.document_id = :documentId AND t.position = s.position
-     JOIN documents d ON d.document_id = t.document_id`,
-    { documentId, shares: JSON.stringify(shares) },
-  );
-}
+export const draftCreditTaxes = executing<{ documentId: number; shares: readonly CreditShare[] }>(`
+  INSERT INTO pg_temp.draft_taxes
+  SELECT d.partner_id, d.currency, d.arrangement, t.position, t.country, t.registration, t.name, t.category, t.rate,
+         t.reduced, t.reason, t.reason_code, -s.taxable, -s.tax
+  FROM json_to_recordset(:shares::json) AS s (position integer, taxable numeric, tax numeric)
+  JOIN document_taxes t ON t.document_id = :documentId AND t.position = s.position
+  JOIN documents d ON d.document_id = t.document_id`);
 
-export async function insertDocumentTaxes(tx: Transaction): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO document_taxes (
-       document_id, position, currency, country, registration, name, category, rate, reduced, reason, reason_code,
-       taxable, tax)
-     SELECT d.document_id, t.position, t.currency, t.country, t.registration, t.name, t.category, t.rate, t.reduced,
-            t.reason, t.reason_code, d.sign * t.taxable, d.sign * t.tax
-     FROM pg_temp.draft_taxes t
-     JOIN pg_temp.issued_documents d ON d.partner_id = t.partner_id AND d.currency = t.currency
-       AND d.arrangement = t.arrangement
-     ORDER BY d.document_id, t.position`,
-  );
-}
+export const insertDocumentTaxes = executing(`
+  INSERT INTO document_taxes (
+    document_id, position, currency, country, registration, name, category, rate, reduced, reason, reason_code,
+    taxable, tax)
+  SELECT d.document_id, t.position, t.currency, t.country, t.registration, t.name, t.category, t.rate, t.reduced,
+         t.reason, t.reason_code, d.sign * t.taxable, d.sign * t.tax
+  FROM pg_temp.draft_taxes t
+  JOIN pg_temp.issued_documents d ON d.partner_id = t.partner_id AND d.currency = t.currency
+    AND d.arrangement = t.arrangement
+  ORDER BY d.document_id, t.position`);
 
 /**
  * The part of each tax total of an invoice that credit notes have credited, also those against the void invoices that
  * it replaces.
  */
-export function readCreditedTaxes(tx: Transaction, documentId: number): Promise<CreditedTax[]> {
-  return query(
-    tx,
-    `WITH RECURSIVE chain AS (
-       SELECT document_id, replaces FROM documents WHERE document_id = :documentId
-       UNION ALL
-       SELECT d.document_id, d.replaces FROM documents d JOIN chain c ON d.document_id = c.replaces
-     )
-     SELECT own.position, sum(t.taxable)::numeric AS taxable, sum(t.tax)::numeric AS tax
-     FROM chain c JOIN live_documents n ON n.credits = c.document_id
-     JOIN document_taxes t ON t.document_id = n.document_id
-     JOIN document_taxes own ON own.document_id = :documentId AND own.country = t.country
-       AND own.category = t.category AND own.rate = t.rate AND own.reduced = t.reduced
-     GROUP BY own.position ORDER BY own.position`,
-    { documentId },
-  );
-}
+export const readCreditedTaxes = querying<CreditedTax, { documentId: number }>(`
+  WITH RECURSIVE chain AS (
+    SELECT document_id, replaces FROM documents WHERE document_id = :documentId
+    UNION ALL
+    SELECT d.document_id, d.replaces FROM documents d JOIN chain c ON d.document_id = c.replaces
+  )
+  SELECT own.position, sum(t.taxable)::numeric AS taxable, sum(t.tax)::numeric AS tax
+  FROM chain c JOIN live_documents n ON n.credits = c.document_id
+  JOIN document_taxes t ON t.document_id = n.document_id
+  JOIN document_taxes own ON own.document_id = :documentId AND own.country = t.country
+    AND own.category = t.category AND own.rate = t.rate AND own.reduced = t.reduced
+  GROUP BY own.position ORDER BY own.position`);

@@ -10,10 +10,10 @@ import { create, type Font } from 'fontkit';
 import { hasGlyph, STAND_INS, type Weight } from './fonts.ts';
 
 /** Serializable, because it is passed to the threads that render. */
-export interface AddedFont {
-  readonly path: string;
-  readonly sha256: string;
-}
+export type AddedFont = Readonly<{
+  path: string;
+  sha256: string;
+}>;
 
 const FONT_FILE = /\.(ttf|otf|ttc|otc|woff2?)$/i;
 
@@ -40,12 +40,12 @@ export function addedFontsIn(folder: string): readonly AddedFont[] {
 
 // --- Parsed fonts ----------------------------------------------------------------------------------------------------
 
-interface ParsedFont {
-  readonly open: () => Font;
+type ParsedFont = Readonly<{
+  open: () => Font;
   /** Used only for queries. When rendering, each document has its own font object (see fonts.ts). */
-  readonly font: Font;
-  readonly weight: Weight;
-}
+  font: Font;
+  weight: Weight;
+}>;
 
 const parsed = new Map<string, ParsedFont>();
 
@@ -133,10 +133,10 @@ export function fontsNeeded(texts: readonly string[], fonts: readonly AddedFont[
 }
 
 /** A part of a text in one font. If `font` is undefined, it is the program's own. */
-interface Stretch {
-  readonly text: string;
-  readonly font: AddedFont | undefined;
-}
+type Stretch = Readonly<{
+  text: string;
+  font: AddedFont | undefined;
+}>;
 
 /** The stretches of a text. A combining mark stays with the preceding character. */
 export function stretchesOf(text: string, weight: Weight): readonly Stretch[] {

@@ -37,12 +37,12 @@ export function drawAdjustment(layout: PageLayout, { heading, currency, reason, 
   }
 }
 
-interface Row {
-  readonly label: string;
-  readonly value: string;
-  readonly style: Style;
-  readonly heads: 'Column' | 'Row';
-}
+type Row = Readonly<{
+  label: string;
+  value: string;
+  style: Style;
+  heads: 'Column' | 'Row';
+}>;
 
 function drawRow(layout: PageLayout, element: Element, { label, value, style, heads }: Row): void {
   const room = { text: `${label}${value}`, width: layout.width - CELL_GAP };

@@ -31,38 +31,38 @@ export type Tag =
   | 'TH'
   | 'TD';
 
-export interface ElementOptions {
-  readonly scope?: 'Row' | 'Column';
-}
+export type ElementOptions = Readonly<{
+  scope?: 'Row' | 'Column';
+}>;
 
 /** Decoration of the page or its content. Screen readers skip decoration. */
 export type ArtifactType = 'Pagination' | 'Layout';
 
-export interface Box {
-  readonly x: number;
-  readonly y: number;
-  readonly width: number;
-  readonly height: number;
-}
+export type Box = Readonly<{
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}>;
 
 /** The corner of a drawing, and the length of its unit. */
-export interface Placing {
-  readonly x: number;
-  readonly y: number;
-  readonly unit: number;
-}
+export type Placing = Readonly<{
+  x: number;
+  y: number;
+  unit: number;
+}>;
 
-export interface Picture {
+export type Picture = Readonly<{
   /** The text for screen readers. */
-  readonly says: string;
-  readonly draw: () => void;
-}
+  says: string;
+  draw: () => void;
+}>;
 
-export interface Link {
-  readonly url: string;
-  readonly says: string;
-  readonly draw: () => void;
-}
+export type Link = Readonly<{
+  url: string;
+  says: string;
+  draw: () => void;
+}>;
 
 export interface Canvas {
   readonly root: Element;
@@ -130,20 +130,20 @@ export class MeasuringCanvas implements Canvas {
   frame(): void {}
 }
 
-interface PdfOptions {
-  readonly size: readonly [width: number, height: number];
-  readonly title: string;
-  readonly author: string;
-  readonly issuedOn: string;
-  readonly colors: Theme['colors'];
-  readonly eInvoice?: Uint8Array | undefined;
-}
+type PdfOptions = Readonly<{
+  size: readonly [width: number, height: number];
+  title: string;
+  author: string;
+  issuedOn: string;
+  colors: Theme['colors'];
+  eInvoice?: Uint8Array | undefined;
+}>;
 
 /** Text in one font: the shared font part, an added font, or the document's own font for all other characters. */
-interface Piece {
-  readonly text: string;
-  readonly font: AddedFont | 'shared' | 'own';
-}
+type Piece = Readonly<{
+  text: string;
+  font: AddedFont | 'shared' | 'own';
+}>;
 
 export class PdfCanvas implements Canvas {
   readonly root: PDFKit.PDFStructureElement;

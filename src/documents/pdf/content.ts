@@ -4,9 +4,7 @@
 import type { Logo } from '../../config/logo.ts';
 import type { Issuer } from '../../config/settings.ts';
 import type { Address } from '../../config/validation.ts';
-import { Amount } from '../../money.ts';
-import { type Month, monthName } from '../../month.ts';
-import { plural } from '../../text.ts';
+import { Amount, type Month, monthName, plural } from '../../values.ts';
 import { addressLines, type Fact, grossOf, type Presentation, present } from '../present.ts';
 import type { DocumentSnapshot, SnapshotLine, VoidMark } from '../snapshot.ts';
 import { type Payment, paymentOf } from './payment-content.ts';
@@ -14,119 +12,119 @@ import { fill, type Labels, readTemplate, type Template } from './template.ts';
 import { printable } from './text.ts';
 
 /** The running head and foot, which every page repeats. */
-export interface Running {
+export type Running = Readonly<{
   /** The text at the top of each page after the first. */
-  readonly continued: string;
-  readonly about: string;
-  readonly foot: string;
+  continued: string;
+  about: string;
+  foot: string;
   /** The mark of a void or sandbox document; null for other documents. */
-  readonly mark: Mark | null;
-}
+  mark: Mark | null;
+}>;
 
 /** A banner at the top of each page, and large words across the page. */
-export interface Mark {
-  readonly banner: string;
-  readonly across: string;
-  readonly style: 'watermark' | 'void_mark';
+export type Mark = Readonly<{
+  banner: string;
+  across: string;
+  style: 'watermark' | 'void_mark';
   /** The pages on which screen readers read the banner. */
-  readonly spoken: 'first' | 'every';
-}
+  spoken: 'first' | 'every';
+}>;
 
-export interface Names {
-  readonly title: string;
-  readonly number: string;
-  readonly issuer: string;
-  readonly logo: Logo | null;
+export type Names = Readonly<{
+  title: string;
+  number: string;
+  issuer: string;
+  logo: Logo | null;
   /** Address, contact, and the tax number in the partner's country. */
-  readonly details: readonly string[];
-}
+  details: readonly string[];
+}>;
 
-export interface Headline {
-  readonly label: string;
+export type Headline = Readonly<{
+  label: string;
   /** The value of `{amount}`, the only emphasized part. */
-  readonly amount: string;
-  readonly values: Readonly<Record<string, string>>;
-  readonly sentence: string;
-}
+  amount: string;
+  values: Readonly<Record<string, string>>;
+  sentence: string;
+}>;
 
-export interface Addressee {
-  readonly heading: string;
-  readonly name: string;
+export type Addressee = Readonly<{
+  heading: string;
+  name: string;
   /** The contact's name, and the address. */
-  readonly lines: readonly string[];
-  readonly taxId: string;
+  lines: readonly string[];
+  taxId: string;
   /** Printed beside the addressee. Facts without a value are omitted. */
-  readonly facts: readonly Fact[];
-}
+  facts: readonly Fact[];
+}>;
 
-export interface Notice {
-  readonly title: string;
-  readonly text: string;
-}
+export type Notice = Readonly<{
+  title: string;
+  text: string;
+}>;
 
-export interface Step {
-  readonly label: string;
-  readonly amount: string;
-}
+export type Step = Readonly<{
+  label: string;
+  amount: string;
+}>;
 
-export interface Sums {
-  readonly label: string;
-  readonly amounts: readonly string[];
-}
+export type Sums = Readonly<{
+  label: string;
+  amounts: readonly string[];
+}>;
 
-export interface TableLine {
-  readonly policy: string;
-  readonly what: string;
-  readonly count: string;
-  readonly amounts: readonly string[];
-}
+export type TableLine = Readonly<{
+  policy: string;
+  what: string;
+  count: string;
+  amounts: readonly string[];
+}>;
 
-export interface Section {
+export type Section = Readonly<{
   /** The month's name; empty for the document's own month. */
-  readonly heading: string;
+  heading: string;
   /** The heading at the top of a further page. */
-  readonly continued: string;
-  readonly lines: readonly TableLine[];
-  readonly subtotal: Sums;
-}
+  continued: string;
+  lines: readonly TableLine[];
+  subtotal: Sums;
+}>;
 
-export interface Table {
-  readonly heading: string;
+export type Table = Readonly<{
+  heading: string;
   /** The currency of all amounts, and the meaning of their signs. */
-  readonly note: string;
-  readonly amounts: readonly string[];
-  readonly sections: readonly Section[];
-  readonly total: Sums;
+  note: string;
+  amounts: readonly string[];
+  sections: readonly Section[];
+  total: Sums;
   /** From the total of the lines to the amount due, which is the last step. */
-  readonly steps: readonly Step[];
-}
+  steps: readonly Step[];
+}>;
 
-export interface Adjustment {
-  readonly heading: string;
-  readonly currency: string;
-  readonly reason: string;
-  readonly line: Step;
-  readonly steps: readonly Step[];
-}
+export type Adjustment = Readonly<{
+  heading: string;
+  currency: string;
+  reason: string;
+  line: Step;
+  steps: readonly Step[];
+}>;
 
-export interface Content {
-  readonly name: string;
-  readonly issuedOn: string;
-  readonly size: readonly [width: number, height: number];
-  readonly running: Running;
-  readonly names: Names;
-  readonly notice: Notice | null;
-  readonly headline: Headline;
-  readonly addressee: Addressee;
+export type Content = Readonly<{
+  name: string;
+  issuedOn: string;
+  size: readonly [width: number, height: number];
+  running: Running;
+  names: Names;
+  notice: Notice | null;
+  headline: Headline;
+  addressee: Addressee;
   /** The credit of an adjustment, or the lines of any other kind. */
-  readonly body: { readonly adjustment: Adjustment } | { readonly table: Table };
+  body: { readonly adjustment: Adjustment } | { readonly table: Table };
   /** Small print before the payment instructions; may be empty. */
-  readonly notes: readonly string[];
+  notes: readonly string[];
   /** The payment instructions; null if nothing is due. */
-  readonly payment: Payment | null;
+  payment: Payment | null;
   /** The last checkpoint that closed a month before the document was issued; may be empty. */
-  readonly checkpoint: string;
-}
+  checkpoint: string;
+}>;
 
 /** The content of a document or, with `voided`, of its void copy, which does not ask for payment. */
 export function contentOf(snapshot: DocumentSnapshot, voided?: VoidMark): Content {

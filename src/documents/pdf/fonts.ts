@@ -5,10 +5,10 @@ import { readTemplateFile } from './template.ts';
 export const WEIGHTS = ['regular', 'bold'] as const;
 export type Weight = (typeof WEIGHTS)[number];
 
-interface ParsedFont {
-  readonly data: Uint8Array;
-  readonly font: Font;
-}
+type ParsedFont = Readonly<{
+  data: Uint8Array;
+  font: Font;
+}>;
 
 const FILES: Readonly<Record<Weight, string>> = { regular: 'NotoSans-Regular.ttf', bold: 'NotoSans-Bold.ttf' };
 

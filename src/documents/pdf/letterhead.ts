@@ -27,11 +27,11 @@ const AFTER_LOGO = 6;
 /** The headline shrinks to this fraction of its size before it breaks into lines. */
 const LEAST_HEADLINE = 0.75;
 
-interface Halves {
-  readonly left: Column;
-  readonly right: Column;
-  readonly rightX: number;
-}
+type Halves = Readonly<{
+  left: Column;
+  right: Column;
+  rightX: number;
+}>;
 
 function halves(layout: PageLayout): Halves {
   const leftWidth = layout.width * RIGHT_COLUMN - COLUMN_GAP;

@@ -18,23 +18,24 @@ const SHRINK_STEP = 0.25;
 /** The smallest font size, at which any sum of a month fits. */
 const LEAST_SIZE = 2;
 
-export interface Place {
-  readonly x: number;
-  readonly width: number;
-}
+export type Place = Readonly<{
+  x: number;
+  width: number;
+}>;
 
-interface AmountColumn extends Place {
-  readonly heading: string;
-}
+type AmountColumn = Place &
+  Readonly<{
+    heading: string;
+  }>;
 
-export interface Columns {
-  readonly policy: Place;
-  readonly what: Place;
-  readonly count: Place;
-  readonly amounts: readonly AmountColumn[];
+export type Columns = Readonly<{
+  policy: Place;
+  what: Place;
+  count: Place;
+  amounts: readonly AmountColumn[];
   /** The font size of numbers, which is smaller than the text's if they do not fit. */
-  readonly numberSize: number;
-}
+  numberSize: number;
+}>;
 
 export function layOutColumns(layout: PageLayout, { amounts, sections, total }: Table): Columns {
   const labels = layout.labels.lines;

@@ -17,19 +17,19 @@ const TOTAL_GAP = 18;
 /** The width of the steps to the amount due, below the amounts, as a fraction. */
 const STEPS_WIDTH = 0.5;
 
-interface Cell {
-  readonly tag: 'TH' | 'TD';
-  readonly scope?: 'Row' | 'Column';
-  readonly place: Place;
-  readonly lines: readonly Line[];
-  readonly align: 'left' | 'right';
-}
+type Cell = Readonly<{
+  tag: 'TH' | 'TD';
+  scope?: 'Row' | 'Column';
+  place: Place;
+  lines: readonly Line[];
+  align: 'left' | 'right';
+}>;
 
-interface Drawing {
-  readonly layout: PageLayout;
-  readonly columns: Columns;
-  readonly headings: readonly Cell[];
-}
+type Drawing = Readonly<{
+  layout: PageLayout;
+  columns: Columns;
+  headings: readonly Cell[];
+}>;
 
 export function drawLines(layout: PageLayout, table: Table): void {
   const { sections, total, steps } = table;

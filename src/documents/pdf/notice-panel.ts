@@ -9,10 +9,10 @@ const PADDING_Y = 9;
 const BAR = 3;
 
 /** A part of a document whose height is known before it is drawn. */
-export interface Part {
-  readonly height: number;
-  readonly draw: () => void;
-}
+export type Part = Readonly<{
+  height: number;
+  draw: () => void;
+}>;
 
 /** `level` is the heading level of the title. */
 export function noticePart(layout: PageLayout, { title, text }: Notice, level: 'H2' | 'H3', after: number): Part {

@@ -8,14 +8,14 @@ import type { Mark, Running } from './content.ts';
 import { type Color, fill, type Labels, type Style, type Template, type Theme } from './template.ts';
 import { type Line, type Run, scaled, shortened, wrap } from './text.ts';
 
-interface PageLayoutOptions {
-  readonly canvas: Canvas;
-  readonly size: readonly [width: number, height: number];
+type PageLayoutOptions = Readonly<{
+  canvas: Canvas;
+  size: readonly [width: number, height: number];
   /** The fraction of the usual distances, from 0 to 1. A document slightly too long for one page gets smaller ones. */
-  readonly spacing: number;
-  readonly running: Running;
-  readonly template: Template;
-}
+  spacing: number;
+  running: Running;
+  template: Template;
+}>;
 
 const SIDE_MARGIN = 54;
 const TOP_MARGIN = 40;

@@ -7,50 +7,51 @@ import { type Code, codeOf } from './qr-code.ts';
 import { fill, type Labels, readTemplate } from './template.ts';
 import { printable } from './text.ts';
 
-export interface Card {
-  readonly title: string;
-  readonly note: string;
-  readonly facts: readonly CardFact[];
-}
+export type Card = Readonly<{
+  title: string;
+  note: string;
+  facts: readonly CardFact[];
+}>;
 
-interface CardFact extends Fact {
-  readonly kind: PaymentFact['kind'];
-  /** Empty if the party has none. */
-  readonly address: string;
-}
+type CardFact = Fact &
+  Readonly<{
+    kind: PaymentFact['kind'];
+    /** Empty if the party has none. */
+    address: string;
+  }>;
 
-export interface PaymentLink {
+export type PaymentLink = Readonly<{
   /** The link as printed. */
-  readonly text: string;
+  text: string;
   /** What a PDF viewer may open. */
-  readonly url: string | undefined;
-  readonly code: Code | undefined;
+  url: string | undefined;
+  code: Code | undefined;
   /** The texts of the link and the QR code for screen readers. */
-  readonly says: string;
-  readonly scan: string;
-}
+  says: string;
+  scan: string;
+}>;
 
-export interface Payment {
-  readonly heading: string;
+export type Payment = Readonly<{
+  heading: string;
   /** Whether the payer was given other bank details before. */
-  readonly changed: boolean;
-  readonly online: PaymentLink | null;
-  readonly cards: readonly Card[];
+  changed: boolean;
+  online: PaymentLink | null;
+  cards: readonly Card[];
   /** The contact if there is no way to pay; otherwise empty. */
-  readonly none: string;
+  none: string;
   /** What the payer should quote. */
-  readonly reference: string;
+  reference: string;
   /** The same reference with check digits, for the payer's bank; empty if there is none. */
-  readonly creditorReference: string;
+  creditorReference: string;
   /** The transfer as a QR code for banking apps. */
-  readonly transfer: TransferCode | undefined;
-}
+  transfer: TransferCode | undefined;
+}>;
 
-export interface TransferCode {
-  readonly code: Code;
+export type TransferCode = Readonly<{
+  code: Code;
   /** The text for screen readers. */
-  readonly says: string;
-}
+  says: string;
+}>;
 
 /** The payment instructions; null if there is no way to pay and no contact. */
 export function paymentOf(

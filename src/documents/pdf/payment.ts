@@ -35,9 +35,10 @@ const LEAST_LINK = 0.85;
 type Quoted = Pick<Payment, 'reference'> & Partial<Pick<Payment, 'creditorReference' | 'transfer'>>;
 
 /** Bank details without other ways to pay, under their own heading. */
-interface BankDetails extends Pick<Payment, 'heading' | 'cards' | 'reference' | 'changed'> {
-  readonly note: string;
-}
+type BankDetails = Pick<Payment, 'heading' | 'cards' | 'reference' | 'changed'> &
+  Readonly<{
+    note: string;
+  }>;
 
 export function drawBankDetails(
   layout: PageLayout,

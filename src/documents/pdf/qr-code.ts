@@ -14,14 +14,14 @@ const MOST_SIDE = 110;
  */
 const MOST_BYTES = 666;
 
-export interface Code {
+export type Code = Readonly<{
   /** The code's side with the quiet zone, in points. */
-  readonly side: number;
+  side: number;
   /** The side of a square. */
-  readonly unit: number;
+  unit: number;
   /** The dark squares, joined along their rows, from the code's corner. */
-  readonly boxes: readonly Box[];
-}
+  boxes: readonly Box[];
+}>;
 
 /** The code of a text; undefined if the text is too long for a code that phones can read. */
 export function codeOf(text: string): Code | undefined {

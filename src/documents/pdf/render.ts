@@ -26,15 +26,15 @@ const LONG_TABLE = 24;
 /** Fractions of the usual distances, tried in this order until the document fits one page. */
 const SPACINGS = [1, 0.75, 0.6, 0.45] as const;
 
-export interface RenderOptions {
+export type RenderOptions = Readonly<{
   /** That of the document; for a new one, the current version. */
-  readonly version?: number | undefined;
-  readonly fonts?: readonly AddedFont[] | undefined;
+  version?: number | undefined;
+  fonts?: readonly AddedFont[] | undefined;
   /** Renders the void copy, marked as void on each page and without a way to pay. */
-  readonly void?: VoidMark | undefined;
+  void?: VoidMark | undefined;
   /** The Factur-X file to embed, which makes the PDF a PDF/A-3a. */
-  readonly eInvoice?: Uint8Array | undefined;
-}
+  eInvoice?: Uint8Array | undefined;
+}>;
 
 export async function renderDocument(snapshot: DocumentSnapshot, options: RenderOptions = {}): Promise<Buffer> {
   const version = options.version ?? RENDERER_VERSION;
@@ -70,10 +70,10 @@ function spacingFor(content: Content, canvas: MeasuringCanvas): number {
   return keepsTable ?? Math.max(...SPACINGS);
 }
 
-interface LaidOut {
-  readonly layout: PageLayout;
-  readonly tableEndsOn: number;
-}
+type LaidOut = Readonly<{
+  layout: PageLayout;
+  tableEndsOn: number;
+}>;
 
 function layOut(canvas: Canvas, content: Content, spacing: number): LaidOut {
   const { size, running, body } = content;

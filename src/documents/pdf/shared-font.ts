@@ -43,14 +43,14 @@ function eachGlyph(text: string, take: (place: number) => void): boolean {
 }
 
 /** The same in every document. */
-interface EmbeddedFont {
-  readonly file: Buffer;
-  readonly toUnicode: Buffer;
+type EmbeddedFont = Readonly<{
+  file: Buffer;
+  toUnicode: Buffer;
   /** The width of each glyph, in thousandths of the size. */
-  readonly widths: readonly number[];
-  readonly descriptor: Readonly<Record<string, unknown>>;
-  readonly name: string;
-}
+  widths: readonly number[];
+  descriptor: Readonly<Record<string, unknown>>;
+  name: string;
+}>;
 
 export class SharedFont {
   private readonly font: Font;

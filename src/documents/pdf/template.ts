@@ -11,27 +11,28 @@ type ShippedTemplate = typeof shipped;
 export type Labels = ShippedTemplate['labels'];
 export type Color = keyof ShippedTemplate['theme']['colors'];
 
-export interface Style {
-  readonly font: 'regular' | 'bold';
+export type Style = Readonly<{
+  font: 'regular' | 'bold';
   /** In points. */
-  readonly size: number;
-  readonly leading: number;
-  readonly color: Color;
-}
+  size: number;
+  leading: number;
+  color: Color;
+}>;
 
-export interface Theme extends Omit<ShippedTemplate['theme'], 'paper' | 'styles'> {
-  readonly paper: Readonly<Record<keyof ShippedTemplate['theme']['paper'], [width: number, height: number]>>;
-  readonly styles: Readonly<Record<keyof ShippedTemplate['theme']['styles'], Style>>;
-}
+export type Theme = Omit<ShippedTemplate['theme'], 'paper' | 'styles'> &
+  Readonly<{
+    paper: Readonly<Record<keyof ShippedTemplate['theme']['paper'], [width: number, height: number]>>;
+    styles: Readonly<Record<keyof ShippedTemplate['theme']['styles'], Style>>;
+  }>;
 
-export interface Template {
-  readonly labels: Labels;
-  readonly theme: Theme;
+export type Template = Readonly<{
+  labels: Labels;
+  theme: Theme;
   /**
    * English names by ISO 3166 code. The JavaScript engine's table would change the bytes of documents with its version.
    */
-  readonly countries: Readonly<Record<string, string>>;
-}
+  countries: Readonly<Record<string, string>>;
+}>;
 
 export const readTemplateFile = (...path: string[]): Buffer => readFileSync(join(packageRoot, 'templates', ...path));
 

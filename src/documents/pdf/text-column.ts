@@ -4,26 +4,26 @@ import type { PageLayout } from './page.ts';
 import type { Style } from './template.ts';
 import type { Line, Run } from './text.ts';
 
-interface Paragraph {
-  readonly tag: Tag;
-  readonly before: number;
-  readonly lines: readonly Line[];
-}
+type Paragraph = Readonly<{
+  tag: Tag;
+  before: number;
+  lines: readonly Line[];
+}>;
 
-interface Fact {
-  readonly before: number;
-  readonly label: readonly Line[];
-  readonly value: readonly Line[];
-  readonly emphasized: boolean;
-}
+type Fact = Readonly<{
+  before: number;
+  label: readonly Line[];
+  value: readonly Line[];
+  emphasized: boolean;
+}>;
 
-interface Figure {
-  readonly before: number;
-  readonly width: number;
-  readonly figureHeight: number;
-  readonly says: string;
-  readonly paint: (box: Box) => void;
-}
+type Figure = Readonly<{
+  before: number;
+  width: number;
+  figureHeight: number;
+  says: string;
+  paint: (box: Box) => void;
+}>;
 
 type Item = Paragraph | Fact | Figure;
 
@@ -190,10 +190,10 @@ export class Column {
   }
 }
 
-interface PlacedColumn {
-  readonly column: Column;
-  readonly x: number;
-}
+type PlacedColumn = Readonly<{
+  column: Column;
+  x: number;
+}>;
 
 /** Draws columns side by side on one page, or one below the other if they are too high for a page. */
 export function drawBeside(parent: Element, layout: PageLayout, placed: readonly PlacedColumn[]): void {

@@ -2,16 +2,16 @@
 import { isPrintable } from './added-fonts.ts';
 import type { Style } from './template.ts';
 
-export interface Run {
-  readonly text: string;
-  readonly style: Style;
-}
+export type Run = Readonly<{
+  text: string;
+  style: Style;
+}>;
 
-export interface Line {
-  readonly runs: readonly Run[];
-  readonly width: number;
-  readonly leading: number;
-}
+export type Line = Readonly<{
+  runs: readonly Run[];
+  width: number;
+  leading: number;
+}>;
 
 type Measure = (run: Run) => number;
 
@@ -66,11 +66,11 @@ const codePointOf = (character: string): number => character.codePointAt(0) ?? 0
 
 // --- Lines -----------------------------------------------------------------------------------------------------------
 
-interface Word {
-  readonly runs: readonly Run[];
+type Word = Readonly<{
+  runs: readonly Run[];
   /** Whether a space separates it from the previous word. The parts of a broken word have none. */
-  readonly spaced: boolean;
-}
+  spaced: boolean;
+}>;
 
 /** Breaks runs into lines of at most this width, at spaces. A word is broken only if it is wider than a line. */
 export function wrap(runs: readonly Run[], width: number, measure: Measure): Line[] {

@@ -14,12 +14,8 @@ import { failpoint } from '../../failpoint.ts';
 import { fieldName } from '../../field-names.ts';
 import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months.sql.ts';
 import { achView, wireView } from '../../mail/document-text.ts';
-import type { EmailComposer, EmailSubject } from '../../mail/email.ts';
-import { issuerView } from '../../mail/issuer-view.ts';
+import { type EmailComposer, type EmailSubject, issuerView, oneLine } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { oneLine } from '../../mail/text.ts';
-import { Amount } from '../../money.ts';
-import { lastDay, type Month, monthName } from '../../month.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
 import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
 import type { AccountPayment, HowToPay } from '../../reports/account-payment.ts';
@@ -32,6 +28,7 @@ import {
 } from '../../reports/account-statement.ts';
 import { pdfOfStatement } from '../../reports/account-statement-file.ts';
 import { BUCKETS } from '../../reports/aging.ts';
+import { Amount, lastDay, type Month, monthName } from '../../values.ts';
 import { readDueStatements, readQueued, type Statements } from './due.sql.ts';
 
 /** Older ones are not mailed automatically, because a partner's setting may be new. */
@@ -139,7 +136,7 @@ function payView(way: AccountPayment | undefined) {
 
 async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
   const since = context.environment.now().minus({ days: NEWS_FOR_DAYS }).toISO();
-  const due = await readDueStatements(tx, since);
+  const due = await readDueStatements(tx, { since });
   const [first] = due;
   if (first === undefined) return;
   const partnerIds = due.map(({ partner_id }) => partner_id);

@@ -6,16 +6,13 @@
 import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
 import { requestNumbered, statusOf } from '../../approvals/requests.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import type { EmailComposer } from '../../mail/email.ts';
-import { letterView } from '../../mail/issuer-view.ts';
+import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import type { OtherEmailKind } from '../../mail/kinds.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { oneLine } from '../../mail/text.ts';
-import { moneyText } from '../../money.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { readActiveUser } from '../../people/users.sql.ts';
-import { minuteOf } from '../../text.ts';
+import { minuteOf, moneyText } from '../../values.ts';
 import { type DueApproval, readDueApprovalDecisions, readDueApprovalRequests } from './due.sql.ts';
 
 /** Decisions that are too old are not reported. */
@@ -28,7 +25,7 @@ const LINES_SHOWN = 40;
 export const approvalRequestEmail: EmailComposer = {
   kind: 'approval_request',
   async queueDue(tx, context) {
-    const due = await readDueApprovalRequests(tx, context.environment.now().toISO());
+    const due = await readDueApprovalRequests(tx, { now: context.environment.now().toISO() });
     await queueOnce(tx, context, 'approval_request', due);
   },
   async compose(tx, email, context, templates) {

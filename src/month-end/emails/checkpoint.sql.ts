@@ -1,5 +1,5 @@
 /** SQL of the letters about checkpoints. */
-import { query, queryOne, type Transaction } from '../../database/transaction.ts';
+import { querying, queryingFirst, queryingOne } from '../../database/transaction.ts';
 import type { Checkpoint } from '../../log/checkpoints.sql.ts';
 import type { CheckpointOf } from '../../log/closing.sql.ts';
 import type { LogKey } from '../../log/signatures.sql.ts';
@@ -12,87 +12,68 @@ const OF_LETTERS = `(:every::boolean OR closes LIKE 'month %')`;
  * Checkpoints without a letter: those taken after an instant, and the latest. One without a signature waits until
  * `unsignedBefore`, if that is given.
  */
-export const readLettersDue = (
-  tx: Transaction,
-  given: { readonly every: boolean; readonly since: string; readonly unsignedBefore: string | null },
-): Promise<Pick<Checkpoint, 'size'>[]> =>
-  query(
-    tx,
-    `SELECT size FROM log_checkpoints c
-     WHERE ${OF_LETTERS}
-       AND (taken_at >= :since::timestamptz OR size = (SELECT max(size) FROM log_checkpoints WHERE ${OF_LETTERS}))
-       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'checkpoint' AND e.checkpoint_size = c.size)
-       AND (:unsignedBefore::timestamptz IS NULL OR taken_at < :unsignedBefore::timestamptz
-            OR EXISTS (SELECT FROM log_signatures s WHERE s.size = c.size AND s.key_name = c.origin))
-     ORDER BY size`,
-    given,
-  );
+export const readLettersDue = querying<
+  Pick<Checkpoint, 'size'>,
+  { readonly every: boolean; readonly since: string; readonly unsignedBefore: string | null }
+>(`
+  SELECT size FROM log_checkpoints c
+  WHERE ${OF_LETTERS}
+    AND (taken_at >= :since::timestamptz OR size = (SELECT max(size) FROM log_checkpoints WHERE ${OF_LETTERS}))
+    AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'checkpoint' AND e.checkpoint_size = c.size)
+    AND (:unsignedBefore::timestamptz IS NULL OR taken_at < :unsignedBefore::timestamptz
+         OR EXISTS (SELECT FROM log_signatures s WHERE s.size = c.size AND s.key_name = c.origin))
+  ORDER BY size`);
 
 export type LetterHead = Pick<Checkpoint, 'origin' | 'size' | 'root' | 'taken_at' | 'closes'>;
 
 const HEAD = 'c.origin, c.size, c.root, c.taken_at, c.closes';
 
-export const readLetterHead = (tx: Transaction, size: number | null): Promise<LetterHead> =>
-  queryOne(tx, `SELECT ${HEAD} FROM log_checkpoints c WHERE size = :size::bigint`, { size });
+export const readLetterHead = queryingOne<LetterHead, { size: number | null }>(
+  `SELECT ${HEAD} FROM log_checkpoints c WHERE size = :size::bigint`,
+);
 
 /** The checkpoint of the previous letter, or of the last one that the log's key signed. */
-export async function readLetterBefore(
-  tx: Transaction,
-  given: { readonly size: number; readonly signed: boolean },
-): Promise<LetterHead | undefined> {
-  const [before] = await query<LetterHead>(
-    tx,
-    `SELECT ${HEAD} FROM log_checkpoints c
-     WHERE size < :size::bigint
-       AND EXISTS (SELECT FROM emails e
-                   WHERE e.kind = 'checkpoint' AND e.checkpoint_size = c.size AND e.status <> 'withdrawn')
-       AND (NOT :signed::boolean OR EXISTS (
-         SELECT FROM log_signatures s WHERE s.size = c.size AND s.key_name = c.origin))
-     ORDER BY size DESC LIMIT 1`,
-    given,
-  );
-  return before;
-}
+export const readLetterBefore = queryingFirst<LetterHead, { readonly size: number; readonly signed: boolean }>(`
+  SELECT ${HEAD} FROM log_checkpoints c
+  WHERE size < :size::bigint
+    AND EXISTS (SELECT FROM emails e
+                WHERE e.kind = 'checkpoint' AND e.checkpoint_size = c.size AND e.status <> 'withdrawn')
+    AND (NOT :signed::boolean OR EXISTS (
+      SELECT FROM log_signatures s WHERE s.size = c.size AND s.key_name = c.origin))
+  ORDER BY size DESC LIMIT 1`);
 
 /** The months whose books were closed by checkpoints after the size `after`, up to the size `to`. */
-export const readBooksClosed = (
-  tx: Transaction,
-  given: { readonly after: number; readonly to: number },
-): Promise<(CheckpointOf & Pick<Checkpoint, 'closes'>)[]> =>
-  query(
-    tx,
-    `SELECT closes, size, encode(root, 'base64') AS root FROM log_checkpoints
-     WHERE closes LIKE 'books %' AND size > :after::bigint AND size <= :to::bigint ORDER BY size`,
-    given,
-  );
+export const readBooksClosed = querying<
+  CheckpointOf & Pick<Checkpoint, 'closes'>,
+  { readonly after: number; readonly to: number }
+>(`
+  SELECT closes, size, encode(root, 'base64') AS root FROM log_checkpoints
+  WHERE closes LIKE 'books %' AND size > :after::bigint AND size <= :to::bigint ORDER BY size`);
 
 /** The keys of the log, latest first. */
-export const readKeys = (tx: Transaction): Promise<(LogKey & { readonly reason: string })[]> =>
-  query(tx, `SELECT key_name, public_key, previous, signature, reason FROM log_keys ORDER BY log_no DESC`);
+export const readKeys = querying<LogKey & { readonly reason: string }>(
+  `SELECT key_name, public_key, previous, signature, reason FROM log_keys ORDER BY log_no DESC`,
+);
 
 /** The counts of a month's close. */
-export interface MonthCounts {
-  readonly entries: number;
-  readonly late_entries: number;
-  readonly partners_with_documents: number;
-  readonly totals: readonly {
+type MonthCounts = Readonly<{
+  entries: number;
+  late_entries: number;
+  partners_with_documents: number;
+  totals: readonly {
     readonly currency: string;
     readonly entries: number;
     readonly spot_price: string;
     readonly partner_cut: string;
     readonly invoice_amount: string;
   }[];
-}
+}>;
 
-export const readMonthCounts = (tx: Transaction, month: Month): Promise<MonthCounts> =>
-  queryOne(
-    tx,
-    `SELECT m.entries, m.late_entries, m.partners_with_documents, coalesce(t.totals, '[]') AS totals
-     FROM closed_months m
-     CROSS JOIN LATERAL (
-       SELECT json_agg(json_build_object('currency', currency, 'entries', entries, 'spot_price', spot_price::text,
-                'partner_cut', partner_cut::text, 'invoice_amount', invoice_amount::text) ORDER BY currency) AS totals
-       FROM month_totals WHERE month = m.month) AS t
-     WHERE m.month = :month`,
-    { month },
-  );
+export const readMonthCounts = queryingOne<MonthCounts, { month: Month }>(`
+  SELECT m.entries, m.late_entries, m.partners_with_documents, coalesce(t.totals, '[]') AS totals
+  FROM closed_months m
+  CROSS JOIN LATERAL (
+    SELECT json_agg(json_build_object('currency', currency, 'entries', entries, 'spot_price', spot_price::text,
+             'partner_cut', partner_cut::text, 'invoice_amount', invoice_amount::text) ORDER BY currency) AS totals
+    FROM month_totals WHERE month = m.month) AS t
+  WHERE m.month = :month`);

@@ -14,14 +14,11 @@ import type { Transaction } from '../../database/transaction.ts';
 import { isSignedBy, noteOf, vkeyOf } from '../../log/note.ts';
 import { readLatestKey, readSignatureLines } from '../../log/signatures.sql.ts';
 import { checkpointTitle, closedBy, factsOf } from '../../log/text.ts';
-import type { EmailComposer } from '../../mail/email.ts';
-import { letterView } from '../../mail/issuer-view.ts';
+import { type EmailComposer, letterView } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { moneyText } from '../../money.ts';
-import { type Month, monthName } from '../../month.ts';
 import { packageRoot } from '../../package.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
-import { counted, plural } from '../../text.ts';
+import { counted, type Month, moneyText, monthName, plural } from '../../values.ts';
 import {
   type LetterHead,
   readBooksClosed,
@@ -52,7 +49,7 @@ export const checkpointEmail: EmailComposer = {
   async compose(tx, { checkpoint_size }, context, templates) {
     const { settings } = context;
     if (settings.auditor_email === '') return { held: 'settings.json has no auditor_email' };
-    const head = await readLetterHead(tx, checkpoint_size);
+    const head = await readLetterHead(tx, { size: checkpoint_size });
     const before = await readLetterBefore(tx, { size: head.size, signed: false });
     const lines = (await readSignatureLines(tx, [head.size])).get(head.size) ?? [];
     const note = noteOf(head, lines);
@@ -101,7 +98,7 @@ const viewOf = (head: Pick<LetterHead, 'size' | 'root'>) => ({
 async function monthView(tx: Transaction, { closes }: LetterHead) {
   const [what, month] = (closes?.split(' ') ?? []) as [string?, Month?];
   if (what !== 'month' || month === undefined) return [];
-  const { entries, late_entries, partners_with_documents, totals } = await readMonthCounts(tx, month);
+  const { entries, late_entries, partners_with_documents, totals } = await readMonthCounts(tx, { month });
   return [
     {
       ...{ rows: counted(entries), lateRows: counted(late_entries), partners: counted(partners_with_documents) },

@@ -5,17 +5,13 @@ import { describeOtherCurrency } from '../../close/other-currencies.ts';
 import { LOCKS, takeLock } from '../../database/locks.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { describeDifferingCut } from '../../ledger/quoted.ts';
-import type { EmailComposer } from '../../mail/email.ts';
-import { letterView } from '../../mail/issuer-view.ts';
+import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { oneLine } from '../../mail/text.ts';
-import { groupThousands, moneyText } from '../../money.ts';
-import { type Month, monthName } from '../../month.ts';
 import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
 import { type CloseReport, readCloseReport } from '../../reports/close.ts';
 import { approvalsOf, beforeTax, describeClose, largestChanges } from '../../reports/close-text.ts';
-import { plural } from '../../text.ts';
 import { EMAIL_TEXT_WIDTH } from '../../text-table.ts';
+import { groupThousands, type Month, moneyText, monthName, plural } from '../../values.ts';
 import { readMonthsWithoutReport } from './due.sql.ts';
 
 /** So that turning reports on does not send old months. */
@@ -45,7 +41,7 @@ async function queueDue(tx: Transaction, { environment, settings, actor }: Actor
   const since = now.minus({ days: NEWS_FOR_DAYS }).toISO();
   // Otherwise two concurrent closes would both find the report missing.
   await takeLock(tx, LOCKS.closeReports);
-  const months = await readMonthsWithoutReport(tx, since);
+  const months = await readMonthsWithoutReport(tx, { since });
   if (months.length === 0) return;
   const names = months.map((each) => each.month);
   const eventId = await recordEvent(tx, actor, {

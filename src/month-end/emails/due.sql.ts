@@ -1,71 +1,57 @@
 /** E-mails triggered by events: which to queue, and their subjects. */
-import { query, type Transaction } from '../../database/transaction.ts';
+import { query, querying, type Transaction } from '../../database/transaction.ts';
 import type { EmailSubject } from '../../mail/email.ts';
 import { lastDay, type Month } from '../../month.ts';
 import type { Method, RefundMethod } from '../../payments/enums.ts';
 
-export interface DueApproval {
-  readonly request_id: number;
-  readonly event_id: number;
-}
+export type DueApproval = Readonly<{
+  request_id: number;
+  event_id: number;
+}>;
 
-export const readDueApprovalRequests = (tx: Transaction, now: string): Promise<DueApproval[]> =>
-  query(
-    tx,
-    `SELECT r.request_id, r.event_id FROM approval_requests r
-     WHERE r.expires_at > :now::timestamptz
-       AND NOT EXISTS (SELECT FROM approval_decisions d WHERE d.request_id = r.request_id)
-       AND NOT EXISTS (SELECT FROM emails e
-                       WHERE e.kind = 'approval_request' AND e.approval_request_id = r.request_id)
-     ORDER BY r.request_id`,
-    { now },
-  );
+export const readDueApprovalRequests = querying<DueApproval, { now: string }>(`
+  SELECT r.request_id, r.event_id FROM approval_requests r
+  WHERE r.expires_at > :now::timestamptz
+    AND NOT EXISTS (SELECT FROM approval_decisions d WHERE d.request_id = r.request_id)
+    AND NOT EXISTS (SELECT FROM emails e
+                    WHERE e.kind = 'approval_request' AND e.approval_request_id = r.request_id)
+  ORDER BY r.request_id`);
 
 /** Requests by people that were decided or expired recently, without an e-mail about it. */
-export const readDueApprovalDecisions = (
-  tx: Transaction,
-  given: { now: string; since: string },
-): Promise<DueApproval[]> =>
-  query(
-    tx,
-    `SELECT r.request_id, coalesce(d.event_id, r.event_id) AS event_id
-     FROM approval_requests r JOIN users u ON u.user_id = r.requested_by AND u.kind = 'person'
-     LEFT JOIN approval_decisions d ON d.request_id = r.request_id
-     WHERE CASE WHEN d.request_id IS NULL THEN r.expires_at BETWEEN :since::timestamptz AND :now::timestamptz
-                ELSE d.decision <> 'withdraw' AND d.recorded_at >= :since::timestamptz END
-       AND NOT EXISTS (SELECT FROM emails e
-                       WHERE e.kind = 'approval_decision' AND e.approval_request_id = r.request_id)
-     ORDER BY r.request_id`,
-    given,
-  );
+export const readDueApprovalDecisions = querying<DueApproval, { now: string; since: string }>(`
+  SELECT r.request_id, coalesce(d.event_id, r.event_id) AS event_id
+  FROM approval_requests r JOIN users u ON u.user_id = r.requested_by AND u.kind = 'person'
+  LEFT JOIN approval_decisions d ON d.request_id = r.request_id
+  WHERE CASE WHEN d.request_id IS NULL THEN r.expires_at BETWEEN :since::timestamptz AND :now::timestamptz
+             ELSE d.decision <> 'withdraw' AND d.recorded_at >= :since::timestamptz END
+    AND NOT EXISTS (SELECT FROM emails e
+                    WHERE e.kind = 'approval_decision' AND e.approval_request_id = r.request_id)
+  ORDER BY r.request_id`);
 
-export const readMonthsWithoutReport = (tx: Transaction, since: string): Promise<{ month: Month }[]> =>
-  query(
-    tx,
-    `SELECT month FROM closed_months m
-     WHERE closed_at >= :since::timestamptz
-       AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'close_report' AND e.month = m.month) ORDER BY month`,
-    { since },
-  );
+export const readMonthsWithoutReport = querying<{ month: Month }, { since: string }>(`
+  SELECT month FROM closed_months m
+  WHERE closed_at >= :since::timestamptz
+    AND NOT EXISTS (SELECT FROM emails e WHERE e.kind = 'close_report' AND e.month = m.month) ORDER BY month`);
 
 /** The changes of payment instructions that already have an e-mail. */
-export const readAlarmedEvents = (tx: Transaction): Promise<{ event_id: number | null }[]> =>
-  query(tx, `SELECT event_id FROM emails WHERE kind = 'instructions_changed' AND asked_for IS NULL`);
+export const readAlarmedEvents = querying<{ event_id: number | null }>(
+  `SELECT event_id FROM emails WHERE kind = 'instructions_changed' AND asked_for IS NULL`,
+);
 
-interface Receipt {
-  readonly partner_id: string | null;
-  readonly currency: string;
+type Receipt = Readonly<{
+  partner_id: string | null;
+  currency: string;
   /** The amount received, without the parts that were recorded by mistake or twice. */
-  readonly amount: string;
-  readonly received_on: string;
-  readonly method: Method;
-  readonly reference: string;
-  readonly status: 'reversed' | 'applied' | 'unapplied' | 'partly_applied';
-  readonly paid_back: string;
+  amount: string;
+  received_on: string;
+  method: Method;
+  reference: string;
+  status: 'reversed' | 'applied' | 'unapplied' | 'partly_applied';
+  paid_back: string;
   /** The part received that is not a payment of the partner. */
-  readonly elsewhere: string;
-  readonly unapplied: string;
-  readonly paid: readonly {
+  elsewhere: string;
+  unapplied: string;
+  paid: readonly {
     readonly number: string;
     readonly partner_id: string;
     readonly partner_name: string;
@@ -75,7 +61,7 @@ interface Receipt {
     /** Whether the payer, or a company below it, owes the invoice. */
     readonly of_family: boolean;
   }[];
-}
+}>;
 
 export async function readReceipt(tx: Transaction, paymentId: number): Promise<Receipt> {
   const [payment] = await query<Receipt>(
@@ -115,34 +101,30 @@ export async function readReceipt(tx: Transaction, paymentId: number): Promise<R
  * Recently applied payments whose current payer has no receipt, of monthly or carried-over invoices only: shares of
  * connected accounts get none.
  */
-export const readDueReceipts = (
-  tx: Transaction,
-  since: string,
-): Promise<{ payment_id: number; partner_id: string; event_id: number; earlier: number }[]> =>
-  query(
-    tx,
-    `SELECT a.payment_id, b.partner_id, min(a.event_id) AS event_id,
-            (SELECT count(*) FROM emails e WHERE e.payment_id = a.payment_id) AS earlier
-     FROM live_payment_applications a JOIN payment_balances b USING (payment_id) JOIN documents d USING (document_id)
-     WHERE a.recorded_at >= :since::timestamptz AND d.purpose IN ('month', 'opening') AND b.partner_id IS NOT NULL
-       AND NOT EXISTS (
-         SELECT FROM emails e
-         WHERE (e.payment_id, e.partner_id) = (a.payment_id, b.partner_id)
-           AND (e.status <> 'withdrawn' OR e.dismissal_reason IS NOT NULL))
-     GROUP BY a.payment_id, b.partner_id ORDER BY a.payment_id`,
-    { since },
-  );
+export const readDueReceipts = querying<
+  { payment_id: number; partner_id: string; event_id: number; earlier: number },
+  { since: string }
+>(`
+  SELECT a.payment_id, b.partner_id, min(a.event_id) AS event_id,
+         (SELECT count(*) FROM emails e WHERE e.payment_id = a.payment_id) AS earlier
+  FROM live_payment_applications a JOIN payment_balances b USING (payment_id) JOIN documents d USING (document_id)
+  WHERE a.recorded_at >= :since::timestamptz AND d.purpose IN ('month', 'opening') AND b.partner_id IS NOT NULL
+    AND NOT EXISTS (
+      SELECT FROM emails e
+      WHERE (e.payment_id, e.partner_id) = (a.payment_id, b.partner_id)
+        AND (e.status <> 'withdrawn' OR e.dismissal_reason IS NOT NULL))
+  GROUP BY a.payment_id, b.partner_id ORDER BY a.payment_id`);
 
-interface Refund {
-  readonly number: string;
-  readonly currency: string;
-  readonly amount: string;
-  readonly refunded_on: string;
-  readonly method: RefundMethod;
-  readonly reference: string;
-  readonly returned: boolean;
-  readonly balance: string;
-}
+type Refund = Readonly<{
+  number: string;
+  currency: string;
+  amount: string;
+  refunded_on: string;
+  method: RefundMethod;
+  reference: string;
+  returned: boolean;
+  balance: string;
+}>;
 
 export async function readRefund(tx: Transaction, refundId: number): Promise<Refund> {
   const [refund] = await query<Refund>(
@@ -157,47 +139,39 @@ export async function readRefund(tx: Transaction, refundId: number): Promise<Ref
   return refund;
 }
 
-export const readDueRefundNotices = (
-  tx: Transaction,
-  since: string,
-): Promise<{ credit_refund_id: number; partner_id: string; event_id: number }[]> =>
-  query(
-    tx,
-    `SELECT f.credit_refund_id, f.partner_id, f.event_id FROM live_credit_refunds f
-     WHERE f.recorded_at >= :since::timestamptz
-       AND NOT EXISTS (SELECT FROM emails e WHERE e.credit_refund_id = f.credit_refund_id)
-     ORDER BY f.credit_refund_id`,
-    { since },
-  );
+export const readDueRefundNotices = querying<
+  { credit_refund_id: number; partner_id: string; event_id: number },
+  { since: string }
+>(`
+  SELECT f.credit_refund_id, f.partner_id, f.event_id FROM live_credit_refunds f
+  WHERE f.recorded_at >= :since::timestamptz
+    AND NOT EXISTS (SELECT FROM emails e WHERE e.credit_refund_id = f.credit_refund_id)
+  ORDER BY f.credit_refund_id`);
 
 /**
  * The statements due for the month whose books closed last, if that was recent: of partners that want statements, or
  * received a preliminary one.
  */
-export const readDueStatements = (tx: Transaction, since: string): Promise<{ month: Month; partner_id: string }[]> =>
-  query(
-    tx,
-    `SELECT c.month, p.partner_id
-     FROM book_closes c CROSS JOIN partners p
-     CROSS JOIN LATERAL (
-       SELECT ((c.month || '-01')::date + interval '1 month' - interval '1 day')::date AS day) AS ended
-     WHERE c.closed_at >= :since::timestamptz AND c.month = (SELECT max(month) FROM book_closes)
-       AND (p.account_statement = 'monthly' AND p.inactive_since IS NULL
-            OR EXISTS (SELECT FROM emails e
-                       WHERE e.kind = 'account_statement' AND e.partner_id = p.partner_id AND e.day = ended.day
-                         AND e.preliminary))
-       AND NOT EXISTS (
-         SELECT FROM emails e
-         WHERE e.kind = 'account_statement' AND e.partner_id = p.partner_id AND e.day = ended.day
-           AND NOT e.preliminary)
-     ORDER BY p.partner_id`,
-    { since },
-  );
+export const readDueStatements = querying<{ month: Month; partner_id: string }, { since: string }>(`
+  SELECT c.month, p.partner_id
+  FROM book_closes c CROSS JOIN partners p
+  CROSS JOIN LATERAL (
+    SELECT ((c.month || '-01')::date + interval '1 month' - interval '1 day')::date AS day) AS ended
+  WHERE c.closed_at >= :since::timestamptz AND c.month = (SELECT max(month) FROM book_closes)
+    AND (p.account_statement = 'monthly' AND p.inactive_since IS NULL
+         OR EXISTS (SELECT FROM emails e
+                    WHERE e.kind = 'account_statement' AND e.partner_id = p.partner_id AND e.day = ended.day
+                      AND e.preliminary))
+    AND NOT EXISTS (
+      SELECT FROM emails e
+      WHERE e.kind = 'account_statement' AND e.partner_id = p.partner_id AND e.day = ended.day
+        AND NOT e.preliminary)
+  ORDER BY p.partner_id`);
 
-export interface Statements {
-  readonly month: Month;
-  readonly preliminary: boolean;
-}
+export type Statements = Readonly<{
+  month: Month;
+  preliminary: boolean;
+}>;
 
 /** The queued statements of a month, and whether each is unsent. */
 export function readQueued(
@@ -215,15 +189,15 @@ export function readQueued(
   );
 }
 
-export interface UserEvent {
-  readonly event_id: number;
-  readonly action: string;
-  readonly occurred_at: string;
-  readonly login: string;
-  readonly name: string;
+type UserEvent = Readonly<{
+  event_id: number;
+  action: string;
+  occurred_at: string;
+  login: string;
+  name: string;
   /** The new passkey, the network of a sign-in, or who made a sign-in link. */
-  readonly detail: string;
-}
+  detail: string;
+}>;
 
 /** The events to report: those since an instant that have no e-mail, or the event of an e-mail. */
 export const readUserEvents = (

@@ -12,8 +12,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { closeEmpty } from '../../errors/close.ts';
 import type { Finding } from '../../findings/finding.ts';
 import { readDoubled, readHeld } from '../../findings/rows.ts';
-import type { EmailComposer } from '../../mail/email.ts';
-import { letterView } from '../../mail/issuer-view.ts';
+import { type EmailComposer, letterView } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { dateName, lastDay, type Month, monthAfter, monthName, workingDaysFrom } from '../../month.ts';
 import type { ActorContext, Installation } from '../../people/audit-events.ts';
@@ -64,15 +63,15 @@ const recipientOf = ({ finance_email: finance, operations_email: operations }: S
       ? { name: 'Operations', address: operations }
       : undefined;
 
-interface ToTell {
-  readonly month: Month;
+type ToTell = Readonly<{
+  month: Month;
   /** Whether the month has ended everywhere. */
-  readonly due: boolean;
-  readonly empty: boolean;
-  readonly doubts: readonly Doubt[];
+  due: boolean;
+  empty: boolean;
+  doubts: readonly Doubt[];
   /** Rows that may repeat others, by partner. */
-  readonly rows: readonly Finding[];
-}
+  rows: readonly Finding[];
+}>;
 
 const pageOf = (remedies: Finding['remedies']): string =>
   remedies.flatMap((each) => ('page' in each && each.page !== undefined ? [each.page] : []))[0] ?? '/console/queue';

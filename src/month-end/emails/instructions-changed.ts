@@ -6,11 +6,9 @@
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { needsAdoption } from '../../documents/instructions.ts';
-import type { EmailComposer } from '../../mail/email.ts';
-import { letterView } from '../../mail/issuer-view.ts';
+import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { oneLine } from '../../mail/text.ts';
 import type { ChangeEvent } from '../../people/audit-events.sql.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import type { FieldChange } from '../../people/field-changes.ts';

@@ -5,10 +5,8 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { localeOf } from '../../documents/locale.ts';
 import { failpoint } from '../../failpoint.ts';
-import type { EmailComposer } from '../../mail/email.ts';
-import { letterView } from '../../mail/issuer-view.ts';
+import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { oneLine } from '../../mail/text.ts';
 import { Amount, isZero } from '../../money.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
 import { METHOD_WORDS } from '../../payments/enums.ts';
@@ -70,7 +68,7 @@ export const paymentReceiptEmail: EmailComposer = {
 async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   if (!settings.payment_receipts) return;
   const now = environment.now();
-  const due = await readDueReceipts(tx, now.minus({ days: NEWS_FOR_DAYS }).toISO());
+  const due = await readDueReceipts(tx, { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() });
   if (due.length === 0) return;
   await queueEmails(
     tx,

@@ -1,10 +1,8 @@
 /** The notice of a refund of credit, sent once, unless the refund was returned before. */
 import type { Transaction } from '../../database/transaction.ts';
 import { localeOf } from '../../documents/locale.ts';
-import type { EmailComposer } from '../../mail/email.ts';
-import { letterView } from '../../mail/issuer-view.ts';
+import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { oneLine } from '../../mail/text.ts';
 import { Amount, isZero } from '../../money.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
 import { METHOD_WORDS } from '../../payments/enums.ts';
@@ -50,7 +48,7 @@ export const refundNoticeEmail: EmailComposer = {
 async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
   if (!settings.refund_notices) return;
   const now = environment.now();
-  const due = await readDueRefundNotices(tx, now.minus({ days: NEWS_FOR_DAYS }).toISO());
+  const due = await readDueRefundNotices(tx, { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() });
   if (due.length === 0) return;
   await queueEmails(
     tx,

@@ -1,8 +1,6 @@
 /** The notices to users of events of their accounts. They are queued from the events, so that no sign-in waits. */
-import type { EmailComposer } from '../../mail/email.ts';
-import { letterView } from '../../mail/issuer-view.ts';
+import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { oneLine } from '../../mail/text.ts';
 import { minuteOf } from '../../text.ts';
 import { readUserEvents } from './due.sql.ts';
 

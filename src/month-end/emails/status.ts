@@ -2,8 +2,7 @@
 import { publicAddress } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import type { Finding } from '../../findings/finding.ts';
-import type { EmailComposer } from '../../mail/email.ts';
-import { letterView } from '../../mail/issuer-view.ts';
+import { type EmailComposer, letterView } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { actionAddress } from '../../remedy.ts';

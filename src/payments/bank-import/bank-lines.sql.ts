@@ -1,4 +1,4 @@
-import { execute, query, type Transaction } from '../../database/transaction.ts';
+import { execute, query, querying, type Transaction } from '../../database/transaction.ts';
 import { Amount } from '../../money.ts';
 import type { BankLine, BankStatement } from '../bank/statement.ts';
 import type { PaymentContext } from '../context.ts';
@@ -93,7 +93,7 @@ async function insertStatements(tx: Transaction, { sha256, statements }: NewBank
             r.credits, r.debits, r.lines
      FROM json_populate_recordset(NULL::bank_statements, :rows::json) AS r JOIN bank_files f ON f.sha256 = :sha256
      ORDER BY r.position`,
-    { rows: JSON.stringify(rows), sha256 },
+    { rows, sha256 },
   );
 }
 
@@ -149,46 +149,41 @@ const sameButAmount = (line: string) => `regexp_replace(${line}.identity, '\\|[0
  * which a line has the same reference and day but another amount. Without a reference, the whole statement must be the
  * same. Lines whose payment was reversed as a mistake are left out.
  */
-export function readEqualLines(tx: Transaction, lineIds: readonly number[]): Promise<EqualLineRow[]> {
-  return query(
-    tx,
-    `SELECT l.bank_line_id, t.bank_line_id AS equal_line_id, t.account, t.bank_reference, o.outcome, b.payment_id,
-            coalesce(NOT b.stays, false) AS sent_back,
-            CASE WHEN t.account = l.account THEN ${fileOf('t')} END AS other_file, NULL AS corrected
-     FROM bank_lines l JOIN equal_bank_lines(:lineIds::bigint[]) AS e USING (bank_line_id)
-     JOIN bank_lines t ON t.bank_line_id = e.equal_line_id AND t.bank_line_id < l.bank_line_id
-     LEFT JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
-     LEFT JOIN LATERAL (
-       SELECT r.duplicate_of FROM live_payment_reversals r WHERE r.payment_id = o.payment_id AND r.kind = 'duplicate'
-       LIMIT 1) AS d ON true
-     LEFT JOIN payment_balances b ON b.payment_id = coalesce(d.duplicate_of, o.payment_id)
-     WHERE b.stays IS NOT FALSE
-         OR t.account = l.account AND NOT EXISTS (
-           SELECT FROM live_payment_reversals r
-           WHERE r.payment_id = b.payment_id AND r.kind IN ('mistake', 'duplicate'))
-     UNION ALL
-     SELECT l.bank_line_id, t.bank_line_id, t.account, t.bank_reference, o.outcome, o.payment_id, false,
-            ${fileOf('t')}, round(t.amount, minor_digits(t.currency))::text
-     FROM bank_lines l JOIN bank_lines t USING (account, currency, direction, bank_booked_on)
-     JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
-     LEFT JOIN payment_balances b ON b.payment_id = o.payment_id
-     WHERE l.bank_line_id = ANY (:lineIds::bigint[]) AND t.amount <> l.amount AND b.stays IS NOT FALSE
-       AND ${sameButAmount('t')} = ${sameButAmount('l')}
-       AND NOT EXISTS (
-         SELECT FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
-         JOIN bank_statements n ON n.bank_file_id = s.bank_file_id
-         JOIN bank_statement_lines y ON y.bank_statement_id = n.bank_statement_id
-         WHERE x.bank_line_id = t.bank_line_id AND y.bank_line_id = l.bank_line_id)
-       AND (l.bank_reference IS NOT NULL OR EXISTS (
-         SELECT FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
-         JOIN bank_statements n ON (n.account, n.currency, n.closed_on) = (s.account, s.currency, s.closed_on)
-         JOIN bank_statement_lines y ON y.bank_statement_id = n.bank_statement_id
-         WHERE x.bank_line_id = t.bank_line_id AND y.bank_line_id = l.bank_line_id
-           AND (s.reference = nullif(n.reference, '') OR s.opening = n.opening)))
-     ORDER BY bank_line_id, equal_line_id`,
-    { lineIds },
-  );
-}
+export const readEqualLines = querying<EqualLineRow, { lineIds: readonly number[] }>(`
+  SELECT l.bank_line_id, t.bank_line_id AS equal_line_id, t.account, t.bank_reference, o.outcome, b.payment_id,
+         coalesce(NOT b.stays, false) AS sent_back,
+         CASE WHEN t.account = l.account THEN ${fileOf('t')} END AS other_file, NULL AS corrected
+  FROM bank_lines l JOIN equal_bank_lines(:lineIds::bigint[]) AS e USING (bank_line_id)
+  JOIN bank_lines t ON t.bank_line_id = e.equal_line_id AND t.bank_line_id < l.bank_line_id
+  LEFT JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
+  LEFT JOIN LATERAL (
+    SELECT r.duplicate_of FROM live_payment_reversals r WHERE r.payment_id = o.payment_id AND r.kind = 'duplicate'
+    LIMIT 1) AS d ON true
+  LEFT JOIN payment_balances b ON b.payment_id = coalesce(d.duplicate_of, o.payment_id)
+  WHERE b.stays IS NOT FALSE
+      OR t.account = l.account AND NOT EXISTS (
+        SELECT FROM live_payment_reversals r
+        WHERE r.payment_id = b.payment_id AND r.kind IN ('mistake', 'duplicate'))
+  UNION ALL
+  SELECT l.bank_line_id, t.bank_line_id, t.account, t.bank_reference, o.outcome, o.payment_id, false,
+         ${fileOf('t')}, round(t.amount, minor_digits(t.currency))::text
+  FROM bank_lines l JOIN bank_lines t USING (account, currency, direction, bank_booked_on)
+  JOIN bank_line_outcomes o ON o.bank_line_id = t.bank_line_id
+  LEFT JOIN payment_balances b ON b.payment_id = o.payment_id
+  WHERE l.bank_line_id = ANY (:lineIds::bigint[]) AND t.amount <> l.amount AND b.stays IS NOT FALSE
+    AND ${sameButAmount('t')} = ${sameButAmount('l')}
+    AND NOT EXISTS (
+      SELECT FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
+      JOIN bank_statements n ON n.bank_file_id = s.bank_file_id
+      JOIN bank_statement_lines y ON y.bank_statement_id = n.bank_statement_id
+      WHERE x.bank_line_id = t.bank_line_id AND y.bank_line_id = l.bank_line_id)
+    AND (l.bank_reference IS NOT NULL OR EXISTS (
+      SELECT FROM bank_statement_lines x JOIN bank_statements s USING (bank_statement_id)
+      JOIN bank_statements n ON (n.account, n.currency, n.closed_on) = (s.account, s.currency, s.closed_on)
+      JOIN bank_statement_lines y ON y.bank_statement_id = n.bank_statement_id
+      WHERE x.bank_line_id = t.bank_line_id AND y.bank_line_id = l.bank_line_id
+        AND (s.reference = nullif(n.reference, '') OR s.opening = n.opening)))
+  ORDER BY bank_line_id, equal_line_id`);
 
 export const lineKey = (account: string, identity: string): string => `${account} ${identity}`;
 

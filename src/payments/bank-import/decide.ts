@@ -47,12 +47,12 @@ export type PayoutDecision = Readonly<{
 }>;
 
 /** A recorded payment, by id, or the payment of an earlier line in the same file. */
-export interface PossibleDuplicate {
-  readonly of: number | NewLine;
-  readonly evidence: string;
+export type PossibleDuplicate = Readonly<{
+  of: number | NewLine;
+  evidence: string;
   /** Whether the bank states the payment again, with another amount. */
-  readonly corrects?: boolean;
-}
+  corrects?: boolean;
+}>;
 
 type RecordedFacts = Readonly<{
   /** Payments with the amount of a line, or with a processor id that a line names. */
@@ -106,15 +106,16 @@ function learnAccount({ line }: NewLine, decision: Decision, items: OpenItems): 
   if (partner_id !== undefined) items.learn(line, partner_id);
 }
 
-interface FileState extends Pick<RecordedFacts, 'refunds' | 'payoutNames'> {
-  readonly items: OpenItems;
-  readonly current: CurrentCandidates;
-  readonly equalLines: ReadonlyMap<number, readonly EqualLineRow[]>;
-  /** Processor ids that an earlier line of this file reported before the processor did. */
-  readonly reportedIds: Set<string>;
-  readonly lines: ReadonlyMap<number, NewLine>;
-  readonly decisions: Map<NewLine, Decision>;
-}
+type FileState = Pick<RecordedFacts, 'refunds' | 'payoutNames'> &
+  Readonly<{
+    items: OpenItems;
+    current: CurrentCandidates;
+    equalLines: ReadonlyMap<number, readonly EqualLineRow[]>;
+    /** Processor ids that an earlier line of this file reported before the processor did. */
+    reportedIds: Set<string>;
+    lines: ReadonlyMap<number, NewLine>;
+    decisions: Map<NewLine, Decision>;
+  }>;
 
 /**
  * The payments that the next line may report, after the decisions on the previous lines.

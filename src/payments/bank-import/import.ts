@@ -80,7 +80,7 @@ export async function importBankFile(
     details: { sha256, format, lines: total },
   });
   const accounts = statements.map(({ account }) => account);
-  const brokenBefore = new Set((await readBreaks(tx, accounts)).map(({ exception }) => exception));
+  const brokenBefore = new Set((await readBreaks(tx, { accounts })).map(({ exception }) => exception));
   const newLines = await recordFile(
     tx,
     context,
@@ -95,7 +95,7 @@ export async function importBankFile(
     lines: { total, new: newLines.length, known: total - newLines.length },
     outcomes: countOutcomes(reports),
     bank_charges: sumBankCharges(reports),
-    breaks: (await readBreaks(tx, accounts)).filter(({ exception }) => !brokenBefore.has(exception)),
+    breaks: (await readBreaks(tx, { accounts })).filter(({ exception }) => !brokenBefore.has(exception)),
     new_lines: reports,
     event_id: context.eventId,
   };
@@ -184,10 +184,7 @@ async function recordLines(
 ): Promise<LineReport[]> {
   const credits = newLines.filter(({ line }) => line.direction === 'credit');
   const debits = newLines.filter(({ line }) => line.direction === 'debit');
-  const equalLines = await readEqualLines(
-    tx,
-    newLines.map((each) => each.id),
-  );
+  const equalLines = await readEqualLines(tx, { lineIds: newLines.map((each) => each.id) });
   const items = await readOpenItems(
     tx,
     caller.settings,

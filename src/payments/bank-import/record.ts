@@ -28,11 +28,11 @@ import { ignoredLine, type LineReport, paymentReport, plainReport } from './repo
 
 type PaymentDecision = Extract<Decision, { match: Match }>;
 type PaymentIdOf = (each: NewLine) => number;
-interface LineRecords {
-  readonly sources: readonly NewPaymentSource[];
-  readonly outcomes: readonly NewOutcome[];
-  readonly report: LineReport;
-}
+type LineRecords = Readonly<{
+  sources: readonly NewPaymentSource[];
+  outcomes: readonly NewOutcome[];
+  report: LineReport;
+}>;
 
 export async function recordCredits(
   tx: Transaction,
@@ -227,10 +227,10 @@ async function recordPayouts(
   return { outcomes, reports };
 }
 
-interface Settlement {
-  readonly settled: boolean;
-  readonly why: string;
-}
+type Settlement = Readonly<{
+  settled: boolean;
+  why: string;
+}>;
 
 /** A payout that may come from a connected account is never settled with link payments. */
 function whichPayout(possible: readonly AccountPayout[]): Settlement {

@@ -3,8 +3,7 @@
  * debits do not concern partners.
  */
 import type { Transaction } from '../../database/transaction.ts';
-import { Amount, isZero } from '../../money.ts';
-import { daysApart } from '../../month.ts';
+import { Amount, daysApart, isZero } from '../../values.ts';
 import type { BankLine } from '../bank/statement.ts';
 import { insertBookings, type NewBooking } from '../bank-booking.sql.ts';
 import { BANK_CHARGES } from '../bank-booking.ts';

@@ -52,10 +52,10 @@ type Account = Readonly<{
   transactions: Transaction[];
 }>;
 
-interface Group {
-  readonly asOf: string;
-  readonly currency: string;
-}
+type Group = Readonly<{
+  asOf: string;
+  currency: string;
+}>;
 
 type LevelName = 'file' | 'group' | 'account';
 

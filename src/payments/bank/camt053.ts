@@ -4,8 +4,7 @@
  */
 import { XMLParser, XMLValidator } from 'fast-xml-parser';
 import type { FieldProblem } from '../../errors/refusals.ts';
-import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
-import { isDate } from '../../month.ts';
+import { Amount, amountProblem, isCurrency, isDate, minorDigits } from '../../values.ts';
 import type { Method } from '../enums.ts';
 import { methodOfCode } from './bai2.ts';
 import { type BankFormat, decode } from './format.ts';

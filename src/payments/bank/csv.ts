@@ -20,21 +20,22 @@ import {
   Totals,
 } from './statement.ts';
 
-interface NamedMap extends BankCsvMap {
-  readonly name: string;
-}
+type NamedMap = BankCsvMap &
+  Readonly<{
+    name: string;
+  }>;
 
-interface Row {
-  readonly line: number;
-  readonly cells: Readonly<Record<string, string>>;
-  readonly raw: string;
-}
+type Row = Readonly<{
+  line: number;
+  cells: Readonly<Record<string, string>>;
+  raw: string;
+}>;
 
-interface ParsedRow {
-  readonly account: string;
-  readonly line: BankLine;
-  readonly balance: Amount | undefined;
-}
+type ParsedRow = Readonly<{
+  account: string;
+  line: BankLine;
+  balance: Amount | undefined;
+}>;
 
 export const csv: BankFormat = {
   name: 'csv',

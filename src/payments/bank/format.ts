@@ -13,16 +13,16 @@ export type BankFile = Readonly<{
   map?: string | undefined;
 }>;
 
-export interface BankFormat {
-  readonly name: string;
+export type BankFormat = Readonly<{
+  name: string;
   /**
    * Whether a file has this format. `head` is the beginning of the file, without a byte order mark and leading white
    * space.
    */
-  readonly matches: (file: { readonly name: string; readonly head: string }) => boolean;
+  matches: (file: { readonly name: string; readonly head: string }) => boolean;
   /** Refuses the whole file if its contents, totals or balances are wrong. */
-  readonly read: (file: BankFile, maps: Readonly<Record<string, BankCsvMap>>) => BankStatement[];
-}
+  read: (file: BankFile, maps: Readonly<Record<string, BankCsvMap>>) => BankStatement[];
+}>;
 
 /** Decodes a file. Refuses bytes that are invalid in the encoding, because such bytes would garble a payer's name. */
 export function decode({ name, bytes }: BankFile, encoding: string): string {

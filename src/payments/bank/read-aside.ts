@@ -9,11 +9,12 @@ import type { BankLine, BankStatement } from './statement.ts';
 type Maps = Readonly<Record<string, BankCsvMap>>;
 
 /** Amounts are sent as text, because processes cannot exchange class instances. */
-interface SentStatement extends Omit<BankStatement, 'opening' | 'closing' | 'lines'> {
-  readonly opening: string | undefined;
-  readonly closing: string | undefined;
-  readonly lines: readonly (Omit<BankLine, 'amount'> & { readonly amount: string })[];
-}
+type SentStatement = Omit<BankStatement, 'opening' | 'closing' | 'lines'> &
+  Readonly<{
+    opening: string | undefined;
+    closing: string | undefined;
+    lines: readonly (Omit<BankLine, 'amount'> & { readonly amount: string })[];
+  }>;
 
 /** The reading process imports this constant by name, so it must be exported. */
 export const bankFile = readerOf(

@@ -18,10 +18,10 @@ export const BANK_FORMATS: readonly BankFormat[] = [bai2, camt053, csv];
 /** The part of a file that shows its format, even if a message is inside an envelope. */
 const HEAD_BYTES = 16 * 1024;
 
-export interface ReadBankFile {
-  readonly format: string;
-  readonly statements: readonly BankStatement[];
-}
+export type ReadBankFile = Readonly<{
+  format: string;
+  statements: readonly BankStatement[];
+}>;
 
 export function readBankFile(file: BankFile, maps: Readonly<Record<string, BankCsvMap>>): ReadBankFile {
   const head = file.bytes

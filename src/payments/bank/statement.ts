@@ -30,13 +30,13 @@ export type BankStatement = Readonly<{
 }>;
 
 /** A remittance text that may contain a document number. */
-export interface ReferenceField {
+export type ReferenceField = Readonly<{
   /** The name of the field in the format: `EndToEndId`, `customer reference`, `text`. */
-  readonly field: string;
-  readonly text: string;
+  field: string;
+  text: string;
   /** What the payer says that it pays of the document, as a decimal in the line's currency. */
-  readonly amount?: string;
-}
+  amount?: string;
+}>;
 
 export type BankLine = Readonly<{
   /** The number of the line in the file, or of the entry in its statement. */

@@ -2,11 +2,11 @@
  * Formats that banks deliver but that Reckoner cannot read. A format is recognized by content, because file names vary.
  * The refusal names the format, so that the user does not request the same file again.
  */
-interface UnreadFormat {
-  readonly format: string;
+type UnreadFormat = Readonly<{
+  format: string;
   /** A sentence that states what to request from the bank instead. */
-  readonly instead: string;
-}
+  instead: string;
+}>;
 
 const EXPORT = 'Order camt.053 or BAI2 statements of this account from the bank, or export its transactions as CSV.';
 

@@ -21,15 +21,15 @@ export type WaitingEvent = Readonly<{
   payload: string;
 }>;
 
-export interface EventOutcome {
-  readonly outcome: 'effect' | 'nothing' | 'manual_review';
-  readonly payment_id: number | null;
-  readonly reason: string;
-}
+export type EventOutcome = Readonly<{
+  outcome: 'effect' | 'nothing' | 'manual_review';
+  payment_id: number | null;
+  reason: string;
+}>;
 
-export interface PendingEvent {
-  readonly waits: string;
-}
+export type PendingEvent = Readonly<{
+  waits: string;
+}>;
 
 export type EventContext = Readonly<{
   caller: Caller;

@@ -1,4 +1,15 @@
-import { execute, query, queryOne, type Transaction } from '../../database/transaction.ts';
+import {
+  execute,
+  executing,
+  query,
+  querying,
+  queryingColumn,
+  queryingFirst,
+  queryingOne,
+  queryingValue,
+  queryOne,
+  type Transaction,
+} from '../../database/transaction.ts';
 import type { PaymentContext } from '../context.ts';
 import { processorIdentity } from '../identities.ts';
 import { type PaymentState, readState } from '../payments.sql.ts';
@@ -15,31 +26,23 @@ export async function insertEvents(tx: Transaction, events: readonly StorableEve
      ORDER BY place
      ON CONFLICT ON CONSTRAINT processor_event_once DO NOTHING
      RETURNING account`,
-    { events: JSON.stringify(events.map((event, place) => ({ ...event, place }))), now },
+    { events: events.map((event, place) => ({ ...event, place })), now },
   );
   return stored.map(({ account }) => account);
 }
 
-export function readWaitingEvents(tx: Transaction): Promise<WaitingEvent[]> {
-  return query(
-    tx,
-    `SELECT e.processor_event_id, e.account, e.id, e.type, e.created, e.received_at, e.payload::text AS payload
-     FROM processor_events e LEFT JOIN processor_event_outcomes o USING (processor_event_id)
-     WHERE o.processor_event_id IS NULL ORDER BY e.processor_event_id`,
-  );
-}
+export const readWaitingEvents = querying<WaitingEvent>(`
+  SELECT e.processor_event_id, e.account, e.id, e.type, e.created, e.received_at, e.payload::text AS payload
+  FROM processor_events e LEFT JOIN processor_event_outcomes o USING (processor_event_id)
+  WHERE o.processor_event_id IS NULL ORDER BY e.processor_event_id`);
 
 /** Reads events for review. Events that are closed as an exception are left out. */
-export function readEventsForReview(tx: Transaction): Promise<{ id: string; type: string; reason: string }[]> {
-  return query(
-    tx,
-    `SELECT e.id, e.type, personal(o.reason) AS reason
-     FROM processor_events e JOIN processor_event_outcomes o USING (processor_event_id)
-     WHERE o.outcome = 'manual_review'
-       AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id)
-     ORDER BY e.processor_event_id`,
-  );
-}
+export const readEventsForReview = querying<{ id: string; type: string; reason: string }>(`
+  SELECT e.id, e.type, personal(o.reason) AS reason
+  FROM processor_events e JOIN processor_event_outcomes o USING (processor_event_id)
+  WHERE o.outcome = 'manual_review'
+    AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id)
+  ORDER BY e.processor_event_id`);
 
 export async function insertEventOutcome(
   tx: Transaction,
@@ -64,17 +67,11 @@ export type OwnLink = Readonly<{
 }>;
 
 /** Returns our payment link, whether it is active or inactive. Undefined if the link is not ours. */
-export async function readOwnLink(tx: Transaction, provider: string, id: string): Promise<OwnLink | undefined> {
-  const [link] = await query<OwnLink>(
-    tx,
-    `SELECT document_id, version, d.number, i.amount, i.currency
-     FROM payment_link_objects o JOIN payment_link_intents i USING (document_id, version)
-     JOIN documents d USING (document_id)
-     WHERE o.provider_id = :id AND i.provider = :provider`,
-    { provider, id },
-  );
-  return link;
-}
+export const readOwnLink = queryingFirst<OwnLink, { provider: string; id: string }>(`
+  SELECT document_id, version, d.number, i.amount, i.currency
+  FROM payment_link_objects o JOIN payment_link_intents i USING (document_id, version)
+  JOIN documents d USING (document_id)
+  WHERE o.provider_id = :id AND i.provider = :provider`);
 
 export type OwnCheckout = Readonly<{
   checkout_id: number;
@@ -120,14 +117,9 @@ export async function insertCheckoutOrder(
   );
 }
 
-export async function readDocumentsOfCheckout(tx: Transaction, checkoutId: number): Promise<number[]> {
-  const rows = await query<{ document_id: number }>(
-    tx,
-    `SELECT document_id FROM checkout_invoices WHERE checkout_id = :checkoutId ORDER BY position`,
-    { checkoutId },
-  );
-  return rows.map(({ document_id }) => document_id);
-}
+export const readDocumentsOfCheckout = queryingColumn<number, { checkoutId: number }>(
+  `SELECT document_id FROM checkout_invoices WHERE checkout_id = :checkoutId ORDER BY position`,
+);
 
 /** Records an order, unless the order is already recorded. */
 export async function insertLinkOrder(
@@ -174,33 +166,20 @@ export async function wasApplied(tx: Transaction, paymentId: number): Promise<bo
 }
 
 /** Reads refunds that were not reinstated, the latest refund first. */
-export function readRefunds(
-  tx: Transaction,
-  paymentId: number,
-): Promise<{ payment_reversal_id: number; identity: string; amount: string }[]> {
-  return query(
-    tx,
-    `SELECT r.payment_reversal_id, r.identity, r.amount
-     FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
-     WHERE r.payment_id = :paymentId AND r.kind = 'refunded' AND i.payment_reversal_id IS NULL
-     ORDER BY r.payment_reversal_id DESC`,
-    { paymentId },
-  );
-}
+export const readRefunds = querying<
+  { payment_reversal_id: number; identity: string; amount: string },
+  { paymentId: number }
+>(`
+  SELECT r.payment_reversal_id, r.identity, r.amount
+  FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)
+  WHERE r.payment_id = :paymentId AND r.kind = 'refunded' AND i.payment_reversal_id IS NULL
+  ORDER BY r.payment_reversal_id DESC`);
 
 /** Reads events about a payment. Events whose data is erased are left out. */
-export function readEventsOf(
-  tx: Transaction,
-  paymentId: number,
-): Promise<{ type: string; created: string; payload: string | null }[]> {
-  return query(
-    tx,
-    `SELECT e.type, e.created, e.payload::text AS payload
-     FROM processor_event_outcomes o JOIN processor_events e USING (processor_event_id)
-     WHERE o.payment_id = :paymentId`,
-    { paymentId },
-  );
-}
+export const readEventsOf = querying<{ type: string; created: string; payload: string | null }, { paymentId: number }>(`
+  SELECT e.type, e.created, e.payload::text AS payload
+  FROM processor_event_outcomes o JOIN processor_events e USING (processor_event_id)
+  WHERE o.payment_id = :paymentId`);
 
 type DisputeState = Readonly<{
   dispute_id: number;
@@ -209,18 +188,12 @@ type DisputeState = Readonly<{
   reinstated: boolean;
 }>;
 
-export async function readDispute(tx: Transaction, identity: string): Promise<DisputeState | undefined> {
-  const [row] = await query<DisputeState>(
-    tx,
-    `SELECT d.dispute_id, o.outcome, r.payment_reversal_id, i.payment_reversal_id IS NOT NULL AS reinstated
-     FROM disputes d LEFT JOIN last_dispute_outcomes o USING (dispute_id)
-     LEFT JOIN payment_reversals r ON r.identity = d.identity
-     LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = r.payment_reversal_id
-     WHERE d.identity = :identity`,
-    { identity },
-  );
-  return row;
-}
+export const readDispute = queryingFirst<DisputeState, { identity: string }>(`
+  SELECT d.dispute_id, o.outcome, r.payment_reversal_id, i.payment_reversal_id IS NOT NULL AS reinstated
+  FROM disputes d LEFT JOIN last_dispute_outcomes o USING (dispute_id)
+  LEFT JOIN payment_reversals r ON r.identity = d.identity
+  LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = r.payment_reversal_id
+  WHERE d.identity = :identity`);
 
 type NewDispute = Readonly<{
   identity: string;
@@ -271,17 +244,17 @@ export async function paymentOf(
   return paymentId === undefined ? undefined : await readState(tx, paymentId);
 }
 
-export interface ErasureRange {
-  readonly before: string;
-  readonly afterId: number;
-  readonly batch: number;
-}
+export type ErasureRange = Readonly<{
+  before: string;
+  afterId: number;
+  batch: number;
+}>;
 
-export interface ErasureBatch {
-  readonly deleted: number;
-  readonly read: number;
-  readonly last_id: number | null;
-}
+export type ErasureBatch = Readonly<{
+  deleted: number;
+  read: number;
+  last_id: number | null;
+}>;
 
 const READ = `
   WITH over AS MATERIALIZED (
@@ -292,29 +265,21 @@ const READ = `
   SELECT count(*) AS read, max(processor_event_id) AS last_id,
          count(*) FILTER (WHERE payload_may_go(processor_event_id)) AS deleted FROM over`;
 
-export const readErasable = (tx: Transaction, range: ErasureRange): Promise<ErasureBatch> =>
-  queryOne(tx, READ, { ...range });
+export const readErasable = queryingOne<ErasureBatch, ErasureRange>(READ);
 
-export const insertErasures = (
-  tx: Transaction,
-  given: { before: string; afterId: number; last_id: number | null; now: string; eventId: number },
-): Promise<number> =>
-  execute(
-    tx,
-    `INSERT INTO processor_event_erasures (processor_event_id, recorded_at, event_id)
-     SELECT processor_event_id, :now::timestamptz, :eventId::bigint FROM processor_events
-     WHERE processor_event_id > :afterId::bigint AND processor_event_id <= :last_id::bigint AND payload IS NOT NULL
-       AND received_at < :before::timestamptz AND payload_may_go(processor_event_id)
-     ORDER BY processor_event_id`,
-    given,
-  );
+export const insertErasures = executing<{
+  before: string;
+  afterId: number;
+  last_id: number | null;
+  now: string;
+  eventId: number;
+}>(`
+  INSERT INTO processor_event_erasures (processor_event_id, recorded_at, event_id)
+  SELECT processor_event_id, :now::timestamptz, :eventId::bigint FROM processor_events
+  WHERE processor_event_id > :afterId::bigint AND processor_event_id <= :last_id::bigint AND payload IS NOT NULL
+    AND received_at < :before::timestamptz AND payload_may_go(processor_event_id)
+  ORDER BY processor_event_id`);
 
-export async function countErasable(tx: Transaction, before: string): Promise<number> {
-  const { due } = await queryOne<{ due: number }>(
-    tx,
-    `SELECT count(*) AS due FROM processor_events
-     WHERE payload IS NOT NULL AND received_at < :before::timestamptz AND payload_may_go(processor_event_id)`,
-    { before },
-  );
-  return due;
-}
+export const countErasable = queryingValue<number, { before: string }>(`
+  SELECT count(*) AS due FROM processor_events
+  WHERE payload IS NOT NULL AND received_at < :before::timestamptz AND payload_may_go(processor_event_id)`);

@@ -49,10 +49,10 @@ type Purpose = Readonly<{
 }>;
 
 /** A document and the part of the payment for it. The default is as much as the document accepts. */
-interface Part {
-  readonly number: string;
-  readonly amount?: Amount;
-}
+type Part = Readonly<{
+  number: string;
+  amount?: Amount;
+}>;
 
 type PaidObject = Readonly<{
   field: 'payment_link' | 'checkout_session';
@@ -82,7 +82,7 @@ export async function recordReceipt(
   }
   const documents: PayableRow[] = [];
   for (const { number } of purpose?.parts ?? []) {
-    const document = await readPayable(tx, number);
+    const document = await readPayable(tx, { number });
     if (document !== undefined) documents.push(document);
   }
   const isDoubtful = documents.length > 0 && purpose?.paid === undefined;
@@ -99,7 +99,7 @@ const isFresh = ({ caller, receivedAt }: EventContext): boolean =>
 
 async function purposeOf(tx: Transaction, context: EventContext, receipt: Receipt): Promise<Purpose | undefined> {
   const { link, invoice } = receipt;
-  const own = link === undefined ? undefined : await readOwnLink(tx, PROCESSOR.name, link);
+  const own = link === undefined ? undefined : await readOwnLink(tx, { provider: PROCESSOR.name, id: link });
   if (own !== undefined && link !== undefined) {
     const paid: PaidObject = { field: 'payment_link', found: link, link: own };
     return proven(context, receipt, own, { paid, parts: [{ number: own.number }], what: `the link of ${own.number}` });
@@ -152,11 +152,11 @@ function proven(
   return { parts, paid: isPaid ? paid : undefined, isOurs: true, doubt };
 }
 
-interface ReceiptFacts {
-  readonly known: PaymentState | undefined;
-  readonly purpose: Purpose | undefined;
-  readonly documents: readonly PayableRow[];
-}
+type ReceiptFacts = Readonly<{
+  known: PaymentState | undefined;
+  purpose: Purpose | undefined;
+  documents: readonly PayableRow[];
+}>;
 
 async function record(
   tx: Transaction,
@@ -264,7 +264,7 @@ async function applyOnce(
   for (const part of parts) {
     const { number } = part;
     const state = await readState(tx, paymentId);
-    const document = await readPayable(tx, number);
+    const document = await readPayable(tx, { number });
     // A payment that was refunded before it was applied pays nothing.
     if (state === undefined || document === undefined || isZero(state.unapplied)) continue;
     if (whyNotPayable(state, document) !== undefined) {
@@ -310,7 +310,7 @@ async function suggestHints(
 ): Promise<void> {
   for (const part of parts) {
     const state = await readState(tx, paymentId);
-    const document = await readPayable(tx, part.number);
+    const document = await readPayable(tx, { number: part.number });
     if (state === undefined || document === undefined || whyNotPayable(state, document) !== undefined) continue;
     await insertSuggestions(tx, payments, [
       {
@@ -331,7 +331,7 @@ async function suggestReplacement(
   { number, amount }: Part,
   replacedBy: string | null,
 ): Promise<void> {
-  const successor = replacedBy === null ? undefined : await readPayable(tx, replacedBy);
+  const successor = replacedBy === null ? undefined : await readPayable(tx, { number: replacedBy });
   if (successor === undefined || whyTakesNoPayment(successor) !== undefined) return;
   const what =
     amount === undefined ? `the link of ${number} was paid` : `${number} was paid together with other invoices`;

@@ -38,7 +38,7 @@ export async function recordDispute(
   const foreign = inOtherCurrency('dispute', fact.amount, payment);
   if (foreign !== undefined) return foreign;
   const identity = processorIdentity(account, fact.dispute);
-  const before = await readDispute(tx, identity);
+  const before = await readDispute(tx, { identity });
   const isAppealed = before?.outcome === 'lost' && fact.state === 'won';
   if (before?.outcome && !isAppealed) return nothing(`dispute ${fact.dispute} is ${before.outcome}`);
   const payments = await context.open();
@@ -103,10 +103,10 @@ async function withdraw(
 type Refund = Extract<PaymentFact, { kind: 'refunded' | 'refund_undone' }>;
 
 /** `at` is a time in milliseconds. */
-interface RefundReport {
-  readonly at: number;
-  readonly fact: Refund;
-}
+type RefundReport = Readonly<{
+  at: number;
+  fact: Refund;
+}>;
 
 /**
  * Records a refund. The refunded amount of a payment is computed from all of its events, which may arrive in any order.
@@ -128,7 +128,7 @@ export async function recordRefund(
   const now: RefundReport = { at: Date.parse(event.created), fact };
   const { told, erasedUntil } = await readTold(tx, payment_id);
   if (now.at < erasedUntil) return nothing('later events are already recorded');
-  const recorded = await readRefunds(tx, payment_id);
+  const recorded = await readRefunds(tx, { paymentId: payment_id });
   const sum = (refunds: typeof recorded) => Amount.sum(state.currency, refunds, (each) => money(each.amount, state));
   const byProcessor = recorded.filter(({ identity }) => /^processor\|.*\|refunded\|/.test(identity));
   // If no event has a total, the data of the events was erased. In that case, the refunded amount is the amount of the
@@ -178,7 +178,7 @@ export async function recordRefund(
 async function readTold(tx: Transaction, paymentId: number): Promise<{ told: RefundReport[]; erasedUntil: number }> {
   let erasedUntil = Number.NEGATIVE_INFINITY;
   const told: RefundReport[] = [];
-  for (const { type, created, payload } of await readEventsOf(tx, paymentId)) {
+  for (const { type, created, payload } of await readEventsOf(tx, { paymentId })) {
     const at = Date.parse(created);
     if (payload === null) erasedUntil = Math.max(erasedUntil, at);
     else {

@@ -32,9 +32,9 @@ export async function recordProgress(
     if (state === 'ordered') await insertCheckoutOrder(tx, payments, { checkoutId, on });
     else await insertEnding(tx, { checkoutId, why: state, now: payments.now });
     // The invoices' own links are closed while a debit is in progress, and created again if the debit fails.
-    await requestLinkChecks(tx, await readDocumentsOfCheckout(tx, checkoutId));
+    await requestLinkChecks(tx, await readDocumentsOfCheckout(tx, { checkoutId }));
   }
-  const ownLink = link === undefined ? undefined : await readOwnLink(tx, PROCESSOR.name, link);
+  const ownLink = link === undefined ? undefined : await readOwnLink(tx, { provider: PROCESSOR.name, id: link });
   if (ownLink !== undefined && state !== 'expired') {
     const payments = await context.open();
     if (state === 'ordered') await insertLinkOrder(tx, payments, ownLink, on);

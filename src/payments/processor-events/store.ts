@@ -9,11 +9,11 @@ import type { Caller } from '../context.ts';
 import { insertEvents } from './events.sql.ts';
 import { type ReadEvent, readEvents } from './read.ts';
 
-export interface StoredEvents {
-  readonly stored: number;
-  readonly known: number;
-  readonly accounts: readonly string[];
-}
+export type StoredEvents = Readonly<{
+  stored: number;
+  known: number;
+  accounts: readonly string[];
+}>;
 
 type EventFile = Readonly<{
   name: string;

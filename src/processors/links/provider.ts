@@ -21,10 +21,10 @@ export type ProviderUrl =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'missing'; readonly what: string };
 
-export interface LinkSecrets {
-  readonly linkSecret: string | undefined;
-  readonly stripeKey: string | undefined;
-}
+export type LinkSecrets = Readonly<{
+  linkSecret: string | undefined;
+  stripeKey: string | undefined;
+}>;
 
 export type OpenProvider = Readonly<{
   url: (token: string, facts: LinkFacts) => ProviderUrl;
@@ -40,12 +40,12 @@ export type OpenProvider = Readonly<{
   currencyProblem?: (currency: string) => string | undefined;
 }>;
 
-export interface PaymentLinkProvider<Schema extends z.ZodType> {
-  readonly name: string;
+export type PaymentLinkProvider<Schema extends z.ZodType> = Readonly<{
+  name: string;
   /** The schema of `payment_link` in settings.json, with its own literal `provider`. */
-  readonly schema: Schema;
-  readonly open: (settings: z.output<Schema>, secrets: LinkSecrets) => OpenProvider;
-}
+  schema: Schema;
+  open: (settings: z.output<Schema>, secrets: LinkSecrets) => OpenProvider;
+}>;
 
 export const provider = <Schema extends z.ZodType>(
   name: string,

@@ -95,11 +95,11 @@ function templateProblem(text: string, signatureParameter: string): string | und
   return undefined;
 }
 
-interface SignedTemplate {
-  readonly template: string;
-  readonly signatureParameter: string;
-  readonly secret: string;
-}
+type SignedTemplate = Readonly<{
+  template: string;
+  signatureParameter: string;
+  secret: string;
+}>;
 
 export function signedUrl({ template, signatureParameter, secret }: SignedTemplate, values: LinkValues): string {
   const url = template.replace(LINK_FIELD, (_, field: string) => encodeURIComponent(values[field as keyof LinkValues]));

@@ -265,11 +265,11 @@ function routed(data: z.output<z.ZodObject<typeof routing>> & { metadata?: Metad
 
 type Metadata = Readonly<Record<string, string>> | null | undefined;
 
-interface PaymentOrigin {
-  readonly metadata?: Metadata;
-  readonly payment_link?: string | null | undefined;
-  readonly session?: string;
-}
+type PaymentOrigin = Readonly<{
+  metadata?: Metadata;
+  payment_link?: string | null | undefined;
+  session?: string;
+}>;
 
 function received(
   ids: readonly string[],

@@ -34,6 +34,24 @@ export interface Unevaluated {
   readonly reason: string;
 }
 
+/**
+ * The functions that ask a statement, or make a function that asks it: which argument is the statement, where the row's
+ * type is, and which type argument names the parameters, if it is not an argument.
+ */
+const ROLES: Readonly<
+  Record<string, { sql: number; row: 'returned' | 'declared' | 'column' | 'none'; given?: number }>
+> = {
+  query: { sql: 1, row: 'returned' },
+  queryOne: { sql: 1, row: 'returned' },
+  execute: { sql: 1, row: 'none' },
+  querying: { sql: 0, row: 'declared', given: 1 },
+  queryingOne: { sql: 0, row: 'declared', given: 1 },
+  queryingFirst: { sql: 0, row: 'declared', given: 1 },
+  queryingColumn: { sql: 0, row: 'column', given: 1 },
+  queryingValue: { sql: 0, row: 'column', given: 1 },
+  executing: { sql: 0, row: 'none', given: 0 },
+};
+
 export function findStatements(): { asked: Asked[]; unevaluated: Unevaluated[] } {
   const config = ts.parseJsonConfigFileContent(
     { ...JSON.parse(readFileSync(join(ROOT, 'tsconfig.json'), 'utf8')), include: ['src'] },
@@ -49,21 +67,27 @@ export function findStatements(): { asked: Asked[]; unevaluated: Unevaluated[] }
   for (const [symbol, calls] of evaluator.calls) {
     const home = symbol.valueDeclaration?.getSourceFile().fileName;
     if (home !== join(ROOT, 'src', 'database', 'transaction.ts')) continue;
-    if (!['query', 'queryOne', 'execute'].includes(symbol.name)) continue;
+    const role = ROLES[symbol.name];
+    if (role === undefined) continue;
     for (const call of calls) {
       const file = call.getSourceFile();
       if (file.fileName === home) continue;
       const place = `${relative(ROOT, file.fileName)}:${file.getLineAndCharacterOfPosition(call.getStart()).line + 1}`;
-      const source = call.arguments[1]?.getText() ?? '';
+      const sql = call.arguments[role.sql];
+      const source = sql?.getText() ?? '';
       try {
-        for (const { env, row } of rowsOf(checker, evaluator, call)) {
-          const texts = textsOf(evaluator, call, env);
+        const rows =
+          role.row === 'declared' || role.row === 'column'
+            ? [declaredRow(checker, call, role.row)]
+            : rowsOf(checker, evaluator, call);
+        for (const { env, row } of rows) {
           asked.push({
             place,
             source,
-            texts,
-            row: symbol.name === 'execute' ? undefined : row,
-            bindings: bindingsOf(checker, call),
+            texts: textsOf(evaluator, call, sql, env),
+            row: role.row === 'none' ? undefined : row,
+            bindings:
+              role.given === undefined ? bindingsOf(checker, call) : declaredBindings(checker, call, role.given),
           });
         }
       } catch (error) {
@@ -75,8 +99,7 @@ export function findStatements(): { asked: Asked[]; unevaluated: Unevaluated[] }
   return { asked, unevaluated };
 }
 
-function textsOf(evaluator: Evaluator, call: ts.CallExpression, env: Env): string[] {
-  const sql = call.arguments[1];
+function textsOf(evaluator: Evaluator, call: ts.CallExpression, sql: ts.Expression | undefined, env: Env): string[] {
   if (sql === undefined) throw new Unknown('no statement');
   let values: readonly Value[];
   try {
@@ -113,10 +136,7 @@ function rowsOf(checker: ts.TypeChecker, evaluator: Evaluator, call: ts.CallExpr
   const row =
     promised && checker.isArrayType(promised) ? checker.getTypeArguments(promised as ts.TypeReference)[0] : promised;
   const none = { env: new Map(), row: undefined };
-  if (row === undefined || row.flags & (ts.TypeFlags.Unknown | ts.TypeFlags.Any)) return [none];
-  // Columns of any name, as a file of rows has them.
-  const parts = row.isIntersection() ? row.types : [row];
-  if (parts.some((part) => part.getStringIndexType())) return [none];
+  if (row === undefined || hasAnyName(row)) return [none];
   if (!row.isTypeParameter()) return [{ env: new Map(), row: propertiesOf(checker, row) }];
   const owner = row.symbol.declarations?.[0]?.parent as ts.SignatureDeclaration | undefined;
   const index = owner?.typeParameters?.findIndex((each) => each.name.text === row.symbol.name) ?? -1;
@@ -128,23 +148,41 @@ function rowsOf(checker: ts.TypeChecker, evaluator: Evaluator, call: ts.CallExpr
   return given.length === 0 ? [none] : given;
 }
 
+/** Whether it has columns of any name, as a file of rows has them, or is of no stated type. */
+const hasAnyName = (row: ts.Type): boolean =>
+  (row.flags & (ts.TypeFlags.Unknown | ts.TypeFlags.Any)) !== 0 ||
+  (row.isIntersection() ? row.types : [row]).some((part) => part.getStringIndexType() !== undefined);
+
+/** The name of the property of a row with one column of any name. */
+export const ONLY_COLUMN = '*';
+
+function declaredRow(checker: ts.TypeChecker, call: ts.CallExpression, kind: 'declared' | 'column'): RowOf {
+  const node = call.typeArguments?.[0];
+  if (node === undefined) throw new Unknown('no type of a row');
+  const type = checker.getTypeFromTypeNode(node);
+  const row =
+    kind === 'column' ? new Map([[ONLY_COLUMN, propertyOf(checker, type, false)]]) : propertiesOf(checker, type);
+  return { env: new Map(), row: kind === 'declared' && hasAnyName(type) ? undefined : row };
+}
+
 function propertiesOf(checker: ts.TypeChecker, row: ts.Type): ReadonlyMap<string, Property> {
   return new Map(
     checker.getPropertiesOfType(row).map((symbol) => {
-      const type = checker.getTypeOfSymbol(symbol);
-      const parts = type.isUnion() ? type.types : [type];
-      const kinds = new Set(parts.filter((part) => !isAbsent(part)).map((part) => kindOf(checker, part)));
-      const [kind = 'any'] = kinds;
-      return [
-        symbol.name,
-        {
-          kind: kinds.size > 1 ? 'any' : kind,
-          nullable: parts.some((part) => part.flags & (ts.TypeFlags.Null | ts.TypeFlags.Any | ts.TypeFlags.Unknown)),
-          optional: (symbol.flags & ts.SymbolFlags.Optional) !== 0,
-        },
-      ];
+      const optional = (symbol.flags & ts.SymbolFlags.Optional) !== 0;
+      return [symbol.name, propertyOf(checker, checker.getTypeOfSymbol(symbol), optional)];
     }),
   );
+}
+
+function propertyOf(checker: ts.TypeChecker, type: ts.Type, optional: boolean): Property {
+  const parts = type.isUnion() ? type.types : [type];
+  const kinds = new Set(parts.filter((part) => !isAbsent(part)).map((part) => kindOf(checker, part)));
+  const [kind = 'any'] = kinds;
+  return {
+    kind: kinds.size > 1 ? 'any' : kind,
+    nullable: parts.some((part) => (part.flags & (ts.TypeFlags.Null | ts.TypeFlags.Any | ts.TypeFlags.Unknown)) !== 0),
+    optional,
+  };
 }
 
 const isAbsent = (type: ts.Type): boolean => (type.flags & (ts.TypeFlags.Null | ts.TypeFlags.Undefined)) !== 0;
@@ -170,6 +208,13 @@ function bindingsOf(checker: ts.TypeChecker, call: ts.CallExpression): Asked['bi
     ? !given.properties.some(ts.isSpreadAssignment)
     : isOnlyFor(checker, given);
   return { names: new Set(names), exact };
+}
+
+function declaredBindings(checker: ts.TypeChecker, call: ts.CallExpression, index: number): Asked['bindings'] {
+  const node = call.typeArguments?.[index];
+  if (node === undefined) return { names: new Set(), exact: true };
+  const names = checker.getPropertiesOfType(checker.getTypeFromTypeNode(node)).map(({ name }) => name);
+  return { names: new Set(names), exact: ts.isTypeLiteralNode(node) };
 }
 
 /** Whether it is a parameter whose type writes its names down, and that nothing else in its function reads. */

@@ -1,9 +1,14 @@
 import { documentNumbered } from '../../../actions/documents.ts';
 import { invoiceLinkRevoke, invoiceLinkRotate } from '../../../actions/invoice/link.ts';
 import { documentJson } from '../../../documents/document.ts';
-import { refuse } from '../../../errors/refusals.ts';
-import { type CommandContext, type Definition, type ExitStatus, readingNow } from '../../define.ts';
-import type { Output } from '../../output.ts';
+import {
+  type CommandContext,
+  type Definition,
+  type ExitStatus,
+  type Output,
+  readingNow,
+  refuse,
+} from '../../command.ts';
 import { doing } from '../../run-action.ts';
 
 export const define: Definition = (invoice, action) => {
@@ -16,11 +21,11 @@ export const define: Definition = (invoice, action) => {
     .action(action(invoiceLink));
 };
 
-interface LinkOptions {
-  readonly rotate?: boolean;
-  readonly revoke?: boolean;
-  readonly reason?: string;
-}
+type LinkOptions = Readonly<{
+  rotate?: boolean;
+  revoke?: boolean;
+  reason?: string;
+}>;
 
 function invoiceLink(output: Output, number: string, { rotate, revoke, reason = '' }: LinkOptions): ExitStatus {
   if (rotate && revoke) {

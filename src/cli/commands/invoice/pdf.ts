@@ -1,8 +1,6 @@
 import { documentNumbered } from '../../../actions/documents.ts';
 import { readEInvoice, readPdf } from '../../../documents/documents.sql.ts';
-import { EXIT, refuse } from '../../../errors/refusals.ts';
-import { type Definition, type ExitStatus, reading } from '../../define.ts';
-import { type Output, writeFileAsked } from '../../output.ts';
+import { type Definition, EXIT, type ExitStatus, type Output, reading, refuse, writeFileAsked } from '../../command.ts';
 
 export const define: Definition = (invoice, action) => {
   invoice

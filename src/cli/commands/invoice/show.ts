@@ -6,10 +6,18 @@ import type { DocumentRow } from '../../../documents/documents.sql.ts';
 import { type HistoryLine, readHistory } from '../../../documents/history.ts';
 import { documentTitle, rowKindName } from '../../../documents/present.ts';
 import { lineTaxText, taxSteps } from '../../../documents/present-tax.ts';
-import { EXIT } from '../../../errors/refusals.ts';
 import { Amount } from '../../../money.ts';
-import { type CommandContext, type Definition, reading } from '../../define.ts';
-import { amount, money, printable, table, wrapped } from '../../output.ts';
+import {
+  amount,
+  type CommandContext,
+  type Definition,
+  EXIT,
+  money,
+  printable,
+  reading,
+  table,
+  wrapped,
+} from '../../command.ts';
 
 export const define: Definition = (invoice, action) => {
   invoice

@@ -1,13 +1,12 @@
 import { invoiceWriteOff, invoiceWriteOffUndo } from '../../../actions/invoice/write-off.ts';
-import { type Definition, type ExitStatus, ON_LATEST_DATE, REASON } from '../../define.ts';
-import type { Output } from '../../output.ts';
+import { type Definition, type ExitStatus, ON_LATEST_DATE, type Output, REASON } from '../../command.ts';
 import { doing } from '../../run-action.ts';
 
-interface WriteOffOptions {
-  readonly reason: string;
-  readonly onLatestDate?: boolean;
-  readonly undo?: boolean;
-}
+type WriteOffOptions = Readonly<{
+  reason: string;
+  onLatestDate?: boolean;
+  undo?: boolean;
+}>;
 
 export const define: Definition = (invoice, action) => {
   invoice

@@ -1,11 +1,18 @@
 import { labelled } from '../../../actions/payment/describe.ts';
 import { commandOf } from '../../../actions/remedies.ts';
-import { EXIT } from '../../../errors/refusals.ts';
 import { type ListedException, listExceptions } from '../../../payments/exceptions.ts';
 import type { Sheet } from '../../../sheet.ts';
-import { type CommandContext, type Definition, readingNow } from '../../define.ts';
-import { money } from '../../output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import {
+  type CommandContext,
+  type Definition,
+  EXIT,
+  FORMAT,
+  money,
+  OUT,
+  type PresentOptions,
+  present,
+  readingNow,
+} from '../../command.ts';
 
 export const define: Definition = (payment, action) => {
   payment
@@ -33,13 +40,14 @@ async function paymentExceptions(
   return exceptions.length > 0 ? EXIT.attention : EXIT.done;
 }
 
-interface ExceptionWithCommands extends Omit<ListedException, 'sets' | 'suggestions' | 'remedies'> {
-  readonly sets: readonly (Omit<ListedException['sets'][number], 'accepts'> & { readonly command: string })[];
-  readonly suggestions: readonly (Omit<ListedException['suggestions'][number], 'accepts'> & {
-    readonly command: string | null;
-  })[];
-  readonly commands: readonly string[];
-}
+type ExceptionWithCommands = Omit<ListedException, 'sets' | 'suggestions' | 'remedies'> &
+  Readonly<{
+    sets: readonly (Omit<ListedException['sets'][number], 'accepts'> & { readonly command: string })[];
+    suggestions: readonly (Omit<ListedException['suggestions'][number], 'accepts'> & {
+      readonly command: string | null;
+    })[];
+    commands: readonly string[];
+  }>;
 
 /** An exception for --json, with each remedy as a command. */
 export const exceptionJson = async ({

@@ -2,8 +2,7 @@ import { describedImport } from '../../../actions/processor/import.ts';
 import { accountKeyVariable } from '../../../config/environment.ts';
 import { readConnectedAccounts } from '../../../splits/accounts.sql.ts';
 import { type AccountReading, accessTo, readAccount } from '../../../splits/poll.ts';
-import type { Context } from '../../context.ts';
-import { acting, type CommandContext, type Definition } from '../../define.ts';
+import { acting, type CommandContext, type Context, type Definition } from '../../command.ts';
 
 export const define: Definition = (processor, action) => {
   processor

@@ -1,15 +1,22 @@
 import { todayOf } from '../../../config/today.ts';
-import { EXIT } from '../../../errors/refusals.ts';
-import { groupThousands } from '../../../money.ts';
-import { dateName } from '../../../month.ts';
 import { type Aging, type AgingRow, BUCKETS, type Bucket, readAging } from '../../../reports/aging.ts';
 import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { agingDocumentsSheet, agingSheet } from '../../../reports/sheets.ts';
-import { plural } from '../../../text.ts';
-import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
-import { table } from '../../output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import { dateName, groupThousands, plural } from '../../../values.ts';
+import {
+  AS_OF,
+  type AsOfOption,
+  type CommandContext,
+  type Definition,
+  EXIT,
+  FORMAT,
+  OUT,
+  type PresentOptions,
+  present,
+  reading,
+  table,
+} from '../../command.ts';
 import { notePreliminary } from './preliminary.ts';
 
 export const define: Definition = (report, action) => {
@@ -31,9 +38,11 @@ const HEADINGS = {
   over_90: 'over 90',
 };
 
-interface AgingOptions extends PresentOptions, AsOfOption {
-  readonly detail?: boolean;
-}
+type AgingOptions = PresentOptions &
+  AsOfOption &
+  Readonly<{
+    detail?: boolean;
+  }>;
 
 async function reportAging(context: CommandContext, options: AgingOptions): Promise<number> {
   const { database, output } = context;

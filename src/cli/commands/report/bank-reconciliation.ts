@@ -1,15 +1,22 @@
 import { todayOf } from '../../../config/today.ts';
-import { EXIT } from '../../../errors/refusals.ts';
 import {
   bankReconciliationSheet,
   describeBankReconciliation,
   readBankReconciliation,
 } from '../../../reports/bank-reconciliation.ts';
 import { refuseFutureDay } from '../../../reports/future-day.ts';
-import { dateArgument } from '../../arguments.ts';
-import { type CommandContext, type Definition, reading } from '../../define.ts';
-import { outputWidth } from '../../output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import {
+  type CommandContext,
+  type Definition,
+  dateArgument,
+  EXIT,
+  FORMAT,
+  OUT,
+  outputWidth,
+  type PresentOptions,
+  present,
+  reading,
+} from '../../command.ts';
 
 export const define: Definition = (report, action) => {
   report

@@ -1,12 +1,20 @@
-import { EXIT } from '../../../errors/refusals.ts';
 import type { Month } from '../../../month.ts';
 import { readCloseReport } from '../../../reports/close.ts';
 import { describeClose } from '../../../reports/close-text.ts';
 import { closeSheet } from '../../../reports/sheets.ts';
-import { monthArgument } from '../../arguments.ts';
-import { type CommandContext, type Definition, reading } from '../../define.ts';
-import { fitted, outputWidth } from '../../output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import {
+  type CommandContext,
+  type Definition,
+  EXIT,
+  FORMAT,
+  fitted,
+  monthArgument,
+  OUT,
+  outputWidth,
+  type PresentOptions,
+  present,
+  reading,
+} from '../../command.ts';
 
 export const define: Definition = (report, action) => {
   report

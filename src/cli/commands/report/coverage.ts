@@ -1,13 +1,21 @@
 import { todayOf } from '../../../config/today.ts';
-import { EXIT } from '../../../errors/refusals.ts';
 import { type Coverage, readCoverage } from '../../../reports/coverage.ts';
 import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { coverageSheet } from '../../../reports/sheets.ts';
 import { plural } from '../../../text.ts';
-import { dateArgument } from '../../arguments.ts';
-import { type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
-import { table } from '../../output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import {
+  type AsOfOption,
+  type CommandContext,
+  type Definition,
+  dateArgument,
+  EXIT,
+  FORMAT,
+  OUT,
+  type PresentOptions,
+  present,
+  reading,
+  table,
+} from '../../command.ts';
 
 export const define: Definition = (report, action) => {
   report

@@ -1,7 +1,4 @@
 import { todayOf } from '../../../config/today.ts';
-import { EXIT } from '../../../errors/refusals.ts';
-import { groupThousands } from '../../../money.ts';
-import { dateName } from '../../../month.ts';
 import {
   type AccountStatement,
   activityText,
@@ -12,10 +9,23 @@ import { pdfOfStatement } from '../../../reports/account-statement-file.ts';
 import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { preliminaryNote } from '../../../reports/preliminary.ts';
 import { statementSheet } from '../../../reports/sheets.ts';
-import { dateArgument } from '../../arguments.ts';
-import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
-import { printable, table, writeFileAsked } from '../../output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import { dateName, groupThousands } from '../../../values.ts';
+import {
+  AS_OF,
+  type AsOfOption,
+  type CommandContext,
+  type Definition,
+  dateArgument,
+  EXIT,
+  FORMAT,
+  OUT,
+  type PresentOptions,
+  present,
+  printable,
+  reading,
+  table,
+  writeFileAsked,
+} from '../../command.ts';
 import { notePreliminary } from './preliminary.ts';
 
 export const define: Definition = (report, action) => {
@@ -31,12 +41,14 @@ export const define: Definition = (report, action) => {
     .action(action(reading(reportStatement)));
 };
 
-interface StatementOptions extends PresentOptions, AsOfOption {
-  readonly partner: string;
-  readonly from?: string;
-  /** The file to which the PDF is written. */
-  readonly pdf?: string;
-}
+type StatementOptions = PresentOptions &
+  AsOfOption &
+  Readonly<{
+    partner: string;
+    from?: string;
+    /** The file to which the PDF is written. */
+    pdf?: string;
+  }>;
 
 async function reportStatement(context: CommandContext, options: StatementOptions): Promise<number> {
   const { database, output } = context;

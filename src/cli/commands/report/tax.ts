@@ -1,17 +1,27 @@
 import { todayOf } from '../../../config/today.ts';
-import { EXIT, refuse } from '../../../errors/refusals.ts';
 import { lastDay, type Month } from '../../../month.ts';
 import { describeTax, readTaxReport, taxSheet } from '../../../reports/tax.ts';
-import { dateArgument, monthArgument } from '../../arguments.ts';
-import { type CommandContext, type Definition, reading } from '../../define.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import {
+  type CommandContext,
+  type Definition,
+  dateArgument,
+  EXIT,
+  FORMAT,
+  monthArgument,
+  OUT,
+  type PresentOptions,
+  present,
+  reading,
+  refuse,
+} from '../../command.ts';
 import { notePreliminary } from './preliminary.ts';
 
-interface TaxOptions extends PresentOptions {
-  readonly month?: Month;
-  readonly from?: string;
-  readonly to?: string;
-}
+type TaxOptions = PresentOptions &
+  Readonly<{
+    month?: Month;
+    from?: string;
+    to?: string;
+  }>;
 
 export const define: Definition = (report, action) => {
   report

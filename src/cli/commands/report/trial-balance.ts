@@ -1,12 +1,21 @@
 import { todayOf } from '../../../config/today.ts';
-import { EXIT } from '../../../errors/refusals.ts';
 import { refuseFutureDay } from '../../../reports/future-day.ts';
 import { readRates } from '../../../reports/rates.ts';
 import { trialBalanceSheet } from '../../../reports/sheets.ts';
 import { describeTrialBalance, readTrialBalance } from '../../../reports/trial-balance.ts';
-import { AS_OF, type AsOfOption, type CommandContext, type Definition, reading } from '../../define.ts';
-import { outputWidth } from '../../output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from '../../present.ts';
+import {
+  AS_OF,
+  type AsOfOption,
+  type CommandContext,
+  type Definition,
+  EXIT,
+  FORMAT,
+  OUT,
+  outputWidth,
+  type PresentOptions,
+  present,
+  reading,
+} from '../../command.ts';
 import { notePreliminary } from './preliminary.ts';
 
 export const define: Definition = (report, action) => {

@@ -23,19 +23,21 @@ type Ids = Readonly<{
 }>;
 
 /** An accepted quote, or a requote with the fields of a quote and incremental values (7.2.2). */
-export interface Accepted extends Ids {
-  readonly requote_id?: string | null | undefined;
-  readonly spotPrice: Decimal;
-  readonly partnerCut: Decimal;
-  readonly invoiceAmount: Decimal;
-}
+export type Accepted = Ids &
+  Readonly<{
+    requote_id?: string | null | undefined;
+    spotPrice: Decimal;
+    partnerCut: Decimal;
+    invoiceAmount: Decimal;
+  }>;
 
-export interface AcceptedRequote extends Ids {
-  readonly requote_id: string;
-  readonly incrementalSpotPrice: Decimal;
-  readonly incrementalPartnerCut: Decimal;
-  readonly incrementalInvoiceAmount: Decimal;
-}
+export type AcceptedRequote = Ids &
+  Readonly<{
+    requote_id: string;
+    incrementalSpotPrice: Decimal;
+    incrementalPartnerCut: Decimal;
+    incrementalInvoiceAmount: Decimal;
+  }>;
 
 /** Amounts are in the smallest unit. The currency is in capitals. */
 export type Checked = Readonly<{

@@ -6,11 +6,11 @@
 
 export type Metadata = Readonly<Record<string, string>>;
 
-export interface Options {
-  readonly apiVersion: string;
-  readonly idempotencyKey?: string;
-  readonly stripeAccount?: string;
-}
+export type Options = Readonly<{
+  apiVersion: string;
+  idempotencyKey?: string;
+  stripeAccount?: string;
+}>;
 
 type Made = Readonly<{
   id: string;
@@ -28,28 +28,31 @@ type Reference = string | { readonly id: string };
  */
 type Settled = string | { readonly currency: string } | null;
 
-export interface Payment extends Made {
-  readonly status: string;
-  readonly client_secret: string | null;
-  readonly next_action: { readonly type: string } | null;
-  readonly latest_charge:
-    | string
-    | {
-        readonly transfer?: Reference | null;
-        readonly application_fee: Reference | null;
-        readonly balance_transaction?: Settled;
-      }
-    | null;
-}
+export type Payment = Made &
+  Readonly<{
+    status: string;
+    client_secret: string | null;
+    next_action: { readonly type: string } | null;
+    latest_charge:
+      | string
+      | {
+          readonly transfer?: Reference | null;
+          readonly application_fee: Reference | null;
+          readonly balance_transaction?: Settled;
+        }
+      | null;
+  }>;
 
-export interface Transfer extends Made {
-  readonly destination_payment?: Reference | null;
-}
+export type Transfer = Made &
+  Readonly<{
+    destination_payment?: Reference | null;
+  }>;
 
-export interface GivenBack extends Made {
-  readonly status?: string | null;
-  readonly failure_reason?: string | null;
-}
+export type GivenBack = Made &
+  Readonly<{
+    status?: string | null;
+    failure_reason?: string | null;
+  }>;
 
 export type Processor = Readonly<{
   paymentIntents: {

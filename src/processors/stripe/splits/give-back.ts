@@ -9,19 +9,21 @@ type Ids = Pick<Accepted, 'quote_id' | 'requote_id' | 'enrollment_id' | 'currenc
  * The refund of one acceptance by the Merchant of Record, as price and share. The API's answer to a reversal can be
  * passed unchanged, with amounts at or below zero. Amounts above zero are accepted too.
  */
-export interface Refunded extends Ids {
-  /** Identifies this refund among the refunds of the quote. A repeated refund is made only once. */
-  readonly reversal_id: string;
-  readonly spotPrice: Decimal;
-  readonly invoiceAmount: Decimal;
-}
+export type Refunded = Ids &
+  Readonly<{
+    /** Identifies this refund among the refunds of the quote. A repeated refund is made only once. */
+    reversal_id: string;
+    spotPrice: Decimal;
+    invoiceAmount: Decimal;
+  }>;
 
-export interface LostDispute extends Ids {
-  /** Stripe's id of the dispute: `dp_…` or `du_…`. */
-  readonly dispute_id: string;
-  /** Our share of the disputed payment, less its earlier refunds. */
-  readonly invoiceAmount: Decimal;
-}
+export type LostDispute = Ids &
+  Readonly<{
+    /** Stripe's id of the dispute: `dp_…` or `du_…`. */
+    dispute_id: string;
+    /** Our share of the disputed payment, less its earlier refunds. */
+    invoiceAmount: Decimal;
+  }>;
 
 /**
  * Plans a refund, which the Merchant of Record makes (7.5). In a real-time split, the processor reverses the share in

@@ -45,9 +45,9 @@ export async function atMostOnce<Made extends object>(
   throw new SplitUnfinished('keys_spent', why, { done });
 }
 
-interface Answered {
-  readonly headers?: Readonly<Record<string, unknown>> | undefined;
-}
+type Answered = Readonly<{
+  headers?: Readonly<Record<string, unknown>> | undefined;
+}>;
 
 const isRepeated = (answer: Answered | undefined): boolean => answer?.headers?.['idempotent-replayed'] === 'true';
 

@@ -16,55 +16,59 @@ export type Headers = {
   readonly 'Stripe-Account'?: string;
 };
 
-interface Params {
+type Params = Readonly<{
   /** The amount in the currency's smallest unit. */
-  readonly amount: number;
-  readonly metadata: Metadata;
-}
+  amount: number;
+  metadata: Metadata;
+}>;
 
-interface PaymentParams extends Params {
-  readonly currency: string;
-  readonly confirm: true;
-  /** Excludes methods that redirect the customer. Stripe requires either `allow_redirects` or a `return_url`. */
-  readonly automatic_payment_methods: { readonly enabled: true; readonly allow_redirects?: 'never' };
-  readonly return_url?: string;
-  readonly transfer_data?: {
-    readonly destination: string;
-    readonly amount: number;
-    /** Stripe writes this metadata to the transfer. */
-    readonly metadata: Metadata;
-    /** Stripe writes this metadata to the payment on the service's account, whose metadata is otherwise empty. */
-    readonly payment_data: { readonly metadata: Metadata };
-  };
-  readonly application_fee_amount?: number;
-  readonly transfer_group?: string;
-}
+type PaymentParams = Params &
+  Readonly<{
+    currency: string;
+    confirm: true;
+    /** Excludes methods that redirect the customer. Stripe requires either `allow_redirects` or a `return_url`. */
+    automatic_payment_methods: { readonly enabled: true; readonly allow_redirects?: 'never' };
+    return_url?: string;
+    transfer_data?: {
+      readonly destination: string;
+      readonly amount: number;
+      /** Stripe writes this metadata to the transfer. */
+      readonly metadata: Metadata;
+      /** Stripe writes this metadata to the payment on the service's account, whose metadata is otherwise empty. */
+      readonly payment_data: { readonly metadata: Metadata };
+    };
+    application_fee_amount?: number;
+    transfer_group?: string;
+  }>;
 
-interface TransferParams extends Params {
-  readonly currency: string;
-  readonly destination: string;
-  readonly transfer_group: string;
-}
+type TransferParams = Params &
+  Readonly<{
+    currency: string;
+    destination: string;
+    transfer_group: string;
+  }>;
 
-interface RefundParams extends Params {
-  /** Reverses the service's share in proportion to the refund (7.3.5). */
-  readonly reverse_transfer?: true;
-  /** Returns the application fee to the operator in proportion: the share and the platform's own fee. */
-  readonly refund_application_fee?: true;
-}
+type RefundParams = Params &
+  Readonly<{
+    /** Reverses the service's share in proportion to the refund (7.3.5). */
+    reverse_transfer?: true;
+    /** Returns the application fee to the operator in proportion: the share and the platform's own fee. */
+    refund_application_fee?: true;
+  }>;
 
-interface Made {
-  readonly method: 'POST';
-  readonly headers: Headers;
-}
+type Made = Readonly<{
+  method: 'POST';
+  headers: Headers;
+}>;
 
-interface ByAcceptance extends Made {
-  /**
-   * The earliest time of the request, ISO 8601. If the idempotency key may have expired, the object is searched for
-   * first.
-   */
-  readonly accepted_at?: string;
-}
+type ByAcceptance = Made &
+  Readonly<{
+    /**
+     * The earliest time of the request, ISO 8601. If the idempotency key may have expired, the object is searched for
+     * first.
+     */
+    accepted_at?: string;
+  }>;
 
 export type ProcessorRequest =
   | (ByAcceptance & {

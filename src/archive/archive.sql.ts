@@ -1,0 +1,281 @@
+/** SQL of archived months (migrations/016_archive.sql). */
+import { asTableOwner } from '../database/grants.ts';
+import { LOCKS, takeLock } from '../database/locks.ts';
+import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import type { ColdMonth } from '../log/derive.ts';
+import type { NumberRange } from '../log/lines.sql.ts';
+import type { Month } from '../month.ts';
+import type { Tree } from './parquet.ts';
+
+/** A file of a month in a store, with all rows of the partners from the first to the last. */
+export type ArchivedFile = Readonly<{
+  name: string;
+  sha256: string;
+  bytes: number;
+  entries: number;
+  partner_from: string;
+  partner_to: string;
+}>;
+
+export interface StoredFile extends ArchivedFile {
+  readonly month: Month;
+  readonly store: string;
+}
+
+/** Posting months, numbers in the log, and partners; absent means all. */
+export type RowScope = Readonly<{
+  from?: Month | undefined;
+  to?: Month | undefined;
+  numbers?: NumberRange | undefined;
+  partnerIds?: readonly string[] | undefined;
+}>;
+
+/** The files that have archived rows of these months and partners. */
+export const readStoredFiles = (tx: Transaction, { from, to, numbers, partnerIds }: RowScope): Promise<StoredFile[]> =>
+  query(
+    tx,
+    `SELECT f.*, a.store
+     FROM archived_files f JOIN archived_months a USING (month) JOIN archived_postings p USING (month)
+     WHERE f.month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9999-12')
+       AND (:after::bigint IS NULL OR a.last_no > :after::bigint AND a.first_no <= :upTo::bigint)
+       AND (:partnerIds::text[] IS NULL OR EXISTS (
+         SELECT FROM unnest(:partnerIds::text[]) AS p (id)
+         WHERE p.id COLLATE "C" BETWEEN f.partner_from AND f.partner_to))
+     ORDER BY f.month, f.name`,
+    {
+      ...{ from: from ?? null, to: to ?? null, partnerIds: partnerIds ?? null },
+      ...{ after: numbers?.after ?? null, upTo: numbers?.to ?? null },
+    },
+  );
+
+/**
+ * Keeps the archives as they are until the transaction ends, if each of its statements has its own snapshot.
+ */
+export const keepArchives = (tx: Transaction): Promise<number> =>
+  execute(
+    tx,
+    `SELECT pg_advisory_xact_lock_shared(${LOCKS.archives})
+     WHERE current_setting('transaction_isolation') = 'read committed'`,
+  );
+
+export const readColdMonths = (tx: Transaction): Promise<ColdMonth[]> =>
+  query(tx, 'SELECT month, store, first_no, last_no FROM archived_months ORDER BY month');
+
+/** The number of rows that the closes of archived months counted: of a scope, or of some months and partners. */
+export async function countArchived(
+  tx: Transaction,
+  { partnerIds, from, to }: RowScope,
+  months?: readonly Month[],
+): Promise<number> {
+  const { entries } = await queryOne<{ entries: number }>(
+    tx,
+    `SELECT coalesce(sum(m.entries), 0)::bigint AS entries
+     FROM month_partners m JOIN archived_postings p USING (month)
+     WHERE (:partnerIds::text[] IS NULL OR m.partner_id = ANY (:partnerIds::text[]))
+       AND CASE WHEN :months::text[] IS NULL THEN month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9')
+                ELSE month = ANY (:months::text[]) END`,
+    { partnerIds: partnerIds ?? null, from: from ?? null, to: to ?? null, months: months ?? null },
+  );
+  return entries;
+}
+
+/** Makes the tables for copies in a session that has none. */
+export const openArchive = (tx: Transaction): Promise<number> => execute(tx, 'SELECT open_archive()');
+
+/** Whether this session has the tables for copies. */
+export async function hasTable(tx: Transaction): Promise<boolean> {
+  const sql = `SELECT to_regclass('pg_temp.archived_rows') IS NOT NULL AS there`;
+  return (await queryOne<{ there: boolean }>(tx, sql)).there;
+}
+
+/** Lines of a partner and an id of a quote, requote or reversal. Only well-formed rows have such ids. */
+export const STAGED_IDS = `COPY (
+  SELECT s.partner_id, i.id FROM staged s
+  CROSS JOIN LATERAL (VALUES (s.quote_id), (s.requote_id), (s.reversal_id)) AS i (id)
+  WHERE s.code IS NULL AND i.id IS NOT NULL) TO STDOUT`;
+
+/** Lines of a partner and a day of the sales that are staged for archived months, with the days around it. */
+export const STAGED_DAYS = `COPY (
+  SELECT DISTINCT s.partner_id, to_char(s.accepted_at + each * interval '1 day', 'YYYY-MM-DD')
+  FROM staged s CROSS JOIN generate_series(-1, 1) AS each
+  WHERE s.code IS NULL
+    AND s.accepted_at < (SELECT (max(month) || '-01')::date + interval '1 month 2 days' FROM archived_months)
+) TO STDOUT`;
+
+/** Lines of a partner and a quote of the rows that are copied. */
+export const COPIED_QUOTES = 'COPY (SELECT DISTINCT partner_id, quote_id FROM pg_temp.archived_rows) TO STDOUT';
+
+/** The partners that rows are staged for. */
+export const readStagedPartners = async (tx: Transaction): Promise<string[]> =>
+  (await query<{ id: string }>(tx, 'SELECT DISTINCT partner_id AS id FROM staged WHERE code IS NULL')).map(
+    ({ id }) => id,
+  );
+
+/** The tables of a session for copies. */
+export type CopyTable = 'archived_rows' | 'archived_groups';
+
+export const copyInto = (table: CopyTable, columns: readonly string[]): string =>
+  `COPY pg_temp.${table} (${columns.join(', ')}) FROM STDIN`;
+
+const IN_ARCHIVES = 'e.posted_month IN (SELECT posted_month FROM archived_posting_months)';
+
+/** The numbers of archived rows that are in the database, too. */
+export const PRESENT = `COPY (
+  SELECT e.entry_id FROM ONLY ledger_rows e WHERE ${IN_ARCHIVES}) TO STDOUT`;
+
+/** The numbers and leaves of rows of archived months that are in the database, too. */
+export const presentLeaves = (months: readonly Month[]): string => `COPY (
+  SELECT e.entry_id, encode(row_leaf(e), 'hex')
+  FROM archived_postings p JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month
+  WHERE p.month IN (${months.map((month) => `'${month}'`).join(', ')})) TO STDOUT`;
+
+/** The numbers of archived rows that other facts name. */
+export const NAMED = `COPY (
+  SELECT e.entry_id
+  FROM (SELECT posted_month, entry_id FROM share_allocations UNION SELECT posted_month, entry_id FROM reversal_evidence
+        UNION SELECT posted_month, entry_id FROM quote_acceptances
+        UNION SELECT posted_month, entry_id FROM requote_acceptances) AS e
+  WHERE ${IN_ARCHIVES}) TO STDOUT`;
+
+/** The quotes that other facts name, and those of all rows in the database. */
+export const OTHER_QUOTES = `COPY (
+  SELECT quote_id FROM missing_shares UNION ALL SELECT quote_id FROM held_rows
+  UNION ALL SELECT repeats FROM held_rows WHERE kind = 'quote_accepted' AND repeats IS NOT NULL
+  UNION ALL SELECT quote_id FROM reversal_grounds
+  UNION ALL SELECT quote_id FROM ONLY ledger_rows) TO STDOUT`;
+
+/** The digits of the currencies of these months. */
+export const readDigits = (
+  tx: Transaction,
+  months: readonly Month[],
+): Promise<{ readonly currency: string; readonly digits: number }[]> =>
+  query(
+    tx,
+    `SELECT DISTINCT currency, minor_digits(currency) AS digits FROM month_partners
+     WHERE month = ANY (:months::text[])`,
+    { months },
+  );
+
+/** Removes from the copies those that are there twice. */
+export const keepOneCopy = (tx: Transaction): Promise<number> =>
+  execute(
+    tx,
+    `DELETE FROM pg_temp.archived_rows a USING pg_temp.archived_rows b
+     WHERE (a.partner_id, a.posted_month, a.entry_id) = (b.partner_id, b.posted_month, b.entry_id) AND a.ctid > b.ctid`,
+  );
+
+/** Removes from the copies the rows that ledger_rows has, and describes the others to the planner. */
+export async function keepOnlyMoved(tx: Transaction): Promise<void> {
+  await execute(
+    tx,
+    `DELETE FROM pg_temp.archived_rows a USING ONLY ledger_rows r
+     WHERE (r.partner_id, r.posted_month, r.entry_id) = (a.partner_id, a.posted_month, a.entry_id)`,
+  );
+  await describeCopies(tx);
+}
+
+/** Describes the copies to the planner. */
+export const describeCopies = (tx: Transaction): Promise<number> => execute(tx, 'SELECT analyze_archive()');
+
+/** Keeps the months of archived sales that rows of an event reverse, for documents (ledger/running-lines.sql.ts). */
+export const keepReversedSales = (tx: Transaction, eventId: number): Promise<number> =>
+  execute(
+    tx,
+    `INSERT INTO archived_sales (partner_id, kind, own_id, month, posted_month)
+     SELECT q.partner_id, q.kind, coalesce(q.requote_id, q.quote_id), q.month, q.posted_month
+     FROM ledger_rows e
+     JOIN pg_temp.archived_rows q ON q.partner_id = e.partner_id
+       AND coalesce(q.requote_id, q.quote_id) = coalesce(e.requote_id, e.quote_id)
+       AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+     WHERE e.event_id = :eventId::bigint AND e.kind = 'reversal'
+     ON CONFLICT DO NOTHING`,
+    { eventId },
+  );
+
+export async function countGrouped(tx: Transaction): Promise<number> {
+  const sql = 'SELECT coalesce(sum(entries), 0)::bigint AS entries FROM pg_temp.archived_groups';
+  return (await queryOne<{ entries: number }>(tx, sql)).entries;
+}
+
+/** The numbers of rows of a month's partners, by the facts of its close. */
+export const readMonthPartners = (tx: Transaction, month: Month): Promise<{ partner_id: string; entries: number }[]> =>
+  query(tx, `SELECT partner_id, entries FROM month_partners WHERE month = :month ORDER BY partner_id`, { month });
+
+/** Whether a closed month is archived, or can be. */
+export type MonthState = Readonly<{
+  previous: Month | null;
+  entries: number;
+  /** The number of the close's first fact. */
+  first: number;
+  books_closed: boolean;
+  /** How many months were closed after it. */
+  later: number;
+  /** Whether partners have the events of its rows. */
+  published: boolean;
+  /** Null if it is not archived. */
+  store: string | null;
+}>;
+
+export const readMonthState = (tx: Transaction, month: Month): Promise<MonthState[]> =>
+  query(
+    tx,
+    `SELECT m.previous, m.entries, m.log_no AS first,
+            EXISTS (SELECT FROM book_closes b WHERE b.month = m.month) AS books_closed,
+            (SELECT count(*) FROM closed_months l WHERE l.month > m.month) AS later,
+            m.log_no <= (SELECT coalesce(max(log_no), 0) FROM published_marks) AS published,
+            (SELECT store FROM archived_months a WHERE a.month = m.month) AS store
+     FROM closed_months m WHERE m.month = :month`,
+    { month },
+  );
+
+/** The rows of the billing month that are in the database. */
+export async function countPresent(tx: Transaction, month: Month, previous: Month | null): Promise<number> {
+  const { entries } = await queryOne<{ entries: number }>(
+    tx,
+    `SELECT count(*) AS entries FROM ONLY ledger_rows
+     WHERE posted_month > coalesce(:previous::text, '') AND posted_month <= :month`,
+    { month, previous },
+  );
+  return entries;
+}
+
+/** Waits for transactions that have copies of archived rows, and keeps others from beginning until this one ends. */
+export const lockArchives = (tx: Transaction): Promise<number> => takeLock(tx, LOCKS.archives);
+
+/** Has the owner record a month's files and delete its rows. Returns the number of deleted rows. */
+export async function moveMonth(
+  tx: Transaction,
+  given: {
+    readonly month: Month;
+    readonly store: string;
+    /** Null for a preview. */
+    readonly files: readonly ArchivedFile[] | null;
+    readonly day: string;
+    readonly now: string;
+    readonly eventId: number;
+  },
+): Promise<number> {
+  const files = given.files && JSON.stringify(given.files);
+  const { moved } = await asTableOwner(tx, () =>
+    queryOne<{ moved: number }>(
+      tx,
+      `SELECT archive_month(:month, :store, :files::json, :day::date, :now::timestamptz, :eventId::bigint) AS moved`,
+      { ...given, files },
+    ),
+  );
+  return moved;
+}
+
+/** Adds rows to their archived month, which are proved by the leaves of their tree (one after another). */
+export const recallRows = (tx: Transaction, partnerId: string, { leaves, ...tree }: Tree): Promise<number> =>
+  execute(
+    tx,
+    `SELECT recall_rows(:rows::json, :month, :partnerId, :currency, :arrangement, array(
+       SELECT substring(l.leaves FROM 32 * n + 1 FOR 32)
+       FROM (SELECT :leaves::bytea AS leaves) AS l, generate_series(0, length(l.leaves) / 32 - 1) AS n ORDER BY n))`,
+    { partnerId, ...tree, leaves: Buffer.from(leaves, 'hex') },
+  );
+
+/** Has the owner insert the copies of a month's rows, and forget its files. */
+export const returnMonth = (tx: Transaction, month: Month): Promise<number> =>
+  asTableOwner(tx, () => execute(tx, `SELECT return_month(:month)`, { month }));

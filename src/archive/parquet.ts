@@ -1,0 +1,264 @@
+/**
+ * Rows of the ledger as Parquet files, written and read by DuckDB. The columns are those of the rows' lines in the log,
+ * as texts, with the number of the row and the hash of its leaf. A line can be written again from the columns exactly, so
+ * every row can be proved. The same rows make the same bytes, with the same version of DuckDB.
+ *
+ * DuckDB is an optional dependency, because its library has 70 MB. Refusal: duckdb_missing.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { reasonOf, refuse } from '../errors/refusals.ts';
+import { codeOf } from '../files.ts';
+import { LOG_FORMS } from '../log/forms.ts';
+
+const COLUMNS = LOG_FORMS.find(({ kind }) => kind === 'ledger_rows')?.columns ?? [];
+/** The columns of a line of `readRows`. */
+export const LINE_COLUMNS: readonly string[] = ['entry_id', ...COLUMNS.map(({ name }) => name)];
+
+const text = (value: string): string => `'${value.replaceAll("'", "''")}'`;
+const list = (values: readonly string[]): string => `[${values.map(text).join(', ')}]`;
+
+/** The fields of a line, as the log and COPY write them. */
+const FIELDS = COLUMNS.map(({ name, nullable }) =>
+  nullable ? `coalesce(replace(${name}, '\\', '\\\\'), '\\N')` : name,
+).join(', ');
+const LEAF = `unhex(sha256('\\x00'::BLOB || encode(concat_ws(chr(9), 'ledger_rows', entry_id, ${FIELDS}))))`;
+
+/** A folder for files that exist only while `work` runs, and DuckDB in one thread, which keeps the order of rows. */
+export async function withDuckDb<Result>(
+  work: (connection: DuckDBConnection, folder: string) => Promise<Result>,
+): Promise<Result> {
+  const { DuckDBInstance } = await import('@duckdb/node-api').catch((error: unknown) => {
+    if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw refuse('duckdb_missing', {});
+  });
+  const folder = await mkdtemp(join(tmpdir(), 'reckoner-archive-'));
+  try {
+    const duckdb = await DuckDBInstance.create(':memory:', {
+      ...{ threads: '1', memory_limit: '1GB', temp_directory: folder, autoinstall_known_extensions: 'false' },
+    });
+    const connection = await duckdb.connect();
+    try {
+      return await work(connection, folder);
+    } finally {
+      connection.closeSync();
+      duckdb.closeSync();
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Writes the rows of a file of lines of the log, by partner and in the order of the log. */
+export async function writeParquet(connection: DuckDBConnection, lines: string, target: string): Promise<void> {
+  const read = ['kind_of_fact', 'entry_id', ...COLUMNS.map(({ name }) => name)]
+    .map((name) => `${name}: '${name === 'entry_id' ? 'BIGINT' : 'VARCHAR'}'`)
+    .join(', ');
+  const columns = COLUMNS.map(({ name, nullable }) =>
+    nullable ? `replace(${name}, '\\\\', '\\') AS ${name}` : name,
+  ).join(', ');
+  await connection.run(
+    `COPY (SELECT *, ${LEAF} AS leaf FROM (
+       SELECT entry_id, ${columns} FROM read_csv(${text(lines)}, delim = '\t', header = false, auto_detect = false,
+         quote = '', escape = '', nullstr = '\\N', columns = {${read}}))
+     ORDER BY partner_id, entry_id) TO ${text(target)} (FORMAT parquet, COMPRESSION zstd)`,
+  );
+}
+
+/** Reads the totals and roots of partners, as the columns of month_partners from the second on, with spaces between. */
+export async function readTotals(connection: DuckDBConnection, files: readonly string[]): Promise<string[]> {
+  const sums = ['spot_price', 'partner_cut', 'invoice_amount'].map(
+    (name) => `rtrim(rtrim(sum(${name}::DECIMAL(38, 4))::VARCHAR, '0'), '.')`,
+  );
+  const totals: string[] = [];
+  for (const file of files) {
+    const read = await connection.runAndReadAll(
+      `WITH RECURSIVE own AS (
+         SELECT *, concat_ws(' ', partner_id, currency, arrangement) AS k FROM read_parquet(${text(file)})),
+       tree (k, i, hash, n) AS (
+         SELECT k, row_number() OVER (PARTITION BY k ORDER BY entry_id) - 1, ${LEAF}, count(*) OVER (PARTITION BY k)
+         FROM own
+         UNION ALL
+         SELECT l.k, l.i // 2, coalesce(unhex(sha256('\\x01'::BLOB || l.hash || r.hash)), l.hash), (l.n + 1) // 2
+         FROM tree l LEFT JOIN tree r ON r.k = l.k AND r.i = l.i + 1 WHERE l.i % 2 = 0 AND l.n > 1)
+       SELECT concat_ws(' ', k, count(*), ${sums.join(', ')}, max(accepted_at), any_value(to_base64(hash)))
+       FROM own JOIN tree USING (k) WHERE n = 1 GROUP BY k`,
+    );
+    for (const [line] of read.getRows()) totals.push(String(line));
+  }
+  return totals;
+}
+
+/** Returns whether DuckDB could not read or write a file. */
+export const isStoreError = (error: unknown): boolean =>
+  /^(IO|Permission|Invalid Input|Serialization|Out of Memory|TProtocolException)\b.*Error/.test(reasonOf(error));
+
+/** Which rows to read: those of partners, or those of all quotes that have a row with one of some ids. */
+export type Wanted =
+  | { readonly partnerIds?: readonly string[] | undefined }
+  /** A file with lines of a partner and an id of a quote, requote or reversal, and one of a partner and a day of a sale. */
+  | { readonly ids: string; readonly days: string }
+  /** A file with lines of a partner and a quote. */
+  | { readonly quotes: string }
+  /** An id of a quote, requote or reversal, an enrollment or an order, of any partner. */
+  | { readonly named: string };
+
+const LINE = `concat_ws(chr(9), entry_id, ${FIELDS})`;
+
+/** Reads the lines of wanted rows in pieces: the values of LINE_COLUMNS in the text format of COPY. */
+export function readRows(
+  connection: DuckDBConnection,
+  files: readonly string[],
+  wanted: Wanted,
+): AsyncGenerator<Buffer> {
+  const rows = `read_parquet(${list(files)})`;
+  return linesOf(connection, `SELECT ${LINE} FROM ${rows} r ${conditionOf(wanted, rows)}`);
+}
+
+/** The lines of a query of one column, in pieces. */
+async function* linesOf(connection: DuckDBConnection, sql: string): AsyncGenerator<Buffer> {
+  const lines = await connection.stream(sql);
+  for (;;) {
+    const chunk = await lines.fetchChunk();
+    if (chunk === null || chunk.rowCount === 0) return;
+    yield Buffer.from(`${chunk.getColumnValues(0).join('\n')}\n`);
+  }
+}
+
+function conditionOf(wanted: Wanted, rows: string): string {
+  if ('partnerIds' in wanted && wanted.partnerIds !== undefined) {
+    return `WHERE partner_id IN (${wanted.partnerIds.map(text).join(', ')})`;
+  }
+  const named = (ids: readonly string[], condition: (id: string) => string) =>
+    ids.map((id) => `SELECT n.partner_id, n.quote_id FROM ${rows} n ${condition(id)}`).join(' UNION ');
+  const ofQuotes = (quotes: string) =>
+    `SEMI JOIN (${quotes}) AS q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id`;
+  const given = (path: string, id = 'id') => `SELECT partner_id, ${id} FROM read_csv(${text(path)}, delim = '\t',
+    header = false, auto_detect = false, quote = '', escape = '', columns = {partner_id: 'VARCHAR', ${id}: 'VARCHAR'})`;
+  if ('quotes' in wanted) return ofQuotes(given(wanted.quotes, 'quote_id'));
+  if ('ids' in wanted) {
+    return ofQuotes(`
+      WITH ids AS MATERIALIZED (${given(wanted.ids)}), days AS MATERIALIZED (${given(wanted.days)})
+      ${named(IDS, (id) => `JOIN ids i ON i.partner_id = n.partner_id AND i.id = n.${id}`)}
+      UNION
+      SELECT n.partner_id, n.quote_id FROM ${rows} n
+      JOIN days d ON d.partner_id = n.partner_id AND d.id = substr(n.accepted_at, 1, 10)`);
+  }
+  if ('named' in wanted) {
+    return ofQuotes(
+      named([...IDS, 'enrollment_id', 'order_reference'], (id) => `WHERE n.${id} = ${text(wanted.named)}`),
+    );
+  }
+  return '';
+}
+
+const IDS = ['quote_id', 'requote_id', 'reversal_id'];
+
+/** Rows of a partner in a closed month, currency and arrangement, with the leaves of all its rows there. */
+export type Tree = Readonly<{ month: string; currency: string; arrangement: string; rows: string; leaves: string }>;
+
+/** Reads the rows of a partner's quotes as JSON, by month, currency and arrangement, with the leaves of all rows there. */
+export async function readTrees(
+  connection: DuckDBConnection,
+  files: readonly string[],
+  { partnerId, quoteIds }: { readonly partnerId: string; readonly quoteIds: readonly string[] },
+): Promise<Tree[]> {
+  const found = await connection.runAndReadAll(
+    `SELECT left(parse_filename(filename), 7), currency, arrangement,
+            to_json(list(struct_pack(${LINE_COLUMNS.map((name) => `${name} := ${name}`).join(', ')}))
+              FILTER (WHERE list_contains(${list(quoteIds)}, quote_id)))::VARCHAR,
+            string_agg(hex(leaf), '' ORDER BY entry_id)
+     FROM read_parquet(${list(files)}, filename = true) WHERE partner_id = ${text(partnerId)}
+     GROUP BY ALL HAVING bool_or(list_contains(${list(quoteIds)}, quote_id))`,
+  );
+  return found.getRows().map((row) => {
+    const [month, currency, arrangement, rows, leaves] = row as string[] as [string, string, string, string, string];
+    return { month, currency, arrangement, rows, leaves };
+  });
+}
+
+/** The numbers of rows of a file of numbers and leaves that are not the rows of these files. */
+export async function otherRows(
+  connection: DuckDBConnection,
+  files: readonly string[],
+  present: string,
+): Promise<number[]> {
+  const found = await connection.runAndReadAll(
+    `SELECT p.entry_id::DOUBLE
+     FROM read_csv(${text(present)}, delim = '\t', header = false, auto_detect = false, quote = '', escape = '',
+       columns = {entry_id: 'BIGINT', leaf: 'VARCHAR'}) p
+     LEFT JOIN read_parquet(${list(files)}) r ON r.entry_id = p.entry_id
+     WHERE r.leaf IS DISTINCT FROM unhex(p.leaf) ORDER BY 1`,
+  );
+  return found.getRows().map(([number]) => number as number);
+}
+
+/** Files of numbers of rows, and of quotes; and the digits of each currency. */
+type Naming = Readonly<{
+  present: string;
+  named: string;
+  quotes: string;
+  digits: readonly { readonly currency: string; readonly digits: number }[];
+}>;
+
+/** The columns of `archived_groups`, each with what it is in the files. Amounts are in the currency's smallest unit. */
+const GROUPS: Readonly<Record<string, string>> = {
+  ...keys('posted_month partner_id currency arrangement policy_id kind month time_zone event_id'),
+  entries: 'count(*)',
+  ...units('spot_price partner_cut invoice_amount'),
+  ...{ first_at: 'min(accepted_at)', last_at: 'max(accepted_at)' },
+  ...{ first_recorded: 'min(recorded_at)', last_recorded: 'max(recorded_at)' },
+  ...{ first_no: 'min(entry_id)', last_no: 'max(entry_id)', quote_id: 'min(quote_id)' },
+};
+export const GROUP_COLUMNS: readonly string[] = Object.keys(GROUPS);
+
+function keys(names: string): Record<string, string> {
+  return Object.fromEntries(names.split(' ').map((name) => [name, name]));
+}
+function units(names: string): Record<string, string> {
+  return Object.fromEntries(
+    names.split(' ').map((name) => [name, `(sum(${name}::DECIMAL(38, 4)) * any_value(unit))::DECIMAL(38, 0)`]),
+  );
+}
+
+/**
+ * Divides the rows of files into those that are `present` in the database, the lines of those that are named, by their
+ * number or their quote, or because they are not sales of quotes, and the groups of all others.
+ */
+export async function summarized(
+  connection: DuckDBConnection,
+  files: readonly string[],
+  { present, named, quotes, digits }: Naming,
+): Promise<{ present: number; rows: AsyncGenerator<Buffer>; groups: AsyncGenerator<Buffer> }> {
+  const column = (path: string, name: string, type: string) =>
+    `(SELECT DISTINCT ${name} FROM read_csv(${text(path)}, delim = '\t', header = false, auto_detect = false,
+        quote = '', escape = '', columns = {${name}: '${type}'}))`;
+  await connection.run(`SET threads = ${availableParallelism()}; SET preserve_insertion_order = false;
+    CREATE VIEW files AS SELECT * FROM read_parquet(${list(files)});
+    CREATE TABLE present AS ${column(present, 'entry_id', 'BIGINT')};
+    CREATE VIEW absent AS SELECT * FROM files ANTI JOIN present USING (entry_id);
+    CREATE TABLE named AS
+      SELECT partner_id, quote_id FROM absent WHERE kind <> 'quote_accepted'
+      UNION SELECT partner_id, quote_id FROM absent SEMI JOIN ${column(named, 'entry_id', 'BIGINT')} USING (entry_id)
+      UNION SELECT partner_id, quote_id FROM absent SEMI JOIN ${column(quotes, 'quote_id', 'VARCHAR')} USING (quote_id);
+    CREATE TABLE currencies (currency VARCHAR, unit BIGINT)`);
+  for (const { currency, digits: places } of digits) {
+    await connection.run(`INSERT INTO currencies VALUES (${text(currency)}, ${10 ** places})`);
+  }
+  const counted = await connection.runAndReadAll(
+    'SELECT count(*)::INTEGER FROM files SEMI JOIN present USING (entry_id)',
+  );
+  const fields = GROUP_COLUMNS.map((name) => GROUPS[name]).join(', ');
+  return {
+    present: counted.getRows()[0]?.[0] as number,
+    rows: linesOf(connection, `SELECT ${LINE} FROM absent SEMI JOIN named USING (partner_id, quote_id)`),
+    groups: linesOf(
+      connection,
+      `SELECT concat_ws(chr(9), ${fields}) FROM absent ANTI JOIN named USING (partner_id, quote_id)
+       JOIN currencies USING (currency)
+       GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id`,
+    ),
+  };
+}

@@ -1,0 +1,260 @@
+/**
+ * Reads with the rows of archived months. The rows are copied from the files into `archived_rows`, a temporary child of
+ * ledger_rows on a connection of its own, so that every query and view has them, and no other session sees them. The files
+ * to read are those that the transaction's snapshot names: rows that are archived or brought back meanwhile are read once.
+ * Refusals: archive_incomplete, archive_store_unknown, duckdb_missing.
+ */
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { from as copyFrom } from 'pg-copy-streams';
+import type { Environment } from '../config/environment.ts';
+import { copyOut } from '../database/copy.ts';
+import type { Database } from '../database/database.ts';
+import { Elsewhere } from '../database/elsewhere.ts';
+import { patiently, type Transaction } from '../database/transaction.ts';
+import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { isSystemError } from '../files.ts';
+import type { Month } from '../month.ts';
+import {
+  COPIED_QUOTES,
+  type CopyTable,
+  copyInto,
+  countArchived,
+  hasTable,
+  keepArchives,
+  keepOneCopy,
+  keepOnlyMoved,
+  keepReversedSales,
+  lockArchives,
+  type RowScope,
+  readStagedPartners,
+  readStoredFiles,
+  recallRows,
+  STAGED_DAYS,
+  STAGED_IDS,
+  type StoredFile,
+} from './archive.sql.ts';
+import { isStoreError, LINE_COLUMNS, readRows, readTrees, type Wanted, withDuckDb } from './parquet.ts';
+import { folderOf, sha256Of, writeFile } from './store.ts';
+
+/** What a transaction has copies of: files, with their partners if not all partners were copied, and searches. */
+interface Copied {
+  readonly of: string;
+  readonly partnerIds?: readonly string[] | undefined;
+  /** Why it could not be copied. */
+  readonly fault?: string | undefined;
+}
+const COPIED = new WeakMap<Transaction, readonly Copied[]>();
+
+const nameOf = ({ month, name }: StoredFile): string => `${month} ${name}`;
+
+export function remember(tx: Transaction, copied: readonly Copied[]): void {
+  COPIED.set(tx, [...(COPIED.get(tx) ?? []), ...copied]);
+}
+
+export const remembers = (tx: Transaction, what: string): Copied | undefined =>
+  COPIED.get(tx)?.find(({ of }) => of === what);
+
+/** Returns whether a transaction has copies of the file's rows, for these partners. */
+export const hasCopy = (tx: Transaction, file: StoredFile, wanted?: RowScope['partnerIds']): boolean =>
+  (COPIED.get(tx) ?? []).some(
+    ({ of, partnerIds }) =>
+      of === nameOf(file) && (partnerIds === undefined || wanted?.every((id) => partnerIds.includes(id))),
+  );
+
+/**
+ * Makes sure that a transaction has the archived rows of these months and partners. Call this before anything else that
+ * reads their rows: if rows are elsewhere, the work is repeated (database/elsewhere.ts).
+ */
+export async function needRows(tx: Transaction, scope: RowScope): Promise<void> {
+  const files = await readStoredFiles(tx, scope);
+  if (files.length === 0 && scope.numbers === undefined && (await countArchived(tx, scope)) > 0) {
+    const reason = 'the database names no file of it';
+    throw refuse('archive_incomplete', { month: scope.from ?? 'an old month', store: 'archive', reason });
+  }
+  if (files.every((file) => hasCopy(tx, file, scope.partnerIds))) return;
+  throw new Elsewhere((next, environment) => haveRows(next, environment, scope));
+}
+
+/** Gives archived rows to a transaction that cannot be repeated. Its session has the table for them. */
+export async function haveRows(tx: Transaction, environment: Environment, scope: RowScope): Promise<void> {
+  await keepArchives(tx);
+  const { partnerIds } = scope;
+  const files = (await readStoredFiles(tx, scope)).filter((file) => !hasCopy(tx, file, partnerIds));
+  if (files.length === 0) return;
+  const copied = await copyRows(tx, environment, files, { partnerIds });
+  const months = [...new Set(files.map(({ month }) => month))];
+  const stated = await countArchived(tx, scope, months);
+  const [{ month, store }] = files as [StoredFile];
+  if (copied !== stated) {
+    throw refuse('archive_incomplete', { month, store, reason: `${copied} rows were read where ${stated} are` });
+  }
+  remember(
+    tx,
+    files.map((file) => ({ of: nameOf(file), partnerIds })),
+  );
+}
+
+/**
+ * Begins an import. Until its transaction ends, the archives stay as they are. If there is an archive, the import runs
+ * on a connection of its own, which has the table for copies already.
+ */
+export async function beginWithArchives(tx: Transaction): Promise<void> {
+  await keepArchives(tx);
+  if ((await readStoredFiles(tx, {})).length > 0 && !(await hasTable(tx))) throw new Elsewhere(keepArchives);
+}
+
+/**
+ * Makes sure that a transaction alone has the rows of a month, and all other archived rows of the same quotes.
+ */
+export async function needWholeQuotes(tx: Transaction, month: Month): Promise<void> {
+  const of = `quotes of ${month}`;
+  if (remembers(tx, of)) return;
+  throw new Elsewhere(async (next, environment) => {
+    await lockArchives(next);
+    await haveRows(next, environment, { from: month, to: month });
+    const files = (await readStoredFiles(next, {})).filter((file) => file.month !== month);
+    if (files.length > 0) await copyRows(next, environment, files, 'copied');
+    remember(next, [{ of }]);
+  });
+}
+
+/**
+ * Copies the archived rows of all quotes that a staged row names or may repeat, for the rest of an import's transaction.
+ * No other lock of the ledger may be held, because this reads files.
+ */
+export async function copyStagedQuotes(tx: Transaction, environment: Environment): Promise<void> {
+  if (!(await hasTable(tx))) return;
+  const files = await readStoredFiles(tx, { partnerIds: await readStagedPartners(tx) });
+  if (files.length > 0) await copyRows(tx, environment, files, 'staged');
+}
+
+/** Ends what beginWithArchives began, after the rows of an event were recorded. */
+export async function endWithArchives(tx: Transaction, eventId: number): Promise<void> {
+  if (await hasTable(tx)) await keepReversedSales(tx, eventId);
+}
+
+/**
+ * Makes sure that a transaction has the archived rows of the quotes that have a row with this id, enrollment or order,
+ * of any partner. The work is repeated if there is an archive, because only its files tell. Returns why they cannot be
+ * read, if so.
+ */
+export async function needQuotes(tx: Transaction, id: string): Promise<string | undefined> {
+  const of = `quotes of ${id}`;
+  const known = remembers(tx, of);
+  if (known !== undefined || (await readStoredFiles(tx, {})).length === 0) return known?.fault;
+  throw new Elsewhere(async (next, environment) => {
+    await keepArchives(next);
+    const files = await readStoredFiles(next, {});
+    remember(next, [{ of, fault: await faultOf(() => copyRows(next, environment, files, { named: id })) }]);
+  });
+}
+
+/** Why the archive cannot be read; undefined if it was. */
+export async function faultOf(work: () => Promise<unknown>): Promise<string | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    const codes = ['archive_incomplete', 'archive_store_unknown', 'duckdb_missing'];
+    if (error instanceof Refusal && codes.includes(error.code)) return error.message;
+    throw error;
+  }
+}
+
+/** What a transaction reads from files. */
+export type Reading = Readonly<{
+  connection: DuckDBConnection;
+  paths: readonly string[];
+  /** Writes the output of a COPY to a file, for DuckDB. Returns its path. */
+  written: (statement: string) => Promise<string>;
+  /** Copies lines into a table of the session. Returns their number. */
+  copied: (table: CopyTable, columns: readonly string[], lines: AsyncIterable<Buffer>) => Promise<number>;
+}>;
+
+/** Reads files whose content must be what was archived. Refuses files that cannot be read. */
+export async function readingFiles<Result>(
+  tx: Transaction,
+  environment: Environment,
+  files: readonly StoredFile[],
+  work: (reading: Reading) => Promise<Result>,
+): Promise<Result> {
+  const paths: string[] = [];
+  for (const file of files) paths.push(await provenPath(await folderOf(tx, environment, file.store), file));
+  const [{ month, store }] = files as [StoredFile];
+  return withDuckDb((connection, folder) => {
+    let written = 0;
+    return work({
+      connection,
+      paths,
+      written: async (statement) => {
+        written += 1;
+        const path = join(folder, String(written));
+        await writeFile(path, (take) => copyOut(tx, statement, take));
+        return path;
+      },
+      copied: async (table, columns, lines) => {
+        const copy = tx.client.query(copyFrom(copyInto(table, columns)));
+        await pipeline(lines, copy);
+        return copy.rowCount;
+      },
+    });
+  }).catch((error: unknown) => {
+    if (!isStoreError(error) && !isSystemError(error)) throw error;
+    throw refuse('archive_incomplete', { month, store, reason: reasonOf(error) });
+  });
+}
+
+/**
+ * Brings the archived rows of a partner's quotes back into ledger_rows, each with the proof that its close counted it.
+ * Their months stay archived, and the store keeps its copies. Quotes with a pending late request stay from then on.
+ */
+export const recallQuotes = (
+  database: Database,
+  environment: Environment,
+  partnerId: string,
+  quoteIds: readonly string[],
+): Promise<void> =>
+  database.transaction(async (tx) => {
+    const files = await readStoredFiles(tx, { partnerIds: [partnerId] });
+    if (files.length === 0) return;
+    await patiently(tx);
+    const trees = await readingFiles(tx, environment, files, ({ connection, paths }) =>
+      readTrees(connection, paths, { partnerId, quoteIds }),
+    );
+    // Others may have copies of these rows.
+    await lockArchives(tx);
+    // A partner may have more leaves than one statement can carry.
+    for (const tree of trees) await recallRows(tx, partnerId, tree);
+  });
+
+/** Copies the wanted rows that have left the database. Returns the number of all wanted rows. */
+async function copyRows(
+  tx: Transaction,
+  environment: Environment,
+  files: readonly StoredFile[],
+  wanted: Wanted | 'staged' | 'copied',
+): Promise<number> {
+  const count = await readingFiles(tx, environment, files, async ({ connection, paths, written, copied }) => {
+    const staged = async () => ({ ids: await written(STAGED_IDS), days: await written(STAGED_DAYS) });
+    const rows =
+      wanted === 'staged' ? await staged() : wanted === 'copied' ? { quotes: await written(COPIED_QUOTES) } : wanted;
+    return copied('archived_rows', LINE_COLUMNS, readRows(connection, paths, rows));
+  });
+  if (count === 0) return 0;
+  if (COPIED.has(tx)) await keepOneCopy(tx);
+  await keepOnlyMoved(tx);
+  return count;
+}
+
+/** The path of a file, whose content must be what was archived. */
+async function provenPath(folder: string, { month, store, name, sha256 }: StoredFile): Promise<string> {
+  const path = join(folder, name);
+  const incomplete = (reason: string) => refuse('archive_incomplete', { month, store, reason });
+  const found = await sha256Of(path).catch((error: unknown) => {
+    throw incomplete(reasonOf(error));
+  });
+  if (found !== sha256) throw incomplete(`${path} is not the file of the archive`);
+  return path;
+}
