@@ -200,7 +200,7 @@ BEGIN ATOMIC
   ON CONFLICT DO NOTHING;
 END;
 
--- Describes the copies to the planner. The session does not own their tables.
+-- Describes the copies to the planner. Only the owner may.
 CREATE FUNCTION analyze_archive() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
   ANALYZE pg_temp.archived_rows, pg_temp.archived_groups;

@@ -61,7 +61,7 @@ export const keepArchives = (tx: Transaction): Promise<number> =>
 export const readColdMonths = (tx: Transaction): Promise<ColdMonth[]> =>
   query(tx, 'SELECT month, store, first_no, last_no FROM archived_months ORDER BY month');
 
-/** The number of rows that the closes of archived months counted: of a scope, or of some months and partners. */
+/** The rows that closes of archived months counted: of a scope, or of months and partners. */
 export async function countArchived(
   tx: Transaction,
   { partnerIds, from, to }: RowScope,
@@ -72,8 +72,9 @@ export async function countArchived(
     `SELECT coalesce(sum(m.entries), 0)::bigint AS entries
      FROM month_partners m JOIN archived_postings p USING (month)
      WHERE (:partnerIds::text[] IS NULL OR m.partner_id = ANY (:partnerIds::text[]))
-       AND CASE WHEN :months::text[] IS NULL THEN month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9')
-                ELSE month = ANY (:months::text[]) END`,
+       AND CASE WHEN :months::text[] IS NULL
+         THEN month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9')
+         ELSE month = ANY (:months::text[]) END`,
     { partnerIds: partnerIds ?? null, from: from ?? null, to: to ?? null, months: months ?? null },
   );
   return entries;
