@@ -2,6 +2,7 @@
 import { asTableOwner } from '../database/grants.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { saleKind } from '../ledger/running-lines.sql.ts';
 import type { ColdMonth } from '../log/derive.ts';
 import type { NumberRange } from '../log/lines.sql.ts';
 import type { Month } from '../month.ts';
@@ -145,17 +146,8 @@ export const OTHER_QUOTES = `COPY (
   UNION ALL SELECT quote_id FROM reversal_grounds
   UNION ALL SELECT quote_id FROM ONLY ledger_rows) TO STDOUT`;
 
-/** The digits of the currencies of these months. */
-export const readDigits = (
-  tx: Transaction,
-  months: readonly Month[],
-): Promise<{ readonly currency: string; readonly digits: number }[]> =>
-  query(
-    tx,
-    `SELECT DISTINCT currency, minor_digits(currency) AS digits FROM month_partners
-     WHERE month = ANY (:months::text[])`,
-    { months },
-  );
+/** The digits of the currencies of closed months. */
+export const DIGITS = 'COPY (SELECT DISTINCT currency, minor_digits(currency) FROM month_partners) TO STDOUT';
 
 /** Removes from the copies those that are there twice. */
 export const keepOneCopy = (tx: Transaction): Promise<number> =>
@@ -187,7 +179,7 @@ export const keepReversedSales = (tx: Transaction, eventId: number): Promise<num
      FROM ledger_rows e
      JOIN pg_temp.archived_rows q ON q.partner_id = e.partner_id
        AND coalesce(q.requote_id, q.quote_id) = coalesce(e.requote_id, e.quote_id)
-       AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+       AND q.kind = ${saleKind('e')}
      WHERE e.event_id = :eventId::bigint AND e.kind = 'reversal'
      ON CONFLICT DO NOTHING`,
     { eventId },

@@ -26,6 +26,13 @@ const FIELDS = COLUMNS.map(({ name, nullable }) =>
 ).join(', ');
 const LEAF = `unhex(sha256('\\x00'::BLOB || encode(concat_ws(chr(9), 'ledger_rows', entry_id, ${FIELDS}))))`;
 
+/** The lines of a file that COPY wrote, as rows of named columns with DuckDB's types. */
+function linesIn(path: string, columns: Readonly<Record<string, string>>): string {
+  const types = Object.entries(columns).map(([name, type]) => `${name}: '${type}'`);
+  return `read_csv(${text(path)}, delim = '\t', header = false, auto_detect = false, quote = '', escape = '',
+    nullstr = '\\N', columns = {${types.join(', ')}})`;
+}
+
 /** A folder for files that exist only while `work` runs, and DuckDB in one thread, which keeps the order of rows. */
 export async function withDuckDb<Result>(
   work: (connection: DuckDBConnection, folder: string) => Promise<Result>,
@@ -53,16 +60,14 @@ export async function withDuckDb<Result>(
 
 /** Writes the rows of a file of lines of the log, by partner and in the order of the log. */
 export async function writeParquet(connection: DuckDBConnection, lines: string, target: string): Promise<void> {
-  const read = ['kind_of_fact', 'entry_id', ...COLUMNS.map(({ name }) => name)]
-    .map((name) => `${name}: '${name === 'entry_id' ? 'BIGINT' : 'VARCHAR'}'`)
-    .join(', ');
+  const texts = COLUMNS.map(({ name }) => [name, 'VARCHAR'] as const);
+  const read = { kind_of_fact: 'VARCHAR', entry_id: 'BIGINT', ...Object.fromEntries(texts) };
   const columns = COLUMNS.map(({ name, nullable }) =>
     nullable ? `replace(${name}, '\\\\', '\\') AS ${name}` : name,
   ).join(', ');
   await connection.run(
     `COPY (SELECT *, ${LEAF} AS leaf FROM (
-       SELECT entry_id, ${columns} FROM read_csv(${text(lines)}, delim = '\t', header = false, auto_detect = false,
-         quote = '', escape = '', nullstr = '\\N', columns = {${read}}))
+       SELECT entry_id, ${columns} FROM ${linesIn(lines, read)})
      ORDER BY partner_id, entry_id) TO ${text(target)} (FORMAT parquet, COMPRESSION zstd)`,
   );
 }
@@ -135,8 +140,8 @@ function conditionOf(wanted: Wanted, rows: string): string {
     ids.map((id) => `SELECT n.partner_id, n.quote_id FROM ${rows} n ${condition(id)}`).join(' UNION ');
   const ofQuotes = (quotes: string) =>
     `SEMI JOIN (${quotes}) AS q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id`;
-  const given = (path: string, id = 'id') => `SELECT partner_id, ${id} FROM read_csv(${text(path)}, delim = '\t',
-    header = false, auto_detect = false, quote = '', escape = '', columns = {partner_id: 'VARCHAR', ${id}: 'VARCHAR'})`;
+  const given = (path: string, id = 'id') =>
+    `SELECT partner_id, ${id} FROM ${linesIn(path, { partner_id: 'VARCHAR', [id]: 'VARCHAR' })}`;
   if ('quotes' in wanted) return ofQuotes(given(wanted.quotes, 'quote_id'));
   if ('ids' in wanted) {
     return ofQuotes(`
@@ -187,20 +192,19 @@ export async function otherRows(
 ): Promise<number[]> {
   const found = await connection.runAndReadAll(
     `SELECT p.entry_id::DOUBLE
-     FROM read_csv(${text(present)}, delim = '\t', header = false, auto_detect = false, quote = '', escape = '',
-       columns = {entry_id: 'BIGINT', leaf: 'VARCHAR'}) p
+     FROM ${linesIn(present, { entry_id: 'BIGINT', leaf: 'VARCHAR' })} p
      LEFT JOIN read_parquet(${list(files)}) r ON r.entry_id = p.entry_id
      WHERE r.leaf IS DISTINCT FROM unhex(p.leaf) ORDER BY 1`,
   );
   return found.getRows().map(([number]) => number as number);
 }
 
-/** Files of numbers of rows, and of quotes; and the digits of each currency. */
+/** Files of numbers of rows, of quotes, and of the digits of each currency. */
 type Naming = Readonly<{
   present: string;
   named: string;
   quotes: string;
-  digits: readonly { readonly currency: string; readonly digits: number }[];
+  digits: string;
 }>;
 
 /** The columns of `archived_groups`, each with what it is in the files. Amounts are in the currency's smallest unit. */
@@ -233,8 +237,7 @@ export async function summarized(
   { present, named, quotes, digits }: Naming,
 ): Promise<{ present: number; rows: AsyncGenerator<Buffer>; groups: AsyncGenerator<Buffer> }> {
   const column = (path: string, name: string, type: string) =>
-    `(SELECT DISTINCT ${name} FROM read_csv(${text(path)}, delim = '\t', header = false, auto_detect = false,
-        quote = '', escape = '', columns = {${name}: '${type}'}))`;
+    `(SELECT DISTINCT ${name} FROM ${linesIn(path, { [name]: type })})`;
   await connection.run(`SET threads = ${availableParallelism()}; SET preserve_insertion_order = false;
     CREATE VIEW files AS SELECT * FROM read_parquet(${list(files)});
     CREATE TABLE present AS ${column(present, 'entry_id', 'BIGINT')};
@@ -243,10 +246,9 @@ export async function summarized(
       SELECT partner_id, quote_id FROM absent WHERE kind <> 'quote_accepted'
       UNION SELECT partner_id, quote_id FROM absent SEMI JOIN ${column(named, 'entry_id', 'BIGINT')} USING (entry_id)
       UNION SELECT partner_id, quote_id FROM absent SEMI JOIN ${column(quotes, 'quote_id', 'VARCHAR')} USING (quote_id);
-    CREATE TABLE currencies (currency VARCHAR, unit BIGINT)`);
-  for (const { currency, digits: places } of digits) {
-    await connection.run(`INSERT INTO currencies VALUES (${text(currency)}, ${10 ** places})`);
-  }
+    CREATE TABLE currencies AS
+      SELECT currency, (10 ** digits)::BIGINT AS unit
+      FROM ${linesIn(digits, { currency: 'VARCHAR', digits: 'INTEGER' })}`);
   const counted = await connection.runAndReadAll(
     'SELECT count(*)::INTEGER FROM files SEMI JOIN present USING (entry_id)',
   );

@@ -22,7 +22,7 @@ import { hashLines, LeafRange } from '../log/tree.ts';
 import { Amount, sumsOf } from '../money.ts';
 import type { Month } from '../month.ts';
 import { packageRoot } from '../package.ts';
-import { type ArchivedFile, presentLeaves, readColdMonths, readStoredFiles, type StoredFile } from './archive.sql.ts';
+import { type ArchivedFile, presentLeaves, readColdMonths, readStoredFiles } from './archive.sql.ts';
 import { otherRows, readTotals, withDuckDb } from './parquet.ts';
 import { needRows, readingFiles } from './rows.ts';
 import { folderOf, sha256Of } from './store.ts';
@@ -189,7 +189,12 @@ export async function proveColdMonths(
   const proofs = await proveAll(paths, { held: (await readCheckpoints(tx)).map(bodyOf), options: [], jobs });
   const own = files.filter(({ month }) => months.includes(month));
   const isProved = proofs.every(({ wrong }) => wrong.length === 0) && own.length > 0;
-  const others = isProved ? await readOtherRows(tx, environment, own, months) : [];
+  // Rows that stayed are compared with their files.
+  const others = !isProved
+    ? []
+    : await readingFiles(tx, environment, own, async ({ connection, paths: read, written }) =>
+        otherRows(connection, read, await written(presentLeaves(months))),
+      );
   const wrongRows = others.map((number) => ({ subject: `row ${number}`, detail: 'is not the row of the archive' }));
   const ofFiles = proofs.flatMap(({ months: subject, wrong, open, files: proved }) => {
     const named = files.filter(({ month }) => month === subject).map(({ month: _, store: __, ...file }) => file);
@@ -199,17 +204,6 @@ export async function proveColdMonths(
   });
   return [...ofFiles, ...wrongRows];
 }
-
-/** The rows of these months in the database that their files do not have in the same way. */
-const readOtherRows = (
-  tx: Transaction,
-  environment: Environment,
-  files: readonly StoredFile[],
-  months: readonly Month[],
-): Promise<number[]> =>
-  readingFiles(tx, environment, files, async ({ connection, paths, written }) =>
-    otherRows(connection, paths, await written(presentLeaves(months))),
-  );
 
 /** Packs, .zip files, and the statement of each month that has any file. */
 export function packsIn(folder: string): string[] {

@@ -9,12 +9,12 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import {
   countGrouped,
+  DIGITS,
   describeCopies,
   keepArchives,
   NAMED,
   OTHER_QUOTES,
   PRESENT,
-  readDigits,
   readStoredFiles,
   type StoredFile,
 } from './archive.sql.ts';
@@ -43,13 +43,12 @@ export async function haveSummaries(tx: Transaction, environment: Environment): 
 }
 
 async function copySummaries(tx: Transaction, environment: Environment, files: readonly StoredFile[]): Promise<void> {
-  const digits = await readDigits(tx, [...new Set(files.map(({ month }) => month))]);
   const counted = await readingFiles(tx, environment, files, async ({ connection, paths, written, copied }) => {
     const given = {
       present: await written(PRESENT),
       named: await written(NAMED),
       quotes: await written(OTHER_QUOTES),
-      digits,
+      digits: await written(DIGITS),
     };
     const { present, rows, groups } = await summarized(connection, paths, given);
     return {

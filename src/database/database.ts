@@ -211,18 +211,19 @@ function wherever(work: Work, aside: Aside, environment: Environment): Work {
     for (const prepare of preparations) await prepare(tx, environment);
     return then();
   };
+  const repeated =
+    (kind: 'reading' | 'transaction' | 'preview'): Work['reading'] =>
+    (given) =>
+      withElsewhere(work, aside, (on, before) => on[kind]((tx) => prepared(tx, before, () => given(tx))));
   return {
     ...work,
-    reading: (given) =>
-      withElsewhere(work, aside, (on, before) => on.reading((tx) => prepared(tx, before, () => given(tx)))),
+    reading: repeated('reading'),
     readingBeside: (given) =>
       withElsewhere(work, aside, (on, before) =>
         on.readingBeside((tx, beside) => prepared(beside ?? tx, before, () => given(tx, beside))),
       ),
-    transaction: (given) =>
-      withElsewhere(work, aside, (on, before) => on.transaction((tx) => prepared(tx, before, () => given(tx)))),
-    preview: (given) =>
-      withElsewhere(work, aside, (on, before) => on.preview((tx) => prepared(tx, before, () => given(tx)))),
+    transaction: repeated('transaction'),
+    preview: repeated('preview'),
   };
 }
 

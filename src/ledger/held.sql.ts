@@ -3,7 +3,9 @@ import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import { OUTSIDE_TERMS } from './cancellation.ts';
 import type { Sign } from './doubles.sql.ts';
+import type { RowFacts } from './row.ts';
 import { GOOD, OWN_ID_FIELD, sameContent } from './rows.sql.ts';
+import { saleKind } from './running-lines.sql.ts';
 
 /**
  * Finds staged rows that were held before. A row with other content is a conflict, and one whose decision is made is a
@@ -131,34 +133,22 @@ export function readHeldInFile(tx: Transaction, limit: number): Promise<HeldInFi
   );
 }
 
-export type HeldRow = Readonly<{
-  held_row_id: number;
-  kind: string;
-  partner_id: string;
-  partner_name: string;
-  own_id: string;
-  quote_id: string;
-  requote_id: string | null;
-  reversal_id: string | null;
-  enrollment_id: string | null;
-  policy_id: string;
-  currency: string;
-  accepted_at: string;
-  spot_price: string;
-  partner_cut: string;
-  invoice_amount: string;
-  order_reference: string | null;
-  cover_from: string | null;
-  cover_to: string | null;
-  sign: Sign;
-  repeats: string | null;
-  recorded_at: string;
-  source: string;
-  decision: 'recorded' | 'discarded' | null;
-  decision_reason: string | null;
-  /** Whether the call stated the amounts, if the row was requested by the API. */
-  stated: boolean;
-}>;
+export type HeldRow = RowFacts &
+  Readonly<{
+    held_row_id: number;
+    kind: string;
+    partner_id: string;
+    partner_name: string;
+    own_id: string;
+    sign: Sign;
+    repeats: string | null;
+    recorded_at: string;
+    source: string;
+    decision: 'recorded' | 'discarded' | null;
+    decision_reason: string | null;
+    /** Whether the call stated the amounts, if the row was requested by the API. */
+    stated: boolean;
+  }>;
 
 type HeldQuestion = Readonly<{
   ids?: readonly number[];
@@ -242,7 +232,7 @@ export const readRoutedRequests = (tx: Transaction, limit: number): Promise<Rout
     `SELECT h.held_row_id, h.partner_id, h.quote_id, (-h.invoice_amount)::text AS asked, b.amount::text AS beyond_ledger
      FROM undecided_rows h
      JOIN ledger_rows s ON s.partner_id = h.partner_id AND own_id(s) = coalesce(h.requote_id, h.quote_id)
-       AND s.kind = CASE WHEN h.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+       AND s.kind = ${saleKind('h')}
      CROSS JOIN LATERAL (
        SELECT shares_taken_back(h.partner_id, h.quote_id) + coalesce(sum(e.invoice_amount), 0) AS amount
        FROM ledger_rows e WHERE e.partner_id = h.partner_id AND e.quote_id = h.quote_id AND e.kind = 'reversal'

@@ -24,6 +24,23 @@ export const ROW_FIELDS = [
 ] as const;
 export type RowField = (typeof ROW_FIELDS)[number];
 
+/** What the database has of a row, besides its kind and partner. */
+export type RowFacts = Readonly<{
+  quote_id: string;
+  requote_id: string | null;
+  reversal_id: string | null;
+  enrollment_id: string | null;
+  policy_id: string;
+  currency: string;
+  accepted_at: string;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
+  order_reference: string | null;
+  cover_from: string | null;
+  cover_to: string | null;
+}>;
+
 /**
  * Additional columns of a file of rejected rows. An import ignores these columns, so the corrected file can be imported
  * again.

@@ -4,7 +4,7 @@
  */
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
-import { LAST_CLOSED } from './running-lines.sql.ts';
+import { LAST_CLOSED, saleKind } from './running-lines.sql.ts';
 import type { ZoneMonth } from './zone-months.ts';
 
 /** Staged rows `s` without a finding, including the first row of each set of duplicates. */
@@ -327,10 +327,10 @@ export function insertEntries(
        SELECT DISTINCT ON (s.seq) s.seq, coalesce(e.arrangement, m.arrangement) AS arrangement
        FROM related s
        LEFT JOIN ledger_rows e ON e.partner_id = s.partner_id
-         AND e.kind = CASE WHEN s.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+         AND e.kind = ${saleKind('s')}
          AND own_id(e) = coalesce(s.requote_id, s.quote_id)
        LEFT JOIN related t ON t.partner_id = s.partner_id
-         AND t.kind = CASE WHEN s.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+         AND t.kind = ${saleKind('s')}
          AND t.own_id = coalesce(s.requote_id, s.quote_id)
          AND t.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = t.seq)
        LEFT JOIN partner_months m ON m.partner_id = t.partner_id

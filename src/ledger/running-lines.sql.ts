@@ -17,11 +17,14 @@ export const LAST_CLOSED = `coalesce((SELECT max(month) FROM closed_months), '')
 const BY_RECEIPT = `e.event_id IN (
   SELECT event_id FROM ledger_receipts WHERE posted_month > ${LAST_CLOSED})`;
 
+/** SQL of the kind of the sale that a reversal reverses. */
+export const saleKind = (reversal: string): string =>
+  `CASE WHEN ${reversal}.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END`;
+
 /** The sale `q` of a reversal `e`. */
 const SOLD = 'ARRAY[q.month, q.posted_month, q.kind]';
 const SALE_ID = 'coalesce(e.requote_id, e.quote_id)';
-const SALE = `q.partner_id = e.partner_id
-  AND q.kind = CASE WHEN e.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END`;
+const SALE = `q.partner_id = e.partner_id AND q.kind = ${saleKind('e')}`;
 
 /**
  * SQL of the lines of the rows `e` that fulfil a condition. A reversal's line names the row that it reverses, which is

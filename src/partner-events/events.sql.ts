@@ -1,6 +1,7 @@
 /** SQL of partner events. */
 
 import { execute, prepared, querying, queryingValue, queryOne, type Transaction } from '../database/transaction.ts';
+import type { RowFacts } from '../ledger/row.ts';
 import type { NumberRange } from '../log/lines.sql.ts';
 
 export type PageRow = Readonly<{
@@ -24,26 +25,14 @@ const EVENT_PAGE = prepared(
 
 export const readEventPage = querying<PageRow, EventFilter>(EVENT_PAGE);
 
-export type LedgerEventRow = Readonly<{
-  entry_id: number;
-  quote_id: string;
-  requote_id: string | null;
-  reversal_id: string | null;
-  enrollment_id: string | null;
-  policy_id: string;
-  currency: string;
-  accepted_at: string;
-  month: string;
-  posted_month: string;
-  spot_price: string;
-  partner_cut: string;
-  invoice_amount: string;
-  order_reference: string | null;
-  cover_from: string | null;
-  cover_to: string | null;
-  recorded_at: string;
-  ground: string | null;
-}>;
+export type LedgerEventRow = RowFacts &
+  Readonly<{
+    entry_id: number;
+    month: string;
+    posted_month: string;
+    recorded_at: string;
+    ground: string | null;
+  }>;
 
 /** The ledger rows of events. A row is found by its whole key, because the id alone has no index. */
 export const readEventRows = querying<
