@@ -32,7 +32,8 @@ function steps(): Step[] {
   const found: Step[] = [];
   for (const [, kind, text = ''] of page.matchAll(/^```(sh|json)\n(.*?)^```$/gms)) {
     if (kind === 'sh') found.push({ commands: text, shown: undefined });
-    else found.push({ ...(found.pop() as Step), shown: text });
+    // Of two answers in a row, the second is that of a call in the text.
+    else if (found.at(-1)?.shown === undefined) found.push({ ...(found.pop() as Step), shown: text });
   }
   return found;
 }
