@@ -119,24 +119,49 @@ BEGIN ATOMIC
   SELECT count(*) FROM gone;
 END;
 
+-- The rows of archived months that events with a receipt recorded, in groups, as the rules read them
+-- (src/ledger/row-groups.sql.ts). Rows of other events would be groups of one row.
+CREATE TABLE archived_groups (
+  posted_month text COLLATE "C" NOT NULL,
+  partner_id text COLLATE "C" NOT NULL,
+  currency text COLLATE "C" NOT NULL,
+  arrangement text NOT NULL,
+  policy_id text COLLATE "C" NOT NULL,
+  kind text COLLATE "C" NOT NULL,
+  month text COLLATE "C" NOT NULL,
+  time_zone text NOT NULL,
+  event_id bigint NOT NULL,
+  entries bigint NOT NULL,
+  spot_price numeric NOT NULL,
+  partner_cut numeric NOT NULL,
+  invoice_amount numeric NOT NULL,
+  first_at timestamptz NOT NULL,
+  last_at timestamptz NOT NULL,
+  first_recorded timestamptz NOT NULL,
+  last_recorded timestamptz NOT NULL,
+  first_no bigint NOT NULL,
+  last_no bigint NOT NULL,
+  quote_id text COLLATE "C" NOT NULL,
+  unbalanced bigint NOT NULL,
+  misnamed bigint NOT NULL,
+  uncovered bigint NOT NULL,
+  PRIMARY KEY (posted_month, partner_id, event_id, currency, arrangement, policy_id, kind, month, time_zone),
+  CONSTRAINT archived_groups_are_well_formed CHECK (unbalanced + misnamed + uncovered = 0)
+);
+CALL make_append_only('archived_groups', 'DELETE', 'true', 'SELECT');
+
 -- Without other children, ANALYZE would keep no statistics for queries that also read copies of rows, and every session
 -- would plan without them once a session had made its table. This child is always empty.
 CREATE TABLE rows_elsewhere (CONSTRAINT rows_elsewhere_are_copies CHECK (false) NO INHERIT) INHERITS (ledger_rows);
 CALL make_append_only('rows_elsewhere', of_app => 'SELECT');
 
--- Makes the temporary tables for a session's copies of archived rows, and their sums (src/archive/summaries.ts).
+-- Makes the temporary table for a session's copies of archived rows.
 CREATE FUNCTION make_archive_table(rows regclass) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   EXECUTE format('CREATE TEMP TABLE archived_rows () INHERITS (%s) ON COMMIT DELETE ROWS', rows);
   CREATE INDEX ON pg_temp.archived_rows (partner_id, kind, coalesce(reversal_id, requote_id, quote_id));
-  CREATE TEMP TABLE archived_groups (
-    posted_month text COLLATE "C", partner_id text COLLATE "C", currency text COLLATE "C", arrangement text COLLATE "C",
-    policy_id text COLLATE "C", kind text COLLATE "C", month text COLLATE "C", time_zone text COLLATE "C", event_id bigint,
-    entries bigint, spot_price bigint, partner_cut bigint, invoice_amount bigint, first_at text, last_at text,
-    first_recorded text, last_recorded text, first_no bigint, last_no bigint, quote_id text COLLATE "C",
-    unbalanced bigint DEFAULT 0, misnamed bigint DEFAULT 0, uncovered bigint DEFAULT 0) ON COMMIT DELETE ROWS;
   IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = 'reckoner_app') THEN
-    GRANT SELECT, INSERT, DELETE ON pg_temp.archived_rows, pg_temp.archived_groups TO reckoner_app;
+    GRANT SELECT, INSERT, DELETE ON pg_temp.archived_rows TO reckoner_app;
   END IF;
 END
 $$;
@@ -151,6 +176,8 @@ END;
 CREATE FUNCTION return_month(of_month text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO ledger_rows OVERRIDING SYSTEM VALUE SELECT r.* FROM pg_temp.archived_rows r ORDER BY r.entry_id;
+  DELETE FROM archived_groups g USING archived_postings p
+  WHERE p.month = of_month AND g.posted_month > p.after AND g.posted_month <= p.month;
   DELETE FROM archived_files f WHERE f.month = of_month;
   DELETE FROM archived_months a WHERE a.month = of_month;
 END
@@ -203,7 +230,7 @@ END;
 -- Describes the copies to the planner. Only the owner may.
 CREATE FUNCTION analyze_archive() RETURNS void LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-  ANALYZE pg_temp.archived_rows, pg_temp.archived_groups;
+  ANALYZE pg_temp.archived_rows;
 END
 $$;
 

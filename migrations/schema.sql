@@ -1,4 +1,4 @@
--- Facts: SHA-256 c846cd437ac351751161ffa5742e65946d91187744f0ed826807f87140576f97, without the role reckoner_app c255ecf00d9fee5ebeaf7ec018d50eea8ac175325c506829b056e2fc2a156e7b
+-- Facts: SHA-256 c083a5a980af850ff962fda939c4c0a7087551bf5e07b04c0bcfecb872cb4edf, without the role reckoner_app 7460ee33a0b4be36a02e18f0375b6fc26f0213a9c2d222eddd4475e8c86cfffc
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -38,7 +38,7 @@ GRANT SELECT ON schema_records, active_users, present_roles, present_work_assign
   present_reminder_pauses, account_sources, account_partners, routed_quotes, unattributed_balance_transactions,
   unexplained_balance_transactions, live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows,
   document_amounts, placed_payments, journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal,
-  journal_months, journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months, rows_elsewhere,
-  partner_months TO reckoner_app;
+  journal_months, journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months, archived_groups,
+  rows_elsewhere, partner_months TO reckoner_app;
 GRANT SELECT, UPDATE ON ledger_gate TO reckoner_app;
 GRANT SELECT, USAGE ON SEQUENCE audit_events_event_id_seq, log_numbers TO reckoner_app;

@@ -2,6 +2,7 @@
 import { asTableOwner } from '../database/grants.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { GROUP_KEYS, groupsOf } from '../ledger/row-groups.sql.ts';
 import { saleKind } from '../ledger/running-lines.sql.ts';
 import type { ColdMonth } from '../log/derive.ts';
 import type { NumberRange } from '../log/lines.sql.ts';
@@ -113,23 +114,22 @@ export const readStagedPartners = async (tx: Transaction): Promise<string[]> =>
     ({ id }) => id,
   );
 
-/** The tables of a session for copies. */
-export type CopyTable = 'archived_rows' | 'archived_groups';
+export const copyInto = (columns: readonly string[]): string =>
+  `COPY pg_temp.archived_rows (${columns.join(', ')}) FROM STDIN`;
 
-export const copyInto = (table: CopyTable, columns: readonly string[]): string =>
-  `COPY pg_temp.${table} (${columns.join(', ')}) FROM STDIN`;
+const listed = (months: readonly Month[]): string => months.map((month) => `'${month}'`).join(', ');
+
+const TIMES = ['first_at', 'last_at', 'first_recorded', 'last_recorded']
+  .map((name) => `to_char(${name}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`)
+  .join(', ');
 
 const IN_ARCHIVES = 'e.posted_month IN (SELECT posted_month FROM archived_posting_months)';
-
-/** The numbers of archived rows that are in the database, too. */
-export const PRESENT = `COPY (
-  SELECT e.entry_id FROM ONLY ledger_rows e WHERE ${IN_ARCHIVES}) TO STDOUT`;
 
 /** The numbers and leaves of rows of archived months that are in the database, too. */
 export const presentLeaves = (months: readonly Month[]): string => `COPY (
   SELECT e.entry_id, encode(row_leaf(e), 'hex')
   FROM archived_postings p JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month
-  WHERE p.month IN (${months.map((month) => `'${month}'`).join(', ')})) TO STDOUT`;
+  WHERE p.month IN (${listed(months)})) TO STDOUT`;
 
 /** The numbers of archived rows that other facts name. */
 export const NAMED = `COPY (
@@ -146,8 +146,12 @@ export const OTHER_QUOTES = `COPY (
   UNION ALL SELECT quote_id FROM reversal_grounds
   UNION ALL SELECT quote_id FROM ONLY ledger_rows) TO STDOUT`;
 
-/** The digits of the currencies of closed months. */
-export const DIGITS = 'COPY (SELECT DISTINCT currency, minor_digits(currency) FROM month_partners) TO STDOUT';
+/** The groups of months, for `otherGroups`. */
+export const storedGroups = (months: readonly Month[]): string => `COPY (
+  SELECT ${GROUP_KEYS}, entries, spot_price, partner_cut, invoice_amount, ${TIMES}, first_no, last_no, quote_id
+  FROM archived_groups g
+  WHERE EXISTS (SELECT FROM archived_postings p WHERE p.month IN (${listed(months)})
+                  AND g.posted_month > p.after AND g.posted_month <= p.month)) TO STDOUT`;
 
 /** Removes from the copies those that are there twice. */
 export const keepOneCopy = (tx: Transaction): Promise<number> =>
@@ -184,11 +188,6 @@ export const keepReversedSales = (tx: Transaction, eventId: number): Promise<num
      ON CONFLICT DO NOTHING`,
     { eventId },
   );
-
-export async function countGrouped(tx: Transaction): Promise<number> {
-  const sql = 'SELECT coalesce(sum(entries), 0)::bigint AS entries FROM pg_temp.archived_groups';
-  return (await queryOne<{ entries: number }>(tx, sql)).entries;
-}
 
 /** The numbers of rows of a month's partners, by the facts of its close. */
 export const readMonthPartners = (tx: Transaction, month: Month): Promise<{ partner_id: string; entries: number }[]> =>
@@ -249,14 +248,24 @@ export async function moveMonth(
   },
 ): Promise<number> {
   const files = given.files && JSON.stringify(given.files);
-  const { moved } = await asTableOwner(tx, () =>
-    queryOne<{ moved: number }>(
+  const { month } = given;
+  return asTableOwner(tx, async () => {
+    await execute(
+      tx,
+      `INSERT INTO archived_groups ${groupsOf(`(
+         SELECT e.* FROM closed_months m
+         JOIN ONLY ledger_rows e ON e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
+         WHERE m.month = :month AND NOT EXISTS (SELECT FROM archived_months a WHERE a.month = m.month)
+           AND e.event_id IN (SELECT event_id FROM ledger_receipts))`)}`,
+      { month },
+    );
+    const { moved } = await queryOne<{ moved: number }>(
       tx,
       `SELECT archive_month(:month, :store, :files::json, :day::date, :now::timestamptz, :eventId::bigint) AS moved`,
       { ...given, files },
-    ),
-  );
-  return moved;
+    );
+    return moved;
+  });
 }
 
 /** Adds rows to their archived month, which are proved by the leaves of their tree (one after another). */

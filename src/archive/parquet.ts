@@ -6,11 +6,12 @@
  * DuckDB is an optional dependency, because its library has 70 MB. Refusal: duckdb_missing.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf } from '../files.ts';
+import { GROUP_KEYS, GROUPED } from '../ledger/row-groups.sql.ts';
 import { LOG_FORMS } from '../log/forms.ts';
 
 const COLUMNS = LOG_FORMS.find(({ kind }) => kind === 'ledger_rows')?.columns ?? [];
@@ -19,6 +20,8 @@ export const LINE_COLUMNS: readonly string[] = ['entry_id', ...COLUMNS.map(({ na
 
 const text = (value: string): string => `'${value.replaceAll("'", "''")}'`;
 const list = (values: readonly string[]): string => `[${values.map(text).join(', ')}]`;
+
+const AMOUNT = 'DECIMAL(38, 4)';
 
 /** The fields of a line, as the log and COPY write them. */
 const FIELDS = COLUMNS.map(({ name, nullable }) =>
@@ -75,7 +78,7 @@ export async function writeParquet(connection: DuckDBConnection, lines: string, 
 /** Reads the totals and roots of partners, as the columns of month_partners from the second on, with spaces between. */
 export async function readTotals(connection: DuckDBConnection, files: readonly string[]): Promise<string[]> {
   const sums = ['spot_price', 'partner_cut', 'invoice_amount'].map(
-    (name) => `rtrim(rtrim(sum(${name}::DECIMAL(38, 4))::VARCHAR, '0'), '.')`,
+    (name) => `rtrim(rtrim(sum(${name}::${AMOUNT})::VARCHAR, '0'), '.')`,
   );
   const totals: string[] = [];
   for (const file of files) {
@@ -107,6 +110,8 @@ export type Wanted =
   | { readonly ids: string; readonly days: string }
   /** A file with lines of a partner and a quote. */
   | { readonly quotes: string }
+  /** A file with numbers of rows, and one with quotes; and quotes with other rows than their acceptance. */
+  | { readonly numbers: string; readonly others: string }
   /** An id of a quote, requote or reversal, an enrollment or an order, of any partner. */
   | { readonly named: string };
 
@@ -150,6 +155,13 @@ function conditionOf(wanted: Wanted, rows: string): string {
       UNION
       SELECT n.partner_id, n.quote_id FROM ${rows} n
       JOIN days d ON d.partner_id = n.partner_id AND d.id = substr(n.accepted_at, 1, 10)`);
+  }
+  if ('numbers' in wanted) {
+    const lines = (path: string, column: Readonly<Record<string, string>>) => `SEMI JOIN ${linesIn(path, column)}`;
+    return ofQuotes(`
+      SELECT partner_id, quote_id FROM ${rows} WHERE kind <> 'quote_accepted' UNION
+      SELECT partner_id, quote_id FROM ${rows} ${lines(wanted.numbers, { entry_id: 'BIGINT' })} USING (entry_id) UNION
+      SELECT partner_id, quote_id FROM ${rows} ${lines(wanted.others, { quote_id: 'VARCHAR' })} USING (quote_id)`);
   }
   if ('named' in wanted) {
     return ofQuotes(
@@ -199,68 +211,23 @@ export async function otherRows(
   return found.getRows().map(([number]) => number as number);
 }
 
-/** Files of numbers of rows, of quotes, and of the digits of each currency. */
-type Naming = Readonly<{
-  present: string;
-  named: string;
-  quotes: string;
-  digits: string;
-}>;
-
-/** The columns of `archived_groups`, each with what it is in the files. Amounts are in the currency's smallest unit. */
-const GROUPS: Readonly<Record<string, string>> = {
-  ...keys('posted_month partner_id currency arrangement policy_id kind month time_zone event_id'),
-  entries: 'count(*)',
-  ...units('spot_price partner_cut invoice_amount'),
-  ...{ first_at: 'min(accepted_at)', last_at: 'max(accepted_at)' },
-  ...{ first_recorded: 'min(recorded_at)', last_recorded: 'max(recorded_at)' },
-  ...{ first_no: 'min(entry_id)', last_no: 'max(entry_id)', quote_id: 'min(quote_id)' },
-};
-export const GROUP_COLUMNS: readonly string[] = Object.keys(GROUPS);
-
-function keys(names: string): Record<string, string> {
-  return Object.fromEntries(names.split(' ').map((name) => [name, name]));
-}
-function units(names: string): Record<string, string> {
-  return Object.fromEntries(
-    names.split(' ').map((name) => [name, `(sum(${name}::DECIMAL(38, 4)) * any_value(unit))::DECIMAL(38, 0)`]),
-  );
-}
-
-/**
- * Divides the rows of files into those that are `present` in the database, the lines of those that are named, by their
- * number or their quote, or because they are not sales of quotes, and the groups of all others.
- */
-export async function summarized(
+/** The groups in a file of `storedGroups` that are not groups of the rows of these files. */
+export async function otherGroups(
   connection: DuckDBConnection,
   files: readonly string[],
-  { present, named, quotes, digits }: Naming,
-): Promise<{ present: number; rows: AsyncGenerator<Buffer>; groups: AsyncGenerator<Buffer> }> {
-  const column = (path: string, name: string, type: string) =>
-    `(SELECT DISTINCT ${name} FROM ${linesIn(path, { [name]: type })})`;
-  await connection.run(`SET threads = ${availableParallelism()}; SET preserve_insertion_order = false;
-    CREATE VIEW files AS SELECT * FROM read_parquet(${list(files)});
-    CREATE TABLE present AS ${column(present, 'entry_id', 'BIGINT')};
-    CREATE VIEW absent AS SELECT * FROM files ANTI JOIN present USING (entry_id);
-    CREATE TABLE named AS
-      SELECT partner_id, quote_id FROM absent WHERE kind <> 'quote_accepted'
-      UNION SELECT partner_id, quote_id FROM absent SEMI JOIN ${column(named, 'entry_id', 'BIGINT')} USING (entry_id)
-      UNION SELECT partner_id, quote_id FROM absent SEMI JOIN ${column(quotes, 'quote_id', 'VARCHAR')} USING (quote_id);
-    CREATE TABLE currencies AS
-      SELECT currency, (10 ** digits)::BIGINT AS unit
-      FROM ${linesIn(digits, { currency: 'VARCHAR', digits: 'INTEGER' })}`);
-  const counted = await connection.runAndReadAll(
-    'SELECT count(*)::INTEGER FROM files SEMI JOIN present USING (entry_id)',
+  stored: string,
+): Promise<string[]> {
+  const amounts = ['spot_price', 'partner_cut', 'invoice_amount'];
+  const names = [...GROUPED.matchAll(/(\w+)(?:,|$)/g)].map(([, name = '']) => name);
+  const type = (name: string) =>
+    amounts.includes(name) ? AMOUNT : /^(event_id|entries|\w+_no)$/.test(name) ? 'BIGINT' : 'VARCHAR';
+  const columns = Object.fromEntries(names.map((name) => [name, type(name)]));
+  const typed = ['event_id', ...amounts].map((name) => `${name}::${type(name)} AS ${name}`).join(', ');
+  const found = await connection.runAndReadAll(
+    `SELECT concat_ws(' ', posted_month, partner_id, policy_id, kind) FROM (
+       FROM ${linesIn(stored, columns)} EXCEPT
+       SELECT ${GROUPED} FROM (SELECT * REPLACE (${typed}) FROM read_parquet(${list(files)})) GROUP BY ${GROUP_KEYS})
+     ORDER BY 1`,
   );
-  const fields = GROUP_COLUMNS.map((name) => GROUPS[name]).join(', ');
-  return {
-    present: counted.getRows()[0]?.[0] as number,
-    rows: linesOf(connection, `SELECT ${LINE} FROM absent SEMI JOIN named USING (partner_id, quote_id)`),
-    groups: linesOf(
-      connection,
-      `SELECT concat_ws(chr(9), ${fields}) FROM absent ANTI JOIN named USING (partner_id, quote_id)
-       JOIN currencies USING (currency)
-       GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id`,
-    ),
-  };
+  return found.getRows().map(([group]) => String(group));
 }

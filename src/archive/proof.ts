@@ -22,8 +22,8 @@ import { hashLines, LeafRange } from '../log/tree.ts';
 import { Amount, sumsOf } from '../money.ts';
 import type { Month } from '../month.ts';
 import { packageRoot } from '../package.ts';
-import { type ArchivedFile, presentLeaves, readColdMonths, readStoredFiles } from './archive.sql.ts';
-import { otherRows, readTotals, withDuckDb } from './parquet.ts';
+import { type ArchivedFile, presentLeaves, readColdMonths, readStoredFiles, storedGroups } from './archive.sql.ts';
+import { otherGroups, otherRows, readTotals, withDuckDb } from './parquet.ts';
 import { needRows, readingFiles } from './rows.ts';
 import { folderOf, sha256Of } from './store.ts';
 
@@ -189,13 +189,14 @@ export async function proveColdMonths(
   const proofs = await proveAll(paths, { held: (await readCheckpoints(tx)).map(bodyOf), options: [], jobs });
   const own = files.filter(({ month }) => months.includes(month));
   const isProved = proofs.every(({ wrong }) => wrong.length === 0) && own.length > 0;
-  // Rows that stayed are compared with their files.
+  // Rows and groups that stayed are compared with their files.
   const others = !isProved
     ? []
-    : await readingFiles(tx, environment, own, async ({ connection, paths: read, written }) =>
-        otherRows(connection, read, await written(presentLeaves(months))),
-      );
-  const wrongRows = others.map((number) => ({ subject: `row ${number}`, detail: 'is not the row of the archive' }));
+    : await readingFiles(tx, environment, own, async ({ connection, paths: read, written }) => [
+        ...(await otherRows(connection, read, await written(presentLeaves(months)))).map((number) => `row ${number}`),
+        ...(await otherGroups(connection, read, await written(storedGroups(months)))).map((name) => `group ${name}`),
+      ]);
+  const wrongRows = others.map((subject) => ({ subject, detail: 'is not that of the archive' }));
   const ofFiles = proofs.flatMap(({ months: subject, wrong, open, files: proved }) => {
     const named = files.filter(({ month }) => month === subject).map(({ month: _, store: __, ...file }) => file);
     const isOther = wrong.length === 0 && !isDeepStrictEqual(named, proved);

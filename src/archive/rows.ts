@@ -18,7 +18,6 @@ import { isSystemError } from '../files.ts';
 import type { Month } from '../month.ts';
 import {
   COPIED_QUOTES,
-  type CopyTable,
   copyInto,
   countArchived,
   hasTable,
@@ -27,6 +26,8 @@ import {
   keepOnlyMoved,
   keepReversedSales,
   lockArchives,
+  NAMED,
+  OTHER_QUOTES,
   type RowScope,
   readStagedPartners,
   readStoredFiles,
@@ -49,15 +50,14 @@ const COPIED = new WeakMap<Transaction, readonly Copied[]>();
 
 const nameOf = ({ month, name }: StoredFile): string => `${month} ${name}`;
 
-export function remember(tx: Transaction, copied: readonly Copied[]): void {
+function remember(tx: Transaction, copied: readonly Copied[]): void {
   COPIED.set(tx, [...(COPIED.get(tx) ?? []), ...copied]);
 }
 
-export const remembers = (tx: Transaction, what: string): Copied | undefined =>
-  COPIED.get(tx)?.find(({ of }) => of === what);
+const remembers = (tx: Transaction, what: string): Copied | undefined => COPIED.get(tx)?.find(({ of }) => of === what);
 
 /** Returns whether a transaction has copies of the file's rows, for these partners. */
-export const hasCopy = (tx: Transaction, file: StoredFile, wanted?: RowScope['partnerIds']): boolean =>
+const hasCopy = (tx: Transaction, file: StoredFile, wanted?: RowScope['partnerIds']): boolean =>
   (COPIED.get(tx) ?? []).some(
     ({ of, partnerIds }) =>
       of === nameOf(file) && (partnerIds === undefined || wanted?.every((id) => partnerIds.includes(id))),
@@ -151,8 +151,30 @@ export async function needQuotes(tx: Transaction, id: string): Promise<string | 
   });
 }
 
+const NAMED_ROWS = 'rows that facts name';
+
+/**
+ * Makes sure that a transaction has the rows of archived months that other facts name, and all rows of quotes that have
+ * more than an acceptance. The rules of `verify` need only these and `archived_groups`. Returns why they cannot be read,
+ * if so.
+ */
+export async function needNamedRows(tx: Transaction): Promise<string | undefined> {
+  const known = remembers(tx, NAMED_ROWS);
+  if (known !== undefined || (await readStoredFiles(tx, {})).length === 0) return known?.fault;
+  throw new Elsewhere(haveNamedRows);
+}
+
+/** The same for a transaction that cannot be repeated. Its session has the table for copies. */
+export async function haveNamedRows(tx: Transaction, environment: Environment): Promise<string | undefined> {
+  await keepArchives(tx);
+  const files = (await readStoredFiles(tx, {})).filter((file) => !hasCopy(tx, file));
+  const fault = files.length > 0 ? await faultOf(() => copyRows(tx, environment, files, 'facts')) : undefined;
+  remember(tx, [{ of: NAMED_ROWS, fault }]);
+  return fault;
+}
+
 /** Why the archive cannot be read; undefined if it was. */
-export async function faultOf(work: () => Promise<unknown>): Promise<string | undefined> {
+async function faultOf(work: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await work();
     return undefined;
@@ -163,15 +185,11 @@ export async function faultOf(work: () => Promise<unknown>): Promise<string | un
   }
 }
 
+/** Writes the output of a COPY to a file, for DuckDB. Returns its path. */
+type Written = (statement: string) => Promise<string>;
+
 /** What a transaction reads from files. */
-export type Reading = Readonly<{
-  connection: DuckDBConnection;
-  paths: readonly string[];
-  /** Writes the output of a COPY to a file, for DuckDB. Returns its path. */
-  written: (statement: string) => Promise<string>;
-  /** Copies lines into a table of the session. Returns their number. */
-  copied: (table: CopyTable, columns: readonly string[], lines: AsyncIterable<Buffer>) => Promise<number>;
-}>;
+export type Reading = Readonly<{ connection: DuckDBConnection; paths: readonly string[]; written: Written }>;
 
 /** Reads files whose content must be what was archived. Refuses files that cannot be read. */
 export async function readingFiles<Result>(
@@ -193,11 +211,6 @@ export async function readingFiles<Result>(
         const path = join(folder, String(written));
         await writeFile(path, (take) => copyOut(tx, statement, take));
         return path;
-      },
-      copied: async (table, columns, lines) => {
-        const copy = tx.client.query(copyFrom(copyInto(table, columns)));
-        await pipeline(lines, copy);
-        return copy.rowCount;
       },
     });
   }).catch((error: unknown) => {
@@ -229,18 +242,31 @@ export const recallQuotes = (
     for (const tree of trees) await recallRows(tx, partnerId, tree);
   });
 
+/** Rows that depend on what the database has. */
+const WANTED = {
+  staged: async (written: Written): Promise<Wanted> => ({
+    ids: await written(STAGED_IDS),
+    days: await written(STAGED_DAYS),
+  }),
+  copied: async (written: Written): Promise<Wanted> => ({ quotes: await written(COPIED_QUOTES) }),
+  facts: async (written: Written): Promise<Wanted> => ({
+    numbers: await written(NAMED),
+    others: await written(OTHER_QUOTES),
+  }),
+} as const;
+
 /** Copies the wanted rows that have left the database. Returns the number of all wanted rows. */
 async function copyRows(
   tx: Transaction,
   environment: Environment,
   files: readonly StoredFile[],
-  wanted: Wanted | 'staged' | 'copied',
+  wanted: Wanted | keyof typeof WANTED,
 ): Promise<number> {
-  const count = await readingFiles(tx, environment, files, async ({ connection, paths, written, copied }) => {
-    const staged = async () => ({ ids: await written(STAGED_IDS), days: await written(STAGED_DAYS) });
-    const rows =
-      wanted === 'staged' ? await staged() : wanted === 'copied' ? { quotes: await written(COPIED_QUOTES) } : wanted;
-    return copied('archived_rows', LINE_COLUMNS, readRows(connection, paths, rows));
+  const count = await readingFiles(tx, environment, files, async ({ connection, paths, written }) => {
+    const rows = typeof wanted === 'string' ? await WANTED[wanted](written) : wanted;
+    const copy = tx.client.query(copyFrom(copyInto(LINE_COLUMNS)));
+    await pipeline(readRows(connection, paths, rows), copy);
+    return copy.rowCount;
   });
   if (count === 0) return 0;
   if (COPIED.has(tx)) await keepOneCopy(tx);

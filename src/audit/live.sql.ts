@@ -4,8 +4,8 @@
  * views, money is in whole minor units, days are numbers, and times are texts.
  */
 
-import { hasTable } from '../archive/archive.sql.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
+import { groupsOf } from '../ledger/row-groups.sql.ts';
 import { LAST_CLOSED, linesOf } from '../ledger/running-lines.sql.ts';
 import { COMPUTED, LOG_FORMS, type LogColumn, type LogForm, numberOf } from '../log/forms.ts';
 import { quoteFacts } from '../splits/reconcile.sql.ts';
@@ -94,7 +94,8 @@ export async function makeLiveViews(tx: Transaction, to?: number): Promise<strin
     tx,
     `CREATE TEMP TABLE currencies AS
      SELECT DISTINCT code COLLATE "C" AS code, minor_digits(code) AS digits
-     FROM (SELECT currency FROM ${home}.ledger_rows UNION SELECT currency FROM ${home}.documents
+     FROM (SELECT currency FROM ${home}.ledger_rows UNION SELECT currency FROM ${home}.archived_groups
+           UNION SELECT currency FROM ${home}.documents
            UNION SELECT currency FROM ${home}.payments UNION SELECT currency FROM ${home}.bank_lines
            UNION SELECT currency FROM ${home}.balance_transactions
            UNION SELECT currency FROM ${home}.feed_statement_totals
@@ -112,6 +113,15 @@ export async function makeLiveViews(tx: Transaction, to?: number): Promise<strin
 const time = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 const units = (sum: string, currency = 'currency'): string => `(${sum} * log_units(${currency}))::bigint`;
 
+/** Groups with the values that rules read. */
+const converted = (groups: string): string => `
+  SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone COLLATE "C" AS time_zone,
+         event_id, entries, ${units('spot_price')} AS spot_price, ${units('partner_cut')} AS partner_cut,
+         ${units('invoice_amount')} AS invoice_amount, ${time('first_at')} AS first_at, ${time('last_at')} AS last_at,
+         ${time('first_recorded')} AS first_recorded, ${time('last_recorded')} AS last_recorded, first_no, last_no,
+         quote_id, unbalanced, misnamed, uncovered
+  FROM (${groups}) AS g`;
+
 const QUOTE_NUMBER = 'hashtextextended(r.quote_id, hashtextextended(r.partner_id, 0))';
 
 /**
@@ -120,25 +130,7 @@ const QUOTE_NUMBER = 'hashtextextended(r.quote_id, hashtextextended(r.partner_id
  * those that the rules make. `rows` are the ledger rows, or those up to a number.
  */
 export const ROW_TABLES: Readonly<Record<string, (rows: string) => string>> = {
-  row_groups: (rows) => `CREATE TABLE row_groups AS
-    SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone COLLATE "C" AS time_zone,
-           event_id, count(*) AS entries, ${units('sum(spot_price)')} AS spot_price,
-           ${units('sum(partner_cut)')} AS partner_cut, ${units('sum(invoice_amount)')} AS invoice_amount,
-           ${time('min(accepted_at)')} AS first_at, ${time('max(accepted_at)')} AS last_at,
-           ${time('min(recorded_at)')} AS first_recorded, ${time('max(recorded_at)')} AS last_recorded,
-           min(entry_id) AS first_no, max(entry_id) AS last_no, min(quote_id) AS quote_id,
-           count(*) FILTER (WHERE (spot_price = partner_cut + invoice_amount
-             AND greatest(min_scale(spot_price), min_scale(partner_cut), min_scale(invoice_amount))
-               <= minor_digits(currency)
-             AND CASE kind WHEN 'reversal' THEN greatest(spot_price, partner_cut, invoice_amount) <= 0
-                           ELSE least(spot_price, partner_cut, invoice_amount) >= 0 END) IS NOT TRUE) AS unbalanced,
-           count(*) FILTER (WHERE CASE kind
-             WHEN 'quote_accepted' THEN requote_id IS NULL AND reversal_id IS NULL
-             WHEN 'requote_accepted' THEN requote_id IS NOT NULL AND reversal_id IS NULL
-             WHEN 'reversal' THEN reversal_id IS NOT NULL ELSE false END IS NOT TRUE) AS misnamed,
-           count(*) FILTER (WHERE cover_to < cover_from OR cover_to IS NOT NULL AND cover_from IS NULL) AS uncovered
-    FROM ${rows} AS r
-    GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id`,
+  row_groups: (rows) => `CREATE TABLE row_groups AS ${converted(groupsOf(rows))}`,
   // A number for each quote takes half the work of its names. Two quotes may have one number.
   quotes: (rows) => `CREATE TABLE quotes AS
     WITH several AS MATERIALIZED (SELECT ${QUOTE_NUMBER} AS number FROM ${rows} AS r GROUP BY 1 HAVING count(*) > 1)
@@ -162,27 +154,17 @@ interface LiveFacts {
 const tableOf = (statement: string): string =>
   /^(?:--.*\n)*(?:CREATE TABLE|INSERT INTO) (\w+)/.exec(statement)?.[1] ?? '';
 
-const added = (...names: readonly string[]): string =>
-  names.map((name) => `sum(${name})::bigint AS ${name}`).join(', ');
-
-/** Groups together with those of archived months, which may have the same keys. */
-const WITH_ARCHIVED = `
-  CREATE TABLE of_rows AS TABLE row_groups;
-  DROP TABLE row_groups;
-  CREATE TABLE row_groups AS
-  SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id,
-         ${added('entries', 'spot_price', 'partner_cut', 'invoice_amount')},
-         min(first_at) AS first_at, max(last_at) AS last_at, min(first_recorded) AS first_recorded,
-         max(last_recorded) AS last_recorded, min(first_no) AS first_no, max(last_no) AS last_no,
-         min(quote_id) AS quote_id,
-         ${added('unbalanced', 'misnamed', 'uncovered')}
-  FROM (TABLE of_rows UNION ALL TABLE pg_temp.archived_groups) AS both_parts
-  GROUP BY posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id`;
+/** The rows that are in no group of an archived month. */
+const ungrouped = (home: string): string => `(
+  SELECT * FROM ${home}.ledger_rows WHERE posted_month NOT IN (SELECT posted_month FROM ${home}.archived_posting_months)
+    OR event_id NOT IN (SELECT event_id FROM ${home}.ledger_receipts))`;
 
 /** A statement of PREPARE over the views of `makeLiveViews`. */
 export function liveStatement(statement: string, { home, to }: LiveFacts): string {
-  const rows = to === undefined ? `${home}.ledger_rows` : `(SELECT * FROM ${home}.ledger_rows WHERE entry_id <= ${to})`;
-  return ROW_TABLES[tableOf(statement)]?.(rows) ?? statement;
+  const table = tableOf(statement);
+  const all = table === 'row_groups' ? ungrouped(home) : `${home}.ledger_rows`;
+  const rows = to === undefined ? all : `(SELECT * FROM ${home}.ledger_rows WHERE entry_id <= ${to})`;
+  return ROW_TABLES[table]?.(rows) ?? statement;
 }
 
 /** Runs statements of PREPARE over the views of `makeLiveViews`. */
@@ -193,7 +175,9 @@ export async function prepareTables(tx: Transaction, prepare: readonly string[],
   for (const statement of prepare) {
     await execute(tx, liveStatement(statement, facts));
     const table = tableOf(statement);
-    if (table === 'row_groups' && (await hasTable(tx))) await execute(tx, WITH_ARCHIVED);
+    if (table === 'row_groups' && facts.to === undefined) {
+      await execute(tx, `INSERT INTO row_groups ${converted(`TABLE ${facts.home}.archived_groups`)}`);
+    }
     if (table !== '') await execute(tx, `ANALYZE ${table}`);
   }
 }

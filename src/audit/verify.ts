@@ -5,8 +5,7 @@
 
 import type { DateTime } from 'luxon';
 import { readColdMonths } from '../archive/archive.sql.ts';
-import { needRows } from '../archive/rows.ts';
-import { needSummaries } from '../archive/summaries.ts';
+import { needNamedRows, needRows } from '../archive/rows.ts';
 import type { Environment } from '../config/environment.ts';
 import { compareSchema, type SchemaComparison } from '../database/schema.ts';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
@@ -71,7 +70,7 @@ export async function verify(
   // Copies of archived rows are where temporary tables can be made.
   const copies = beside ?? tx;
   if (month !== undefined) await needRows(copies, { from: month, to: month });
-  const fault = await needSummaries(copies);
+  const fault = await needNamedRows(copies);
   const context = await checkContext(tx, month ?? null, options);
   if (await isEmpty(tx)) throw refuse('nothing_to_verify', {});
   const done = new Map<string, CheckReport>();

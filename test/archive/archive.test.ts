@@ -223,9 +223,13 @@ describe('while a month is archived', () => {
       SELECT (json_populate_record(
         e, '{"month": "2026-01", "posted_month": "2026-01", "quote_id": "q-invented", "entry_id": 999999}')).*
       FROM ledger_rows e WHERE e.quote_id = 'q-a-2026-04'`;
-    expect((await found(stays)).differences).toEqual([
-      { subject: 'row 999999', detail: 'is not the row of the archive' },
-    ]);
+    expect((await found(stays)).differences).toEqual([{ subject: 'row 999999', detail: 'is not that of the archive' }]);
+    const group = `UPDATE archived_groups SET invoice_amount = invoice_amount + 1 WHERE posted_month = '2026-02'`;
+    const [wrong] = (await found(group)).differences;
+    expect(wrong).toMatchObject({
+      subject: expect.stringMatching(/^group 2026-02 p-/),
+      detail: 'is not that of the archive',
+    });
     const other = `UPDATE archived_files SET partner_to = 'p-1' WHERE month = '2026-01'`;
     expect((await found(other)).differences).toMatchObject([{ subject: '2026-01' }]);
     expect((await found('DELETE FROM archived_files')).differences).toHaveLength(2);

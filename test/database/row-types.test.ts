@@ -83,7 +83,7 @@ function describe(text: string): Promise<Column[]> {
 /** The statements that make temporary tables, by the table that they make: it is there before others are described. */
 const temporaryTables = (asked: readonly Asked[]): Map<string, { place: string; text: string }[]> => {
   const archived = [{ place: 'src/archive/archive.sql.ts', text: 'SELECT open_archive()' }];
-  const made = new Map(['archived_rows', 'archived_groups'].map((name) => [name, archived]));
+  const made = new Map(['archived_rows'].map((name) => [name, archived]));
   for (const { place, texts } of asked) {
     for (const text of texts) {
       const name = /^\s*CREATE TEMPORARY TABLE (?:IF NOT EXISTS )?(\w+)/.exec(text)?.[1];

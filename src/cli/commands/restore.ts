@@ -1,7 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { openArchive } from '../../archive/archive.sql.ts';
-import { haveSummaries } from '../../archive/summaries.ts';
+import { haveNamedRows } from '../../archive/rows.ts';
 import { type Verification, verify } from '../../audit/verify.ts';
 import { type Environment, readEnvironment } from '../../config/environment.ts';
 import { settingsFile } from '../../config/settings.ts';
@@ -142,7 +142,7 @@ export type Proof = Verification | string | null;
 async function prove(tx: Transaction, environment: Environment): Promise<Proof> {
   try {
     await openArchive(tx);
-    return (await haveSummaries(tx, environment)) ?? (await verify(tx, undefined));
+    return (await haveNamedRows(tx, environment)) ?? (await verify(tx, undefined));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return error.code === 'nothing_to_verify' ? null : error.message;
