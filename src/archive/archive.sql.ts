@@ -132,19 +132,30 @@ export const presentLeaves = (months: readonly Month[]): string => `COPY (
   WHERE p.month IN (${listed(months)})) TO STDOUT`;
 
 /** The numbers of archived rows that other facts name. */
-export const NAMED = `COPY (
+const NAMED = `
   SELECT e.entry_id
   FROM (SELECT posted_month, entry_id FROM share_allocations UNION SELECT posted_month, entry_id FROM reversal_evidence
         UNION SELECT posted_month, entry_id FROM quote_acceptances
         UNION SELECT posted_month, entry_id FROM requote_acceptances) AS e
-  WHERE ${IN_ARCHIVES}) TO STDOUT`;
+  WHERE ${IN_ARCHIVES}`;
 
-/** The quotes that other facts name, and those of all rows in the database. */
-export const OTHER_QUOTES = `COPY (
+/** The quotes that other facts name. */
+const NAMED_QUOTES = `
   SELECT quote_id FROM missing_shares UNION ALL SELECT quote_id FROM held_rows
-  UNION ALL SELECT repeats FROM held_rows WHERE kind = 'quote_accepted' AND repeats IS NOT NULL
-  UNION ALL SELECT quote_id FROM reversal_grounds
-  UNION ALL SELECT quote_id FROM ONLY ledger_rows) TO STDOUT`;
+  UNION ALL SELECT repeats FROM held_rows WHERE kind = 'quote_accepted' AND repeats IS NOT NULL`;
+
+/** The same as lines, and the quotes of all rows in the database. */
+export const [NUMBER_LINES, QUOTE_LINES, HOT_LINES] = [
+  NAMED,
+  NAMED_QUOTES,
+  'SELECT quote_id FROM ONLY ledger_rows',
+].map((sql) => `COPY (${sql}) TO STDOUT`) as [string, string, string];
+
+/** Whether facts name rows or quotes that may be archived. */
+export async function namesArchived(tx: Transaction): Promise<boolean> {
+  const sql = `SELECT EXISTS (${NAMED}) OR EXISTS (${NAMED_QUOTES}) AS named`;
+  return (await queryOne<{ named: boolean }>(tx, sql)).named;
+}
 
 /** The groups of months, for `otherGroups`. */
 export const storedGroups = (months: readonly Month[]): string => `COPY (

@@ -7,7 +7,7 @@
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf } from '../files.ts';
@@ -103,28 +103,45 @@ export async function readTotals(connection: DuckDBConnection, files: readonly s
 export const isStoreError = (error: unknown): boolean =>
   /^(IO|Permission|Invalid Input|Serialization|Out of Memory|TProtocolException)\b.*Error/.test(reasonOf(error));
 
-/** Which rows to read: those of partners, or those of all quotes that have a row with one of some ids. */
+/** Which rows to read: those of partners, or all rows of quotes. */
 export type Wanted =
   | { readonly partnerIds?: readonly string[] | undefined }
   /** A file with lines of a partner and an id of a quote, requote or reversal, and one of a partner and a day of a sale. */
   | { readonly ids: string; readonly days: string }
   /** A file with lines of a partner and a quote. */
   | { readonly quotes: string }
-  /** A file with numbers of rows, and one with quotes; and quotes with other rows than their acceptance. */
-  | { readonly numbers: string; readonly others: string }
+  /**
+   * A file with numbers of rows, and one with quotes. Of some months also the quotes that have other rows than their
+   * acceptance, or are in the file `hot`.
+   */
+  | { readonly numbers: string; readonly others: string; readonly months: readonly string[]; readonly hot: string }
   /** An id of a quote, requote or reversal, an enrollment or an order, of any partner. */
   | { readonly named: string };
 
 const LINE = `concat_ws(chr(9), entry_id, ${FIELDS})`;
 
 /** Reads the lines of wanted rows in pieces: the values of LINE_COLUMNS in the text format of COPY. */
-export function readRows(
+export async function* readRows(
   connection: DuckDBConnection,
   files: readonly string[],
   wanted: Wanted,
 ): AsyncGenerator<Buffer> {
-  const rows = `read_parquet(${list(files)})`;
-  return linesOf(connection, `SELECT ${LINE} FROM ${rows} r ${conditionOf(wanted, rows)}`);
+  const quotes = quotesOf(wanted, files);
+  if (quotes === undefined) {
+    const { partnerIds } = wanted as { partnerIds?: readonly string[] };
+    const condition = partnerIds === undefined ? '' : `WHERE partner_id IN (${partnerIds.map(text).join(', ')})`;
+    return yield* linesOf(connection, `SELECT ${LINE} FROM read_parquet(${list(files)}) ${condition}`);
+  }
+  // Two columns tell which files have these quotes. All columns of the others need not be read.
+  await connection.run(`CREATE TABLE wanted AS ${quotes}`);
+  const found = await connection.runAndReadAll(
+    `SELECT DISTINCT filename FROM read_parquet(${list(files)}, filename = true)
+     SEMI JOIN wanted USING (partner_id, quote_id)`,
+  );
+  const having = found.getRows().map(([name]) => String(name));
+  if (having.length === 0) return;
+  const rows = `read_parquet(${list(having)}) SEMI JOIN wanted USING (partner_id, quote_id)`;
+  yield* linesOf(connection, `SELECT ${LINE} FROM ${rows}`);
 }
 
 /** The lines of a query of one column, in pieces. */
@@ -137,38 +154,41 @@ async function* linesOf(connection: DuckDBConnection, sql: string): AsyncGenerat
   }
 }
 
-function conditionOf(wanted: Wanted, rows: string): string {
-  if ('partnerIds' in wanted && wanted.partnerIds !== undefined) {
-    return `WHERE partner_id IN (${wanted.partnerIds.map(text).join(', ')})`;
-  }
-  const named = (ids: readonly string[], condition: (id: string) => string) =>
-    ids.map((id) => `SELECT n.partner_id, n.quote_id FROM ${rows} n ${condition(id)}`).join(' UNION ');
-  const ofQuotes = (quotes: string) =>
-    `SEMI JOIN (${quotes}) AS q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id`;
-  const given = (path: string, id = 'id') =>
-    `SELECT partner_id, ${id} FROM ${linesIn(path, { partner_id: 'VARCHAR', [id]: 'VARCHAR' })}`;
-  if ('quotes' in wanted) return ofQuotes(given(wanted.quotes, 'quote_id'));
+/** A query of the partners and quotes whose rows are wanted; undefined for all rows of partners. */
+function quotesOf(wanted: Wanted, files: readonly string[]): string | undefined {
+  const rows = `read_parquet(${list(files)})`;
+  const quotes = (from: string) => `SELECT partner_id, quote_id FROM ${from}`;
+  const given = (path: string, name: string, type = 'VARCHAR') =>
+    `(FROM ${linesIn(path, { [name]: type })}) USING (${name})`;
+  const pairs = (path: string, id: string) => linesIn(path, { partner_id: 'VARCHAR', [id]: 'VARCHAR' });
+  const any = (queries: readonly string[]) => queries.join(' UNION ');
+  if ('quotes' in wanted) return `FROM ${pairs(wanted.quotes, 'quote_id')}`;
   if ('ids' in wanted) {
-    return ofQuotes(`
-      WITH ids AS MATERIALIZED (${given(wanted.ids)}), days AS MATERIALIZED (${given(wanted.days)})
-      ${named(IDS, (id) => `JOIN ids i ON i.partner_id = n.partner_id AND i.id = n.${id}`)}
-      UNION
-      SELECT n.partner_id, n.quote_id FROM ${rows} n
-      JOIN days d ON d.partner_id = n.partner_id AND d.id = substr(n.accepted_at, 1, 10)`);
+    const day = `(SELECT partner_id, quote_id, left(accepted_at, 10) AS day FROM ${rows})`;
+    return any([
+      ...IDS.map((id) => quotes(`${rows} SEMI JOIN (FROM ${pairs(wanted.ids, id)}) USING (partner_id, ${id})`)),
+      quotes(`${day} SEMI JOIN (FROM ${pairs(wanted.days, 'day')}) USING (partner_id, day)`),
+    ]);
   }
   if ('numbers' in wanted) {
-    const lines = (path: string, column: Readonly<Record<string, string>>) => `SEMI JOIN ${linesIn(path, column)}`;
-    return ofQuotes(`
-      SELECT partner_id, quote_id FROM ${rows} WHERE kind <> 'quote_accepted' UNION
-      SELECT partner_id, quote_id FROM ${rows} ${lines(wanted.numbers, { entry_id: 'BIGINT' })} USING (entry_id) UNION
-      SELECT partner_id, quote_id FROM ${rows} ${lines(wanted.others, { quote_id: 'VARCHAR' })} USING (quote_id)`);
+    const own = files.filter((path) => wanted.months.some((month) => basename(path).startsWith(`${month}-`)));
+    const ofMonths = `read_parquet(${list(own)})`;
+    return any([
+      quotes(`${rows} SEMI JOIN ${given(wanted.numbers, 'entry_id', 'BIGINT')}`),
+      quotes(`${rows} SEMI JOIN ${given(wanted.others, 'quote_id')}`),
+      ...(own.length === 0
+        ? []
+        : [
+            quotes(`${ofMonths} WHERE kind <> 'quote_accepted'`),
+            quotes(`${ofMonths} SEMI JOIN ${given(wanted.hot, 'quote_id')}`),
+          ]),
+    ]);
   }
   if ('named' in wanted) {
-    return ofQuotes(
-      named([...IDS, 'enrollment_id', 'order_reference'], (id) => `WHERE n.${id} = ${text(wanted.named)}`),
-    );
+    const columns = [...IDS, 'enrollment_id', 'order_reference'];
+    return quotes(`${rows} WHERE ${columns.map((id) => `${id} = ${text(wanted.named)}`).join(' OR ')}`);
   }
-  return '';
+  return undefined;
 }
 
 const IDS = ['quote_id', 'requote_id', 'reversal_id'];

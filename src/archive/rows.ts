@@ -15,20 +15,24 @@ import { Elsewhere } from '../database/elsewhere.ts';
 import { patiently, type Transaction } from '../database/transaction.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { isSystemError } from '../files.ts';
+import type { DerivedRows } from '../log/derive.ts';
 import type { Month } from '../month.ts';
 import {
   COPIED_QUOTES,
   copyInto,
   countArchived,
+  HOT_LINES,
   hasTable,
   keepArchives,
   keepOneCopy,
   keepOnlyMoved,
   keepReversedSales,
   lockArchives,
-  NAMED,
-  OTHER_QUOTES,
+  NUMBER_LINES,
+  namesArchived,
+  QUOTE_LINES,
   type RowScope,
+  readColdMonths,
   readStagedPartners,
   readStoredFiles,
   recallRows,
@@ -115,7 +119,7 @@ export async function needWholeQuotes(tx: Transaction, month: Month): Promise<vo
     await lockArchives(next);
     await haveRows(next, environment, { from: month, to: month });
     const files = (await readStoredFiles(next, {})).filter((file) => file.month !== month);
-    if (files.length > 0) await copyRows(next, environment, files, 'copied');
+    if (files.length > 0) await copyRows(next, environment, files, copied);
     remember(next, [{ of }]);
   });
 }
@@ -127,7 +131,7 @@ export async function needWholeQuotes(tx: Transaction, month: Month): Promise<vo
 export async function copyStagedQuotes(tx: Transaction, environment: Environment): Promise<void> {
   if (!(await hasTable(tx))) return;
   const files = await readStoredFiles(tx, { partnerIds: await readStagedPartners(tx) });
-  if (files.length > 0) await copyRows(tx, environment, files, 'staged');
+  if (files.length > 0) await copyRows(tx, environment, files, staged);
 }
 
 /** Ends what beginWithArchives began, after the rows of an event were recorded. */
@@ -154,21 +158,38 @@ export async function needQuotes(tx: Transaction, id: string): Promise<string | 
 const NAMED_ROWS = 'rows that facts name';
 
 /**
- * Makes sure that a transaction has the rows of archived months that other facts name, and all rows of quotes that have
- * more than an acceptance. The rules of `verify` need only these and `archived_groups`. Returns why they cannot be read,
- * if so.
+ * Makes sure that a transaction has the archived rows that the rules of `verify` read: those that other facts name, and
+ * in the month of `derived`, or in all months, the rows of quotes with more than an acceptance. Of the others the rules
+ * read `archived_groups`. Returns why the rows cannot be read, if so.
  */
-export async function needNamedRows(tx: Transaction): Promise<string | undefined> {
+export async function needNamedRows(tx: Transaction, derived: DerivedRows): Promise<string | undefined> {
   const known = remembers(tx, NAMED_ROWS);
-  if (known !== undefined || (await readStoredFiles(tx, {})).length === 0) return known?.fault;
-  throw new Elsewhere(haveNamedRows);
+  if (known !== undefined) return known.fault;
+  if (!(await readsFiles(tx, derived))) return undefined;
+  throw new Elsewhere((next, environment) => haveNamedRows(next, environment, derived));
 }
 
+const monthsOf = async (tx: Transaction, derived: DerivedRows): Promise<Month[]> =>
+  (await readColdMonths(tx)).flatMap(({ month }) => (derived === 'all' || derived.month === month ? [month] : []));
+
+const readsFiles = async (tx: Transaction, derived: DerivedRows): Promise<boolean> =>
+  (await monthsOf(tx, derived)).length > 0 || ((await readColdMonths(tx)).length > 0 && (await namesArchived(tx)));
+
 /** The same for a transaction that cannot be repeated. Its session has the table for copies. */
-export async function haveNamedRows(tx: Transaction, environment: Environment): Promise<string | undefined> {
+export async function haveNamedRows(
+  tx: Transaction,
+  environment: Environment,
+  derived: DerivedRows,
+): Promise<string | undefined> {
   await keepArchives(tx);
-  const files = (await readStoredFiles(tx, {})).filter((file) => !hasCopy(tx, file));
-  const fault = files.length > 0 ? await faultOf(() => copyRows(tx, environment, files, 'facts')) : undefined;
+  const months = await monthsOf(tx, derived);
+  const facts = async (written: Written): Promise<Wanted> => ({
+    ...{ numbers: await written(NUMBER_LINES), others: await written(QUOTE_LINES) },
+    ...{ months, hot: await written(HOT_LINES) },
+  });
+  const fault = (await readsFiles(tx, derived))
+    ? await faultOf(async () => copyRows(tx, environment, await readStoredFiles(tx, {}), facts))
+    : undefined;
   remember(tx, [{ of: NAMED_ROWS, fault }]);
   return fault;
 }
@@ -243,27 +264,19 @@ export const recallQuotes = (
   });
 
 /** Rows that depend on what the database has. */
-const WANTED = {
-  staged: async (written: Written): Promise<Wanted> => ({
-    ids: await written(STAGED_IDS),
-    days: await written(STAGED_DAYS),
-  }),
-  copied: async (written: Written): Promise<Wanted> => ({ quotes: await written(COPIED_QUOTES) }),
-  facts: async (written: Written): Promise<Wanted> => ({
-    numbers: await written(NAMED),
-    others: await written(OTHER_QUOTES),
-  }),
-} as const;
+type Asked = (written: Written) => Promise<Wanted>;
+const staged: Asked = async (written) => ({ ids: await written(STAGED_IDS), days: await written(STAGED_DAYS) });
+const copied: Asked = async (written) => ({ quotes: await written(COPIED_QUOTES) });
 
 /** Copies the wanted rows that have left the database. Returns the number of all wanted rows. */
 async function copyRows(
   tx: Transaction,
   environment: Environment,
   files: readonly StoredFile[],
-  wanted: Wanted | keyof typeof WANTED,
+  wanted: Wanted | Asked,
 ): Promise<number> {
   const count = await readingFiles(tx, environment, files, async ({ connection, paths, written }) => {
-    const rows = typeof wanted === 'string' ? await WANTED[wanted](written) : wanted;
+    const rows = typeof wanted === 'function' ? await wanted(written) : wanted;
     const copy = tx.client.query(copyFrom(copyInto(LINE_COLUMNS)));
     await pipeline(readRows(connection, paths, rows), copy);
     return copy.rowCount;

@@ -70,7 +70,7 @@ export async function verify(
   // Copies of archived rows are where temporary tables can be made.
   const copies = beside ?? tx;
   if (month !== undefined) await needRows(copies, { from: month, to: month });
-  const fault = await needNamedRows(copies);
+  const fault = await needNamedRows(copies, month === undefined ? (options.derived ?? 'all') : { month });
   const context = await checkContext(tx, month ?? null, options);
   if (await isEmpty(tx)) throw refuse('nothing_to_verify', {});
   const done = new Map<string, CheckReport>();

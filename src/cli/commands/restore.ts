@@ -142,7 +142,9 @@ export type Proof = Verification | string | null;
 async function prove(tx: Transaction, environment: Environment): Promise<Proof> {
   try {
     await openArchive(tx);
-    return (await haveNamedRows(tx, environment)) ?? (await verify(tx, undefined));
+    // The files in the store are proved by the next `verify --all`.
+    const fault = await haveNamedRows(tx, environment, { month: null });
+    return fault ?? (await verify(tx, undefined, { derived: 'all' }));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return error.code === 'nothing_to_verify' ? null : error.message;
