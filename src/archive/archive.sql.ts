@@ -7,7 +7,6 @@ import { saleKind } from '../ledger/running-lines.sql.ts';
 import type { ColdMonth } from '../log/derive.ts';
 import type { NumberRange } from '../log/lines.sql.ts';
 import type { Month } from '../month.ts';
-import type { Tree } from './parquet.ts';
 
 /** A file of a month in a store, with all rows of the partners from the first to the last. */
 export type ArchivedFile = Readonly<{
@@ -82,6 +81,24 @@ export async function countArchived(
   return entries;
 }
 
+/** The numbers of rows that the closes of months counted: by month and, if partners are given, by partner. */
+export const readStated = async (
+  tx: Transaction,
+  months: readonly Month[],
+  partnerIds: RowScope['partnerIds'],
+): Promise<string[]> => {
+  const stated = await query<{ line: string }>(
+    tx,
+    `SELECT concat_ws(' ', month, partner, sum(entries)) AS line
+     FROM (SELECT month, entries, CASE WHEN :partnerIds::text[] IS NOT NULL THEN partner_id END AS partner
+           FROM month_partners) AS m
+     WHERE month = ANY (:months::text[]) AND (partner IS NULL OR partner = ANY (:partnerIds::text[]))
+     GROUP BY month, partner`,
+    { months, partnerIds: partnerIds ?? null },
+  );
+  return stated.map(({ line }) => line);
+};
+
 /** Makes the tables for copies in a session that has none. */
 export const openArchive = (tx: Transaction): Promise<number> => execute(tx, 'SELECT open_archive()');
 
@@ -125,30 +142,31 @@ const TIMES = ['first_at', 'last_at', 'first_recorded', 'last_recorded']
 
 const IN_ARCHIVES = 'e.posted_month IN (SELECT posted_month FROM archived_posting_months)';
 
-/** The numbers and leaves of rows of archived months that are in the database, too. */
+/** The partners, numbers and leaves of rows of archived months that are in the database, too. */
 export const presentLeaves = (months: readonly Month[]): string => `COPY (
-  SELECT e.entry_id, encode(row_leaf(e), 'hex')
+  SELECT e.partner_id, concat_ws(' ', e.entry_id, encode(row_leaf(e), 'hex'))
   FROM archived_postings p JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month
   WHERE p.month IN (${listed(months)})) TO STDOUT`;
 
 /** The numbers of archived rows that other facts name. */
 const NAMED = `
-  SELECT e.entry_id
-  FROM (SELECT posted_month, entry_id FROM share_allocations UNION SELECT posted_month, entry_id FROM reversal_evidence
-        UNION SELECT posted_month, entry_id FROM quote_acceptances
-        UNION SELECT posted_month, entry_id FROM requote_acceptances) AS e
+  SELECT e.partner_id, e.entry_id
+  FROM (SELECT partner_id, posted_month, entry_id FROM share_allocations
+        UNION SELECT partner_id, posted_month, entry_id FROM reversal_evidence
+        UNION SELECT partner_id, posted_month, entry_id FROM quote_acceptances
+        UNION SELECT partner_id, posted_month, entry_id FROM requote_acceptances) AS e
   WHERE ${IN_ARCHIVES}`;
 
 /** The quotes that other facts name. */
 const NAMED_QUOTES = `
-  SELECT quote_id FROM missing_shares UNION ALL SELECT quote_id FROM held_rows
-  UNION ALL SELECT repeats FROM held_rows WHERE kind = 'quote_accepted' AND repeats IS NOT NULL`;
+  SELECT partner_id, quote_id FROM missing_shares UNION ALL SELECT partner_id, quote_id FROM held_rows
+  UNION ALL SELECT partner_id, repeats FROM held_rows WHERE kind = 'quote_accepted' AND repeats IS NOT NULL`;
 
 /** The same as lines, and the quotes of all rows in the database. */
 export const [NUMBER_LINES, QUOTE_LINES, HOT_LINES] = [
   NAMED,
   NAMED_QUOTES,
-  'SELECT quote_id FROM ONLY ledger_rows',
+  'SELECT partner_id, quote_id FROM ONLY ledger_rows',
 ].map((sql) => `COPY (${sql}) TO STDOUT`) as [string, string, string];
 
 /** Whether facts name rows or quotes that may be archived. */
@@ -157,9 +175,10 @@ export async function namesArchived(tx: Transaction): Promise<boolean> {
   return (await queryOne<{ named: boolean }>(tx, sql)).named;
 }
 
-/** The groups of months, for `otherGroups`. */
+/** The partners and groups of months, for `otherGroups`. */
 export const storedGroups = (months: readonly Month[]): string => `COPY (
-  SELECT ${GROUP_KEYS}, entries, spot_price, partner_cut, invoice_amount, ${TIMES}, first_no, last_no, quote_id
+  SELECT partner_id, concat_ws(' ', posted_month, partner_id, policy_id, kind, ${GROUP_KEYS}, entries,
+    trim_scale(spot_price), trim_scale(partner_cut), trim_scale(invoice_amount), ${TIMES}, first_no, last_no, quote_id)
   FROM archived_groups g
   WHERE EXISTS (SELECT FROM archived_postings p WHERE p.month IN (${listed(months)})
                   AND g.posted_month > p.after AND g.posted_month <= p.month)) TO STDOUT`;
@@ -278,6 +297,9 @@ export async function moveMonth(
     return moved;
   });
 }
+
+/** Rows of a partner in a closed month, currency and arrangement, with the leaves of all its rows there. */
+export type Tree = Readonly<{ month: string; currency: string; arrangement: string; rows: string; leaves: string }>;
 
 /** Adds rows to their archived month, which are proved by the leaves of their tree (one after another). */
 export const recallRows = (tx: Transaction, partnerId: string, { leaves, ...tree }: Tree): Promise<number> =>

@@ -1,20 +1,15 @@
 /**
- * Moves the rows of a month whose books are closed to a cold store, and back. A store is a folder. Its files are accepted
- * only if the rows that are read back from them have the totals and the roots that the close of the month stated. Then one
+ * Moves the rows of a month whose books are closed to a cold store, and back. The files of a store are accepted only if the rows that are read back from them have the totals and the roots that the close of the month stated. Then one
  * transaction records the files and deletes the rows. So a month is in the database or in the store, whenever a process
  * ends. Refusals: month_not_closed, archive_too_early, archive_store_unknown, archive_incomplete, duckdb_missing,
  * month_not_archived.
  */
-import { existsSync } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
 import type { Environment } from '../config/environment.ts';
 import type { Database } from '../database/database.ts';
 import { lockImporters } from '../database/ledger-lock.ts';
 import { patiently, type Transaction } from '../database/transaction.ts';
-import { reasonOf, refuse } from '../errors/refusals.ts';
+import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { draftOf, isSystemError, makeFolder } from '../files.ts';
 import { readCheckpoints } from '../log/checkpoints.sql.ts';
 import { copyRowLines } from '../log/lines.sql.ts';
 import { bodyOf } from '../log/note.ts';
@@ -30,10 +25,11 @@ import {
   readMonthState,
   returnMonth,
 } from './archive.sql.ts';
-import { isStoreError, withDuckDb, writeParquet } from './parquet.ts';
-import { compareHeld, proveMonth, statementPath, writeStatement } from './proof.ts';
+import { statementOf } from './cold-months.ts';
 import { needWholeQuotes } from './rows.ts';
-import { folderOf, sha256Of, storeFolder, writeFile } from './store.ts';
+import { compareHeld } from './statement.ts';
+import { StoreError, type Take } from './store.ts';
+import { openStore } from './stores.ts';
 
 /** A close compares feeds and amounts with those of the last months. */
 const LATER_MONTHS = 3;
@@ -52,7 +48,7 @@ export type Moved = Readonly<{
   files: readonly ArchivedFile[];
 }>;
 
-/** The partners of each file, in order. They follow from the facts of the close, so the same month has the same files. */
+/** The partners of each part, in order. They follow from the facts of the close, so the same month has the same parts. */
 function rangesOf(partners: Awaited<ReturnType<typeof readMonthPartners>>) {
   const ranges: { from: string; last: string; entries: number }[] = [];
   for (const { partner_id: id, entries } of partners) {
@@ -64,8 +60,6 @@ function rangesOf(partners: Awaited<ReturnType<typeof readMonthPartners>>) {
   }
   return ranges;
 }
-
-const fileName = (month: Month, index: number): string => `${month}-${String(index + 1).padStart(4, '0')}.parquet`;
 
 async function readArchivable(tx: Transaction, month: Month): Promise<MonthState> {
   const [state] = await readMonthState(tx, month);
@@ -81,7 +75,7 @@ async function readArchivable(tx: Transaction, month: Month): Promise<MonthState
   return state;
 }
 
-/** Writes the files of a month, unless it is archived. Safe to repeat: the same rows make the same files. */
+/** Writes a month to its store, unless it is archived. Safe to repeat. */
 export async function writeMonth(
   { database, environment }: Pick<ActorContext, 'environment'> & { readonly database: Database },
   { month, store }: { readonly month: Month; readonly store: string },
@@ -89,72 +83,34 @@ export async function writeMonth(
   await database.reading(async (tx) => {
     const { previous, first, store: archived } = await readArchivable(tx, month);
     if (archived !== null) return;
-    const folder = await folderOf(tx, environment, store);
-    await writable(folder, async () => makeFolder(folder));
+    const into = await openStore(tx, environment, store);
     await patiently(tx);
-    const files: ArchivedFile[] = [];
-    const ranges = rangesOf(await readMonthPartners(tx, month));
-    await withDuckDb(async (connection) => {
-      for (const [index, { from, last, entries }] of ranges.entries()) {
-        const name = fileName(month, index);
-        const path = join(folder, name);
-        const [lines, file] = [draftOf(join(folder, 'lines')), draftOf(path)];
-        await writable(folder, async () => {
-          try {
-            const range = { after: previous ?? '', to: month };
-            await writeFile(lines.path, (take) => copyRowLines(tx, range, { from, last }, take));
-            await writeParquet(connection, lines.path, file.path);
-            await synced(file.path);
-            if (existsSync(path)) await refuseOther(path, file.path);
-            else await file.publish();
-          } finally {
-            await lines.discard();
-            await file.discard();
-          }
-          const [sha256, bytes] = [await sha256Of(path), (await stat(path)).size];
-          files.push({ name, sha256, bytes, entries, partner_from: from, partner_to: last });
-        });
-        failpoint('archive.written');
-      }
-    });
-    await writable(folder, () => writeStatement(tx, statementPath(folder, month), first, files));
+    const range = { after: previous ?? '', to: month };
+    const parts = rangesOf(await readMonthPartners(tx, month)).map((part) => ({
+      ...part,
+      copy: (take: Take) => copyRowLines(tx, range, part, take),
+    }));
+    await into
+      .write(month, parts, (files) => statementOf(tx, first, files))
+      .catch((error: unknown) => {
+        if (!(error instanceof StoreError)) throw error;
+        throw refuse('file_unwritable', { file: store, reason: error.message });
+      });
   });
 }
 
-/** A file that an archive may name, even in a backup, is never replaced by another. */
-async function refuseOther(target: string, written: string): Promise<void> {
-  const [there, now] = await Promise.all([sha256Of(target), sha256Of(written)]);
-  if (there === now) return;
-  const reason = `${basename(target)} has other bytes than this month's rows give now. Move it away if no backup needs it`;
-  throw refuse('file_unwritable', { file: target, reason });
-}
-
-async function synced(path: string): Promise<void> {
-  const file = await open(path, 'r+');
-  await file.sync().finally(() => file.close());
-}
-
-async function writable(folder: string, work: () => Promise<void>): Promise<void> {
-  try {
-    await work();
-  } catch (error) {
-    if (!isSystemError(error) && !isStoreError(error)) throw error;
-    throw refuse('file_unwritable', { file: folder, reason: reasonOf(error) });
-  }
-}
-
-/** Reads the files of a month back, and refuses them if they are not exactly the rows that the close counted. */
+/** Reads a month back from its store, and refuses it if its rows are not exactly those that the close counted. */
 async function readProven(
   tx: Transaction,
   environment: Environment,
   month: Month,
   store: string,
-): Promise<{ files: readonly ArchivedFile[]; statement?: string }> {
+): Promise<{ files: readonly ArchivedFile[]; statement?: string | undefined }> {
   await patiently(tx);
-  const path = statementPath(await folderOf(tx, environment, store), month);
-  const { wrong, open, files } = compareHeld(await proveMonth(path), (await readCheckpoints(tx)).map(bodyOf));
+  const proof = await (await openStore(tx, environment, store)).prove(month);
+  const { wrong, open, files, statement } = compareHeld(proof, (await readCheckpoints(tx)).map(bodyOf));
   for (const reason of [...wrong, ...open]) throw refuse('archive_incomplete', { month, store, reason });
-  return { files, statement: await sha256Of(path) };
+  return { files, statement };
 }
 
 /** Records the written files of a month, and deletes its rows that need not stay. An archived month is looked at again. */
@@ -166,7 +122,7 @@ export async function archiveMonth(
   const { environment, actor } = context;
   const state = await readArchivable(tx, month);
   const store = state.store ?? asked;
-  storeFolder(environment, store);
+  await openStore(tx, environment, store);
   const isMoved = context.undone || state.store !== null;
   const { files, statement } = isMoved ? { files: [] } : await readProven(tx, environment, month, store);
   if (!context.undone && !state.published) {

@@ -4,17 +4,14 @@
  * to read are those that the transaction's snapshot names: rows that are archived or brought back meanwhile are read once.
  * Refusals: archive_incomplete, archive_store_unknown, duckdb_missing.
  */
-import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import type { DuckDBConnection } from '@duckdb/node-api';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Environment } from '../config/environment.ts';
 import { copyOut } from '../database/copy.ts';
 import type { Database } from '../database/database.ts';
 import { Elsewhere } from '../database/elsewhere.ts';
 import { patiently, type Transaction } from '../database/transaction.ts';
-import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
-import { isSystemError } from '../files.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
 import type { DerivedRows } from '../log/derive.ts';
 import type { Month } from '../month.ts';
 import {
@@ -34,14 +31,17 @@ import {
   type RowScope,
   readColdMonths,
   readStagedPartners,
+  readStated,
   readStoredFiles,
   recallRows,
   STAGED_DAYS,
   STAGED_IDS,
   type StoredFile,
+  type Tree,
 } from './archive.sql.ts';
-import { isStoreError, LINE_COLUMNS, readRows, readTrees, type Wanted, withDuckDb } from './parquet.ts';
-import { folderOf, sha256Of, writeFile } from './store.ts';
+import { DAY, findRows, NUMBER, ofIds, readTrees, type Wanted } from './cold.sql.ts';
+import { type Fill, LINE_COLUMNS, type Reading, StoreError } from './store.ts';
+import { openStore } from './stores.ts';
 
 /** What a transaction has copies of: files, with their partners if not all partners were copied, and searches. */
 interface Copied {
@@ -119,7 +119,8 @@ export async function needWholeQuotes(tx: Transaction, month: Month): Promise<vo
     await lockArchives(next);
     await haveRows(next, environment, { from: month, to: month });
     const files = (await readStoredFiles(next, {})).filter((file) => file.month !== month);
-    if (files.length > 0) await copyRows(next, environment, files, copied);
+    if (files.length > 0)
+      await copyRows(next, environment, files, { lists: [['quote_id', linesOf(next, COPIED_QUOTES)]] });
     remember(next, [{ of }]);
   });
 }
@@ -131,7 +132,8 @@ export async function needWholeQuotes(tx: Transaction, month: Month): Promise<vo
 export async function copyStagedQuotes(tx: Transaction, environment: Environment): Promise<void> {
   if (!(await hasTable(tx))) return;
   const files = await readStoredFiles(tx, { partnerIds: await readStagedPartners(tx) });
-  if (files.length > 0) await copyRows(tx, environment, files, staged);
+  const lists = [...ofIds(linesOf(tx, STAGED_IDS)), [DAY, linesOf(tx, STAGED_DAYS)] as const];
+  if (files.length > 0) await copyRows(tx, environment, files, { lists });
 }
 
 /** Ends what beginWithArchives began, after the rows of an event were recorded. */
@@ -183,12 +185,10 @@ export async function haveNamedRows(
 ): Promise<string | undefined> {
   await keepArchives(tx);
   const months = await monthsOf(tx, derived);
-  const facts = async (written: Written): Promise<Wanted> => ({
-    ...{ numbers: await written(NUMBER_LINES), others: await written(QUOTE_LINES) },
-    ...{ months, hot: await written(HOT_LINES) },
-  });
+  const lists = [[NUMBER, linesOf(tx, NUMBER_LINES)] as const, ['quote_id', linesOf(tx, QUOTE_LINES)] as const];
+  const wanted = { lists, months, hot: linesOf(tx, HOT_LINES) };
   const fault = (await readsFiles(tx, derived))
-    ? await faultOf(async () => copyRows(tx, environment, await readStoredFiles(tx, {}), facts))
+    ? await faultOf(async () => copyRows(tx, environment, await readStoredFiles(tx, {}), wanted))
     : undefined;
   remember(tx, [{ of: NAMED_ROWS, fault }]);
   return fault;
@@ -206,38 +206,37 @@ async function faultOf(work: () => Promise<unknown>): Promise<string | undefined
   }
 }
 
-/** Writes the output of a COPY to a file, for DuckDB. Returns its path. */
-type Written = (statement: string) => Promise<string>;
+/** The lines of a COPY, for a list of a store. */
+export const linesOf =
+  (tx: Transaction, statement: string): Fill =>
+  (take) =>
+    copyOut(tx, statement, take);
 
-/** What a transaction reads from files. */
-export type Reading = Readonly<{ connection: DuckDBConnection; paths: readonly string[]; written: Written }>;
+/** A store that is open, with the months of the files. */
+type Opened = Readonly<{ reading: Reading; months: readonly Month[] }>;
 
-/** Reads files whose content must be what was archived. Refuses files that cannot be read. */
+/** Reads files, which must be what was archived. Refuses files that cannot be read. `partnerIds` are the only partners. */
 export async function readingFiles<Result>(
   tx: Transaction,
   environment: Environment,
   files: readonly StoredFile[],
-  work: (reading: Reading) => Promise<Result>,
+  work: (opened: readonly Opened[]) => Promise<Result>,
+  partnerIds?: RowScope['partnerIds'],
 ): Promise<Result> {
-  const paths: string[] = [];
-  for (const file of files) paths.push(await provenPath(await folderOf(tx, environment, file.store), file));
-  const [{ month, store }] = files as [StoredFile];
-  return withDuckDb((connection, folder) => {
-    let written = 0;
-    return work({
-      connection,
-      paths,
-      written: async (statement) => {
-        written += 1;
-        const path = join(folder, String(written));
-        await writeFile(path, (take) => copyOut(tx, statement, take));
-        return path;
-      },
-    });
-  }).catch((error: unknown) => {
-    if (!isStoreError(error) && !isSystemError(error)) throw error;
-    throw refuse('archive_incomplete', { month, store, reason: reasonOf(error) });
-  });
+  const next = async (opened: readonly Opened[], [store, ...rest]: readonly string[]): Promise<Result> => {
+    if (store === undefined) return work(opened);
+    const own = files.filter((file) => file.store === store);
+    const months = [...new Set(own.map(({ month }) => month))];
+    const scope = { partnerIds, stated: () => readStated(tx, months, partnerIds) };
+    const from = await openStore(tx, environment, store);
+    return from
+      .reading(own, scope, (reading) => next([...opened, { reading, months }], rest))
+      .catch((error: unknown) => {
+        if (!(error instanceof StoreError)) throw error;
+        throw refuse('archive_incomplete', { month: months.join(', '), store, reason: error.message });
+      });
+  };
+  return next([], [...new Set(files.map(({ store }) => store))]);
 }
 
 /**
@@ -254,8 +253,16 @@ export const recallQuotes = (
     const files = await readStoredFiles(tx, { partnerIds: [partnerId] });
     if (files.length === 0) return;
     await patiently(tx);
-    const trees = await readingFiles(tx, environment, files, ({ connection, paths }) =>
-      readTrees(connection, paths, { partnerId, quoteIds }),
+    const trees = await readingFiles(
+      tx,
+      environment,
+      files,
+      async (opened) => {
+        const found: Tree[] = [];
+        for (const { reading } of opened) found.push(...(await readTrees(reading, { partnerId, quoteIds })));
+        return found;
+      },
+      [partnerId],
     );
     // Others may have copies of these rows.
     await lockArchives(tx);
@@ -263,37 +270,32 @@ export const recallQuotes = (
     for (const tree of trees) await recallRows(tx, partnerId, tree);
   });
 
-/** Rows that depend on what the database has. */
-type Asked = (written: Written) => Promise<Wanted>;
-const staged: Asked = async (written) => ({ ids: await written(STAGED_IDS), days: await written(STAGED_DAYS) });
-const copied: Asked = async (written) => ({ quotes: await written(COPIED_QUOTES) });
-
 /** Copies the wanted rows that have left the database. Returns the number of all wanted rows. */
 async function copyRows(
   tx: Transaction,
   environment: Environment,
   files: readonly StoredFile[],
-  wanted: Wanted | Asked,
+  wanted: Wanted,
 ): Promise<number> {
-  const count = await readingFiles(tx, environment, files, async ({ connection, paths, written }) => {
-    const rows = typeof wanted === 'function' ? await wanted(written) : wanted;
+  const work = async (opened: readonly Opened[]) => {
+    // This may read from the database, which cannot be done during the COPY.
+    const lines = await findRows(
+      opened.map(({ reading }) => reading),
+      wanted,
+    );
     const copy = tx.client.query(copyFrom(copyInto(LINE_COLUMNS)));
-    await pipeline(readRows(connection, paths, rows), copy);
+    await pipeline(lines, copy);
     return copy.rowCount;
-  });
+  };
+  const count = await readingFiles(
+    tx,
+    environment,
+    files,
+    work,
+    'partnerIds' in wanted ? wanted.partnerIds : undefined,
+  );
   if (count === 0) return 0;
   if (COPIED.has(tx)) await keepOneCopy(tx);
   await keepOnlyMoved(tx);
   return count;
-}
-
-/** The path of a file, whose content must be what was archived. */
-async function provenPath(folder: string, { month, store, name, sha256 }: StoredFile): Promise<string> {
-  const path = join(folder, name);
-  const incomplete = (reason: string) => refuse('archive_incomplete', { month, store, reason });
-  const found = await sha256Of(path).catch((error: unknown) => {
-    throw incomplete(reasonOf(error));
-  });
-  if (found !== sha256) throw incomplete(`${path} is not the file of the archive`);
-  return path;
 }

@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { monthArchive, monthUnarchive } from '../../src/actions/archive.ts';
 import { invoiceRerun } from '../../src/actions/invoice/rerun.ts';
 import { previewAction, runAction } from '../../src/actions/run.ts';
-import { type RowScope, recallRows } from '../../src/archive/archive.sql.ts';
-import { readTrees, type Tree, withDuckDb } from '../../src/archive/parquet.ts';
+import { type RowScope, recallRows, type Tree } from '../../src/archive/archive.sql.ts';
+import { readTrees } from '../../src/archive/cold.sql.ts';
+import { readingParquet, withDuckDb } from '../../src/archive/parquet.ts';
 import { needRows } from '../../src/archive/rows.ts';
 import { findChangedArchives } from '../../src/audit/checks/archives.ts';
 import { type ExportFormat, type ExportKind, exportPack } from '../../src/audit/export.ts';
@@ -194,7 +195,9 @@ describe('while a month is archived', () => {
   test('only rows that the close counted can be brought back', async () => {
     const of = { partnerId: 'p-2', quoteIds: ['q-c-2026-01'] };
     const path = join(folder(), '2026-01-0001.parquet');
-    const [tree] = (await withDuckDb((connection) => readTrees(connection, [path], of))) as [Tree];
+    const [tree] = (await withDuckDb((connection, own) => readTrees(readingParquet(connection, own, [path]), of))) as [
+      Tree,
+    ];
     const rows = JSON.stringify((JSON.parse(tree.rows) as object[]).map((row) => ({ ...row, policy_id: 'other' })));
     const recall = (given: Tree) =>
       world.database.transaction((tx) => recallRows(tx, 'p-2', given)).catch((error: Error) => error.message);

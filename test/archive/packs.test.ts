@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { monthArchive } from '../../src/actions/archive.ts';
 import { runAction } from '../../src/actions/run.ts';
-import { readRows, withDuckDb, writeParquet } from '../../src/archive/parquet.ts';
-import { proveColdMonths } from '../../src/archive/proof.ts';
+import { proveColdMonths } from '../../src/archive/cold-months.ts';
+import { readingParquet, withDuckDb, writeParquet } from '../../src/archive/parquet.ts';
 import { exportPack } from '../../src/audit/export.ts';
 import { noteOf, readNote, signHead, type TreeHead, vkeyOf } from '../../src/log/note.ts';
 import type { Month } from '../../src/month.ts';
@@ -164,7 +164,7 @@ describe('the month is named', () => {
     await withDuckDb(async (connection, folder) => {
       const lines = join(folder, 'lines');
       const pieces: Buffer[] = [];
-      for await (const piece of readRows(connection, [path], {})) pieces.push(piece);
+      for await (const piece of readingParquet(connection, folder, [path]).copy('true')) pieces.push(piece);
       const changed = Buffer.concat(pieces)
         .toString()
 
