@@ -35,6 +35,7 @@ export const FAILPOINTS = [
   'checkpoint.committed',
   'books.locked',
   'books.recorded',
+  'archive.copied',
   'archive.written',
   'archive.proven',
   'archive.moved',

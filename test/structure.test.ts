@@ -94,6 +94,7 @@ const STATEMENT_EXCEPTIONS: Exceptions = {
   'findings/': 'and a finding by what it reads',
   'audit/checks/': 'and a check by the rows that it must not find',
   'database/': 'asks the server about itself: its catalog, locks, sessions and copies',
+  'archive/citus.ts': 'writes SQL for a cluster',
   'archive/parquet.ts': 'writes SQL of DuckDB',
   'audit/rules.ts': 'runs the rules of templates/export/checks.sql',
   'log/forms.ts': 'declares which columns of a fact are computed',

@@ -62,42 +62,34 @@ export const keepArchives = (tx: Transaction): Promise<number> =>
 export const readColdMonths = (tx: Transaction): Promise<ColdMonth[]> =>
   query(tx, 'SELECT month, store, first_no, last_no FROM archived_months ORDER BY month');
 
-/** The rows that closes of archived months counted: of a scope, or of months and partners. */
-export async function countArchived(
-  tx: Transaction,
-  { partnerIds, from, to }: RowScope,
-  months?: readonly Month[],
-): Promise<number> {
+/** The rows of a scope that closes of archived months counted. */
+export async function countArchived(tx: Transaction, { partnerIds, from, to }: RowScope): Promise<number> {
   const { entries } = await queryOne<{ entries: number }>(
     tx,
     `SELECT coalesce(sum(m.entries), 0)::bigint AS entries
      FROM month_partners m JOIN archived_postings p USING (month)
      WHERE (:partnerIds::text[] IS NULL OR m.partner_id = ANY (:partnerIds::text[]))
-       AND CASE WHEN :months::text[] IS NULL
-         THEN month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9')
-         ELSE month = ANY (:months::text[]) END`,
-    { partnerIds: partnerIds ?? null, from: from ?? null, to: to ?? null, months: months ?? null },
+       AND month >= coalesce(:from::text, '') AND p.after < coalesce(:to::text, '9')`,
+    { partnerIds: partnerIds ?? null, from: from ?? null, to: to ?? null },
   );
   return entries;
 }
 
-/** The numbers of rows that the closes of months counted: by month and, if partners are given, by partner. */
-export const readStated = async (
+export type Stated = Readonly<{ month: Month; partner_id: string; entries: number }>;
+
+/** The numbers of rows of months and partners that the closes counted. */
+export const readStated = (
   tx: Transaction,
   months: readonly Month[],
   partnerIds: RowScope['partnerIds'],
-): Promise<string[]> => {
-  const stated = await query<{ line: string }>(
+): Promise<Stated[]> =>
+  query(
     tx,
-    `SELECT concat_ws(' ', month, partner, sum(entries)) AS line
-     FROM (SELECT month, entries, CASE WHEN :partnerIds::text[] IS NOT NULL THEN partner_id END AS partner
-           FROM month_partners) AS m
-     WHERE month = ANY (:months::text[]) AND (partner IS NULL OR partner = ANY (:partnerIds::text[]))
-     GROUP BY month, partner`,
+    `SELECT month, partner_id, sum(entries)::bigint AS entries FROM month_partners
+     WHERE month = ANY (:months::text[]) AND (:partnerIds::text[] IS NULL OR partner_id = ANY (:partnerIds::text[]))
+     GROUP BY month, partner_id`,
     { months, partnerIds: partnerIds ?? null },
   );
-  return stated.map(({ line }) => line);
-};
 
 /** Makes the tables for copies in a session that has none. */
 export const openArchive = (tx: Transaction): Promise<number> => execute(tx, 'SELECT open_archive()');

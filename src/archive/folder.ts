@@ -1,16 +1,33 @@
-/** A cold store that is a folder of Parquet files. Refusals: archive_incomplete, file_unwritable, duckdb_missing. */
-import { existsSync, statSync } from 'node:fs';
-import { open, stat } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+/**
+ * A cold store that is a folder of Parquet files, and its proof without a database, each month in a process of its own.
+ * Packs are proved beside them. Refusals: file_unwritable, duckdb_missing.
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { open, readFile, stat } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { COMPILED } from '../compiled.ts';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { draftOf, isSystemError, makeFolder, writeWhole } from '../files.ts';
 import type { Month } from '../month.ts';
+import { packageRoot } from '../package.ts';
 import type { ArchivedFile, StoredFile } from './archive.sql.ts';
-import { isFileError, readingParquet, withDuckDb, writeParquet } from './parquet.ts';
-import { proveBeside, statementPath } from './proof.ts';
-import { type Part, type Store, StoreError } from './store.ts';
-import { sha256Of, writeFile } from './written.ts';
+import { isFileError, readingParquet, readTotals, sha256Of, withDuckDb, writeFile, writeParquet } from './parquet.ts';
+import {
+  compareHeld,
+  otherTotals,
+  type Part,
+  type Proof,
+  proveStatement,
+  type Store,
+  StoreError,
+  unproved,
+} from './store.ts';
 
 const fileName = (month: Month, index: number): string => `${month}-${String(index + 1).padStart(4, '0')}.parquet`;
 
@@ -21,11 +38,7 @@ export const folderStore = (folder: string): Store => ({
     await withDuckDb(async (connection) => {
       for (const [index, part] of parts.entries()) {
         await mendable(async () => {
-          files.push(
-            await writePart(folder, fileName(month, index), part, (lines, file) =>
-              writeParquet(connection, lines, file),
-            ),
-          );
+          files.push(await writePart(connection, folder, fileName(month, index), part));
         });
         failpoint('archive.written');
       }
@@ -47,16 +60,16 @@ export const folderStore = (folder: string): Store => ({
 
 /** Writes one file, unless it is there. */
 async function writePart(
+  connection: DuckDBConnection,
   folder: string,
   name: string,
   { from, last, entries, copy }: Part,
-  write: (lines: string, file: string) => Promise<void>,
 ): Promise<ArchivedFile> {
   const path = join(folder, name);
   const [lines, file] = [draftOf(join(folder, 'lines')), draftOf(path)];
   try {
     await writeFile(lines.path, copy);
-    await write(lines.path, file.path);
+    await writeParquet(connection, lines.path, file.path);
     await synced(file.path);
     if (existsSync(path)) await refuseOther(path, file.path);
     else await file.publish();
@@ -95,5 +108,116 @@ async function mendable<Result>(work: () => Promise<Result>): Promise<Result> {
   } catch (error) {
     if (!isSystemError(error) && !isFileError(error)) throw error;
     throw new StoreError(reasonOf(error), { cause: error });
+  }
+}
+
+export const statementPath = (folder: string, month: Month): string => join(folder, `${month}.statement`);
+
+/** Proves the rows of a month by its statement and the files beside it. */
+export const proveMonth = (path: string): Promise<Proof> =>
+  proveStatement(path, readFile(path, 'utf8'), (files, stated) =>
+    faultsOf(dirname(path), basename(path, '.statement'), files, stated),
+  );
+
+const isFileOf = (name: string, month: string): boolean => /^(.*)-\d+\.parquet$/.exec(name)?.[1] === month;
+
+async function faultsOf(
+  folder: string,
+  month: string,
+  files: readonly ArchivedFile[],
+  stated: readonly string[],
+): Promise<string[]> {
+  const paths = files.map(({ name }) => join(folder, basename(name)));
+  const hashes = await Promise.all(paths.map((path) => sha256Of(path).catch(reasonOf)));
+  const others = files.filter(({ sha256 }, at) => sha256 !== hashes[at]);
+  if (others.length > 0) return others.map(({ name }) => `${name} is missing, or not the file that was archived`);
+  const strangers = readdirSync(folder).filter(
+    (name) => isFileOf(name, month) && !files.some((each) => each.name === name),
+  );
+  if (strangers.length > 0) return strangers.map((name) => `${name} is beside its statement, which does not name it`);
+  const found = await withDuckDb((connection) => readTotals(connection, paths));
+  return otherTotals(found, stated);
+}
+
+/** Runs a program with Node, without our secrets. */
+const run = (...args: readonly string[]): Promise<{ stdout: string; message?: string }> => {
+  const { PATH, TMPDIR } = process.env;
+  const options = { env: { PATH, TMPDIR }, maxBuffer: 2 ** 30 };
+  return promisify(execFile)(process.execPath, [...process.execArgv, ...args], options).catch((error) => error);
+};
+
+/** Proves a month in a process of its own. */
+export async function proveBeside(path: string): Promise<Proof> {
+  if (!COMPILED) return proveMonth(path);
+  const { stdout, message } = await run(fileURLToPath(new URL('./process.js', import.meta.url)), path);
+  return message === undefined ? (JSON.parse(stdout) as Proof) : unproved(path, message);
+}
+
+/** Proves months and packs. `held` has three lines of each checkpoint, and `options` are those of verify.mjs. */
+export async function proveAll(
+  found: readonly string[],
+  { held, options, jobs }: { held: readonly string[]; options: readonly string[]; jobs: number },
+): Promise<Proof[]> {
+  const paths = [...new Set(found)].sort();
+  const isMonth = (path: string) => path.endsWith('.statement');
+  // A missing DuckDB is refused before any process.
+  if (paths.some(isMonth)) await withDuckDb(async () => {});
+  return atOnce(jobs, paths, async (path) =>
+    isMonth(path) ? compareHeld(await proveBeside(path), held) : verifyPack(path, options),
+  );
+}
+
+export const JOBS = availableParallelism();
+
+/** Calls `work` for each, several at once. */
+export async function atOnce<Of, Result>(
+  jobs: number,
+  given: readonly Of[],
+  work: (each: Of) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  const rest = given.entries();
+  const next = async () => {
+    for (const [at, each] of rest) results[at] = await work(each);
+  };
+  await Promise.all(Array.from({ length: jobs }, next));
+  return results;
+}
+
+/** Packs, .zip files, and the statement of each month that has any file. */
+export function packsIn(folder: string): string[] {
+  const entries = readdirSync(folder, { withFileTypes: true });
+  if (entries.some(({ name }) => name === 'manifest.json')) return [folder];
+  return entries.flatMap((entry) => {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) return packsIn(path);
+    const [, month] = /^(\d{4}-\d\d)(?:-\d+\.parquet|\.statement)$/.exec(entry.name) ?? [];
+    return month !== undefined ? statementPath(folder, month as Month) : (/.*\.zip$/.exec(path) ?? []);
+  });
+}
+
+const VERIFIER = join(packageRoot, 'templates', 'export', 'verify.mjs');
+
+async function verifyPack(path: string, options: readonly string[]): Promise<Proof> {
+  if (path.endsWith('.zip')) return { ...unproved(path), open: ['is not read: unpack it'] };
+  const { stdout, message } = await run(VERIFIER, path, ...options);
+  const said = (verdict: string) =>
+    (stdout.match(new RegExp(`^${verdict} .*(\\n .*)*`, 'gm')) ?? []).map((text) =>
+      text.slice(6).replaceAll(/\s+/g, ' '),
+    );
+  const [wrong, open] = [said('WRONG'), said('open ')];
+  if (message !== undefined && wrong.length + open.length === 0) wrong.push(message);
+  return { ...describe(path), path, files: [], wrong, open };
+}
+
+/** What a pack says of itself, which its verifier compares. */
+function describe(pack: string): Pick<Proof, 'months' | 'checkpoint' | 'rows' | 'totals'> {
+  const read = (...path: readonly string[]) => readFileSync(join(pack, ...path), 'utf8');
+  try {
+    const { from, to, size, files } = JSON.parse(read('manifest.json'));
+    const { rows, totals } = files.find((file: Partial<Proof>) => file.totals);
+    return { months: `${from} to ${to}`, checkpoint: read('checkpoints', `${size}`), rows, totals };
+  } catch {
+    return { months: basename(pack) };
   }
 }

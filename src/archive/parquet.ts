@@ -5,14 +5,15 @@
  *
  * DuckDB is an optional dependency, because its library has 70 MB. Refusal: duckdb_missing.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdtemp, open, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf } from '../files.ts';
-import { COLUMNS, FIELDS, type Reading, SUMS, text, texts } from './store.ts';
-import { writeFile } from './written.ts';
+import { COLUMNS, FIELDS, type Fill, type Reading, SUMS, text, texts } from './store.ts';
 
 const LEAF = `unhex(sha256('\\x00'::BLOB || encode(concat_ws(chr(9), 'ledger_rows', entry_id, ${FIELDS}))))`;
 
@@ -120,3 +121,34 @@ export function readingParquet(connection: DuckDBConnection, folder: string, fil
 
 const parquet = (files: readonly string[], option = 'filename = false'): string =>
   `read_parquet([${texts(files)}], ${option})`;
+
+/** The files that this process has hashed, with what tells that they did not change since. */
+const HASHED = new Map<string, { readonly seen: string; readonly sha256: string }>();
+
+/** The SHA-256 of a file. A file of the same time and size is not read again. */
+export async function sha256Of(path: string): Promise<string> {
+  const { mtimeMs, size, ino } = await stat(path);
+  const seen = `${mtimeMs} ${size} ${ino}`;
+  const known = HASHED.get(path);
+  if (known?.seen === seen) return known.sha256;
+  const sha256 = await hashed(path);
+  HASHED.set(path, { seen, sha256 });
+  return sha256;
+}
+
+async function hashed(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  return hash.digest('hex');
+}
+
+export async function writeFile(path: string, fill: Fill): Promise<void> {
+  const file = await open(path, 'w');
+  try {
+    await fill(async (piece) => {
+      await file.writeFile(piece);
+    });
+  } finally {
+    await file.close();
+  }
+}

@@ -1,4 +1,4 @@
-/** Proves a month for proof.ts. */
-import { proveMonth } from './proof.ts';
+/** Proves a month for folder.ts. */
+import { proveMonth } from './folder.ts';
 
 process.stdout.write(JSON.stringify(await proveMonth(process.argv[2] ?? '')));

@@ -2,14 +2,17 @@
  * Reads with the rows of archived months. The rows are copied from the files into `archived_rows`, a temporary child of
  * ledger_rows on a connection of its own, so that every query and view has them, and no other session sees them. The files
  * to read are those that the transaction's snapshot names: rows that are archived or brought back meanwhile are read once.
- * Refusals: archive_incomplete, archive_store_unknown, duckdb_missing.
+ * Refusals: archive_incomplete, archive_store_unknown, duckdb_missing, environment_invalid (CITUS_URL).
  */
+import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Environment } from '../config/environment.ts';
+import { readSettings } from '../config/settings.ts';
 import { copyOut } from '../database/copy.ts';
 import type { Database } from '../database/database.ts';
 import { Elsewhere } from '../database/elsewhere.ts';
+import { readInstallation } from '../database/installation.sql.ts';
 import { patiently, type Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import type { DerivedRows } from '../log/derive.ts';
@@ -39,9 +42,10 @@ import {
   type StoredFile,
   type Tree,
 } from './archive.sql.ts';
+import { citusStore } from './citus.ts';
 import { DAY, findRows, NUMBER, ofIds, readTrees, type Wanted } from './cold.sql.ts';
-import { type Fill, LINE_COLUMNS, type Reading, StoreError } from './store.ts';
-import { openStore } from './stores.ts';
+import { folderStore } from './folder.ts';
+import { type Fill, LINE_COLUMNS, type Reading, type Store, StoreError } from './store.ts';
 
 /** What a transaction has copies of: files, with their partners if not all partners were copied, and searches. */
 interface Copied {
@@ -88,8 +92,8 @@ export async function haveRows(tx: Transaction, environment: Environment, scope:
   const files = (await readStoredFiles(tx, scope)).filter((file) => !hasCopy(tx, file, partnerIds));
   if (files.length === 0) return;
   const copied = await copyRows(tx, environment, files, { partnerIds });
-  const months = [...new Set(files.map(({ month }) => month))];
-  const stated = await countArchived(tx, scope, months);
+  const counts = await readStated(tx, monthsIn(files), partnerIds);
+  const stated = counts.reduce((sum, { entries }) => sum + entries, 0);
   const [{ month, store }] = files as [StoredFile];
   if (copied !== stated) {
     throw refuse('archive_incomplete', { month, store, reason: `${copied} rows were read where ${stated} are` });
@@ -206,11 +210,28 @@ async function faultOf(work: () => Promise<unknown>): Promise<string | undefined
   }
 }
 
+/** Opens a store. Each installation has its own folder in a folder. */
+export async function openStore(tx: Transaction, environment: Environment, store: string): Promise<Store> {
+  const { archive } = readSettings(environment);
+  const given = archive[store];
+  if (given === undefined) throw refuse('archive_store_unknown', { store, known: Object.keys(archive) });
+  if (given.citus !== undefined) {
+    const reason = `is not set, and the settings have the store '${store}'`;
+    const { citusUrl } = environment;
+    if (citusUrl === undefined) throw refuse('environment_invalid', { variable: 'CITUS_URL', reason });
+    return citusStore(citusUrl, given.citus);
+  }
+  const folder = resolve(environment.home, given.parquet ?? '');
+  return folderStore(join(folder, (await readInstallation(tx)).installation_id));
+}
+
 /** The lines of a COPY, for a list of a store. */
 export const linesOf =
   (tx: Transaction, statement: string): Fill =>
   (take) =>
     copyOut(tx, statement, take);
+
+const monthsIn = (files: readonly StoredFile[]) => [...new Set(files.map(({ month }) => month))];
 
 /** A store that is open, with the months of the files. */
 type Opened = Readonly<{ reading: Reading; months: readonly Month[] }>;
@@ -226,8 +247,8 @@ export async function readingFiles<Result>(
   const next = async (opened: readonly Opened[], [store, ...rest]: readonly string[]): Promise<Result> => {
     if (store === undefined) return work(opened);
     const own = files.filter((file) => file.store === store);
-    const months = [...new Set(own.map(({ month }) => month))];
-    const scope = { partnerIds, stated: () => readStated(tx, months, partnerIds) };
+    const months = monthsIn(own);
+    const scope = { partnerIds, stated: await readStated(tx, months, partnerIds) };
     const from = await openStore(tx, environment, store);
     return from
       .reading(own, scope, (reading) => next([...opened, { reading, months }], rest))

@@ -20,6 +20,8 @@ export type Environment = Readonly<{
   databaseUrl: string | undefined;
   /** DATABASE_URL_READ: a streaming replica for commands that only read. */
   databaseReadUrl?: string | undefined;
+  /** CITUS_URL: the coordinator of the cluster of cold stores. */
+  citusUrl?: string | undefined;
   /** SMTP_URL; undefined means the folder outbox in the home. */
   smtpUrl: string | undefined;
   /** STRIPE_SECRET_KEY: a test key in sandbox, a live key in production. */
@@ -84,6 +86,7 @@ export function readEnvironment(given: NodeJS.ProcessEnv = process.env): Environ
     home: resolve(variables['RECKONER_HOME'] || 'reckoner'),
     databaseUrl: databaseUrl(name, variables, 'DATABASE_URL'),
     databaseReadUrl: databaseUrl(name, variables, 'DATABASE_URL_READ'),
+    citusUrl: databaseUrl(name, variables, 'CITUS_URL'),
     smtpUrl: url(variables, 'SMTP_URL', ['smtp:', 'smtps:']),
     stripeKey: stripeKey(name, STRIPE_KEY, variables[STRIPE_KEY]),
     connectedKeys: connectedKeys(name, variables),

@@ -7,6 +7,7 @@ import { resolve } from 'node:path';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 
 const SECRETS: ReadonlySet<string> = new Set([
+  'CITUS_URL',
   'DATABASE_URL',
   'DATABASE_URL_READ',
   'DRILL_DATABASE_URL',

@@ -229,11 +229,16 @@ export const settingsSchema = z
       .default('X-Service-Partner-Id'),
     quotes: quotesSchema.prefault({}),
     retention: retentionSchema.prefault({}),
-    /** The stores for the rows of old months, by name. A path is absolute, or relative to RECKONER_HOME. */
+    /**
+     * The stores for the rows of old months, by name: `parquet`, a folder, absolute or relative to RECKONER_HOME, or
+     * `citus`, a schema in the cluster of CITUS_URL.
+     */
     archive: z
       .record(
         z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, 'must be a name such as cold'),
-        z.strictObject({ parquet: line(1000).min(1) }),
+        z
+          .strictObject({ parquet: line(1000).min(1).optional(), citus: line(60).min(1).optional() })
+          .refine((store) => Object.keys(store).length === 1, 'must have either parquet or citus'),
       )
       .default({}),
     http: httpSchema.prefault({}),

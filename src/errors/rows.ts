@@ -46,7 +46,7 @@ export const ROWS = {
   archive_incomplete: failed<{ month: string; store: string; reason: string }>(
     (f) =>
       `The rows of ${f.month} in the store '${f.store}' cannot be read: ${f.reason}. Nothing was shown or recorded. ` +
-      'Bring the file back from its copy; every other month is unaffected.',
+      'Bring the file back from its copy, or the server of the cluster back; every other month is unaffected.',
   ),
   month_not_archived: refused<{ month: string }>((f) => `${f.month} is not archived: its rows are in the database.`),
   duckdb_missing: failed<Record<string, never>>(

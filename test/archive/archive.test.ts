@@ -1,33 +1,27 @@
 /** Rows of old months leave the database for a store, are read as before, and come back. */
-import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { monthArchive, monthUnarchive } from '../../src/actions/archive.ts';
-import { invoiceRerun } from '../../src/actions/invoice/rerun.ts';
 import { previewAction, runAction } from '../../src/actions/run.ts';
 import { type RowScope, recallRows, type Tree } from '../../src/archive/archive.sql.ts';
 import { readTrees } from '../../src/archive/cold.sql.ts';
 import { readingParquet, withDuckDb } from '../../src/archive/parquet.ts';
 import { needRows } from '../../src/archive/rows.ts';
 import { findChangedArchives } from '../../src/audit/checks/archives.ts';
-import { type ExportFormat, type ExportKind, exportPack } from '../../src/audit/export.ts';
 import { checkContext } from '../../src/audit/verify.ts';
 import { query } from '../../src/database/transaction.ts';
-import { readDocumentRows, readScopeOf } from '../../src/delivery/documents.sql.ts';
-import { streamRowsCsv } from '../../src/delivery/rows.ts';
 import { readLines } from '../../src/ledger/running-lines.sql.ts';
-import { provePartner } from '../../src/log/partner-proof.ts';
 import type { Month } from '../../src/month.ts';
 import { readPartnerEvents } from '../../src/partner-events/event.ts';
 import { readLastArchived } from '../../src/partner-events/events.sql.ts';
-import { readBalances } from '../../src/reports/balances.sql.ts';
 import { readCloseReport } from '../../src/reports/close.ts';
-import { readCoverage } from '../../src/reports/coverage.ts';
 import { openOwner } from '../audit/owner.ts';
 import { refusalOf } from '../close/refusal.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import { ROOT } from '../support/modules.ts';
 import { quote, reversal, type World } from '../support/world.ts';
+import { answersOf } from './answers.ts';
 import { worldOfOldMonths } from './archived-world.ts';
 
 let world: World;
@@ -47,46 +41,7 @@ const folder = () => {
   return join(store, readdirSync(store)[0] as string);
 };
 
-/** What people get of old months. */
-async function answers(): Promise<Record<string, unknown>> {
-  const read = world.database.reading;
-  const [document] = await world.documents({ months: ['2026-02' as Month], partnerId: 'p-1' });
-  const [{ document_id: id } = { document_id: 0 }] = await world.sql<{ document_id: number }>(
-    'SELECT document_id FROM documents WHERE number = $1',
-    [document?.number],
-  );
-  const csv = () =>
-    read(async (tx) => {
-      await needRows(tx, await readScopeOf(tx, { documentIds: [id] }));
-      const parts: string[] = [];
-      for await (const part of streamRowsCsv(readDocumentRows(tx, id))) parts.push(part);
-      return parts.join('');
-    });
-  const pack = async (kind: ExportKind, format: ExportFormat) => {
-    const out = join(world.home, 'pack');
-    const request = { kind, format, out, from: '2026-02' as Month, to: '2026-03' as Month };
-    await exportPack(world.database, world.environment, request);
-    const files = readdirSync(out, { recursive: true, withFileTypes: true }).filter((each) => each.isFile());
-    const content = files.map((file) => [file.name, readFileSync(join(file.parentPath, file.name), 'utf8')]);
-    rmSync(out, { recursive: true });
-    return Object.fromEntries(content.filter(([name]) => name !== 'manifest.json'));
-  };
-  return {
-    csv: await csv(),
-    ledger: await pack('ledger', 'csv'),
-    journal: await pack('journal', 'hledger'),
-    proof: await read(async (tx) => {
-      const month = '2026-02' as Month;
-      await needRows(tx, { from: month, to: month, partnerIds: ['p-1'] });
-      return provePartner(tx, { partnerId: 'p-1', month }, (numbers) => needRows(tx, { numbers }));
-    }),
-    close: await read((tx) => readCloseReport(tx, '2026-02' as Month)),
-    balances: await read((tx) => readBalances(tx, '2026-02-15')),
-    coverage: await read((tx) => readCoverage(tx, { asOf: undefined })),
-    differences: await differences(),
-    rerun: (await previewAction(context(), invoiceRerun, { month: '2026-02' as Month })).report,
-  };
-}
+const answers = () => answersOf(world);
 
 describe('a month', () => {
   test('leaves the database, and everything that people read of it stays the same', async () => {

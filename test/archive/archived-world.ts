@@ -5,13 +5,19 @@ import { firstSettings } from '../../src/config/first-settings.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import type { Month } from '../../src/month.ts';
 import { PRICED, serveWorld } from '../support/service.ts';
-import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
+import { openWorld, partner, quote, requote, reversal, type World, type WorldOptions } from '../support/world.ts';
 
 const MONTHS = ['2026-01', '2026-02', '2026-03', '2026-04', '2026-05', '2026-06'] as Month[];
 
-export async function worldOfOldMonths({ chains = false } = {}): Promise<World> {
-  const world = await openWorld();
-  const settings = { ...firstSettings('sandbox'), allow_empty: true, archive: { cold: { parquet: 'cold' } } };
+/** The second store needs a cluster (test/cluster/). */
+const STORES = { cold: { parquet: 'cold' }, cluster: { citus: 'cold' } };
+
+export async function worldOfOldMonths({
+  chains = false,
+  ...options
+}: WorldOptions & { chains?: boolean } = {}): Promise<World> {
+  const world = await openWorld(options);
+  const settings = { ...firstSettings('sandbox'), allow_empty: true, archive: STORES };
   writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
   world.at('2026-01-02T12:00:00Z');
   await world.partners([partner(), partner({ partner_id: 'p-2', name: 'Brightside' })]);
@@ -55,14 +61,17 @@ function chainOf(before: Month, month: Month): Record<string, unknown>[] {
  * The same months, with quotes that a partner accepted through the API in January: two, a third with a requote, and a sale
  * by file. If `open`, there is also one with an open requote, and one that was quoted but recorded by file.
  */
-export async function worldOfOldQuotes({ open = false } = {}): Promise<{ world: World; quotes: string[] }> {
-  const world = await openWorld();
+export async function worldOfOldQuotes({
+  open = false,
+  ...options
+}: WorldOptions & { open?: boolean } = {}): Promise<{ world: World; quotes: string[] }> {
+  const world = await openWorld(options);
   const quoting = { ...firstSettings('sandbox').quotes, valid_days: null };
   const settings = {
     ...firstSettings('sandbox'),
     quotes: quoting,
     allow_empty: true,
-    archive: { cold: { parquet: 'cold' } },
+    archive: STORES,
   };
   writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
   world.settings = readSettings(world.environment);

@@ -1653,7 +1653,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   archive_store_unknown: {
     when: 'the settings have no store of this name',
     exit: 3,
-    says: /No store 'warm' is in the settings \(known: cold\)/,
+    says: /No store 'warm' is in the settings \(known: cold, cluster\)/,
     run: () => inOldMonths('archive', '2026-01', '--to', 'warm'),
   },
   archive_too_early: {

@@ -33,6 +33,7 @@ export const TOOLS = {
   ip: 'iproute2',
   bash: 'bash',
   sha256sum: 'coreutils',
+  chroot: 'coreutils',
   go: 'golang-go',
   sqlite3: 'sqlite3',
   npm: 'npm',

@@ -94,6 +94,7 @@ export interface WorldOptions {
   readonly stripe?: string;
   readonly environment?: 'sandbox' | 'production';
   readonly from?: KeptWorld;
+  readonly citusUrl?: string;
   /** Signs the checkpoints. */
   readonly logKey?: LogKey;
   /** A new database, whose statements are planned as for a server: for tests of many rows, and of what is read of them. */
@@ -209,6 +210,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
   place.now = FIRST_INSTANT;
   const environment: Environment = Object.assign(place.environment, {
     home,
+    citusUrl: options.citusUrl,
     smtpUrl: options.smtpUrl,
     stripeKey: options.stripe && 'sk_test_world',
     stripeBase: options.stripe,

@@ -1,6 +1,6 @@
 /** The check of archives: the files of archived months are the rows that their closes counted. */
 import { readColdMonths } from '../../archive/archive.sql.ts';
-import { proveColdMonths } from '../../archive/cold-months.ts';
+import { proveColdMonths } from '../../archive/archive.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import type { CheckContext } from './check.ts';
 import type { Finding } from './query.ts';

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { JOBS, packsIn, proveAll } from '../../archive/proof.ts';
+import { JOBS, packsIn, proveAll } from '../../archive/folder.ts';
 import { rowsOfToday, type Verification, verify as verifyAll } from '../../audit/verify.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { bodyOf, isSignedBy } from '../../log/note.ts';

@@ -1,0 +1,229 @@
+/**
+ * A cold store in a cluster of Citus: a table `cold_rows`, distributed by partner, with a columnar partition for each
+ * month. The columns are the texts of the rows' lines in the log. The workers hash them.
+ *
+ * A month is written in one transaction, which commits in two phases because Citus manages `cold_months`. If a server
+ * ends between them, the rows of some workers are invisible, and no read fails. So every read compares the numbers of
+ * rows with those of the closes, and has Citus end such transactions if they differ.
+ */
+import { hash } from 'node:crypto';
+import { once } from 'node:events';
+import { finished } from 'node:stream/promises';
+import pg from 'pg';
+import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
+import { connectionUrl } from '../database/address.ts';
+import { LOCKS } from '../database/locks.ts';
+import { SESSION } from '../database/session.ts';
+import { reasonOf } from '../errors/refusals.ts';
+import { failpoint } from '../failpoint.ts';
+import type { Month } from '../month.ts';
+import {
+  COLUMNS,
+  FIELDS,
+  type Fill,
+  LINE_COLUMNS,
+  otherTotals,
+  proveStatement,
+  type Reading,
+  type Scope,
+  type Store,
+  StoreError,
+  SUMS,
+  texts,
+} from './store.ts';
+
+const LINE = `concat_ws(chr(9), 'ledger_rows', entry_id, ${FIELDS})`;
+const LEAF = `sha256('\\x00'::bytea || convert_to(${LINE}, 'UTF8'))`;
+
+export const citusStore = (url: string, schema: string): Store => {
+  const at = namesOf(schema);
+  const reading: Store['reading'] = (files, scope, work) =>
+    connected(url, async (cluster) => {
+      const { query } = cluster;
+      const rows = at.rows(files.map(({ month }) => month));
+      await query(BEGIN_READING);
+      await compareCounts(cluster, rows, scope);
+      let lists = 0;
+      return work({
+        ...{ rows, query, leaf: `encode(${LEAF}, 'hex')`, json: ['array_agg', 'json_build_object'] },
+        list: async (fill) => {
+          lists += 1;
+          await query(`SET LOCAL cold.list TO ${lists}`);
+          await copyIn(cluster, `COPY ${at.lists} (partner_id, id) FROM STDIN`, fill);
+          return `(SELECT partner_id, id FROM ${at.lists} WHERE list = ${lists})`;
+        },
+        async *copy(where) {
+          const sql = `COPY (SELECT ${LINE_COLUMNS.join(', ')} FROM ${rows} WHERE ${where}) TO STDOUT`;
+          const lines = cluster.client.query(copyTo(sql));
+          try {
+            for await (const piece of lines) yield piece as Buffer;
+          } catch (error) {
+            throw clusterError(error);
+          }
+        },
+      });
+    });
+  return {
+    write: (...given) => connected(url, (cluster) => writeMonth(cluster, at, given)),
+    prove: (month) =>
+      proveStatement(
+        `${month}.statement`,
+        connected(url, (cluster) => statementOf(cluster, at, month)),
+        (_, stated) =>
+          connected(url, async (cluster) => {
+            await recover(cluster);
+            return otherTotals(await totalsOf(cluster, at, month), stated);
+          }),
+      ),
+    lost: (files, scope) => reading(files, scope, async () => []),
+    reading,
+  };
+};
+
+async function statementOf({ query }: Cluster, at: Names, month: Month): Promise<string> {
+  const [row] = await query(at.statement(month));
+  if (row === undefined) throw new StoreError('the cluster does not have it');
+  return String(row[0]);
+}
+
+/** The names of the tables, as SQL. */
+function namesOf(schema: string) {
+  const of = (name: string) => `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`;
+  const all = of('cold_rows');
+  return {
+    ...{ schema: pg.escapeIdentifier(schema), all, months: of('cold_months'), lists: of('cold_lists') },
+    ...{ root: of('tree_root'), month: (month: Month) => of(`rows_${month}`) },
+    statement: (month: Month) => `SELECT statement FROM ${of('cold_months')} WHERE month = ${texts([month])}`,
+    rows: (months: readonly Month[]) => `(SELECT * FROM ${all} WHERE billed IN (${texts(months)})) AS cold`,
+  };
+}
+type Names = ReturnType<typeof namesOf>;
+
+type Cluster = Pick<Reading, 'query'> & { readonly client: pg.Client };
+
+/** An error of the cluster. Other errors are not of the store. */
+const clusterError = (error: unknown): StoreError =>
+  error instanceof StoreError ? error : new StoreError(`its cluster answers: ${reasonOf(error)}`, { cause: error });
+
+const answered = <Result>(answer: Promise<Result>): Promise<Result> =>
+  answer.catch((error: unknown) => {
+    throw clusterError(error);
+  });
+
+async function connected<Result>(url: string, work: (cluster: Cluster) => Promise<Result>): Promise<Result> {
+  const client = new pg.Client({ connectionString: connectionUrl(url), ...SESSION });
+  // The statement that waits gets the error, too.
+  client.on('error', () => {});
+  try {
+    await answered(client.connect());
+    const query = async (text: string) =>
+      (await answered(client.query({ text, rowMode: 'array' }))).rows as unknown[][];
+    return await work({ client, query });
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** Has Citus end transactions whose parts are prepared on workers. Without this it does so each minute. */
+const recover = ({ query }: Cluster) => query('SELECT recover_prepared_transactions()');
+
+/** Nothing that a read writes remains. Lists have no statistics, so the planner would take them for short. */
+const BEGIN_READING = `BEGIN; SET LOCAL citus.propagate_set_commands TO local; SET LOCAL enable_nestloop TO off`;
+
+/** Refuses rows that are not as many as the closes counted. */
+async function compareCounts(cluster: Cluster, rows: string, { partnerIds, stated }: Scope): Promise<void> {
+  const where = partnerIds === undefined ? '' : `WHERE partner_id IN (${texts(partnerIds)})`;
+  const counts = `SELECT billed, partner_id, count(*) FROM ${rows} ${where} GROUP BY billed, partner_id`;
+  const were = stated.map(({ month, partner_id, entries }) => `${month} ${partner_id} ${entries}`);
+  for (let attempt = 1; ; attempt += 1) {
+    const others = otherTotals(
+      (await cluster.query(counts)).map((row) => row.join(' ')),
+      were,
+    );
+    if (others.length === 0) return;
+    if (attempt === 2) throw new StoreError(others.slice(0, 4).join(', '));
+    await cluster.query('ROLLBACK');
+    await recover(cluster);
+    await cluster.query(BEGIN_READING);
+  }
+}
+
+const totalsOf = async ({ query }: Cluster, at: Names, month: Month): Promise<string[]> => {
+  const found = await query(
+    `SELECT concat_ws(' ', partner_id, currency, arrangement, count(*), ${SUMS}, max(accepted_at),
+                      encode(${at.root}(array_agg(${LEAF} ORDER BY entry_id)), 'base64'))
+     FROM ${at.rows([month])} GROUP BY partner_id, currency, arrangement`,
+  );
+  return found.map(([line]) => String(line)).sort();
+};
+
+async function copyIn({ client }: Cluster, sql: string, fill: Fill): Promise<void> {
+  const copy = client.query(copyFrom(sql));
+  const ended = finished(copy);
+  ended.catch(() => {});
+  await fill(async (piece) => {
+    if (!copy.write(piece)) await answered(Promise.race([once(copy, 'drain'), ended]));
+  });
+  copy.end();
+  await answered(ended);
+}
+
+type Write = Parameters<Store['write']>;
+
+async function writeMonth(cluster: Cluster, at: Names, [month, parts, stateOf]: Write): Promise<void> {
+  const { query } = cluster;
+  // Parts of an attempt that was killed have locks.
+  await recover(cluster);
+  await query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCKS.archives})`);
+  if ((await query(`SELECT to_regclass(${texts([at.months])})`))[0]?.[0] === null) await query(tablesOf(at));
+  // What a backup may name is never replaced. The proof tells whether it is the same.
+  if ((await query(at.statement(month))).length > 0) return;
+  const own = at.month(month);
+  await query(
+    `CREATE TABLE ${own} (LIKE ${at.all}, CHECK (billed = '${month}')) USING columnar;
+     ALTER TABLE ${own} ALTER billed SET DEFAULT '${month}';
+     SELECT create_distributed_table(${texts([own])}, 'partner_id', colocate_with => ${texts([at.all])})`,
+  );
+  const columns = ['fact', ...LINE_COLUMNS].join(', ');
+  for (const { copy } of parts) await copyIn(cluster, `COPY ${own} (${columns}) FROM STDIN`, copy);
+  await query(`ALTER TABLE ${at.all} ATTACH PARTITION ${own} FOR VALUES IN ('${month}')`);
+  const sha256 = hash('sha256', (await totalsOf(cluster, at, month)).join('\n'));
+  const [[bytes] = []] = await query(`SELECT sum(octet_length(${LINE}) + 1) FROM ${at.rows([month])}`);
+  const entries = parts.reduce((sum, part) => sum + part.entries, 0);
+  const files = parts.slice(0, 1).map(({ from: partner_from }) => ({
+    ...{ name: `rows_${month}`, sha256, bytes: Number(bytes), entries, partner_from },
+    partner_to: parts.at(-1)?.last ?? partner_from,
+  }));
+  await query(`INSERT INTO ${at.months} VALUES (${texts([month, await stateOf(files)])})`);
+  failpoint('archive.copied');
+  await query('COMMIT');
+  await recover(cluster);
+  failpoint('archive.written');
+}
+
+/** A list exists only in the transaction of its read, which is rolled back. */
+const tablesOf = (at: Names): string => `
+  CREATE SCHEMA IF NOT EXISTS ${at.schema};
+  CREATE TABLE ${at.months} (month text PRIMARY KEY, statement text NOT NULL);
+  SELECT citus_add_local_table_to_metadata(${texts([at.months])});
+  CREATE TABLE ${at.all} (
+    billed text COLLATE "C" NOT NULL, fact text NOT NULL, entry_id bigint NOT NULL,
+    ${COLUMNS.map(({ name, nullable }) => `${name} text COLLATE "C"${nullable ? '' : ' NOT NULL'}`).join(', ')}
+  ) PARTITION BY LIST (billed);
+  SELECT create_distributed_table(${texts([at.all])}, 'partner_id', colocate_with => 'none');
+  CREATE UNLOGGED TABLE ${at.lists} (
+    list integer NOT NULL DEFAULT current_setting('cold.list')::integer,
+    partner_id text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL);
+  SELECT create_distributed_table(${texts([at.lists])}, 'partner_id', colocate_with => ${texts([at.all])});
+  CREATE FUNCTION ${at.root}(leaves bytea[]) RETURNS bytea IMMUTABLE LANGUAGE plpgsql AS $$
+  BEGIN
+    WHILE cardinality(leaves) > 1 LOOP
+      leaves := (
+        SELECT array_agg(CASE cardinality(pair) WHEN 2 THEN sha256('\\x01'::bytea || pair[1] || pair[2])
+                         ELSE pair[1] END ORDER BY place)
+        FROM (SELECT (n - 1) / 2 AS place, array_agg(node ORDER BY n) AS pair
+              FROM unnest(leaves) WITH ORDINALITY AS l (node, n) GROUP BY 1) AS pairs);
+    END LOOP;
+    RETURN leaves[1];
+  END
+  $$`;
