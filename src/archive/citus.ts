@@ -8,6 +8,8 @@
  */
 import { hash } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
 import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
@@ -17,6 +19,7 @@ import { SESSION } from '../database/session.ts';
 import { reasonOf } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';
+import { packageRoot } from '../package.ts';
 import {
   COLUMNS,
   FIELDS,
@@ -201,6 +204,12 @@ async function writeMonth(cluster: Cluster, at: Names, [month, parts, stateOf]: 
   failpoint('archive.written');
 }
 
+/** The function is that of the ledger's database. */
+const [TREE_ROOT = ''] =
+  /CREATE FUNCTION tree_root[\s\S]*?\n\$\$/.exec(
+    readFileSync(join(packageRoot, 'migrations', '016_archive.sql'), 'utf8'),
+  ) ?? [];
+
 /** A list exists only in the transaction of its read, which is rolled back. */
 const tablesOf = (at: Names): string => `
   CREATE SCHEMA IF NOT EXISTS ${at.schema};
@@ -215,15 +224,4 @@ const tablesOf = (at: Names): string => `
     list integer NOT NULL DEFAULT current_setting('cold.list')::integer,
     partner_id text COLLATE "C" NOT NULL, id text COLLATE "C" NOT NULL);
   SELECT create_distributed_table(${texts([at.lists])}, 'partner_id', colocate_with => ${texts([at.all])});
-  CREATE FUNCTION ${at.root}(leaves bytea[]) RETURNS bytea IMMUTABLE LANGUAGE plpgsql AS $$
-  BEGIN
-    WHILE cardinality(leaves) > 1 LOOP
-      leaves := (
-        SELECT array_agg(CASE cardinality(pair) WHEN 2 THEN sha256('\\x01'::bytea || pair[1] || pair[2])
-                         ELSE pair[1] END ORDER BY place)
-        FROM (SELECT (n - 1) / 2 AS place, array_agg(node ORDER BY n) AS pair
-              FROM unnest(leaves) WITH ORDINALITY AS l (node, n) GROUP BY 1) AS pairs);
-    END LOOP;
-    RETURN leaves[1];
-  END
-  $$`;
+  ${TREE_ROOT.replace('tree_root', at.root)}`;
