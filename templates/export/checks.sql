@@ -1062,8 +1062,7 @@ FROM held_rows h LEFT JOIN sales_known k ON k.partner_id = h.partner_id AND k.lo
     END
 WHERE k.own_id IS NULL OR h.spot_price <> h.partner_cut + h.invoice_amount
 UNION ALL
-SELECT 'held row ' || min(held_row_id) || ', held ' || count(*) || ' times', partner_id, kind,
-       NULL, NULL, NULL
+SELECT 'held row ' || min(held_row_id) || ', held ' || count(*) || ' times', partner_id, kind, NULL, NULL, NULL
 FROM held_rows GROUP BY partner_id, kind, coalesce(reversal_id, requote_id, quote_id) HAVING count(*) > 1;
 
 -- held_row_decided: A held row is decided at most once, and is in the ledger exactly if its decision recorded it: as it was, or a reversal with other amounts.
@@ -1200,8 +1199,7 @@ UNION ALL
 SELECT 'policy ' || policy_id || ', ' || count(*) || ' times', partner_id, policy_id, from_day, NULL, NULL, NULL
 FROM cancellation_terms GROUP BY partner_id, policy_id, event_id, from_day HAVING count(*) > 1
 UNION ALL
-SELECT 'terms ' || cancellation_terms_id || ', ' || count(*) || ' times', NULL, NULL, NULL, NULL,
-       NULL, NULL
+SELECT 'terms ' || cancellation_terms_id || ', ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
 FROM cancellation_terms GROUP BY cancellation_terms_id HAVING count(*) > 1;
 
 -- row_time_zone: A row has the time zone that its partner had when it was recorded.
@@ -1329,8 +1327,7 @@ SELECT 'decision ' || max(feed_decision_id) || ', recorded ' || count(*) || ' ti
        kind, NULL, month
 FROM feed_decisions GROUP BY month, partner_id, kind, evidence HAVING count(*) > 1
 UNION ALL
-SELECT 'decision ' || feed_decision_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL,
-       NULL
+SELECT 'decision ' || feed_decision_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL
 FROM feed_decisions GROUP BY feed_decision_id HAVING count(*) > 1;
 
 -- close_without_decided: If the settings expect all feeds, someone accepted each missing feed before the month closed.
@@ -1692,16 +1689,13 @@ FROM hold_releases r LEFT JOIN documents d ON d.document_id = r.document_id
 LEFT JOIN holds h ON h.hold_id = r.hold_id AND h.document_id = r.document_id
 WHERE h.log_no IS NULL OR h.log_no > r.log_no OR h.held_at > r.released_at
 UNION ALL
-SELECT 'hold ' || hold_id || ', released ' || count(*) || ' times', NULL, NULL, NULL, NULL,
-       NULL
+SELECT 'hold ' || hold_id || ', released ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL
 FROM hold_releases GROUP BY hold_id HAVING count(*) > 1
 UNION ALL
-SELECT 'hold ' || hold_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL,
-       NULL
+SELECT 'hold ' || hold_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL
 FROM holds GROUP BY hold_id HAVING count(*) > 1
 UNION ALL
-SELECT 'document ' || document_id || ', held ' || count(*) || ' times at once', NULL, NULL, NULL,
-       NULL, NULL
+SELECT 'document ' || document_id || ', held ' || count(*) || ' times at once', NULL, NULL, NULL, NULL, NULL
 FROM holds
 GROUP BY document_id, coalesce(follows, 0) HAVING count(*) > 1;
 
@@ -1787,8 +1781,7 @@ SELECT 'tax ' || t.position || ' of ' || coalesce(d.number, 'unknown document '
 FROM document_taxes t LEFT JOIN papers d ON d.document_id = t.document_id
 WHERE d.document_id IS NULL OR t.currency <> d.currency
 UNION ALL
-SELECT 'tax of document ' || document_id || ', the same ' || count(*) || ' times', NULL,
-       NULL, NULL, NULL, NULL, NULL
+SELECT 'tax of document ' || document_id || ', the same ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
 FROM document_taxes GROUP BY document_id, country, category, rate, reduced HAVING count(*) > 1
 UNION ALL
 SELECT 'tax ' || position || ' of document ' || document_id
@@ -1940,8 +1933,7 @@ WHERE n.document IS DISTINCT FROM 'credit_note' OR i.document IS DISTINCT FROM '
    OR a.applied_on < n.issued_on OR a.applied_on < i.issued_on
    OR (r.log_no IS NULL AND (n.void_no IS NOT NULL OR i.void_no IS NOT NULL))
 UNION ALL
-SELECT 'credit application ' || credit_application_id || ', recorded '
-         || count(*) || ' times',
+SELECT 'credit application ' || credit_application_id || ', recorded ' || count(*) || ' times',
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM credit_applications
 GROUP BY credit_application_id HAVING count(*) > 1;
@@ -1980,9 +1972,7 @@ LEFT JOIN voids v ON v.document_id = r.document_id
 WHERE a.log_no IS NULL OR a.log_no > r.log_no OR r.released_on < a.applied_on
    OR (r.document_id IS NOT NULL AND (r.document_id <> a.invoice_id OR v.log_no IS NULL))
 UNION ALL
-SELECT 'credit application ' || credit_application_id || ', released '
-         || count(*) || ' times',
-       NULL, NULL, NULL, NULL
+SELECT 'credit application ' || credit_application_id || ', released ' || count(*) || ' times', NULL, NULL, NULL, NULL
 FROM credit_releases
 GROUP BY credit_application_id HAVING count(*) > 1;
 
@@ -2047,8 +2037,7 @@ SELECT 'undone write-off ' || r.write_off_id, NULL, NULL, w.currency, w.amount, 
 FROM write_off_reversals r LEFT JOIN write_offs w ON w.write_off_id = r.write_off_id
 WHERE w.log_no IS NULL OR w.log_no > r.log_no OR r.reversed_on < w.written_off_on OR trim(r.reason) = ''
 UNION ALL
-SELECT 'write-off ' || write_off_id || ', undone ' || count(*) || ' times', NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL
+SELECT 'write-off ' || write_off_id || ', undone ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM write_off_reversals
 GROUP BY write_off_id HAVING count(*) > 1;
 
@@ -2082,8 +2071,7 @@ SELECT 'payment ' || p.payment_id, p.identity, p.currency, p.amount, count(s.log
 FROM payments p LEFT JOIN payment_sources s ON s.payment_id = p.payment_id AND s.identity = p.identity
 GROUP BY p.payment_id, p.identity, p.currency, p.amount HAVING count(s.log_no) <> 1
 UNION ALL
-SELECT 'payment ' || payment_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL,
-       NULL
+SELECT 'payment ' || payment_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL
 FROM payments
 GROUP BY payment_id HAVING count(*) > 1
 UNION ALL
@@ -2093,8 +2081,7 @@ UNION ALL
 SELECT count(*) || ' sources of identity ' || identity, NULL, NULL, NULL, NULL FROM payment_sources
 GROUP BY identity HAVING count(*) > 1
 UNION ALL
-SELECT 'bank line ' || bank_line_id || ', of ' || count(*) || ' sources', NULL, NULL, NULL,
-       NULL
+SELECT 'bank line ' || bank_line_id || ', of ' || count(*) || ' sources', NULL, NULL, NULL, NULL
 FROM payment_sources
 WHERE bank_line_id IS NOT NULL GROUP BY bank_line_id HAVING count(*) > 1;
 
@@ -2231,8 +2218,7 @@ LEFT JOIN payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
 WHERE a.log_no IS NULL OR a.log_no > u.log_no OR u.entry_on < a.entry_on OR u.entry_on < u.unapplied_on
    OR (u.payment_reversal_id IS NOT NULL AND r.payment_id IS DISTINCT FROM a.payment_id)
 UNION ALL
-SELECT 'application ' || payment_application_id || ', taken back ' || count(*) || ' times',
-       NULL, NULL, NULL, NULL, NULL
+SELECT 'application ' || payment_application_id || ', taken back ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL
 FROM payment_unapplications
 GROUP BY payment_application_id HAVING count(*) > 1;
 
@@ -2246,8 +2232,7 @@ FROM small_differences s LEFT JOIN payment_applications a ON a.payment_applicati
 WHERE a.log_no IS NULL OR a.log_no > s.log_no OR a.document_id <> s.document_id OR a.currency <> s.currency
    OR s.amount <= 0 OR a.event_id <> s.event_id
 UNION ALL
-SELECT 'difference of application ' || payment_application_id || ', recorded '
-         || count(*) || ' times',
+SELECT 'difference of application ' || payment_application_id || ', recorded ' || count(*) || ' times',
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM small_differences
 GROUP BY payment_application_id HAVING count(*) > 1;
@@ -2311,8 +2296,7 @@ SELECT 'reversal ' || i.payment_reversal_id, r.entry_on, i.reinstated_on, i.entr
 FROM payment_reinstatements i LEFT JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
 WHERE r.log_no IS NULL OR r.log_no > i.log_no OR i.entry_on < r.entry_on OR i.entry_on < i.reinstated_on
 UNION ALL
-SELECT 'reversal ' || payment_reversal_id || ', undone ' || count(*) || ' times', NULL,
-       NULL, NULL
+SELECT 'reversal ' || payment_reversal_id || ', undone ' || count(*) || ' times', NULL, NULL, NULL
 FROM payment_reinstatements
 GROUP BY payment_reversal_id HAVING count(*) > 1;
 
@@ -2381,8 +2365,7 @@ SELECT 'statement ' || bank_statement_id || ', recorded ' || count(*) || ' times
 FROM bank_statements
 GROUP BY bank_statement_id HAVING count(*) > 1
 UNION ALL
-SELECT 'statement at position ' || position || ' of file ' || bank_file_id
-         || ', recorded ' || count(*) || ' times',
+SELECT 'statement at position ' || position || ' of file ' || bank_file_id || ', recorded ' || count(*) || ' times',
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM bank_statements
 GROUP BY bank_file_id, position HAVING count(*) > 1;
@@ -2572,8 +2555,7 @@ WHERE b.log_no IS NULL AND i.log_no IS NULL GROUP BY m.bank_line_id HAVING count
 UNION ALL
 SELECT CASE WHEN credit_refund_id IS NULL THEN 'reversal ' ELSE 'refund ' END
          || coalesce(credit_refund_id, payment_reversal_id) || ', matched '
-         || count(*) || ' times',
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+         || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM refund_matches
 GROUP BY credit_refund_id, payment_reversal_id HAVING count(*) > 1;
 
@@ -3343,8 +3325,7 @@ WHERE (u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.lo
    OR (e.action = 'user.provision' AND (r.action <> 'grant' OR r.partner_id IS NOT NULL OR NOT EXISTS (
          SELECT 1 FROM details d WHERE d.log_no = e.log_no AND substr(d.path, 1, 6) = 'roles.' AND d.value = r.role)))
 UNION ALL
-SELECT 'role ' || user_role_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL,
-       NULL
+SELECT 'role ' || user_role_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL
 FROM user_roles
 GROUP BY user_role_id HAVING count(*) > 1;
 
@@ -3404,13 +3385,11 @@ WHERE r.log_no IS NULL OR r.log_no > d.log_no OR r.requested_by <> d.requested_b
    OR (d.decision = 'withdraw') <> (d.decided_by = r.requested_by) OR d.decision NOT IN ('approve', 'reject', 'withdraw')
    OR (d.decision = 'approve' AND d.recorded_at >= r.expires_at)
 UNION ALL
-SELECT 'request ' || request_id || ', decided ' || count(*) || ' times', NULL, NULL, NULL,
-       NULL, NULL, NULL
+SELECT 'request ' || request_id || ', decided ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
 FROM approval_decisions
 GROUP BY request_id HAVING count(*) > 1
 UNION ALL
-SELECT 'request ' || request_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL,
-       NULL, NULL, NULL
+SELECT 'request ' || request_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
 FROM approval_requests
 GROUP BY request_id HAVING count(*) > 1;
 
@@ -3709,8 +3688,7 @@ FROM processor_event_outcomes o LEFT JOIN payments p ON p.payment_id = o.payment
 WHERE o.outcome NOT IN ('effect', 'nothing', 'manual_review') OR o.reason = '' OR (o.outcome = 'effect' AND o.payment_id IS NULL)
    OR (o.payment_id IS NOT NULL AND o.payment_id NOT IN (SELECT payment_id FROM payment_sources WHERE source = 'processor'))
 UNION ALL
-SELECT 'processor event ' || processor_event_id || ', recorded ' || count(*) || ' times',
-       NULL, NULL
+SELECT 'processor event ' || processor_event_id || ', recorded ' || count(*) || ' times', NULL, NULL
 FROM processor_event_outcomes
 GROUP BY processor_event_id HAVING count(*) > 1
 UNION ALL
@@ -3903,8 +3881,7 @@ WHERE e.part <> coalesce(e.before, 0) + 1 OR e.previous IS DISTINCT FROM e.befor
 UNION ALL
 SELECT 'export ' || l.gl_export_id || ', of ' || count(*)
          || ' lines, the last with number ' || max(l.line)
-         || coalesce(', of ' || n.value || ' by its event', ''),
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+         || coalesce(', of ' || n.value || ' by its event', ''), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM gl_export_lines l LEFT JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
 LEFT JOIN details n ON n.event_id = e.event_id AND n.path = 'lines'
 GROUP BY l.gl_export_id, n.value
