@@ -168,7 +168,7 @@ export async function closeNext(
   await holdDocuments(tx, context, batch, holdingDoubts(feeds, decision));
   await recordClosedMonth(tx, { ...batch, previous });
   failpoint('close.recorded');
-  await insertMonthTotals(tx, month);
+  await insertMonthTotals(tx, { month });
   // A preview takes no checkpoint, because the previewed month may not have ended.
   if (!request.preview) {
     await checkpointMonth(tx, context, { month, previous, now: batch.now });

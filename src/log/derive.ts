@@ -184,7 +184,7 @@ async function readRest(
       },
     },
   );
-  const notDrawn = await readRowsOutside(tx, drawn);
+  const notDrawn = await readRowsOutside(tx, { number: drawn });
   for (const range of [
     { after: Number.MIN_SAFE_INTEGER, to: 0 },
     { after: drawn, to: Number.MAX_SAFE_INTEGER },

@@ -79,7 +79,7 @@ export async function recordCosignatures(
     readonly now: string;
   },
 ): Promise<number> {
-  const [head] = await readCheckpointOf(tx, given.size);
+  const [head] = await readCheckpointOf(tx, { size: given.size });
   if (head === undefined) throw refuse('checkpoint_unknown', { size: given.size, last: null });
   const keys = given.witnesses.flatMap((text) => readKey(text) ?? []);
   const signatures = given.lines.map((line) => {

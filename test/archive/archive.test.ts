@@ -244,7 +244,7 @@ describe('while a month is archived', () => {
     // Two rows, and the invoice. The next event is of a row of February.
     expect(events.map(({ type }) => type)).toHaveLength(3);
     await archive('2026-01');
-    const last = await world.database.reading((tx) => readLastArchived(tx, 'p-1'));
+    const last = await world.database.reading((tx) => readLastArchived(tx, { partnerId: 'p-1' }));
     expect(last).toBeGreaterThan(2);
   });
 
