@@ -4,7 +4,7 @@
  */
 import { execFile } from 'node:child_process';
 import { hash } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -174,7 +174,9 @@ export async function proveAll(
 
 export const JOBS = availableParallelism();
 
-/** What is wrong with the files of archived months. */
+const sizeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.size;
+
+/** What is wrong with the files of archived months: all that can be found in `months`, the sizes of files in others. */
 export async function proveColdMonths(
   tx: Transaction,
   environment: Environment,
@@ -183,27 +185,33 @@ export async function proveColdMonths(
 ): Promise<{ subject: string; detail: string }[]> {
   const files = await readStoredFiles(tx, {});
   const paths: string[] = [];
+  const others: { subject: string; detail: string }[] = [];
   for (const { month, store } of await readColdMonths(tx)) {
-    if (months.includes(month)) paths.push(statementPath(await folderOf(tx, environment, store), month));
+    const folder = await folderOf(tx, environment, store);
+    if (months.includes(month)) paths.push(statementPath(folder, month));
+    else {
+      const lost = files.filter((file) => file.month === month && sizeOf(join(folder, file.name)) !== file.bytes);
+      others.push(...lost.map(({ name }) => ({ subject: month, detail: `${name} is missing, or has another size` })));
+    }
   }
   const proofs = await proveAll(paths, { held: (await readCheckpoints(tx)).map(bodyOf), options: [], jobs });
   const own = files.filter(({ month }) => months.includes(month));
   const isProved = proofs.every(({ wrong }) => wrong.length === 0) && own.length > 0;
   // Rows and groups that stayed are compared with their files.
-  const others = !isProved
+  const differing = !isProved
     ? []
     : await readingFiles(tx, environment, own, async ({ connection, paths: read, written }) => [
         ...(await otherRows(connection, read, await written(presentLeaves(months)))).map((number) => `row ${number}`),
         ...(await otherGroups(connection, read, await written(storedGroups(months)))).map((name) => `group ${name}`),
       ]);
-  const wrongRows = others.map((subject) => ({ subject, detail: 'is not that of the archive' }));
+  const wrongRows = differing.map((subject) => ({ subject, detail: 'is not that of the archive' }));
   const ofFiles = proofs.flatMap(({ months: subject, wrong, open, files: proved }) => {
     const named = files.filter(({ month }) => month === subject).map(({ month: _, store: __, ...file }) => file);
     const isOther = wrong.length === 0 && !isDeepStrictEqual(named, proved);
     const other = isOther ? ['has other files in the database than its statement names'] : [];
     return [...wrong, ...open, ...other].map((detail) => ({ subject, detail }));
   });
-  return [...ofFiles, ...wrongRows];
+  return [...others, ...ofFiles, ...wrongRows];
 }
 
 /** Packs, .zip files, and the statement of each month that has any file. */

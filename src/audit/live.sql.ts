@@ -47,8 +47,10 @@ const viewOf = (home: string, form: LogForm, to: number | undefined): string => 
     return value === undefined ? [] : [`${value} AS "${column.name}"`];
   });
   const number = numberOf(form.kind);
+  const leavesOut = to === undefined && OF_REVERSALS.includes(form.kind);
   return `CREATE TEMP VIEW ${form.kind} AS
-    SELECT f.${number} AS log_no, ${columns.join(', ')} FROM ${home}.${form.kind} f${to === undefined && OF_REVERSALS.includes(form.kind) ? ` WHERE ${isRead('f')}` : upTo(number, to)}`;
+    SELECT f.${number} AS log_no, ${columns.join(', ')}
+    FROM ${home}.${form.kind} f${leavesOut ? ` WHERE ${isRead('f')}` : upTo(number, to)}`;
 };
 
 const upTo = (number: string, to: number | undefined): string =>

@@ -5,11 +5,11 @@ import { firstSettings } from '../../src/config/first-settings.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import type { Month } from '../../src/month.ts';
 import { PRICED, serveWorld } from '../support/service.ts';
-import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 
 const MONTHS = ['2026-01', '2026-02', '2026-03', '2026-04', '2026-05', '2026-06'] as Month[];
 
-export async function worldOfOldMonths(): Promise<World> {
+export async function worldOfOldMonths({ chains = false } = {}): Promise<World> {
   const world = await openWorld();
   const settings = { ...firstSettings('sandbox'), allow_empty: true, archive: { cold: { parquet: 'cold' } } };
   writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
@@ -23,6 +23,7 @@ export async function worldOfOldMonths(): Promise<World> {
       quote({ quote_id: id('q-b'), accepted_at: `${month}-11T12:00:00Z` }),
       quote({ quote_id: id('q-c'), partner_id: 'p-2', accepted_at: `${month}-12T12:00:00Z` }),
       ...(at === 0 ? [] : [quote({ quote_id: id('late'), accepted_at: `${MONTHS[at - 1]}-20T12:00:00Z` })]),
+      ...(chains && at > 0 ? chainOf(MONTHS[at - 1] as Month, month) : []),
     ]);
     world.at(`${MONTHS[at + 1] ?? '2026-07'}-02T12:00:00Z`);
     await world.close();
@@ -30,6 +31,24 @@ export async function worldOfOldMonths(): Promise<World> {
   world.at('2026-07-20T12:00:00Z');
   await world.closeBooks(...MONTHS.slice(0, 5));
   return world;
+}
+
+/** In a month, a requote and two reversals of the quotes of the month before. */
+function chainOf(before: Month, month: Month): Record<string, unknown>[] {
+  const of = (name: string, day: number) =>
+    quote({ quote_id: `${name}-${before}`, accepted_at: `${month}-0${day}T12:00:00Z` });
+  const requote_id = `rq-${month}`;
+  return [
+    requote(of('q-a', 2), { requote_id }),
+    reversal(of('q-a', 3), {
+      reversal_id: `rv-a-${month}`,
+      requote_id,
+      spotPrice: '-5.00',
+      partnerCut: '-1.50',
+      invoiceAmount: '-3.50',
+    }),
+    reversal(of('q-b', 4), { reversal_id: `rv-b-${month}` }),
+  ];
 }
 
 /**

@@ -52,7 +52,8 @@ export const EVENTS_MATCH_FACTS = `marks AS (
   FROM (SELECT month, partner_id, sum(entries) AS entries FROM month_partners
         WHERE month IN (SELECT month FROM covered) GROUP BY month, partner_id) AS s
   FULL JOIN (SELECT p.month, n.partner_id, sum(n.events) AS events
-             FROM (SELECT partner_id, posted_month, count(*) AS events FROM partner_events GROUP BY partner_id, posted_month) AS n
+             FROM (SELECT partner_id, posted_month, count(*) AS events
+                   FROM partner_events GROUP BY partner_id, posted_month) AS n
              JOIN archived_postings p ON n.posted_month > p.after AND n.posted_month <= p.month
              WHERE p.month IN (SELECT month FROM covered) GROUP BY p.month, n.partner_id) AS e USING (month, partner_id)
   WHERE s.entries IS DISTINCT FROM e.events AND ${inMonth('month')}

@@ -27,7 +27,8 @@ export const define: Definition = (command, action) => {
       `
 Without a month, each run hashes the rows of the open months and of one closed
 month, a different one each day. It verifies all other facts, documents and
-balances every time. --all hashes every row.`,
+balances every time; of other archived months, the sizes of files. --all hashes
+every row.`,
     )
     .action(
       action((output, month: Month | undefined, options: Options) =>
