@@ -84,7 +84,7 @@ async function writePack(
   // The journal's opening balances include all earlier months.
   await needRows(tx, kind === 'journal' ? { to } : { from, to });
   const months = await readBilledMonths(tx, { from, to });
-  const log = await chooseLeaves(tx, { from, to, previous: months[0]?.previous ?? null });
+  const log = await chooseLeaves(tx, { to, previous: months[0]?.previous ?? null });
   await needRows(tx, { numbers: { after: log.from?.last_no ?? 0, to: log.to.last_no } });
   const pack = await Pack.open(out);
   try {
