@@ -54,7 +54,7 @@ type ExportSummary = Readonly<{
   files: readonly PackedFile[];
   months: readonly BilledMonth[];
   /** The last checkpoint of the pack. */
-  checkpoint: { readonly origin: string; readonly size: number; readonly root: string };
+  checkpoint: Readonly<{ origin: string; size: number; root: string }>;
   /** Whether the books of any of these months are open, so that facts can still be dated in the month. */
   preliminary: boolean;
   /** The SHA-256 of manifest.json, which covers all files. */

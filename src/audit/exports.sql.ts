@@ -66,7 +66,7 @@ export function readLedgerTotals(
 }
 
 /** The number of the first row that these months bill; null if they have none. */
-export const readFirstRow = queryingValue<number | null, { readonly to: Month; readonly previous: Month | null }>(`
+export const readFirstRow = queryingValue<number | null, Readonly<{ to: Month; previous: Month | null }>>(`
   SELECT min(entry_id) AS first FROM ledger_rows
   WHERE posted_month > coalesce(:previous::text, '') AND posted_month <= :to`);
 

@@ -31,7 +31,7 @@ const closeOf = (checkpoints: readonly Checkpoint[], what: 'month' | 'books', mo
  */
 export async function chooseLeaves(
   tx: Transaction,
-  { to, previous }: { readonly to: Month; readonly previous: Month | null },
+  { to, previous }: Readonly<{ to: Month; previous: Month | null }>,
 ): Promise<LogOfPack> {
   const checkpoints = await readCheckpoints(tx);
   const last = checkpoints.at(-1);

@@ -7,12 +7,12 @@ import type { Difference, Finding } from './checks/query.ts';
 import { columnsIn, expressionOf, type Rule, rowsOf, type View, type ViewColumn } from './columns.sql.ts';
 import { LIVE_RULES, makeLiveViews, prepareTables } from './live.sql.ts';
 
-interface Rules {
+type Rules = Readonly<{
   /** Statements that make the tables which rules and views share. */
-  readonly prepare: readonly string[];
-  readonly rules: readonly Rule[];
-  readonly views: readonly View[];
-}
+  prepare: readonly string[];
+  rules: readonly Rule[];
+  views: readonly View[];
+}>;
 
 /** Reads the sections of the file. */
 export function readRules(text = readFileSync(CHECKS_SQL, 'utf8')): Rules {

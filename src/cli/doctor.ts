@@ -216,7 +216,7 @@ type TxtResolver = Pick<Resolver, 'resolveTxt' | 'cancel'>;
  * a policy (DMARC).
  */
 export async function checkDkim(
-  context: { readonly environment: Pick<Environment, 'dkimKey'>; readonly settings: Settings },
+  context: Readonly<{ environment: Pick<Environment, 'dkimKey'>; settings: Settings }>,
   resolver: TxtResolver = new Resolver({ timeout: PATIENCE_MILLISECONDS / 4, tries: 2 }),
   patience = PATIENCE_MILLISECONDS,
 ): Promise<Finding[]> {

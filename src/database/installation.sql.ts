@@ -1,7 +1,7 @@
 /** The identity of an installation. Copies of the database keep this identity. */
 import { queryingOne } from './transaction.ts';
 
-export const readInstallation = queryingOne<{ readonly installation_id: string; readonly environment: string }>(
+export const readInstallation = queryingOne<Readonly<{ installation_id: string; environment: string }>>(
   `SELECT installation_id, environment FROM installation`,
 );
 

@@ -128,7 +128,7 @@ export const SCHEMA_FILE = join(packageRoot, 'migrations', 'schema.sql');
 
 export type SchemaComparison = Readonly<{
   inspected: number;
-  differences: readonly { readonly object: string; readonly detail: string }[];
+  differences: readonly Readonly<{ object: string; detail: string }>[];
   /**
    * The number of objects with expressions that could not be compared, because the database was moved here after its
    * schema was recorded.

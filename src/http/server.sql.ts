@@ -62,8 +62,8 @@ export const readJobHealth = querying<JobHealth>(`
 
 /** A key whose window has ended starts at one. Also deletes some expired keys. */
 export const countFailures = querying<
-  { readonly key: string; readonly failures: number; readonly ends_at: string },
-  { readonly keys: readonly string[]; readonly now: string; readonly endsAt: string }
+  Readonly<{ key: string; failures: number; ends_at: string }>,
+  Readonly<{ keys: readonly string[]; now: string; endsAt: string }>
 >(`
   WITH ended AS (
     SELECT key FROM failed_exchanges WHERE ends_at <= :now::timestamptz AND key <> ALL (:keys::text[])
@@ -78,8 +78,8 @@ export const countFailures = querying<
 
 /** Adds requests to the counts of the current minute and returns the totals. Also deletes some expired counts. */
 export const addRequestCounts = querying<
-  { readonly key: string; readonly requests: number; readonly milliseconds: number },
-  { readonly keys: readonly string[]; readonly requests: readonly number[]; readonly seconds: number }
+  Readonly<{ key: string; requests: number; milliseconds: number }>,
+  Readonly<{ keys: readonly string[]; requests: readonly number[]; seconds: number }>
 >(`
   WITH ended AS (
     SELECT key FROM request_counts WHERE ends_at <= now() AND key <> ALL (:keys::text[])

@@ -22,11 +22,11 @@ export type Suspect = Readonly<{
  */
 export function findSuspects(
   tx: Transaction,
-  differences: readonly {
-    readonly file: number | null;
-    readonly currency: string | null;
-    readonly difference: string;
-  }[],
+  differences: readonly Readonly<{
+    file: number | null;
+    currency: string | null;
+    difference: string;
+  }>[],
   limit: number,
 ): Promise<Suspect[]> {
   return query(

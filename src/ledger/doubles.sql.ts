@@ -240,7 +240,7 @@ const FACTS_OF_A_SECOND = 20_000;
  */
 export async function findDoubledRows(
   tx: Transaction,
-  { after, to }: { readonly after: number; readonly to: number },
+  { after, to }: Readonly<{ after: number; to: number }>,
 ): Promise<void> {
   const earlier = (columns: string) =>
     `(PARTITION BY e.partner_id, e.policy_id, e.currency, e.spot_price, e.partner_cut, date_trunc('second', e.accepted_at),

@@ -147,7 +147,7 @@ export async function readStagedCuts(tx: Transaction): Promise<DifferingCuts[]> 
 /** Differing cuts among the rows that post after the first of two months, up to and including the second. */
 export async function readDifferingCuts(
   tx: Transaction,
-  months: { readonly after: string | null; readonly to: string },
+  months: Readonly<{ after: string | null; to: string }>,
 ): Promise<DifferingCuts[]> {
   const which = `s.posted_month > coalesce(:after::text, '') AND s.posted_month <= :to`;
   return (await query<DifferingCuts>(tx, differingCuts('ledger_rows', which), months)).map(withDigits);

@@ -438,7 +438,7 @@ export const readOtherCurrencyRows = querying<OtherCurrencyRows, { eventId: numb
 
 export async function countVerdicts(
   tx: Transaction,
-  staged: { readonly rows: number; readonly bad: number },
+  staged: Readonly<{ rows: number; bad: number }>,
 ): Promise<{ good: number; duplicates: number; held: number; rejected: number }> {
   const { duplicates, held, others } = await queryOne<{ duplicates: number; held: number; others: number }>(
     tx,

@@ -64,7 +64,7 @@ export const LINES_OF_MONTH = `
     AND (:partnerId::text IS NULL OR e.partner_id = :partnerId) AND e.entry_id > :covered::bigint`)}`;
 
 /** Reads the lines of the rows in a range of log numbers, as JSON for `keepLines`. */
-export const readLines = queryingValue<string, { readonly after: number; readonly to: number }>(`
+export const readLines = queryingValue<string, Readonly<{ after: number; to: number }>>(`
   SELECT coalesce(json_agg(l), '[]')::text AS lines
   FROM (${linesOf('e.entry_id > :after::bigint AND e.entry_id <= :to::bigint')}) AS l`);
 

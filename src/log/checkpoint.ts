@@ -175,7 +175,7 @@ export async function takeCheckpoint(
 export async function checkpointMonth(
   tx: Transaction,
   context: Installation,
-  { month, previous, now }: { readonly month: Month; readonly previous: Month | null; readonly now: string },
+  { month, previous, now }: Readonly<{ month: Month; previous: Month | null; now: string }>,
 ): Promise<Checkpoint> {
   const leaves = await beginClose(tx, context);
   await leaves.readTo(tx, await readLastNumber(tx));
@@ -193,7 +193,7 @@ export async function checkpointMonth(
 export async function checkpointBooks(
   tx: Transaction,
   context: Installation,
-  { month, now }: { readonly month: Month; readonly now: string },
+  { month, now }: Readonly<{ month: Month; now: string }>,
 ): Promise<Checkpoint> {
   return endWith(tx, await beginClose(tx, context), now, `books ${month}`);
 }
@@ -265,7 +265,7 @@ async function refuseEarlier({ environment, settings }: Installation, last: Chec
 async function readCheckpointDay(
   tx: Transaction,
   { environment, settings }: Installation,
-): Promise<{ readonly last: string | null; readonly today: string }> {
+): Promise<Readonly<{ last: string | null; today: string }>> {
   const dayOf = (at: DateTime) => at.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
   const last = (await readLastCheckpoint(tx))?.taken_at;
   return { last: last === undefined ? null : dayOf(DateTime.fromISO(last)), today: dayOf(environment.now()) };

@@ -92,16 +92,18 @@ export const readMisnamed = querying<{ size: number; own: string }>(`
   SELECT size, own FROM (SELECT size, origin, ${originUpTo('last_no')} AS own FROM log_checkpoints) AS named
   WHERE origin <> own ORDER BY size`);
 
-export const insertContinuation = executing<{
-  readonly origin: string;
-  readonly follows: string;
-  readonly lost_size: number;
-  readonly lost_root: string;
-  readonly kept_size: number;
-  readonly reason: string;
-  readonly now: string;
-  readonly eventId: number;
-}>(`
+export const insertContinuation = executing<
+  Readonly<{
+    origin: string;
+    follows: string;
+    lost_size: number;
+    lost_root: string;
+    kept_size: number;
+    reason: string;
+    now: string;
+    eventId: number;
+  }>
+>(`
   INSERT INTO log_continues (origin, follows, lost_size, lost_root, kept_size, reason, recorded_at, event_id)
   VALUES (:origin, :follows, :lost_size::bigint, :lost_root, :kept_size::bigint, :reason, :now::timestamptz,
           :eventId::bigint)`);
@@ -118,17 +120,17 @@ export const insertCheckpoint = executing<Checkpoint>(`
           :facts_root)`);
 
 /** The rows of a partner in an open month, up to a checkpoint. */
-export interface PartnerEdge {
+export type PartnerEdge = Readonly<{
   /** Posting month, partner, currency and arrangement, separated by tabs. */
-  readonly key: string;
-  readonly entries: number;
-  readonly edge: Buffer;
-}
+  key: string;
+  entries: number;
+  edge: Buffer;
+}>;
 
 /**
  * The closed months, each with the root of every partner's rows. The keys are those of `PartnerEdge` without the month.
  */
-export const readMonthRoots = querying<{ readonly month: Month; readonly roots: Readonly<Record<string, string>> }>(`
+export const readMonthRoots = querying<Readonly<{ month: Month; roots: Readonly<Record<string, string>> }>>(`
   SELECT m.month, coalesce(json_object_agg(concat_ws(E'\\t', p.partner_id, p.currency, p.arrangement), p.root)
            FILTER (WHERE p.month IS NOT NULL), '{}') AS roots
   FROM closed_months m LEFT JOIN month_partners p USING (month) GROUP BY m.month ORDER BY m.month`);
@@ -171,7 +173,7 @@ export const recordMonthZones = executing<{ after: number }>(`
  * the same place in `roots`.
  */
 export const insertMonthPartners = executing<
-  RowsOfMonth & { readonly keys: readonly string[]; readonly roots: readonly string[] }
+  RowsOfMonth & Readonly<{ keys: readonly string[]; roots: readonly string[] }>
 >(`
   INSERT INTO month_partners (
     month, partner_id, currency, arrangement, entries, spot_price, partner_cut, invoice_amount, last_accepted_at,

@@ -200,7 +200,7 @@ export interface PostedMonths {
  */
 export async function readRowLeaves(
   tx: Transaction,
-  { months, range }: { readonly months: readonly PostedMonths[]; readonly range?: NumberRange },
+  { months, range }: Readonly<{ months: readonly PostedMonths[]; range?: NumberRange }>,
   onRow: TakeLeaves['onRow'],
 ): Promise<void> {
   const posted = months
@@ -214,7 +214,7 @@ export async function readRowLeaves(
 export const copyRowLines = (
   tx: Transaction,
   { after, to }: PostedMonths,
-  { from, last }: { readonly from: string; readonly last: string },
+  { from, last }: Readonly<{ from: string; last: string }>,
   take: (piece: Buffer) => Promise<void> | void,
 ): Promise<void> =>
   copyJoined(
@@ -235,10 +235,8 @@ export const copyRowLines = (
 /** The facts in which a close states the totals of a partner's rows: the number and the line of each fact. */
 export const readMonthPartnerLines = (
   tx: Transaction,
-  given: { readonly month: string; readonly partnerId: string },
-): Promise<
-  { readonly number: number; readonly line: string; readonly currency: string; readonly arrangement: string }[]
-> =>
+  given: Readonly<{ month: string; partnerId: string }>,
+): Promise<Readonly<{ number: number; line: string; currency: string; arrangement: string }>[]> =>
   query(
     tx,
     `SELECT f.log_no AS number, ${LINES.get('month_partners')} AS line, f.currency, f.arrangement FROM month_partners f

@@ -110,8 +110,8 @@ const LATE_HOURS = 24;
 /** The sizes of the checkpoints that should be signed, and of the checkpoints that should be stamped, oldest first. */
 export async function readLateSignatures(
   tx: Transaction,
-  { environment, settings }: { readonly environment: Environment; readonly settings: Settings },
-): Promise<{ readonly unsigned: readonly number[]; readonly unstamped: readonly number[] }> {
+  { environment, settings }: Readonly<{ environment: Environment; settings: Settings }>,
+): Promise<Readonly<{ unsigned: readonly number[]; unstamped: readonly number[] }>> {
   const before = environment.now().minus({ hours: LATE_HOURS }).toISO();
   const isSigning = environment.logKey !== undefined || (await readLatestKey(tx)) !== undefined;
   const unsigned = isSigning ? await readUnsignedBefore(tx, { before }) : [];

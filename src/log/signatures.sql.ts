@@ -23,9 +23,7 @@ export const noteKeyOf = ({ key_name, public_key }: Pick<LogKey, 'key_name' | 'p
   publicKey: Buffer.from(public_key, 'base64'),
 });
 
-export const insertKey = executing<
-  LogKey & { readonly reason: string; readonly now: string; readonly eventId: number }
->(`
+export const insertKey = executing<LogKey & Readonly<{ reason: string; now: string; eventId: number }>>(`
   INSERT INTO log_keys (key_name, public_key, previous, signature, reason, recorded_at, event_id)
   VALUES (:key_name, :public_key, :previous, :signature, :reason, :now::timestamptz, :eventId::bigint)`);
 
@@ -37,7 +35,7 @@ export const readUnsigned = querying<TreeHead, { origin: string }>(`
 
 export const insertSignatures = (
   tx: Transaction,
-  signatures: readonly { readonly size: number; readonly key_name: string; readonly line: string }[],
+  signatures: readonly Readonly<{ size: number; key_name: string; line: string }>[],
   now: string,
 ): Promise<number> =>
   execute(
@@ -86,12 +84,14 @@ export const readUnstamped = querying<TreeHead>(
   `SELECT origin, size, root ${UNSTAMPED} ORDER BY size LIMIT ${AT_ONCE}`,
 );
 
-export const insertStamp = executing<{
-  readonly size: number;
-  readonly authority: string;
-  readonly response: Buffer;
-  readonly stampedAt: string;
-}>(`
+export const insertStamp = executing<
+  Readonly<{
+    size: number;
+    authority: string;
+    response: Buffer;
+    stampedAt: string;
+  }>
+>(`
   INSERT INTO log_stamps (size, authority, response, stamped_at)
   VALUES (:size::bigint, :authority, :response, :stampedAt::timestamptz) ON CONFLICT DO NOTHING`);
 

@@ -1,7 +1,7 @@
 import { executing, queryingFirst } from '../database/transaction.ts';
 
 /** `until` is the last day of the pause. */
-export type ReminderPause = { readonly until: string; readonly reason: string };
+export type ReminderPause = Readonly<{ until: string; reason: string }>;
 
 export const readReminderPause = queryingFirst<ReminderPause, { partnerId: string; today: string }>(
   `SELECT until, reason FROM present_reminder_pauses WHERE partner_id = :partnerId AND until >= :today::date`,

@@ -26,7 +26,7 @@ export const insertLateRequest = querying<LateRequest, NewRequest>(`
 /** One request of a partner, or the first that are pending. */
 export const readLateRequests = querying<
   LateRequest,
-  { readonly partnerId: string; readonly requestId: string | null; readonly most: number }
+  Readonly<{ partnerId: string; requestId: string | null; most: number }>
 >(`
   SELECT * FROM late_requests
   WHERE partner_id = :partnerId

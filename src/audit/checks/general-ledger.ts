@@ -18,7 +18,7 @@ type StoredExport = Readonly<{
   accounts: unknown;
   writer: number;
   lines: readonly GlLine[];
-  files: readonly { readonly name: string; readonly sha256: string; readonly hex: string }[];
+  files: readonly Readonly<{ name: string; sha256: string; hex: string }>[];
 }>;
 
 /** Each export in scope, with its lines and files. */

@@ -114,7 +114,7 @@ async function recordBackup(
   output: Output,
   database: Database,
   environment: Environment,
-  made: Backup & { readonly file: string; readonly encrypted_to?: readonly string[] },
+  made: Backup & Readonly<{ file: string; encrypted_to?: readonly string[] }>,
 ): Promise<void> {
   if (await isOlder(database)) return;
   // A crash may have kept an erasure from the file of the home.

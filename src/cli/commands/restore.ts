@@ -99,14 +99,14 @@ async function restore(output: Output, file: string, given: { identity?: string 
 /** Records and pauses a restored ledger, repeats erasures after the backup, and verifies. */
 export async function settleRestored(
   tx: Transaction,
-  given: {
-    readonly environment: Environment;
-    readonly by?: string | null;
-    readonly backup: Awaited<ReturnType<typeof checkBackup>>;
-    readonly schema: Recording;
-    readonly erasures?: ReturnType<typeof readErasureFile>;
-  },
-): Promise<{ readonly erased: number; readonly proof: Proof }> {
+  given: Readonly<{
+    environment: Environment;
+    by?: string | null;
+    backup: Awaited<ReturnType<typeof checkBackup>>;
+    schema: Recording;
+    erasures?: ReturnType<typeof readErasureFile>;
+  }>,
+): Promise<Readonly<{ erased: number; proof: Proof }>> {
   const { environment, by = null, erasures = [] } = given;
   const now = environment.now().toISO();
   const { file, created_at, program, sha256 } = given.backup;
