@@ -204,7 +204,7 @@ SELECT log_no, sum(CASE WHEN taken THEN 0 ELSE spot_price END) AS base_spot,
 FROM (SELECT r.log_no, x.spot_price, x.partner_cut, x.invoice_amount, x.kind = 'reversal' AND x.ground NOT IN ('person', 'processor')
         AND (x.ground = 'pro_rata' OR r.ground <> 'pro_rata') AS taken
       FROM grounded r
-      JOIN (SELECT n.*, coalesce(g.ground, '') AS ground FROM named_rows n LEFT JOIN grounded g ON g.log_no = n.log_no) x
+      JOIN (SELECT n.*, coalesce(g.ground, '') AS ground FROM named_rows n LEFT JOIN grounded g USING (log_no)) x
         ON x.partner_id = r.partner_id AND x.quote_id = r.quote_id
        AND (r.requote_id IS NULL OR x.requote_id = r.requote_id
             OR r.ground = 'pro_rata' AND x.kind = 'reversal' AND x.requote_id IS NULL AND x.accepted_at >= r.sold_at)
@@ -237,7 +237,7 @@ FROM row_lines GROUP BY billed_month, partner_id, currency, arrangement;
 -- next change of the same field.
 CREATE TABLE details AS
 SELECT e.event_id, e.action, e.subject, e.log_no, v.path, v.value
-FROM map_values v JOIN audit_events e ON e.log_no = v.log_no WHERE v.column_name = 'details';
+FROM map_values v JOIN audit_events e USING (log_no) WHERE v.column_name = 'details';
 CREATE INDEX details_by ON details (log_no, path);
 CREATE TABLE fields AS
 SELECT CASE f.action WHEN 'settings.change' THEN 'settings' ELSE 'partner ' || f.subject END AS subject,
@@ -294,10 +294,10 @@ CREATE TABLE event_sums AS
 SELECT event_id, action, currency, sum(amount) AS amount
 FROM (SELECT event_id, 'invoice.write_off' AS action, currency, amount FROM write_offs
       UNION ALL SELECT r.event_id, 'invoice.write_off_undone', w.currency, w.amount
-      FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+      FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
       UNION ALL SELECT event_id, 'credit.refund', currency, amount FROM credit_refunds
       UNION ALL SELECT r.event_id, 'credit.refund_returned', f.currency, f.amount
-      FROM credit_refund_returns r JOIN credit_refunds f ON f.credit_refund_id = r.credit_refund_id
+      FROM credit_refund_returns r JOIN credit_refunds f USING (credit_refund_id)
       UNION ALL SELECT event_id, 'dispute.open', currency, amount FROM invoice_disputes
       UNION ALL SELECT p.event_id, e.action, p.currency, p.amount
       FROM payments p JOIN audit_events e ON e.event_id = p.event_id AND e.action = 'payment.record'
@@ -408,16 +408,16 @@ FROM (SELECT max(c.event_id) AS event_id, d.partner_id, d.currency, d.gross AS a
       JOIN audit_events c ON c.action = 'invoice.credit' AND c.subject = i.number AND c.log_no < d.log_no
       WHERE d.purpose = 'adjustment' GROUP BY d.document_id, d.partner_id, d.currency, d.gross
       UNION ALL SELECT w.event_id, d.partner_id, w.currency, w.amount
-      FROM write_offs w JOIN papers d ON d.document_id = w.document_id
+      FROM write_offs w JOIN papers d USING (document_id)
       UNION ALL SELECT s.event_id, d.partner_id, s.currency, s.amount
-      FROM small_differences s JOIN papers d ON d.document_id = s.document_id
+      FROM small_differences s JOIN papers d USING (document_id)
       UNION ALL SELECT event_id, partner_id, currency, -invoice_amount FROM row_groups WHERE kind = 'reversal') x
 JOIN audit_events e ON e.event_id = x.event_id JOIN adjusting_actions n ON n.action = e.action
 GROUP BY e.log_no, x.partner_id, x.currency HAVING sum(x.amount) > 0;
 CREATE TABLE stated_adjustments AS
 SELECT e.log_no, e.event_id, e.occurred_at, p.value AS partner_id, c.value AS currency, s.value AS stated,
        b.value AS stated_before, l.value AS stated_limit, coalesce(a.amount, 0) AS adjusted
-FROM details c JOIN audit_events e ON e.log_no = c.log_no JOIN adjusting_actions n ON n.action = e.action
+FROM details c JOIN audit_events e USING (log_no) JOIN adjusting_actions n ON n.action = e.action
 LEFT JOIN details p ON p.log_no = c.log_no AND p.path = substr(c.path, 1, length(c.path) - 8) || 'partner'
 LEFT JOIN details s ON s.log_no = c.log_no AND s.path = substr(c.path, 1, length(c.path) - 8) || 'amount'
 LEFT JOIN details b ON b.log_no = c.log_no AND b.path = substr(c.path, 1, length(c.path) - 8) || 'before'
@@ -440,16 +440,16 @@ CREATE TABLE billed_lines AS
 SELECT d.document_id, d.number, d.month AS billed_month, d.partner_id, d.currency, d.arrangement, l.policy_id, l.kind,
        l.month, sum(l.count) AS entries, d.sign * sum(l.spot_price) AS spot_price,
        d.sign * sum(l.partner_cut) AS partner_cut, d.sign * sum(l.invoice_amount) AS invoice_amount
-FROM papers d JOIN document_lines l ON l.document_id = d.document_id WHERE d.purpose = 'month'
+FROM papers d JOIN document_lines l USING (document_id) WHERE d.purpose = 'month'
 GROUP BY d.document_id, d.number, d.month, d.partner_id, d.currency, d.arrangement, d.sign, l.policy_id, l.kind, l.month;
 
 -- What is in force: applications and reversals that were not taken back.
 CREATE TABLE applied AS
 SELECT a.* FROM payment_applications a LEFT JOIN payment_unapplications u
-  ON u.payment_application_id = a.payment_application_id WHERE u.log_no IS NULL;
+  USING (payment_application_id) WHERE u.log_no IS NULL;
 CREATE TABLE reversed AS
 SELECT r.* FROM payment_reversals r LEFT JOIN payment_reinstatements i
-  ON i.payment_reversal_id = r.payment_reversal_id WHERE i.log_no IS NULL;
+  USING (payment_reversal_id) WHERE i.log_no IS NULL;
 
 -- Every change of what is open on a document, by day of entry: the issue, what settled it, and what was taken back.
 CREATE TABLE document_moves AS
@@ -457,21 +457,21 @@ SELECT document_id, 'issue' AS what, entry_on, gross AS amount, log_no FROM pape
 UNION ALL SELECT invoice_id, 'credit', entry_on, -amount, log_no FROM credit_applications
 UNION ALL SELECT credit_note_id, 'credit', entry_on, -amount, log_no FROM credit_applications
 UNION ALL SELECT a.invoice_id, 'credit', r.entry_on, a.amount, r.log_no
-FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
 UNION ALL SELECT a.credit_note_id, 'credit', r.entry_on, a.amount, r.log_no
-FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
 UNION ALL SELECT document_id, 'write-off', entry_on, -amount, log_no FROM write_offs
 UNION ALL SELECT w.document_id, 'write-off', r.entry_on, w.amount, r.log_no
-FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
 UNION ALL SELECT document_id, 'payment', entry_on, -amount, log_no FROM payment_applications
 UNION ALL SELECT a.document_id, 'payment', u.entry_on, a.amount, u.log_no
-FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
 UNION ALL SELECT document_id, 'difference', entry_on, -amount, log_no FROM small_differences
 UNION ALL SELECT s.document_id, 'difference', u.entry_on, s.amount, u.log_no
-FROM payment_unapplications u JOIN small_differences s ON s.payment_application_id = u.payment_application_id
+FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
 UNION ALL SELECT document_id, 'refund', entry_on, -amount, log_no FROM credit_refunds
 UNION ALL SELECT f.document_id, 'refund', b.entry_on, f.amount, b.log_no
-FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id;
+FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id);
 
 CREATE INDEX document_moves_by ON document_moves (document_id);
 -- The event before each document and the one after it: between them are the facts of one act.
@@ -492,10 +492,10 @@ UNION ALL SELECT payment_id, coalesce(from_partner_id, ''), entry_on, -amount, l
 UNION ALL SELECT payment_id, partner_id, entry_on, amount, log_no FROM payment_assignments
 UNION ALL SELECT payment_id, partner_id, entry_on, -amount, log_no FROM payment_applications
 UNION ALL SELECT a.payment_id, a.partner_id, u.entry_on, a.amount, u.log_no
-FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
 UNION ALL SELECT payment_id, coalesce(partner_id, ''), entry_on, -amount, log_no FROM payment_reversals
 UNION ALL SELECT r.payment_id, coalesce(i.partner_id, ''), i.entry_on, r.amount, i.log_no
-FROM payment_reinstatements i JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id;
+FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id);
 
 -- The journal. Each branch debits one account and credits another with an amount, below zero to take an entry back;
 -- an account has a part for each partner, policy, bank account or tax.
@@ -509,9 +509,9 @@ FROM (SELECT rate, substr(text, 1, length(text) - 4) AS whole, rtrim(substr(text
 CREATE TABLE placed_payments AS
 SELECT p.payment_id, p.partner_id, p.currency, p.amount, p.reference, l.account, l.bank_booked_on, s.log_no,
        (SELECT max(o.day) FROM (SELECT l.bank_booked_on AS day UNION SELECT p.entry_on
-                                UNION SELECT m.last_day + 1 FROM book_closes c JOIN months m ON m.month = c.month
+                                UNION SELECT m.last_day + 1 FROM book_closes c JOIN months m USING (month)
                                 WHERE c.log_no < s.log_no) o) AS entry_on
-FROM payments p JOIN payment_sources s ON s.payment_id = p.payment_id
+FROM payments p JOIN payment_sources s USING (payment_id)
 JOIN bank_lines l ON l.bank_line_id = s.bank_line_id
 WHERE p.source = 'hand' AND p.account = '' AND p.method <> 'link' AND s.log_no = (
   SELECT min(f.log_no) FROM payment_sources f WHERE f.payment_id = p.payment_id AND f.bank_line_id IS NOT NULL);
@@ -529,12 +529,12 @@ SELECT 'document_issued', d.log_no, d.entry_on, d.issued_on, d.partner_id, d.cur
        CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
        d.partner_id, 'liabilities:tax',
        CASE t.country WHEN '' THEN '' ELSE t.country || ':' END || t.category || ':' || r.text
-FROM document_taxes t JOIN papers d ON d.document_id = t.document_id JOIN rates r ON r.rate = t.rate
+FROM document_taxes t JOIN papers d USING (document_id) JOIN rates r ON r.rate = t.rate
 WHERE d.document <> 'statement';
 CREATE TABLE void_entries AS
 SELECT 'document_voided' AS fact, v.log_no, v.entry_on, v.voided_on AS dated_on, e.partner_id, e.currency,
        -e.amount AS amount, e.debit, e.debit_part, e.credit, e.credit_part
-FROM voids v JOIN papers d ON d.document_id = v.document_id JOIN entries e ON e.log_no = d.log_no;
+FROM voids v JOIN papers d USING (document_id) JOIN entries e ON e.log_no = d.log_no;
 INSERT INTO entries SELECT * FROM void_entries;
 INSERT INTO entries
 SELECT 'credit_applied', a.log_no, a.entry_on, a.applied_on, d.partner_id, d.currency, a.amount,
@@ -543,44 +543,44 @@ FROM credit_applications a JOIN papers d ON d.document_id = a.invoice_id
 UNION ALL
 SELECT 'credit_released', r.log_no, r.entry_on, r.released_on, d.partner_id, d.currency, -a.amount,
        'liabilities:partner-credit', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
 JOIN papers d ON d.document_id = a.invoice_id
 UNION ALL
 SELECT 'written_off', w.log_no, w.entry_on, w.written_off_on, d.partner_id, d.currency, w.amount,
        'expenses:bad-debts', '', 'assets:receivable:billed', d.partner_id
-FROM write_offs w JOIN papers d ON d.document_id = w.document_id
+FROM write_offs w JOIN papers d USING (document_id)
 UNION ALL
 SELECT 'write_off_undone', r.log_no, r.entry_on, r.reversed_on, d.partner_id, d.currency, -w.amount,
        'expenses:bad-debts', '', 'assets:receivable:billed', d.partner_id
-FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
 JOIN papers d ON d.document_id = w.document_id
 UNION ALL
 SELECT 'payment_applied', a.log_no, a.entry_on, a.applied_on, d.partner_id, d.currency, a.amount,
        'liabilities:unapplied', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM payment_applications a JOIN papers d ON d.document_id = a.document_id
+FROM payment_applications a JOIN papers d USING (document_id)
 UNION ALL
 SELECT 'payment_unapplied', u.log_no, u.entry_on, u.unapplied_on, d.partner_id, d.currency, -a.amount,
        'liabilities:unapplied', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
 JOIN papers d ON d.document_id = a.document_id
 UNION ALL
 SELECT 'small_difference', s.log_no, s.entry_on, a.applied_on, d.partner_id, d.currency, s.amount,
        'expenses:bank-charges', '', 'assets:receivable:billed', d.partner_id
-FROM small_differences s JOIN payment_applications a ON a.payment_application_id = s.payment_application_id
+FROM small_differences s JOIN payment_applications a USING (payment_application_id)
 JOIN papers d ON d.document_id = s.document_id
 UNION ALL
 SELECT 'small_difference_undone', u.log_no, u.entry_on, u.unapplied_on, d.partner_id, d.currency, -s.amount,
        'expenses:bank-charges', '', 'assets:receivable:billed', d.partner_id
-FROM payment_unapplications u JOIN small_differences s ON s.payment_application_id = u.payment_application_id
+FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
 JOIN papers d ON d.document_id = s.document_id
 UNION ALL
 SELECT 'credit_refunded', f.log_no, f.entry_on, f.refunded_on, d.partner_id, d.currency, f.amount,
        'liabilities:partner-credit', d.partner_id, 'assets:bank', f.account
-FROM credit_refunds f JOIN papers d ON d.document_id = f.document_id
+FROM credit_refunds f JOIN papers d USING (document_id)
 UNION ALL
 SELECT 'credit_refund_returned', b.log_no, b.entry_on, b.returned_on, d.partner_id, d.currency, -f.amount,
        'liabilities:partner-credit', d.partner_id, 'assets:bank', coalesce(l.account, m.account, f.account)
-FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id
+FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
 JOIN papers d ON d.document_id = f.document_id LEFT JOIN refund_matches m ON m.credit_refund_id = f.credit_refund_id
 LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
 UNION ALL
@@ -607,14 +607,14 @@ SELECT 'payment_reversed', r.log_no, r.entry_on, r.reversed_on, r.partner_id, r.
        CASE WHEN r.kind = 'other' OR p.method = 'link' THEN ''
             WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN ''
             ELSE coalesce(l.account, p.account) END
-FROM payment_reversals r JOIN payments p ON p.payment_id = r.payment_id
+FROM payment_reversals r JOIN payments p USING (payment_id)
 LEFT JOIN bank_lines l ON l.bank_line_id = r.bank_line_id
 UNION ALL
 SELECT 'payment_reinstated', i.log_no, i.entry_on, i.reinstated_on, i.partner_id, r.currency, r.amount,
        CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
        CASE p.method WHEN 'link' THEN '' ELSE coalesce(m.account, p.account) END,
        'liabilities:unapplied', coalesce(i.partner_id, '')
-FROM payment_reinstatements i JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
+FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
 JOIN payments p ON p.payment_id = r.payment_id
 LEFT JOIN refund_matches m ON m.payment_reversal_id = r.payment_reversal_id
 UNION ALL
@@ -634,7 +634,7 @@ FROM bank_bookings b LEFT JOIN bank_bookings p ON p.bank_booking_id = b.previous
 UNION ALL
 SELECT 'refund_matched', m.log_no, m.entry_on, m.paid_on, coalesce(f.partner_id, r.partner_id), m.currency, m.amount,
        'assets:bank', coalesce(f.account, p.account), 'assets:bank', m.account
-FROM refund_matches m LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
+FROM refund_matches m LEFT JOIN credit_refunds f USING (credit_refund_id)
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = m.payment_reversal_id
 LEFT JOIN payments p ON p.payment_id = r.payment_id
 UNION ALL
@@ -756,7 +756,7 @@ UNION ALL SELECT 'ledger_rows', first_no, event_id, NULL FROM row_events;
 CREATE INDEX fact_events_by ON fact_events (event_id);
 -- The facts with an entry in the journal: their own day, the day of entry, and the first day whose books were open.
 CREATE TABLE dated AS
-SELECT f.*, (SELECT max(m.last_day + 1) FROM book_closes b JOIN months m ON m.month = b.month WHERE b.log_no < f.log_no)
+SELECT f.*, (SELECT max(m.last_day + 1) FROM book_closes b JOIN months m USING (month) WHERE b.log_no < f.log_no)
          AS opens_on
 FROM (SELECT 'document_issued' AS fact, log_no, issued_on AS dated_on, entry_on, reopened_on,
              CASE purpose WHEN 'opening' THEN 0 ELSE 1 END AS states_reopened, issued_at AS recorded_at FROM documents
@@ -859,11 +859,11 @@ FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
       UNION ALL SELECT event_id, 'dispute.close', document_id FROM invoice_dispute_closings
       UNION ALL SELECT event_id, 'invoice.write_off', document_id FROM write_offs
       UNION ALL SELECT r.event_id, 'invoice.write_off_undone', w.document_id
-      FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+      FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
       UNION ALL SELECT event_id, 'credit.refund', document_id FROM credit_refunds
       UNION ALL SELECT event_id, 'credit.apply', credit_note_id FROM credit_applications
       UNION ALL SELECT r.event_id, 'credit.unapply', a.credit_note_id
-      FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id) f
+      FROM credit_releases r JOIN credit_applications a USING (credit_application_id)) f
 JOIN papers d ON d.document_id = f.document_id;
 CREATE TABLE event_amounts AS
 SELECT f.event_id, f.action, n.text AS value
@@ -931,7 +931,7 @@ WHERE r.kind = 'reversal' AND r.arrangement <> CASE WHEN r.requote_id IS NULL TH
 -- whole
 -- columns at partner month time_zone first_accepted_at last_accepted_at
 SELECT 'rows of event ' || g.event_id, g.partner_id, g.month, g.time_zone, g.first_at, g.last_at
-FROM row_groups g LEFT JOIN months m ON m.month = g.month
+FROM row_groups g LEFT JOIN months m USING (month)
 LEFT JOIN month_zones a ON a.time_zone = g.time_zone AND a.month = g.month
 LEFT JOIN month_zones b ON b.time_zone = g.time_zone AND b.month = m.next
 WHERE a.begins_at IS NULL OR m.month IS NULL OR g.first_at < a.begins_at
@@ -940,7 +940,7 @@ WHERE a.begins_at IS NULL OR m.month IS NULL OR g.first_at < a.begins_at
 -- month_zone_plausible: A month begins once in a time zone, within 14 hours of its first midnight in UTC, at a whole quarter of an hour.
 -- columns at begins_at
 SELECT 'time zone ' || z.time_zone || ', month ' || z.month, z.begins_at
-FROM month_zones z LEFT JOIN months m ON m.month = z.month LEFT JOIN days d ON d.day = substr(z.begins_at, 1, 10)
+FROM month_zones z LEFT JOIN months m USING (month) LEFT JOIN days d ON d.day = substr(z.begins_at, 1, 10)
 WHERE m.month IS NULL OR d.n IS NULL OR d.n < m.first_day - 1 OR d.n > m.first_day
    OR (d.n = m.first_day AND substr(z.begins_at, 12, 5) > '12:00')
    OR (d.n < m.first_day AND substr(z.begins_at, 12, 5) < '10:00')
@@ -972,7 +972,7 @@ WHERE g.posted_month < g.month OR p.log_no < g.last_no
 -- columns at action event_names event_at rows:int kind quote first_recorded_at last_recorded_at
 SELECT 'rows of event ' || r.event_id, e.action, e.subject, e.occurred_at, r.entries, r.kind, r.quote_id,
        r.first_recorded, r.last_recorded
-FROM row_events r LEFT JOIN audit_events e ON e.event_id = r.event_id
+FROM row_events r LEFT JOIN audit_events e USING (event_id)
 WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded <> e.occurred_at
    OR CASE e.action WHEN 'ledger.import' THEN 1 = 0
                     WHEN 'rows.release' THEN 1 = 0
@@ -987,7 +987,7 @@ WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded
 -- whole
 -- columns at action event_names
 SELECT 'event ' || e.event_id, e.action, e.subject
-FROM audit_events e LEFT JOIN row_events r ON r.event_id = e.event_id
+FROM audit_events e LEFT JOIN row_events r USING (event_id)
 LEFT JOIN (SELECT DISTINCT event_id FROM details WHERE substr(path, 1, 6) = 'totals') t ON t.event_id = e.event_id
 WHERE (e.action IN ('quote.accept', 'requote.accept') AND r.event_id IS NULL)
    OR (e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back', 'quote.reverse') AND t.event_id IS NULL);
@@ -1011,7 +1011,7 @@ FROM (SELECT event_id, partner_id, posted_month, currency, entries AS stated, sp
       UNION ALL
       SELECT g.event_id, g.partner_id, g.posted_month, g.currency, 0, 0, 0, 0, g.entries, g.spot_price, g.partner_cut,
              g.invoice_amount
-      FROM row_groups g LEFT JOIN audit_events e ON e.event_id = g.event_id
+      FROM row_groups g LEFT JOIN audit_events e USING (event_id)
       WHERE e.action IS NULL OR e.action NOT IN ('quote.accept', 'requote.accept')) x
 WHERE posted_month >= (SELECT CASE first WHEN 0 THEN '' ELSE from_month END FROM pack)
 GROUP BY event_id, partner_id, posted_month, currency
@@ -1084,7 +1084,7 @@ WHERE h.log_no IS NULL
    OR (d.decision = 'recorded' AND r.log_no IS NULL)
 UNION ALL
 SELECT 'held row ' || h.held_row_id, d.decision, e.action, h.partner_id, h.kind
-FROM held_rows h LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id
+FROM held_rows h LEFT JOIN held_row_decisions d USING (held_row_id)
 JOIN named_rows r ON r.partner_id = h.partner_id AND r.kind = h.kind AND r.quote_id = h.quote_id
   AND coalesce(r.reversal_id, r.requote_id, r.quote_id) = coalesce(h.reversal_id, h.requote_id, h.quote_id)
 JOIN audit_events e ON e.event_id = r.event_id
@@ -1109,7 +1109,7 @@ FROM reversal_grounds GROUP BY partner_id, reversal_id HAVING count(*) > 1;
 -- whole
 -- columns at partner ground action
 SELECT 'reversal ' || g.reversal_id, g.partner_id, g.ground, e.action
-FROM reversal_grounds g LEFT JOIN audit_events e ON e.event_id = g.event_id
+FROM reversal_grounds g LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN held_rows h ON h.held_row_id = g.held_row_id AND h.partner_id = g.partner_id AND h.reversal_id = g.reversal_id
 LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id AND d.event_id = g.event_id
 WHERE CASE g.ground WHEN 'person' THEN d.log_no IS NULL OR e.action NOT IN ('rows.release', 'reversal.grant')
@@ -1137,7 +1137,7 @@ WHERE g.sold_on IS NOT NULL
 -- columns at partner ground sold_at sold_on:day accepted_at judged_on:day window_days:int cover_from:day
 SELECT 'reversal ' || g.reversal_id, g.partner_id, g.ground, g.sold_at, g.sold_on, g.accepted_at, g.judged_on, t.window_days,
        g.cover_from
-FROM grounded g LEFT JOIN cancellation_terms t ON t.cancellation_terms_id = g.cancellation_terms_id
+FROM grounded g LEFT JOIN cancellation_terms t USING (cancellation_terms_id)
 LEFT JOIN days s ON s.day = substr(g.sold_at, 1, 10) LEFT JOIN days a ON a.day = substr(g.accepted_at, 1, 10)
 LEFT JOIN days r ON r.day = substr(g.recorded_at, 1, 10)
 WHERE g.sold_on IS NOT NULL
@@ -1155,7 +1155,7 @@ WHERE g.sold_on IS NOT NULL
 -- columns taken_share:amount
 SELECT 'reversal ' || g.reversal_id, g.partner_id, g.ground, g.currency, m.base_spot, m.base_cut, m.base_share, m.taken_spot,
        m.taken_cut, m.taken_share
-FROM grounded g JOIN ground_sums m ON m.log_no = g.log_no
+FROM grounded g JOIN ground_sums m USING (log_no)
 LEFT JOIN cancellation_terms t ON t.cancellation_terms_id = g.cancellation_terms_id
 WHERE m.taken_spot > m.base_spot OR m.taken_cut > m.base_cut OR m.taken_share > m.base_share
    OR (t.cut = 'kept_by_partner' AND g.partner_cut <> 0)
@@ -1259,7 +1259,7 @@ WHERE a.step <> coalesce(a.previous_step, 0) + 1 OR (a.previous_step IS NOT NULL
 SELECT 'month ' || month, previous, before
 FROM (SELECT c.month, c.previous, m.n, lag(c.month) OVER (ORDER BY c.log_no) AS before,
              lag(m.n) OVER (ORDER BY c.log_no) AS before_n, c.log_no, min(c.log_no) OVER () AS first_no
-      FROM closed_months c LEFT JOIN months m ON m.month = c.month) c
+      FROM closed_months c LEFT JOIN months m USING (month)) c
 WHERE n IS NULL OR (log_no <> first_no AND (n <> before_n + 1 OR previous IS DISTINCT FROM before))
    OR (log_no = first_no AND previous IS NOT NULL AND (SELECT first FROM pack) = 0);
 
@@ -1278,7 +1278,7 @@ WHERE e.event_id IS NULL OR e.occurred_at <> c.closed_at OR coalesce(c.issued_on
 -- whole
 -- columns at closed_at time_zone ended_at
 SELECT 'month ' || c.month, c.closed_at, z.time_zone, z.begins_at
-FROM closed_months c JOIN months m ON m.month = c.month JOIN month_zones z ON z.month = m.next
+FROM closed_months c JOIN months m USING (month) JOIN month_zones z ON z.month = m.next
 JOIN fields f ON f.field = 'time_zone' AND f.value = z.time_zone AND f.subject <> 'settings' AND f.log_no < c.log_no
   AND (f.until_no IS NULL OR f.until_no > c.log_no)
 JOIN fields a ON a.field = 'active' AND a.value = 'true' AND a.subject = f.subject AND a.log_no < c.log_no
@@ -1312,7 +1312,7 @@ WHERE (c.before_that IS NULL OR t.month IS NOT NULL) AND n.month IS NULL
 -- whole
 -- columns at partner kind action event_names
 SELECT 'decision ' || d.feed_decision_id, d.partner_id, d.kind, e.action, e.subject
-FROM feed_decisions d LEFT JOIN audit_events e ON e.event_id = d.event_id
+FROM feed_decisions d LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN closed_months c ON c.month = d.month AND c.log_no < d.log_no
 LEFT JOIN details m ON m.event_id = d.event_id AND m.path = 'month'
 WHERE c.month IS NOT NULL OR d.kind NOT IN ('missing', 'incomplete', 'totals', 'repeated', 'few', 'early')
@@ -1462,7 +1462,7 @@ HAVING sum(counted) <> sum(entries) OR sum(spot) <> sum(spot_price) OR sum(cut) 
 -- columns price_of_lines:amount stated_cut:amount cut_of_lines:amount stated_amount:amount amount_of_lines:amount
 SELECT d.number, d.entries, l.entries, d.enrollments, l.sales, d.currency, d.spot_price, l.spot_price, d.partner_cut,
        l.partner_cut, d.invoice_amount, l.invoice_amount
-FROM documents d LEFT JOIN paper_lines l ON l.document_id = d.document_id
+FROM documents d LEFT JOIN paper_lines l USING (document_id)
 WHERE d.spot_price <> d.partner_cut + d.invoice_amount
    OR (d.purpose = 'month' AND (l.document_id IS NULL OR d.entries <> l.entries OR d.enrollments <> l.sales
        OR d.spot_price <> l.spot_price OR d.partner_cut <> l.partner_cut OR d.invoice_amount <> l.invoice_amount))
@@ -1473,14 +1473,14 @@ WHERE d.spot_price <> d.partner_cut + d.invoice_amount
 UNION ALL
 SELECT 'lines of unknown document ' || l.document_id, NULL, l.entries, NULL, l.sales, l.currency, NULL,
        l.spot_price, NULL, l.partner_cut, NULL, l.invoice_amount
-FROM paper_lines l LEFT JOIN documents d ON d.document_id = l.document_id WHERE d.document_id IS NULL;
+FROM paper_lines l LEFT JOIN documents d USING (document_id) WHERE d.document_id IS NULL;
 
 -- line_adds_up: The price of a line is the cut and our amount, of at least one row, numbered once on its document.
 -- columns at month kind rows:int document_currency currency spot_price:amount partner_cut:amount
 -- columns invoice_amount:amount
 SELECT 'line ' || l.position || ' of ' || d.number, l.month, l.kind, l.count, d.currency, l.currency,
        l.spot_price, l.partner_cut, l.invoice_amount
-FROM document_lines l JOIN documents d ON d.document_id = l.document_id
+FROM document_lines l JOIN documents d USING (document_id)
 WHERE l.spot_price <> l.partner_cut + l.invoice_amount OR l.count < 1 OR l.currency <> d.currency
    OR (d.purpose = 'month' AND l.month > d.month) OR l.kind NOT IN ('quote_accepted', 'requote_accepted', 'reversal')
 UNION ALL
@@ -1529,7 +1529,7 @@ FROM documents GROUP BY number HAVING count(*) > 1;
 -- columns at resumed_by_event:int recorded_by_event:int
 SELECT 'numbers ' || s.first_sequence || ' to ' || s.last_sequence || ' of ' || s.series,
        r.event_id, s.event_id
-FROM skipped_numbers s LEFT JOIN resumptions r ON r.pause_id = s.pause_id
+FROM skipped_numbers s LEFT JOIN resumptions r USING (pause_id)
 WHERE r.event_id IS DISTINCT FROM s.event_id OR s.last_sequence < s.first_sequence OR s.first_sequence < 1
    OR 2 <> (SELECT count(*) FROM details d WHERE d.event_id = s.event_id AND d.action = 'ledger.resume'
               AND substr(d.path, 1, 8) = 'skipped.'
@@ -1547,7 +1547,7 @@ HAVING count(*) <> (SELECT count(*) FROM skipped_numbers s WHERE s.event_id = d.
 -- document_days: A document is issued when its month has ended at its partner, on the day of its record or of the latest document, and is due after its terms or when what it replaces was due.
 -- columns at month issued_on:day due_on:day terms_days:int issued_at
 SELECT d.number, d.month, d.issued_on, d.due_on, d.terms_days, d.issued_at
-FROM documents d LEFT JOIN months m ON m.month = d.month LEFT JOIN days x ON x.day = substr(d.issued_at, 1, 10)
+FROM documents d LEFT JOIN months m USING (month) LEFT JOIN days x ON x.day = substr(d.issued_at, 1, 10)
 LEFT JOIN documents o ON o.document_id = d.replaces
 WHERE d.purpose <> 'opening'
   AND ((d.document = 'invoice') <> (d.due_on IS NOT NULL) OR (d.due_on IS NULL) <> (d.terms_days IS NULL)
@@ -1563,7 +1563,7 @@ WHERE d.purpose <> 'opening'
 -- columns invoice_lowered_by:amount invoice_left:amount
 SELECT d.number, d.document, d.purpose, d.arrangement, d.currency, d.gross, d.credit_applied, f.original_amount,
        f.invoice_lowered_by, f.invoice_left
-FROM papers d JOIN documents f ON f.document_id = d.document_id
+FROM papers d JOIN documents f USING (document_id)
 WHERE d.document NOT IN ('invoice', 'credit_note', 'statement')
    OR d.purpose NOT IN ('month', 'adjustment', 'missing_shares', 'opening')
    OR (d.purpose = 'month' AND (d.document = 'statement') <> (d.arrangement = 'connected_account'))
@@ -1613,7 +1613,7 @@ WHERE NOT (substr(x.printed, 1, 1) = '#' AND length(x.printed) = 45)
 -- whole
 -- columns at policy printed recorded
 SELECT 'line ' || l.position || ' of ' || d.number, l.policy_id, l.policy_name, f.value
-FROM document_lines l JOIN documents d ON d.document_id = l.document_id
+FROM document_lines l JOIN documents d USING (document_id)
 LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'policies.' || l.policy_id || '.name'
   AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
 WHERE l.policy_name IS DISTINCT FROM f.value;
@@ -1632,7 +1632,7 @@ WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
 -- columns at issuer_version:int recorded_before sandbox:int sandbox_elsewhere:int
 SELECT d.number, d.issuer_version_id, CASE WHEN v.log_no < d.log_no THEN 'yes' ELSE 'no' END, d.sandbox,
        (SELECT min(sandbox) FROM documents)
-FROM documents d LEFT JOIN issuer_versions v ON v.issuer_version_id = d.issuer_version_id
+FROM documents d LEFT JOIN issuer_versions v USING (issuer_version_id)
 WHERE v.log_no IS NULL OR v.log_no > d.log_no OR d.sandbox <> (SELECT min(sandbox) FROM documents);
 
 -- issuer_in_force: Each text of a version of the issuer was a setting when the version was first used.
@@ -1650,7 +1650,7 @@ WHERE t.path <> 'logo' AND t.value <> '' AND EXISTS (SELECT 1 FROM fields WHERE 
 -- columns issued_on:day
 SELECT coalesce(d.number, 'unknown document ' || v.document_id), v.partner_id, d.partner_id, v.month,
        d.month, v.currency, d.currency, v.arrangement, d.arrangement, v.voided_on, d.issued_on
-FROM voids v LEFT JOIN papers d ON d.document_id = v.document_id
+FROM voids v LEFT JOIN papers d USING (document_id)
 WHERE d.document_id IS NULL OR d.partner_id <> v.partner_id OR d.month <> v.month OR d.currency <> v.currency
    OR d.arrangement <> v.arrangement OR d.log_no > v.log_no OR v.voided_on < d.issued_on OR trim(v.reason) = ''
 UNION ALL
@@ -1680,12 +1680,12 @@ WHERE replaces IS NOT NULL GROUP BY replaces HAVING count(*) > 1;
 -- whole
 -- columns at document follows_hold:int released_before_at held_at released_at
 SELECT 'hold ' || h.hold_id, d.number, h.follows, r.released_at, h.held_at, NULL
-FROM holds h LEFT JOIN documents d ON d.document_id = h.document_id
+FROM holds h LEFT JOIN documents d USING (document_id)
 LEFT JOIN hold_releases r ON r.hold_id = h.follows AND r.document_id = h.document_id
 WHERE d.log_no IS NULL OR d.log_no > h.log_no OR (h.follows IS NOT NULL AND (r.log_no IS NULL OR r.log_no > h.log_no))
 UNION ALL
 SELECT 'release of hold ' || r.hold_id, d.number, NULL, NULL, h.held_at, r.released_at
-FROM hold_releases r LEFT JOIN documents d ON d.document_id = r.document_id
+FROM hold_releases r LEFT JOIN documents d USING (document_id)
 LEFT JOIN holds h ON h.hold_id = r.hold_id AND h.document_id = r.document_id
 WHERE h.log_no IS NULL OR h.log_no > r.log_no OR h.held_at > r.released_at
 UNION ALL
@@ -1717,7 +1717,7 @@ WHERE r.log_no IS NULL OR r.log_no > u.log_no;
 -- columns disputed_on:day promised_on:day closed_on:day
 SELECT 'dispute ' || t.invoice_dispute_id, d.number, t.currency, t.amount, d.currency, d.gross,
        t.disputed_on, t.promised_on, c.closed_on
-FROM invoice_disputes t LEFT JOIN papers d ON d.document_id = t.document_id
+FROM invoice_disputes t LEFT JOIN papers d USING (document_id)
 LEFT JOIN invoice_dispute_closings c ON c.invoice_dispute_id = t.follows AND c.document_id = t.document_id
 WHERE d.log_no IS NULL OR d.log_no > t.log_no OR d.document <> 'invoice' OR t.amount <= 0 OR t.amount > d.gross
    OR t.currency <> d.currency OR t.promised_on < t.disputed_on OR trim(t.reason) = ''
@@ -1752,7 +1752,7 @@ WITH RECURSIVE chains(head, document_id) AS (
   SELECT d.document_id, d.document_id FROM papers d
   WHERE d.document = 'invoice' AND d.document_id NOT IN (SELECT replaces FROM papers WHERE replaces IS NOT NULL)
   UNION ALL
-  SELECT c.head, d.replaces FROM chains c JOIN papers d ON d.document_id = c.document_id WHERE d.replaces IS NOT NULL)
+  SELECT c.head, d.replaces FROM chains c JOIN papers d USING (document_id) WHERE d.replaces IS NOT NULL)
 SELECT 'credits of ' || d.number, d.partner_id, d.month, d.currency, sum(n.invoice_amount), d.number, d.partner_id,
        d.month, d.currency, d.invoice_amount
 FROM chains c JOIN papers d ON d.document_id = c.head JOIN papers n ON n.credits = c.document_id AND n.void_no IS NULL
@@ -1778,7 +1778,7 @@ UNION ALL
 SELECT 'tax ' || t.position || ' of ' || coalesce(d.number, 'unknown document '
          || t.document_id),
        t.currency, t.taxable, d.currency, d.invoice_amount, NULL, NULL
-FROM document_taxes t LEFT JOIN papers d ON d.document_id = t.document_id
+FROM document_taxes t LEFT JOIN papers d USING (document_id)
 WHERE d.document_id IS NULL OR t.currency <> d.currency
 UNION ALL
 SELECT 'tax of document ' || document_id || ', the same ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
@@ -1804,7 +1804,7 @@ HAVING coalesce(sum(l.invoice_amount), 0) <> t.taxable;
 WITH RECURSIVE chains(invoice_id, document_id) AS (
   SELECT DISTINCT credits, credits FROM papers WHERE credits IS NOT NULL
   UNION ALL
-  SELECT c.invoice_id, d.replaces FROM chains c JOIN papers d ON d.document_id = c.document_id
+  SELECT c.invoice_id, d.replaces FROM chains c JOIN papers d USING (document_id)
   WHERE d.replaces IS NOT NULL),
 notes AS (
   SELECT n.log_no, n.void_no, n.credits, t.country, t.category, t.rate, t.reduced, t.taxable, t.tax
@@ -1819,7 +1819,7 @@ before AS (
 SELECT number, rate, currency, taxable, tax
 FROM (SELECT d.number, t.rate, t.currency, t.taxable + coalesce(b.taxable, 0) AS taxable,
              t.tax + coalesce(b.tax, 0) AS tax
-      FROM document_taxes t JOIN papers d ON d.document_id = t.document_id
+      FROM document_taxes t JOIN papers d USING (document_id)
       LEFT JOIN before b ON b.log_no = t.log_no) t
 WHERE abs(taxable) >= 2000000000000 OR abs(tax) >= 2000000000000 OR rate > 1000000
    OR (tax <> 0 AND (tax > 0) <> (taxable > 0))
@@ -1879,7 +1879,7 @@ fitting AS (
     AND coalesce(r.until_day >= x.day, 1 = 1))
 SELECT 'line ' || f.line || ' of ' || f.number, f.country, f.category, f.rate, f.reduced,
        f.address_country, f.rule_category, f.rule_rate, f.rule_reduced
-FROM fitting f LEFT JOIN rates n ON n.rate = f.rate
+FROM fitting f LEFT JOIN rates n USING (rate)
 WHERE f.place = 1 AND (f.category IS DISTINCT FROM f.rule_category OR f.country <> f.address_country
   OR n.text IS DISTINCT FROM coalesce(f.rule_rate, '0')
   OR f.reduced <> CASE WHEN f.rule_reduced = 'true' THEN 1 ELSE 0 END);
@@ -1891,7 +1891,7 @@ WITH reasons AS (
   SELECT value, min(log_no) AS log_no FROM details
   WHERE action = 'settings.change' AND value <> '' AND substr(path, length(path) - 6) = '.reason' GROUP BY value)
 SELECT d.number, t.position, t.country, t.registration
-FROM document_taxes t JOIN documents d ON d.document_id = t.document_id
+FROM document_taxes t JOIN documents d USING (document_id)
 WHERE d.purpose = 'month' AND EXISTS (SELECT 1 FROM tax_settings s WHERE s.log_no < d.log_no)
   AND ((t.registration <> '' AND NOT EXISTS (
           SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.field = 'tax.countries.' || t.country || '.registration'
@@ -1950,7 +1950,7 @@ HAVING coalesce(sum(a.amount), 0) <> d.credit_applied;
 -- whole
 -- columns at currency to_pay:amount credit_note credit_left:amount
 SELECT d.number, d.currency, d.gross - d.credit_applied, n.number, sum(m.amount)
-FROM (SELECT p.*, x.event_no, x.next_no FROM papers p JOIN paper_events x ON x.document_id = p.document_id
+FROM (SELECT p.*, x.event_no, x.next_no FROM papers p JOIN paper_events x USING (document_id)
       WHERE p.document = 'invoice' AND p.purpose = 'month') d
 JOIN fields s ON s.subject = 'settings' AND s.field = 'credit_at_close' AND s.value = 'all' AND s.log_no < d.event_no
   AND (s.until_no IS NULL OR s.until_no > d.event_no)
@@ -1958,7 +1958,7 @@ JOIN papers n ON n.document = 'credit_note' AND n.partner_id = d.partner_id AND 
   AND n.arrangement = d.arrangement AND n.log_no < d.event_no AND (n.void_no IS NULL OR n.void_no > d.log_no)
 JOIN document_moves m ON m.document_id = n.document_id AND (m.log_no < d.next_no OR d.next_no IS NULL)
 WHERE d.gross > d.credit_applied AND NOT EXISTS (
-  SELECT 1 FROM holds h LEFT JOIN hold_releases r ON r.hold_id = h.hold_id
+  SELECT 1 FROM holds h LEFT JOIN hold_releases r USING (hold_id)
   WHERE h.document_id = n.document_id AND h.log_no < d.event_no AND (r.log_no IS NULL OR r.log_no > d.event_no))
 GROUP BY d.number, d.currency, d.gross, d.credit_applied, n.number HAVING sum(m.amount) > 0;
 
@@ -1967,7 +1967,7 @@ GROUP BY d.number, d.currency, d.gross, d.credit_applied, n.number HAVING sum(m.
 -- columns at applied_on:day released_on:day by_void_of:int of_invoice:int
 SELECT 'credit application ' || r.credit_application_id, a.applied_on, r.released_on, r.document_id,
        a.invoice_id
-FROM credit_releases r LEFT JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+FROM credit_releases r LEFT JOIN credit_applications a USING (credit_application_id)
 LEFT JOIN voids v ON v.document_id = r.document_id
 WHERE a.log_no IS NULL OR a.log_no > r.log_no OR r.released_on < a.applied_on
    OR (r.document_id IS NOT NULL AND (r.document_id <> a.invoice_id OR v.log_no IS NULL))
@@ -1980,7 +1980,7 @@ GROUP BY credit_application_id HAVING count(*) > 1;
 -- whole
 -- columns at currency stated:amount applied:amount
 SELECT d.number, d.currency, f.invoice_lowered_by, coalesce(sum(a.amount), 0)
-FROM papers d JOIN documents f ON f.document_id = d.document_id
+FROM papers d JOIN documents f USING (document_id)
 LEFT JOIN credit_applications a ON a.credit_note_id = d.document_id AND a.invoice_id = d.credits
   AND a.event_id IN (SELECT event_id FROM audit_events WHERE action = 'invoice.credit')
 WHERE d.purpose = 'adjustment' GROUP BY d.number, d.currency, f.invoice_lowered_by
@@ -1991,7 +1991,7 @@ HAVING coalesce(sum(a.amount), 0) <> coalesce(f.invoice_lowered_by, -1);
 -- columns at currency states_left:amount was_left:amount
 SELECT n.number, n.currency, n.invoice_left, sum(m.amount)
 FROM (SELECT d.number, d.currency, d.credits, d.invoice_left, x.next_no
-      FROM documents d JOIN paper_events x ON x.document_id = d.document_id
+      FROM documents d JOIN paper_events x USING (document_id)
       WHERE d.invoice_left IS NOT NULL AND d.credits IS NOT NULL) n
 JOIN document_moves m ON m.document_id = n.credits AND (m.log_no < n.next_no OR n.next_no IS NULL)
 GROUP BY n.number, n.currency, n.invoice_left HAVING sum(m.amount) <> n.invoice_left;
@@ -2017,7 +2017,7 @@ JOIN papers d ON d.document_id = m.document_id WHERE m.balance < 0;
 -- columns at settled_by currency still_applied:amount applied_after_void:amount
 SELECT d.number, m.what, d.currency, -sum(m.amount),
        sum(CASE WHEN m.log_no > d.void_no AND m.amount < 0 THEN -m.amount ELSE 0 END)
-FROM document_moves m JOIN papers d ON d.document_id = m.document_id
+FROM document_moves m JOIN papers d USING (document_id)
 WHERE d.void_no IS NOT NULL AND m.what <> 'issue' GROUP BY d.number, m.what, d.currency
 HAVING sum(m.amount) <> 0 OR sum(CASE WHEN m.log_no > d.void_no AND m.amount < 0 THEN 1 ELSE 0 END) > 0;
 
@@ -2027,14 +2027,14 @@ HAVING sum(m.amount) <> 0 OR sum(CASE WHEN m.log_no > d.void_no AND m.amount < 0
 -- columns undone_on:day
 SELECT 'write-off ' || w.write_off_id, d.number, d.currency, w.currency, w.amount, d.issued_on,
        w.written_off_on, NULL
-FROM write_offs w LEFT JOIN papers d ON d.document_id = w.document_id
+FROM write_offs w LEFT JOIN papers d USING (document_id)
 WHERE d.document IS DISTINCT FROM 'invoice' OR d.log_no > w.log_no OR w.currency <> d.currency OR w.amount <= 0
    OR w.written_off_on < d.issued_on OR trim(w.reason) = ''
    OR (SELECT sum(m.amount) FROM document_moves m WHERE m.document_id = w.document_id AND m.log_no <= w.log_no) <> 0
 UNION ALL
 SELECT 'undone write-off ' || r.write_off_id, NULL, NULL, w.currency, w.amount, NULL, w.written_off_on,
        r.reversed_on
-FROM write_off_reversals r LEFT JOIN write_offs w ON w.write_off_id = r.write_off_id
+FROM write_off_reversals r LEFT JOIN write_offs w USING (write_off_id)
 WHERE w.log_no IS NULL OR w.log_no > r.log_no OR r.reversed_on < w.written_off_on OR trim(r.reason) = ''
 UNION ALL
 SELECT 'write-off ' || write_off_id || ', undone ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL, NULL
@@ -2047,13 +2047,13 @@ GROUP BY write_off_id HAVING count(*) > 1;
 -- columns returned_on:day
 SELECT 'refund ' || f.credit_refund_id, d.number, d.partner_id, f.partner_id, d.currency,
        f.currency, f.amount, f.method, f.refunded_on, NULL
-FROM credit_refunds f LEFT JOIN papers d ON d.document_id = f.document_id
+FROM credit_refunds f LEFT JOIN papers d USING (document_id)
 WHERE d.document IS DISTINCT FROM 'credit_note' OR d.log_no > f.log_no OR d.partner_id <> f.partner_id
    OR f.currency <> d.currency OR f.amount <= 0 OR f.method NOT IN ('ach', 'wire', 'check', 'other')
 UNION ALL
 SELECT 'returned refund ' || b.credit_refund_id, NULL, NULL, f.partner_id, NULL, f.currency, f.amount,
        f.method, f.refunded_on, b.returned_on
-FROM credit_refund_returns b LEFT JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id
+FROM credit_refund_returns b LEFT JOIN credit_refunds f USING (credit_refund_id)
 LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
 WHERE f.log_no IS NULL OR f.log_no > b.log_no OR b.returned_on < f.refunded_on
    OR (b.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'credit' OR l.amount <> f.amount
@@ -2103,7 +2103,7 @@ JOIN numerals n ON n.amount = l.amount AND n.digits = c.digits
 WHERE replace(l.identity || '|', '|' || d.day || '|' || l.direction || '|' || n.plain || '|', '') = l.identity || '|'
 UNION ALL
 SELECT 'source ' || s.identity || ' of payment ' || s.payment_id, NULL, NULL, NULL, s.bank_line_id
-FROM payment_sources s JOIN bank_lines l ON l.bank_line_id = s.bank_line_id
+FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
 WHERE s.source = 'bank' AND s.identity <> 'bank|' || l.account || '|' || l.identity
 UNION ALL
 SELECT 'payment ' || p.identity, p.currency, p.amount, p.received_on, NULL
@@ -2134,7 +2134,7 @@ WHERE g.kind = 'named' AND ((d.path = 'from' AND d.value IS DISTINCT FROM g.from
 -- columns line_amount:amount@line_currency line_account line_on:day
 SELECT 'source ' || s.identity, s.source, s.payment_id, p.currency, p.amount, p.account, p.received_on, l.direction,
        l.currency, l.amount, l.account, l.bank_booked_on
-FROM payment_sources s LEFT JOIN payments p ON p.payment_id = s.payment_id
+FROM payment_sources s LEFT JOIN payments p USING (payment_id)
 LEFT JOIN bank_lines l ON l.bank_line_id = s.bank_line_id
 WHERE p.log_no IS NULL OR (s.source = 'bank') <> (s.bank_line_id IS NOT NULL)
    OR (s.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'credit' OR l.amount <> p.amount
@@ -2180,7 +2180,7 @@ WHERE c.partner_id <> coalesce(g.partner_id, p.partner_id, '');
 -- columns at from_partner to_partner kind currency assigned:amount payment_currency
 SELECT 'assignment ' || g.payment_assignment_id, g.from_partner_id, g.partner_id, g.kind, g.currency,
        g.amount, p.currency
-FROM payment_assignments g LEFT JOIN payments p ON p.payment_id = g.payment_id
+FROM payment_assignments g LEFT JOIN payments p USING (payment_id)
 WHERE p.log_no IS NULL OR p.log_no > g.log_no OR g.currency <> p.currency OR g.partner_id = coalesce(g.from_partner_id, '')
    OR g.kind NOT IN ('named', 'assumed', 'part') OR g.amount < 0 OR (g.amount = 0 AND g.kind <> 'named')
 UNION ALL
@@ -2195,7 +2195,7 @@ GROUP BY payment_assignment_id HAVING count(*) > 1;
 -- columns received_on:day applied_on:day entry_on:day voided_on:day
 SELECT 'application ' || a.payment_application_id, a.payment_id, d.number, a.partner_id, d.partner_id,
        a.currency, a.amount, p.currency, d.currency, p.received_on, a.applied_on, a.entry_on, d.voided_on
-FROM payment_applications a LEFT JOIN papers d ON d.document_id = a.document_id
+FROM payment_applications a LEFT JOIN papers d USING (document_id)
 LEFT JOIN payments p ON p.payment_id = a.payment_id
 WHERE p.log_no IS NULL OR d.document IS DISTINCT FROM 'invoice' OR d.partner_id <> a.partner_id
    OR d.currency <> a.currency OR p.currency <> a.currency OR a.amount <= 0 OR a.log_no < d.log_no
@@ -2213,7 +2213,7 @@ GROUP BY payment_application_id HAVING count(*) > 1;
 SELECT 'application ' || u.payment_application_id, a.payment_id, r.payment_id, a.entry_on, u.unapplied_on,
        u.entry_on
 FROM payment_unapplications u
-LEFT JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+LEFT JOIN payment_applications a USING (payment_application_id)
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
 WHERE a.log_no IS NULL OR a.log_no > u.log_no OR u.entry_on < a.entry_on OR u.entry_on < u.unapplied_on
    OR (u.payment_reversal_id IS NOT NULL AND r.payment_id IS DISTINCT FROM a.payment_id)
@@ -2228,7 +2228,7 @@ GROUP BY payment_application_id HAVING count(*) > 1;
 -- columns applied:amount@applied_currency applied_by_event:int
 SELECT 'difference of application ' || s.payment_application_id, s.document_id, s.currency, s.amount,
        s.event_id, a.document_id, a.currency, a.amount, a.event_id
-FROM small_differences s LEFT JOIN payment_applications a ON a.payment_application_id = s.payment_application_id
+FROM small_differences s LEFT JOIN payment_applications a USING (payment_application_id)
 WHERE a.log_no IS NULL OR a.log_no > s.log_no OR a.document_id <> s.document_id OR a.currency <> s.currency
    OR s.amount <= 0 OR a.event_id <> s.event_id
 UNION ALL
@@ -2254,7 +2254,7 @@ WHERE (length(CAST(s.amount AS TEXT)) > length(l.units)
 -- columns at payment:int document:int same_as:int currency suggested:amount payment_currency
 SELECT 'suggestion ' || s.payment_suggestion_id, s.payment_id, s.document_id, s.same_as,
        s.currency, s.amount, p.currency
-FROM payment_suggestions s LEFT JOIN payments p ON p.payment_id = s.payment_id
+FROM payment_suggestions s LEFT JOIN payments p USING (payment_id)
 LEFT JOIN documents d ON d.document_id = s.document_id LEFT JOIN payments o ON o.payment_id = s.same_as
 WHERE p.log_no IS NULL OR p.log_no > s.log_no OR p.currency <> s.currency OR s.amount <= 0 OR s.same_as = s.payment_id
    OR (s.document_id IS NULL) = (s.same_as IS NULL) OR (s.document_id IS NOT NULL AND d.log_no IS NULL)
@@ -2266,7 +2266,7 @@ WHERE p.log_no IS NULL OR p.log_no > s.log_no OR p.currency <> s.currency OR s.a
 -- columns entry_on:day direction line_currency line_amount:amount@line_currency
 SELECT 'reversal ' || r.payment_reversal_id, r.payment_id, r.kind, p.currency, r.currency, r.amount,
        p.entry_on, r.reversed_on, r.entry_on, l.direction, l.currency, l.amount
-FROM payment_reversals r LEFT JOIN payments p ON p.payment_id = r.payment_id
+FROM payment_reversals r LEFT JOIN payments p USING (payment_id)
 LEFT JOIN bank_lines l ON l.bank_line_id = r.bank_line_id
 WHERE p.log_no IS NULL OR p.log_no > r.log_no OR r.currency <> p.currency OR r.amount <= 0 OR r.entry_on < p.entry_on
    OR r.entry_on < r.reversed_on OR trim(r.reason) = ''
@@ -2293,7 +2293,7 @@ WHERE bank_line_id IS NOT NULL GROUP BY bank_line_id HAVING count(*) > 1;
 -- whole
 -- columns at reversal_entry_on:day reinstated_on:day entry_on:day
 SELECT 'reversal ' || i.payment_reversal_id, r.entry_on, i.reinstated_on, i.entry_on
-FROM payment_reinstatements i LEFT JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
+FROM payment_reinstatements i LEFT JOIN payment_reversals r USING (payment_reversal_id)
 WHERE r.log_no IS NULL OR r.log_no > i.log_no OR i.entry_on < r.entry_on OR i.entry_on < i.reinstated_on
 UNION ALL
 SELECT 'reversal ' || payment_reversal_id || ', undone ' || count(*) || ' times', NULL, NULL, NULL
@@ -2310,7 +2310,7 @@ WITH RECURSIVE chain(payment_id, leads_to) AS (
   SELECT c.payment_id, r.duplicate_of FROM chain c JOIN reversed r ON r.payment_id = c.leads_to AND r.kind = 'duplicate')
 SELECT 'payment ' || p.payment_id, r.duplicate_of, p.partner_id, o.partner_id, p.currency, p.amount,
        o.currency, o.amount
-FROM reversed r JOIN payments p ON p.payment_id = r.payment_id LEFT JOIN payments o ON o.payment_id = r.duplicate_of
+FROM reversed r JOIN payments p USING (payment_id) LEFT JOIN payments o ON o.payment_id = r.duplicate_of
 WHERE r.kind = 'duplicate' AND (o.log_no IS NULL OR p.amount <> o.amount OR p.currency <> o.currency
   OR p.partner_id <> o.partner_id OR p.payment_id = o.payment_id)
 UNION ALL
@@ -2323,7 +2323,7 @@ FROM chain WHERE payment_id = leads_to;
 -- columns outcome opened_on:day decided_on:day
 SELECT 'dispute ' || d.identity, d.payment_id, r.payment_id, p.currency, d.currency, d.amount, r.amount,
        CASE WHEN i.log_no IS NULL THEN 'no' ELSE 'yes' END, o.outcome, d.opened_on, o.decided_on
-FROM disputes d LEFT JOIN payments p ON p.payment_id = d.payment_id
+FROM disputes d LEFT JOIN payments p USING (payment_id)
 LEFT JOIN (SELECT dispute_id, outcome, decided_on FROM (SELECT dispute_id, outcome, decided_on,
              row_number() OVER (PARTITION BY dispute_id ORDER BY log_no DESC) AS back FROM dispute_outcomes) w
            WHERE back = 1) o ON o.dispute_id = d.dispute_id
@@ -2339,7 +2339,7 @@ FROM disputes GROUP BY identity HAVING count(*) > 1
 UNION ALL
 SELECT 'outcome of dispute ' || o.dispute_id, d.payment_id, NULL, NULL, d.currency, d.amount, NULL, NULL,
        o.outcome, d.opened_on, o.decided_on
-FROM dispute_outcomes o LEFT JOIN disputes d ON d.dispute_id = o.dispute_id
+FROM dispute_outcomes o LEFT JOIN disputes d USING (dispute_id)
 WHERE d.log_no IS NULL OR d.log_no > o.log_no OR o.decided_on < d.opened_on
    OR o.outcome NOT IN ('won', 'lost', 'closed');
 
@@ -2354,7 +2354,7 @@ FROM bank_statements s LEFT JOIN (
          count(DISTINCT x.bank_line_id) AS once,
          sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE 0 END) AS credits,
          sum(CASE l.direction WHEN 'debit' THEN l.amount ELSE 0 END) AS debits
-  FROM bank_statement_lines x JOIN bank_lines l ON l.bank_line_id = x.bank_line_id GROUP BY x.bank_statement_id) l
+  FROM bank_statement_lines x JOIN bank_lines l USING (bank_line_id) GROUP BY x.bank_statement_id) l
   ON l.bank_statement_id = s.bank_statement_id
 LEFT JOIN bank_files f ON f.bank_file_id = s.bank_file_id
 WHERE s.lines <> coalesce(l.lines, 0) OR s.credits <> coalesce(l.credits, 0) OR s.debits <> coalesce(l.debits, 0)
@@ -2413,7 +2413,7 @@ GROUP BY sha256 HAVING count(*) > 1;
 SELECT 'bank line ' || l.bank_line_id, l.direction, l.currency, l.amount, o.outcome, o.payment_id,
        o.payout_id, o.payment_reversal_id, coalesce(p.currency, x.currency, r.currency),
        coalesce(p.amount, x.amount, r.amount)
-FROM bank_lines l LEFT JOIN bank_line_outcomes o ON o.bank_line_id = l.bank_line_id
+FROM bank_lines l LEFT JOIN bank_line_outcomes o USING (bank_line_id)
 LEFT JOIN payments p ON p.payment_id = o.payment_id
 LEFT JOIN payment_sources s ON s.bank_line_id = l.bank_line_id AND s.payment_id = o.payment_id
 LEFT JOIN payouts x ON x.payout_id = o.payout_id
@@ -2439,7 +2439,7 @@ GROUP BY bank_line_id HAVING count(*) > 1;
 -- columns line_account line_on:day
 SELECT 'payout ' || o.payout_id, o.currency, o.amount, o.account, o.received_on, l.direction,
        l.currency, l.amount, l.account, l.bank_booked_on
-FROM payouts o LEFT JOIN bank_lines l ON l.bank_line_id = o.bank_line_id
+FROM payouts o LEFT JOIN bank_lines l USING (bank_line_id)
 WHERE l.log_no IS NULL OR l.log_no > o.log_no OR l.direction <> 'credit' OR o.direction <> 'credit'
    OR l.amount <> o.amount OR l.currency <> o.currency OR l.account <> o.account OR l.bank_booked_on <> o.received_on
 UNION ALL
@@ -2457,7 +2457,7 @@ FROM payouts GROUP BY payout_id HAVING count(*) > 1;
 -- columns paid_out_on:day payment_currency payment_is_of:amount@payment_currency method received_on:day
 SELECT 'payout ' || t.payout_id, t.currency, t.gross, t.fees, coalesce(p.amount, 0), o.currency, o.amount,
        o.received_on, NULL, NULL, NULL, NULL
-FROM payout_settlements t LEFT JOIN payouts o ON o.payout_id = t.payout_id
+FROM payout_settlements t LEFT JOIN payouts o USING (payout_id)
 LEFT JOIN (SELECT payout_id, sum(amount) AS amount FROM payout_payments GROUP BY payout_id) p ON p.payout_id = t.payout_id
 LEFT JOIN account_payouts a ON a.payout_id = t.payout_id
 WHERE o.log_no IS NULL OR t.entry_on < o.entry_on OR o.amount + t.fees <> t.gross OR t.fees < 0 OR t.currency <> o.currency
@@ -2465,7 +2465,7 @@ WHERE o.log_no IS NULL OR t.entry_on < o.entry_on OR o.amount + t.fees <> t.gros
 UNION ALL
 SELECT 'payment ' || x.payment_id || ' in payout ' || x.payout_id, x.currency, NULL, NULL,
        x.amount, o.currency, o.amount, o.received_on, p.currency, p.amount, p.method, p.received_on
-FROM payout_payments x LEFT JOIN payments p ON p.payment_id = x.payment_id
+FROM payout_payments x LEFT JOIN payments p USING (payment_id)
 LEFT JOIN payouts o ON o.payout_id = x.payout_id LEFT JOIN payout_settlements t ON t.payout_id = x.payout_id
 WHERE p.log_no IS NULL OR t.log_no IS NULL OR p.method <> 'link' OR p.currency <> o.currency OR x.currency <> o.currency
    OR x.amount <= 0 OR x.amount > p.amount OR p.received_on > o.received_on
@@ -2484,11 +2484,10 @@ HAVING count(*) > 1;
 -- whole
 -- columns at payout:int currency in_payout:amount payment:amount given_back:amount
 SELECT 'payment ' || x.payment_id, x.payout_id, x.currency, x.amount, p.amount, coalesce(sum(r.amount), 0)
-FROM payout_payments x JOIN payments p ON p.payment_id = x.payment_id JOIN payouts o ON o.payout_id = x.payout_id
+FROM payout_payments x JOIN payments p USING (payment_id) JOIN payouts o ON o.payout_id = x.payout_id
 JOIN payout_settlements s ON s.payout_id = x.payout_id
 LEFT JOIN (SELECT r.payment_id, r.amount, r.kind, r.event_id, r.reversed_on, i.event_id AS undone_by, i.reinstated_on
-           FROM payment_reversals r LEFT JOIN payment_reinstatements i
-             ON i.payment_reversal_id = r.payment_reversal_id) r
+           FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)) r
   ON r.payment_id = x.payment_id AND r.event_id < s.event_id
   AND (r.kind IN ('mistake', 'duplicate') OR (r.reversed_on <= o.received_on
        AND NOT coalesce(r.undone_by < s.event_id AND r.reinstated_on <= o.received_on, 1 = 0)))
@@ -2500,12 +2499,12 @@ GROUP BY x.payment_id, x.payout_id, x.currency, x.amount, p.amount HAVING x.amou
 -- columns paid_out:amount@account_currency kept:amount@account_currency
 SELECT 'payout ' || a.payout_id, a.account, m.account, coalesce(o.currency, s.currency), o.amount,
        s.fees, a.currency, -m.net, coalesce(k.kept, 0)
-FROM account_payouts a LEFT JOIN payouts o ON o.payout_id = a.payout_id
+FROM account_payouts a LEFT JOIN payouts o USING (payout_id)
 LEFT JOIN payout_settlements s ON s.payout_id = a.payout_id
 LEFT JOIN balance_transactions m ON m.balance_transaction_id = a.balance_transaction_id
 LEFT JOIN (SELECT a.payout_id, sum(CASE WHEN p.kind = 'other' AND substr(p.type, 1, 6) <> 'payout' THEN -p.net ELSE 0 END)
                     AS kept
-           FROM account_payouts a JOIN payout_settlements s ON s.payout_id = a.payout_id
+           FROM account_payouts a JOIN payout_settlements s USING (payout_id)
            JOIN payout_contents c ON c.payout_transaction_id = a.balance_transaction_id AND c.event_id <= s.event_id
            JOIN balance_transactions p ON p.balance_transaction_id = c.balance_transaction_id GROUP BY a.payout_id) k
   ON k.payout_id = a.payout_id
@@ -2528,7 +2527,7 @@ HAVING m.type <> 'payout' OR sum(p.net) <> -m.net
 UNION ALL
 SELECT 'transaction ' || c.balance_transaction_id || ', in ' || count(*) || ' payouts',
        NULL, c.account, p.account, c.currency, p.currency, NULL, NULL
-FROM payout_contents c LEFT JOIN balance_transactions p ON p.balance_transaction_id = c.balance_transaction_id
+FROM payout_contents c LEFT JOIN balance_transactions p USING (balance_transaction_id)
 GROUP BY c.balance_transaction_id, c.account, c.currency, p.account, p.currency
 HAVING count(*) > 1 OR p.account IS DISTINCT FROM c.account OR p.currency IS DISTINCT FROM c.currency;
 
@@ -2538,7 +2537,7 @@ HAVING count(*) > 1 OR p.account IS DISTINCT FROM c.account OR p.currency IS DIS
 -- columns line_account line_on:day refund_currency refund_is_of:amount@refund_currency
 SELECT 'refund match ' || m.refund_match_id, m.currency, m.amount, m.account, m.paid_on, l.direction,
        l.currency, l.amount, l.account, l.bank_booked_on, coalesce(f.currency, r.currency), coalesce(f.amount, r.amount)
-FROM refund_matches m LEFT JOIN bank_lines l ON l.bank_line_id = m.bank_line_id
+FROM refund_matches m LEFT JOIN bank_lines l USING (bank_line_id)
 LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = m.payment_reversal_id
 WHERE l.log_no IS NULL OR l.direction <> 'debit' OR m.direction <> 'debit' OR l.amount <> m.amount
@@ -2549,7 +2548,7 @@ WHERE l.log_no IS NULL OR l.direction <> 'debit' OR m.direction <> 'debit' OR l.
 UNION ALL
 SELECT 'bank line ' || m.bank_line_id || ', of ' || count(*) || ' refunds', NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM refund_matches m LEFT JOIN credit_refund_returns b ON b.credit_refund_id = m.credit_refund_id
+FROM refund_matches m LEFT JOIN credit_refund_returns b USING (credit_refund_id)
 LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = m.payment_reversal_id
 WHERE b.log_no IS NULL AND i.log_no IS NULL GROUP BY m.bank_line_id HAVING count(*) > 1
 UNION ALL
@@ -2564,7 +2563,7 @@ GROUP BY credit_refund_id, payment_reversal_id HAVING count(*) > 1;
 -- columns at currency amount:amount account booked_to line_currency line_amount:amount@line_currency line_account outcome
 SELECT 'booking ' || b.bank_booking_id, b.currency, b.amount, b.account, b.booked_to, l.currency, l.amount,
        l.account, o.outcome
-FROM bank_bookings b LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
+FROM bank_bookings b LEFT JOIN bank_lines l USING (bank_line_id)
 LEFT JOIN bank_line_outcomes o ON o.bank_line_id = b.bank_line_id
 LEFT JOIN bank_bookings p ON p.bank_booking_id = b.previous
 LEFT JOIN bank_bookings n ON n.previous = b.bank_booking_id
@@ -2580,7 +2579,7 @@ WHERE l.log_no IS NULL OR l.log_no > b.log_no OR l.amount <> b.amount OR l.curre
      SELECT bank_line_id FROM payment_reversals WHERE bank_line_id IS NOT NULL
      UNION SELECT bank_line_id FROM credit_refund_returns WHERE bank_line_id IS NOT NULL
      UNION SELECT m.bank_line_id FROM refund_matches m
-     LEFT JOIN credit_refund_returns r ON r.credit_refund_id = m.credit_refund_id
+     LEFT JOIN credit_refund_returns r USING (credit_refund_id)
      LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = m.payment_reversal_id
      WHERE r.log_no IS NULL AND i.log_no IS NULL))
 UNION ALL
@@ -2613,7 +2612,7 @@ GROUP BY balance_transaction_id HAVING count(*) > 1;
 -- whole
 -- columns at dated_on:day transaction_at
 SELECT 'share ' || s.share_allocation_id, s.occurred_on, b.occurred_at
-FROM share_allocations s JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id
+FROM share_allocations s JOIN balance_transactions b USING (balance_transaction_id)
 JOIN days d ON d.day = substr(b.occurred_at, 1, 10)
 WHERE s.occurred_on - d.n NOT IN (-1, 0, 1);
 
@@ -2629,7 +2628,7 @@ WHERE b.reported_by = 'settlement_file' AND (l.amount <> b.net OR l.currency <> 
 -- columns at partner file_partner kind currency amount:amount refunded:amount
 SELECT 'settlement line ' || l.settlement_line_id, l.partner_id, f.partner_id, l.kind, l.currency,
        l.amount, l.refunded
-FROM settlement_lines l LEFT JOIN settlement_files f ON f.settlement_file_id = l.settlement_file_id
+FROM settlement_lines l LEFT JOIN settlement_files f USING (settlement_file_id)
 WHERE f.log_no IS NULL OR f.log_no > l.log_no OR f.partner_id <> l.partner_id OR l.line > f.lines + 1
    OR CASE l.kind WHEN 'share' THEN l.amount <= 0 WHEN 'reversal' THEN l.amount >= 0 WHEN 'dispute' THEN l.amount = 0
                   ELSE 1 = 1 END OR l.refunded < 0 OR (l.transfer IS NULL AND l.payment IS NULL)
@@ -2699,7 +2698,7 @@ WHERE abs(s.amount) > abs(b.net) OR (s.amount <> 0 AND (s.amount > 0) <> (b.net 
 -- whole
 -- columns at currency closed:amount transaction_currency net:amount@transaction_currency
 SELECT 'transaction ' || c.balance_transaction_id, c.currency, c.amount, b.currency, b.net
-FROM balance_transaction_closings c LEFT JOIN balance_transactions b ON b.balance_transaction_id = c.balance_transaction_id
+FROM balance_transaction_closings c LEFT JOIN balance_transactions b USING (balance_transaction_id)
 WHERE b.log_no IS NULL OR b.log_no > c.log_no OR b.currency <> c.currency OR abs(c.amount) > abs(b.net)
    OR (c.amount > 0) <> (b.net > 0) OR c.amount = 0 OR trim(c.reason) = '';
 
@@ -2709,7 +2708,7 @@ WHERE b.log_no IS NULL OR b.log_no > c.log_no OR b.currency <> c.currency OR abs
 -- columns row_amount:amount@row_currency row_arrangement
 SELECT 'share ' || v.share_allocation_id, s.partner_id, s.quote_id, s.currency, s.amount, r.kind,
        r.partner_id, r.quote_id, r.currency, r.invoice_amount, r.arrangement
-FROM reversal_evidence v LEFT JOIN share_allocations s ON s.share_allocation_id = v.share_allocation_id
+FROM reversal_evidence v LEFT JOIN share_allocations s USING (share_allocation_id)
 LEFT JOIN named_rows r ON r.log_no = v.entry_id
 WHERE r.kind IS DISTINCT FROM 'reversal' OR s.log_no IS NULL OR r.quote_id <> s.quote_id OR r.invoice_amount <> s.amount
    OR r.partner_id <> v.partner_id OR r.partner_id <> s.partner_id OR r.posted_month <> v.posted_month
@@ -2742,7 +2741,7 @@ GROUP BY b.partner_id, b.quote_id, b.currency, r.amount HAVING sum(b.amount) > c
 UNION ALL
 SELECT 'quote ' || b.quote_id || ' on ' || d.number, b.partner_id, b.month, b.currency, b.amount, NULL, NULL,
        d.partner_id, d.month, d.currency
-FROM missing_shares b JOIN papers d ON d.document_id = b.document_id
+FROM missing_shares b JOIN papers d USING (document_id)
 WHERE b.partner_id <> d.partner_id OR b.month <> d.month OR b.currency <> d.currency OR b.amount <= 0
    OR b.arrangement <> d.arrangement;
 
@@ -2752,7 +2751,7 @@ WHERE b.partner_id <> d.partner_id OR b.month <> d.month OR b.currency <> d.curr
 -- columns payment:amount@payment_currency reversal_currency reversed:amount@reversal_currency
 SELECT 'share ' || x.share_allocation_id, s.partner_id, x.currency, x.amount, s.currency, s.amount,
        p.partner_id, p.currency, p.amount, r.currency, r.amount
-FROM share_payments x LEFT JOIN share_allocations s ON s.share_allocation_id = x.share_allocation_id
+FROM share_payments x LEFT JOIN share_allocations s USING (share_allocation_id)
 LEFT JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id
 LEFT JOIN payments p ON p.payment_id = x.payment_id
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = x.payment_reversal_id
@@ -2773,7 +2772,7 @@ WHERE s.log_no IS NULL OR p.log_no IS NULL OR x.currency <> s.currency OR x.curr
 UNION ALL
 SELECT 'share ' || x.share_allocation_id, s.partner_id, s.currency, sum(x.amount), s.currency, s.amount,
        NULL, NULL, NULL, NULL, NULL
-FROM share_payments x JOIN share_allocations s ON s.share_allocation_id = x.share_allocation_id
+FROM share_payments x JOIN share_allocations s USING (share_allocation_id)
 GROUP BY x.share_allocation_id, s.partner_id, s.currency, s.amount HAVING abs(sum(x.amount)) > abs(s.amount)
 UNION ALL
 SELECT 'payment ' || payment_id, partner_id, NULL, NULL, NULL, NULL, partner_id, currency, amount, NULL, NULL
@@ -2834,14 +2833,14 @@ FROM openings o JOIN days d ON d.n = o.cut_over_on JOIN closed_months m ON m.mon
 -- whole
 -- columns at dated_on:day entry_on:day cut_over_on:day revision:int
 SELECT d.number, d.issued_on, d.entry_on, o.cut_over_on, d.opening_revision
-FROM documents d LEFT JOIN openings o ON o.opening_id = d.opening_id
+FROM documents d LEFT JOIN openings o USING (opening_id)
 LEFT JOIN papers f ON f.document_id = d.opening_follows
 WHERE d.opening_id IS NOT NULL AND (o.log_no IS NULL OR o.log_no > d.log_no OR d.entry_on <> o.cut_over_on
   OR d.issued_on > o.cut_over_on OR (d.opening_revision = 1) <> (d.opening_follows IS NULL)
   OR (d.opening_follows IS NOT NULL AND (f.void_no IS NULL OR f.void_no > d.log_no)))
 UNION ALL
 SELECT 'payment ' || p.payment_id, p.received_on, p.entry_on, o.cut_over_on, NULL
-FROM payments p LEFT JOIN openings o ON o.opening_id = p.opening_id
+FROM payments p LEFT JOIN openings o USING (opening_id)
 WHERE (p.opening_id IS NULL) <> (p.opening_number IS NULL)
    OR (p.opening_id IS NOT NULL AND (o.log_no IS NULL OR p.entry_on <> o.cut_over_on OR p.method = 'link'));
 
@@ -2855,7 +2854,7 @@ WHERE h.value IS DISTINCT FROM o.sha256 OR c.value IS DISTINCT FROM d.day
 UNION ALL
 SELECT 'opening ' || t.opening_id || ', whose event states ' || v.path || ' ' || v.value || ' ' || t.currency, NULL,
        NULL, NULL, NULL
-FROM opening_totals t JOIN openings o ON o.opening_id = t.opening_id JOIN currencies c ON c.code = t.currency
+FROM opening_totals t JOIN openings o USING (opening_id) JOIN currencies c ON c.code = t.currency
 JOIN details s ON s.event_id = o.event_id AND substr(s.path, 1, 5) = 'sums.' AND s.value = t.currency
   AND substr(s.path, length(s.path) - 8) = '.currency'
 JOIN details v ON v.event_id = o.event_id
@@ -2873,7 +2872,7 @@ WHERE CASE substr(v.path, length(s.path) - 7) WHEN 'items' THEN v.value <> CAST(
 -- columns at partner month stated_rows:int event_states_rows complete:int event_states_complete currency stated:amount event_states
 SELECT 'statement ' || s.feed_statement_id, s.partner_id, s.month, s.entries, n.value, s.complete, c.value,
        NULL, NULL, NULL
-FROM feed_statements s LEFT JOIN audit_events e ON e.event_id = s.event_id
+FROM feed_statements s LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN details m ON m.event_id = s.event_id AND m.path = 'month'
 LEFT JOIN details n ON n.event_id = s.event_id AND n.path = 'entries'
 LEFT JOIN details c ON c.event_id = s.event_id AND c.path = 'complete'
@@ -2885,11 +2884,11 @@ SELECT 'statement ' || coalesce(CAST(t.feed_statement_id AS TEXT), 'of event ' |
        t.month, NULL, NULL, NULL, NULL, coalesce(t.currency, d.currency), t.invoice_amount, d.value
 FROM (SELECT t.log_no, t.feed_statement_id, t.currency, t.invoice_amount, s.partner_id, s.month, s.event_id,
              s.log_no AS statement_no, n.plain
-      FROM feed_statement_totals t LEFT JOIN feed_statements s ON s.feed_statement_id = t.feed_statement_id
+      FROM feed_statement_totals t LEFT JOIN feed_statements s USING (feed_statement_id)
       LEFT JOIN currencies c ON c.code = t.currency
       LEFT JOIN numerals n ON n.amount = t.invoice_amount AND n.digits = c.digits) t
 FULL JOIN (SELECT d.event_id, substr(d.path, 8) AS currency, d.value
-           FROM details d JOIN feed_statements s ON s.event_id = d.event_id WHERE substr(d.path, 1, 7) = 'totals.') d
+           FROM details d JOIN feed_statements s USING (event_id) WHERE substr(d.path, 1, 7) = 'totals.') d
   ON d.event_id = t.event_id AND d.currency = t.currency
 WHERE d.value IS DISTINCT FROM t.plain OR t.log_no IS NULL OR t.statement_no IS NULL OR t.log_no < t.statement_no
 UNION ALL
@@ -2916,7 +2915,7 @@ WITH reported AS (
   UNION ALL SELECT account, log_no, bank_booked_on FROM bank_lines),
 feeds AS (
   SELECT b.month, m.last_day, e.log_no, r.account, max(r.day) AS day
-  FROM book_closes b JOIN audit_events e ON e.event_id = b.event_id JOIN months m ON m.month = b.month
+  FROM book_closes b JOIN audit_events e USING (event_id) JOIN months m ON m.month = b.month
   JOIN reported r ON r.log_no < e.log_no GROUP BY b.month, m.last_day, e.log_no, r.account)
 SELECT 'books of ' || f.month, f.account, d.day, v.value
 FROM feeds f JOIN days d ON d.n = f.day
@@ -2931,7 +2930,7 @@ WHERE a.path IS NULL OR v.value IS DISTINCT FROM d.day OR (f.day < f.last_day AN
 WITH dated AS (
   SELECT s.bank_statement_id, s.account, s.currency, s.opening, s.closing, s.log_no,
          coalesce(min(l.bank_booked_on), s.closed_on) AS first_on, coalesce(max(l.bank_booked_on), s.closed_on) AS last_on
-  FROM bank_statements s LEFT JOIN bank_statement_lines p ON p.bank_statement_id = s.bank_statement_id
+  FROM bank_statements s LEFT JOIN bank_statement_lines p USING (bank_statement_id)
   LEFT JOIN bank_lines l ON l.bank_line_id = p.bank_line_id
   WHERE s.opening IS NOT NULL AND s.closing IS NOT NULL
   GROUP BY s.bank_statement_id, s.account, s.currency, s.opening, s.closing, s.log_no, s.closed_on),
@@ -2954,7 +2953,7 @@ WHERE p.opening <> p.before + coalesce((
   AND NOT EXISTS (SELECT 1 FROM bank_lines l WHERE l.account = p.account AND l.currency = p.currency
                     AND l.bank_booked_on >= p.before_on AND l.bank_booked_on <= p.first_on
                     AND l.bank_line_id NOT IN (
-                      SELECT x.bank_line_id FROM bank_statement_lines x JOIN dated y ON y.bank_statement_id = x.bank_statement_id));
+                      SELECT x.bank_line_id FROM bank_statement_lines x JOIN dated y USING (bank_statement_id)));
 
 -- books_balance: The balances of closed books add up to zero in each currency; each names its account once and is not zero.
 -- columns at account control currency amount:amount
@@ -3019,7 +3018,7 @@ WHERE f.states_reopened = 0 AND f.entry_on > f.dated_on AND f.entry_on <> coales
 -- whole
 -- columns at event:int action
 SELECT f.kind || ', fact ' || f.log_no, f.event_id, e.action
-FROM fact_events f LEFT JOIN audit_events e ON e.event_id = f.event_id
+FROM fact_events f LEFT JOIN audit_events e USING (event_id)
 WHERE f.event_id IS NOT NULL AND (e.log_no IS NULL OR e.log_no > f.log_no)
   AND NOT coalesce(f.kind = 'ledger_rows' AND e.action IN ('quote.accept', 'requote.accept'), 1 = 0);
 
@@ -3056,7 +3055,7 @@ GROUP BY kind, id HAVING count(*) > 1;
 -- whole
 -- columns at action facts:int
 SELECT f.kind || ', fact ' || min(f.log_no), e.action, count(*)
-FROM fact_events f JOIN audit_events e ON e.event_id = f.event_id
+FROM fact_events f JOIN audit_events e USING (event_id)
 LEFT JOIN recording r ON r.kind = f.kind AND r.action = e.action
 WHERE r.kind IS NULL GROUP BY f.kind, e.action;
 
@@ -3100,7 +3099,7 @@ WHERE old_no IS NOT NULL AND substr(coalesce(old, ''), 1, 1) <> '#' AND substr(c
 -- whole
 -- columns at recorded_at event_at
 SELECT f.kind || ', fact ' || f.log_no, f.recorded_at, e.occurred_at
-FROM fact_events f JOIN audit_events e ON e.event_id = f.event_id
+FROM fact_events f JOIN audit_events e USING (event_id)
 WHERE f.recorded_at <> e.occurred_at
   AND f.kind NOT IN ('processor_readings', 'passkeys', 'passkey_ends', 'user_identities');
 
@@ -3148,13 +3147,13 @@ LEFT JOIN days y ON y.n = p.until WHERE d.value IS DISTINCT FROM y.day
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d LEFT JOIN (
-  SELECT a.event_id, x.number FROM payment_applications a JOIN documents x ON x.document_id = a.document_id
+  SELECT a.event_id, x.number FROM payment_applications a JOIN documents x USING (document_id)
   UNION SELECT a.event_id, x.number FROM credit_applications a JOIN documents x ON x.document_id = a.invoice_id
   UNION SELECT r.event_id, x.number FROM credit_releases r
-  JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+  JOIN credit_applications a USING (credit_application_id)
   JOIN documents x ON x.document_id = a.invoice_id
   UNION SELECT u.event_id, x.number FROM payment_unapplications u
-  JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+  JOIN payment_applications a USING (payment_application_id)
   JOIN documents x ON x.document_id = a.document_id) x ON x.event_id = d.event_id AND x.number = d.value
 WHERE (d.path = 'number' AND d.action IN ('payment.apply', 'credit.apply', 'credit.unapply') AND x.number IS NULL)
    OR (d.action = 'payment.unapply' AND substr(d.path, 1, 8) = 'numbers.' AND x.number IS NULL)
@@ -3165,7 +3164,7 @@ UNION ALL
 SELECT 'event ' || m.event_id, m.action, m.value, m.path
 FROM details m JOIN details x ON x.log_no = m.log_no AND x.path = 'numbers.' || substr(m.path, 9)
 WHERE m.action = 'payment.unapply' AND substr(m.path, 1, 8) = 'amounts.' AND NOT EXISTS (
-  SELECT 1 FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+  SELECT 1 FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
   JOIN documents d ON d.document_id = a.document_id JOIN currencies c ON c.code = a.currency
   JOIN numerals n ON n.amount = a.amount AND n.digits = c.digits
   WHERE u.event_id = m.event_id AND d.number = x.value AND n.plain = m.value)
@@ -3173,7 +3172,7 @@ UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.value, n.plain
 FROM details d JOIN (
   SELECT r.event_id, a.currency, sum(a.amount) AS amount FROM credit_releases r
-  JOIN credit_applications a ON a.credit_application_id = r.credit_application_id GROUP BY r.event_id, a.currency
+  JOIN credit_applications a USING (credit_application_id) GROUP BY r.event_id, a.currency
   HAVING count(*) = 1) a ON a.event_id = d.event_id
 JOIN currencies c ON c.code = a.currency JOIN numerals n ON n.amount = a.amount AND n.digits = c.digits
 WHERE d.action = 'credit.unapply' AND d.path = 'amount' AND d.value <> n.plain
@@ -3265,7 +3264,7 @@ SELECT 'text ' || commitment, log_no FROM erasures WHERE length(commitment) <> 4
 -- whole
 -- columns at action user:int
 SELECT 'event ' || e.event_id, e.action, e.user_id
-FROM audit_events e LEFT JOIN users u ON u.user_id = e.user_id LEFT JOIN user_ends x ON x.user_id = e.user_id
+FROM audit_events e LEFT JOIN users u USING (user_id) LEFT JOIN user_ends x ON x.user_id = e.user_id
 WHERE e.user_id IS NOT NULL AND (u.log_no IS NULL OR u.log_no > e.log_no OR x.log_no < e.log_no);
 
 -- user_once: A user is recorded once, is deactivated at most once, and a login follows a user who had ended.
@@ -3283,35 +3282,35 @@ FROM user_ends
 GROUP BY user_id HAVING count(*) > 1
 UNION ALL
 SELECT 'end of unknown user ' || x.user_id, NULL, NULL
-FROM user_ends x LEFT JOIN users u ON u.user_id = x.user_id
+FROM user_ends x LEFT JOIN users u USING (user_id)
 WHERE u.log_no IS NULL OR u.log_no > x.log_no
 UNION ALL
 SELECT r.action || ' of a role of user ' || r.user_id, r.role, NULL
-FROM user_roles r LEFT JOIN users u ON u.user_id = r.user_id
+FROM user_roles r LEFT JOIN users u USING (user_id)
 WHERE u.log_no IS NULL OR u.log_no > r.log_no OR r.action NOT IN ('grant', 'revoke')
    OR r.role NOT IN ('viewer', 'finance', 'approver', 'administrator')
 UNION ALL
 SELECT 'passkey of unknown user ' || p.user_id, p.credential_id, NULL
-FROM passkeys p LEFT JOIN users u ON u.user_id = p.user_id
+FROM passkeys p LEFT JOIN users u USING (user_id)
 WHERE u.log_no IS NULL OR u.log_no > p.log_no
 UNION ALL
 SELECT 'end of unknown passkey ' || x.passkey_id, NULL, NULL
-FROM passkey_ends x LEFT JOIN passkeys p ON p.passkey_id = x.passkey_id
+FROM passkey_ends x LEFT JOIN passkeys p USING (passkey_id)
 WHERE p.log_no IS NULL OR p.log_no > x.log_no
 UNION ALL
 SELECT 'identity of unknown user ' || i.user_id, i.issuer, NULL
-FROM user_identities i LEFT JOIN users u ON u.user_id = i.user_id
+FROM user_identities i LEFT JOIN users u USING (user_id)
 WHERE u.log_no IS NULL OR u.log_no > i.log_no;
 
 -- role_of_event: A user or a role was recorded by the event about that user, which names the role and its partner.
 -- whole
 -- columns at login role action event_names
 SELECT 'user ' || u.user_id, u.login, NULL, e.action, e.subject
-FROM users u JOIN audit_events e ON e.event_id = u.event_id
+FROM users u JOIN audit_events e USING (event_id)
 WHERE u.kind = 'person' AND u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.login) = 45)
 UNION ALL
 SELECT 'role of user ' || r.user_id, u.login, r.role, e.action, e.subject
-FROM user_roles r JOIN audit_events e ON e.event_id = r.event_id JOIN users u ON u.user_id = r.user_id
+FROM user_roles r JOIN audit_events e USING (event_id) JOIN users u ON u.user_id = r.user_id
 WHERE (u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.login) = 45)
        AND e.action IN ('user.invite', 'user.role'))
    OR (e.action IN ('user.invite', 'user.role', 'user.claims') AND NOT EXISTS (
@@ -3362,12 +3361,12 @@ WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create
 -- whole
 -- columns at user:int event_states by_user:int
 SELECT 'passkey ' || p.passkey_id, p.user_id, e.action, e.user_id
-FROM passkeys p LEFT JOIN audit_events e ON e.event_id = p.event_id
+FROM passkeys p LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN details c ON c.event_id = p.event_id AND c.path = 'credential_id'
 WHERE c.value IS DISTINCT FROM p.credential_id OR e.user_id IS DISTINCT FROM p.user_id
 UNION ALL
 SELECT 'end of passkey ' || x.passkey_id, p.user_id, c.value, 0
-FROM passkey_ends x JOIN passkeys p ON p.passkey_id = x.passkey_id
+FROM passkey_ends x JOIN passkeys p USING (passkey_id)
 LEFT JOIN details c ON c.event_id = x.event_id AND c.path = 'credential_id'
 WHERE c.value IS DISTINCT FROM p.credential_id
 UNION ALL
@@ -3380,7 +3379,7 @@ WHERE c.value IS DISTINCT FROM i.issuer;
 -- columns at decision decided_by:int names_requester:int requested_by:int decided_at expires_at
 SELECT 'request ' || d.request_id, d.decision, d.decided_by, d.requested_by, r.requested_by,
        d.recorded_at, r.expires_at
-FROM approval_decisions d LEFT JOIN approval_requests r ON r.request_id = d.request_id
+FROM approval_decisions d LEFT JOIN approval_requests r USING (request_id)
 WHERE r.log_no IS NULL OR r.log_no > d.log_no OR r.requested_by <> d.requested_by
    OR (d.decision = 'withdraw') <> (d.decided_by = r.requested_by) OR d.decision NOT IN ('approve', 'reject', 'withdraw')
    OR (d.decision = 'approve' AND d.recorded_at >= r.expires_at)
@@ -3416,14 +3415,14 @@ WHERE d.decision <> 'withdraw' AND NOT EXISTS (
 -- whole
 -- columns at action about user:int event_states event_names event_user:int
 SELECT 'request ' || r.request_id, r.action, r.subject, r.requested_by, a.value, e.subject, e.user_id
-FROM approval_requests r LEFT JOIN audit_events e ON e.event_id = r.event_id
+FROM approval_requests r LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN details a ON a.event_id = r.event_id AND a.path = 'action'
 WHERE e.user_id IS DISTINCT FROM r.requested_by OR e.subject IS DISTINCT FROM r.subject
    OR a.value IS DISTINCT FROM r.action
 UNION ALL
 SELECT 'decision on request ' || d.request_id, 'approval.' || d.decision, CAST(d.request_id AS TEXT),
        d.decided_by, e.action, a.value, e.user_id
-FROM approval_decisions d LEFT JOIN audit_events e ON e.event_id = d.event_id
+FROM approval_decisions d LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN details a ON a.event_id = d.event_id AND a.path = 'request'
 WHERE e.user_id IS DISTINCT FROM d.decided_by OR e.action IS DISTINCT FROM 'approval.' || d.decision
    OR a.value IS DISTINCT FROM CAST(d.request_id AS TEXT);
@@ -3455,7 +3454,7 @@ WHERE i.value <> s.value AND substr(i.value, 1, 1) <> '#' AND substr(s.value, 1,
 -- whole
 -- columns at action event_names request user:int requested_by:int
 SELECT 'event ' || e.event_id, e.action, e.subject, a.value, e.user_id, r.requested_by
-FROM details a JOIN audit_events e ON e.event_id = a.event_id
+FROM details a JOIN audit_events e USING (event_id)
 LEFT JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
 LEFT JOIN approval_decisions d ON d.request_id = r.request_id AND d.decision = 'approve'
 WHERE a.path = 'approval.request' AND (r.requested_by IS DISTINCT FROM e.user_id OR d.log_no IS NULL OR d.log_no > e.log_no
@@ -3471,12 +3470,12 @@ WHERE a.path = 'approval.request' AND NOT EXISTS (
     AND i.path = 'files.' || substr(s.path, 8) || '.sha256')
 UNION ALL
 SELECT 'request ' || a.value || ', used ' || count(*) || ' times', e.action, e.subject, NULL, NULL, NULL
-FROM details a JOIN audit_events e ON e.event_id = a.event_id
+FROM details a JOIN audit_events e USING (event_id)
 JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value AND r.action = e.action
 WHERE a.path = 'approval.request' GROUP BY a.value, e.action, e.subject HAVING count(*) > 1
 UNION ALL
 SELECT 'request ' || a.value || ', used by other acts only', NULL, NULL, NULL, NULL, NULL
-FROM details a JOIN audit_events e ON e.event_id = a.event_id
+FROM details a JOIN audit_events e USING (event_id)
 JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
 WHERE a.path = 'approval.request' GROUP BY a.value HAVING sum(CASE WHEN r.action = e.action THEN 1 ELSE 0 END) = 0;
 
@@ -3495,7 +3494,7 @@ WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r
                     OR (e.action = 'invoice.hold' AND d.path = 'by')))
 UNION
 SELECT 'event ' || e.event_id, e.action, e.subject, e.user_id
-FROM adjustments a JOIN audit_events e ON e.log_no = a.log_no
+FROM adjustments a JOIN audit_events e USING (log_no)
 JOIN fields f ON f.subject = 'settings' AND substr(f.field, 1, 22) = 'approvals.adjustments.' AND f.value IS NOT NULL
   AND f.log_no < e.log_no AND (f.until_no IS NULL OR f.until_no > e.log_no)
 JOIN settings_changes z ON z.log_no = f.log_no AND substr(e.occurred_at, 1, 16) > z.until
@@ -3507,7 +3506,7 @@ WHERE e.user_id IS NOT NULL AND NOT EXISTS (
 -- whole
 -- columns at action about limit_stated settings_have
 SELECT 'event ' || e.event_id, e.action, c.value, a.value, f.value
-FROM details c JOIN audit_events e ON e.event_id = c.event_id
+FROM details c JOIN audit_events e USING (event_id)
 JOIN details a ON a.log_no = c.log_no AND a.path = substr(c.path, 1, length(c.path) - 8) || 'above'
 LEFT JOIN details m ON m.log_no = c.log_no AND m.path = substr(c.path, 1, length(c.path) - 8) || 'amount'
 LEFT JOIN fields f ON f.subject = 'settings' AND f.field = 'approvals.' || e.action || '.above.' || c.value
@@ -3532,7 +3531,7 @@ FROM stated_adjustments s LEFT JOIN limits l ON l.code = s.currency AND l.value 
 WHERE l.units IS DISTINCT FROM CAST(s.adjusted AS TEXT)
 UNION ALL
 SELECT 'event ' || e.event_id, 'amount', a.partner_id, a.currency, NULL, a.amount, NULL
-FROM adjustments a JOIN audit_events e ON e.log_no = a.log_no
+FROM adjustments a JOIN audit_events e USING (log_no)
 WHERE a.log_no IN (SELECT log_no FROM stated_adjustments) AND NOT EXISTS (
   SELECT 1 FROM stated_adjustments s WHERE s.log_no = a.log_no AND s.partner_id = a.partner_id AND s.currency = a.currency)
 UNION ALL
@@ -3610,7 +3609,7 @@ GROUP BY pause_id HAVING count(*) > 1;
 -- whole
 -- columns at kind fact:int
 SELECT 'pause ' || p.pause_id, f.kind, f.log_no
-FROM pauses p LEFT JOIN resumptions r ON r.pause_id = p.pause_id
+FROM pauses p LEFT JOIN resumptions r USING (pause_id)
 JOIN (SELECT 'documents' AS kind, log_no FROM documents UNION ALL SELECT 'closed_months', log_no FROM closed_months
       UNION ALL SELECT 'ledger_rows', first_no FROM row_groups UNION ALL SELECT 'ledger_rows', last_no FROM row_groups
       UNION ALL SELECT kind, log_no FROM fact_events
@@ -3623,7 +3622,7 @@ JOIN (SELECT 'documents' AS kind, log_no FROM documents UNION ALL SELECT 'closed
 -- whole
 -- columns at secret:int previous:int
 SELECT 'client ' || s.client_id, s.sequence, s.previous_sequence
-FROM client_secrets s LEFT JOIN api_clients c ON c.client_id = s.client_id
+FROM client_secrets s LEFT JOIN api_clients c USING (client_id)
 LEFT JOIN client_revocations r ON r.client_id = s.client_id
 LEFT JOIN client_secrets p ON p.client_id = s.client_id AND p.sequence = s.previous_sequence
 WHERE c.log_no IS NULL OR c.log_no > s.log_no OR r.log_no < s.log_no OR s.sequence < 1
@@ -3645,7 +3644,7 @@ GROUP BY client_id HAVING count(*) > 1;
 SELECT 'client ' || c.client_id, c.what, e.subject, p.value
 FROM (SELECT 'made' AS what, client_id, partner_id, event_id FROM api_clients
       UNION ALL SELECT 'revoked', r.client_id, c.partner_id, r.event_id
-      FROM client_revocations r LEFT JOIN api_clients c ON c.client_id = r.client_id
+      FROM client_revocations r LEFT JOIN api_clients c USING (client_id)
       UNION ALL SELECT 'given a secret', client_id, NULL, event_id FROM client_secrets) c
 LEFT JOIN audit_events e ON e.event_id = c.event_id
 LEFT JOIN details p ON p.event_id = c.event_id AND p.path = 'partner_id'
@@ -3672,7 +3671,7 @@ WHERE (before IS NOT NULL AND previous IS DISTINCT FROM before) OR (previous IS 
 -- columns at bank_line:int bank_statement:int payment:int processor_event:int reason
 SELECT 'closing ' || c.payment_exception_closing_id, c.bank_line_id, c.bank_statement_id, c.payment_id,
        c.processor_event_id, nullif(c.reason, '')
-FROM payment_exception_closings c LEFT JOIN bank_line_outcomes o ON o.bank_line_id = c.bank_line_id
+FROM payment_exception_closings c LEFT JOIN bank_line_outcomes o USING (bank_line_id)
 LEFT JOIN bank_statements s ON s.bank_statement_id = c.bank_statement_id LEFT JOIN payments p ON p.payment_id = c.payment_id
 LEFT JOIN processor_event_outcomes x ON x.processor_event_id = c.processor_event_id
 WHERE trim(c.reason) = '' OR CASE WHEN c.bank_line_id IS NULL THEN 0 ELSE 1 END
@@ -3684,7 +3683,7 @@ WHERE trim(c.reason) = '' OR CASE WHEN c.bank_line_id IS NULL THEN 0 ELSE 1 END
 -- whole
 -- columns at outcome payment:int
 SELECT 'processor event ' || o.processor_event_id, o.outcome, o.payment_id
-FROM processor_event_outcomes o LEFT JOIN payments p ON p.payment_id = o.payment_id
+FROM processor_event_outcomes o LEFT JOIN payments p USING (payment_id)
 WHERE o.outcome NOT IN ('effect', 'nothing', 'manual_review') OR o.reason = '' OR (o.outcome = 'effect' AND o.payment_id IS NULL)
    OR (o.payment_id IS NOT NULL AND o.payment_id NOT IN (SELECT payment_id FROM payment_sources WHERE source = 'processor'))
 UNION ALL
@@ -3693,14 +3692,14 @@ FROM processor_event_outcomes
 GROUP BY processor_event_id HAVING count(*) > 1
 UNION ALL
 SELECT 'erased processor event ' || x.processor_event_id, NULL, NULL
-FROM processor_event_erasures x LEFT JOIN processor_event_outcomes o ON o.processor_event_id = x.processor_event_id
+FROM processor_event_erasures x LEFT JOIN processor_event_outcomes o USING (processor_event_id)
 WHERE o.log_no IS NULL OR o.log_no > x.log_no;
 
 -- pdf_of_document: A document has one PDF, of its own, made after its issue; nothing carried over has one.
 -- whole
 -- columns at purpose sha256
 SELECT 'PDF of ' || coalesce(d.number, 'unknown document ' || w.document_id), d.purpose, w.sha256
-FROM document_pdfs w LEFT JOIN documents d ON d.document_id = w.document_id
+FROM document_pdfs w LEFT JOIN documents d USING (document_id)
 WHERE d.log_no IS NULL OR d.log_no > w.log_no OR d.purpose = 'opening' OR length(w.sha256) <> 64
    OR (d.sandbox = 0 AND w.rendered_at < d.issued_at
        AND coalesce((SELECT r.n < d.issued_on - 1 FROM days r WHERE r.day = substr(w.rendered_at, 1, 10)), 1 = 1))
@@ -3716,7 +3715,7 @@ GROUP BY sha256 HAVING count(DISTINCT document_id) > 1;
 -- whole
 -- columns at currency bank_details:int of_currency
 SELECT d.number, d.currency, w.instruction_version_id, v.currency
-FROM document_pdfs w JOIN documents d ON d.document_id = w.document_id
+FROM document_pdfs w JOIN documents d USING (document_id)
 LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
 WHERE w.instruction_version_id IS NOT NULL AND (v.log_no IS NULL OR v.log_no > w.log_no OR v.currency <> d.currency);
 
@@ -3725,7 +3724,7 @@ WHERE w.instruction_version_id IS NOT NULL AND (v.log_no IS NULL OR v.log_no > w
 -- columns at bank_details:int field printed adopted
 WITH printed AS (
   SELECT min(d.number) AS number, d.currency, v.instruction_version_id, v.log_no AS version_no, a.adopted
-  FROM document_pdfs w JOIN documents d ON d.document_id = w.document_id
+  FROM document_pdfs w JOIN documents d USING (document_id)
   JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
   LEFT JOIN (SELECT w.log_no, max(e.log_no) AS adopted FROM document_pdfs w JOIN audit_events e
                ON e.action = 'instructions.adopt' AND e.log_no < w.log_no GROUP BY w.log_no) a ON a.log_no = w.log_no
@@ -3760,12 +3759,12 @@ WHERE t.number IS NULL AND (x.currency = 'USD' OR substr(x.path, 1, 4) <> 'ach.'
 -- columns at e_invoice has_pdf sha256
 SELECT 'e-invoice of ' || coalesce(d.number, 'unknown document ' || x.document_id), d.e_invoice,
        CASE WHEN w.log_no IS NULL THEN 'no' ELSE 'yes' END, x.sha256
-FROM document_e_invoices x LEFT JOIN documents d ON d.document_id = x.document_id
+FROM document_e_invoices x LEFT JOIN documents d USING (document_id)
 LEFT JOIN document_pdfs w ON w.document_id = x.document_id
 WHERE d.e_invoice IS NULL OR d.e_invoice = 'none' OR w.log_no IS NULL OR length(x.sha256) <> 64
 UNION ALL
 SELECT 'e-invoice of ' || d.number || ', ' || v.path || ' ' || v.value, d.e_invoice, NULL, x.sha256
-FROM document_e_invoices x JOIN documents d ON d.document_id = x.document_id
+FROM document_e_invoices x JOIN documents d USING (document_id)
 JOIN map_values v ON v.log_no = x.log_no AND v.column_name = 'parties'
 WHERE v.value <> CASE v.path WHEN 'buyer.name' THEN coalesce(nullif(d.partner_name, ''), v.value)
         WHEN 'buyer.line1' THEN coalesce(nullif(d.address_line1, ''), v.value)
@@ -3826,7 +3825,7 @@ GROUP BY email_id, recipient HAVING count(*) > 1;
 -- columns at partner document_partner currency document_currency level:int counted_from:day due_on:day
 SELECT 'reminder of ' || coalesce(d.number, 'unknown document ' || r.document_id), r.partner_id,
        d.partner_id, r.currency, d.currency, r.dunning_level, r.counted_from, d.due_on
-FROM reminders r LEFT JOIN documents d ON d.document_id = r.document_id
+FROM reminders r LEFT JOIN documents d USING (document_id)
 WHERE d.document IS DISTINCT FROM 'invoice' OR d.partner_id <> r.partner_id OR d.currency <> r.currency
    OR r.counted_from < d.due_on OR d.log_no > r.log_no
 UNION ALL
@@ -3840,7 +3839,7 @@ WHERE r.counted_from + r.dunning_level > y.n
 UNION ALL
 SELECT 'reminder of document ' || r.document_id || ' by an e-mail of the kind ' || a.kind, r.partner_id,
        NULL, NULL, NULL, r.dunning_level, r.counted_from, NULL
-FROM reminders r JOIN email_attempts a ON a.email_id = r.email_id WHERE a.kind <> 'reminder'
+FROM reminders r JOIN email_attempts a USING (email_id) WHERE a.kind <> 'reminder'
 UNION ALL
 SELECT 'reminder of document ' || document_id || ', sent ' || count(*) || ' times', NULL,
        NULL, NULL, NULL, dunning_level, counted_from, NULL
@@ -3882,7 +3881,7 @@ UNION ALL
 SELECT 'export ' || l.gl_export_id || ', of ' || count(*)
          || ' lines, the last with number ' || max(l.line)
          || coalesce(', of ' || n.value || ' by its event', ''), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM gl_export_lines l LEFT JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+FROM gl_export_lines l LEFT JOIN gl_exports e USING (gl_export_id)
 LEFT JOIN details n ON n.event_id = e.event_id AND n.path = 'lines'
 GROUP BY l.gl_export_id, n.value
 HAVING count(*) <> max(l.line) OR count(DISTINCT l.line) <> count(*) OR n.value IS DISTINCT FROM CAST(count(*) AS TEXT)
@@ -3897,7 +3896,7 @@ WHERE length(f.sha256) <> 64 OR f.gl_export_id NOT IN (SELECT gl_export_id FROM 
 -- columns at month event_names format event_states_format part:int event_states_part kind event_states_kind
 SELECT 'export ' || e.gl_export_id, e.month, a.subject, e.format, f.value, e.part, p.value, e.kind,
        k.value
-FROM gl_exports e LEFT JOIN audit_events a ON a.event_id = e.event_id
+FROM gl_exports e LEFT JOIN audit_events a USING (event_id)
 LEFT JOIN details f ON f.event_id = e.event_id AND f.path = 'format'
 LEFT JOIN details p ON p.event_id = e.event_id AND p.path = 'part'
 LEFT JOIN details k ON k.event_id = e.event_id AND k.path = 'kind'
@@ -3906,7 +3905,7 @@ WHERE a.subject IS DISTINCT FROM e.month OR f.value IS DISTINCT FROM e.format OR
 UNION ALL
 SELECT 'export ' || l.gl_export_id || ', line ' || l.line || ' from ' || l.account || ' to ' || l.to_account,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+FROM gl_export_lines l JOIN gl_exports e USING (gl_export_id)
 WHERE NOT EXISTS (
   SELECT 1 FROM map_values a JOIN map_values t ON t.log_no = a.log_no AND t.column_name = 'accounts'
     AND t.path = substr(a.path, 1, length(a.path) - 7) || 'to'
@@ -3919,11 +3918,11 @@ WHERE NOT EXISTS (
 -- whole
 -- columns at control account to_account
 SELECT 'line ' || l.line || ' of export ' || l.gl_export_id, l.control, l.account, l.to_account
-FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+FROM gl_export_lines l JOIN gl_exports e USING (gl_export_id)
 WHERE l.account <> l.control AND substr(l.account, 1, length(l.control) + 1) <> l.control || ':'
 UNION ALL
 SELECT 'line ' || l.line || ' of export ' || l.gl_export_id, l.control, l.account, l.to_account
-FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+FROM gl_export_lines l JOIN gl_exports e USING (gl_export_id)
 WHERE NOT EXISTS (SELECT 1 FROM gl_exports x JOIN map_values t ON t.log_no = x.log_no AND t.column_name = 'accounts'
                   WHERE x.log_no <= e.log_no AND t.value = l.to_account AND substr(t.path, length(t.path) - 2) = '.to');
 
@@ -3935,9 +3934,9 @@ FROM (SELECT t.month, t.format, l.account, l.currency, l.amount AS exported, 0 A
       FROM gl_last t JOIN gl_exports e ON e.month = t.month AND e.format = t.format
       JOIN gl_export_lines l ON l.gl_export_id = e.gl_export_id
       UNION ALL SELECT t.month, t.format, b.account, b.currency, 0, b.amount
-      FROM gl_last t JOIN book_balances b ON b.month = t.month
+      FROM gl_last t JOIN book_balances b USING (month)
       UNION ALL SELECT t.month, t.format, b.account, b.currency, 0, -b.amount
-      FROM gl_last t JOIN book_closes c ON c.month = t.month JOIN book_balances b ON b.month = c.previous) x
+      FROM gl_last t JOIN book_closes c USING (month) JOIN book_balances b ON b.month = c.previous) x
 GROUP BY month, format, account, currency HAVING sum(exported) <> sum(posted);
 
 -- VIEWS
@@ -3975,7 +3974,7 @@ state AS (
   SELECT p.*, CASE p.document WHEN 'statement' THEN 0 ELSE p.gross - p.credit_applied END AS due,
          coalesce(s.credited, 0) - CASE WHEN p.void_no IS NULL THEN p.credit_applied ELSE 0 END AS credited,
          coalesce(s.paid, 0) AS paid
-  FROM papers p LEFT JOIN settled s ON s.document_id = p.document_id),
+  FROM papers p LEFT JOIN settled s USING (document_id)),
 mails AS (
   SELECT pdf_sha256, email_id, ended_at, row_number() OVER (PARTITION BY pdf_sha256 ORDER BY log_no DESC) AS back
   FROM email_attempts WHERE outcome = 'sent' AND kind IN ('invoice', 'credit_note', 'statement'))
@@ -3987,7 +3986,7 @@ SELECT d.number, d.series, d.sequence, d.document, d.purpose,
        CASE WHEN m.email_id IN (SELECT email_id FROM email_bounces) THEN 'bounced'
             WHEN m.email_id IS NOT NULL THEN 'sent' END, m.ended_at,
        former.number, successor.number, credited.number, d.reason, v.voided_on, v.reason
-FROM documents d JOIN state s ON s.document_id = d.document_id
+FROM documents d JOIN state s USING (document_id)
 JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month
 LEFT JOIN document_pdfs w ON w.document_id = d.document_id
 LEFT JOIN mails m ON m.pdf_sha256 = w.sha256 AND m.back = 1
@@ -4002,7 +4001,7 @@ WHERE d.purpose <> 'opening' ORDER BY d.series, d.sequence;
 -- columns spotPrice:amount partnerCut:amount invoiceAmount:amount
 SELECT d.number, l.position, l.policy_id, l.policy_name, l.kind, l.month, l.count, l.currency, l.spot_price,
        l.partner_cut, l.invoice_amount
-FROM document_lines l JOIN documents d ON d.document_id = l.document_id
+FROM document_lines l JOIN documents d USING (document_id)
 JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month
 WHERE d.purpose <> 'opening' ORDER BY d.series, d.sequence, l.position;
 
@@ -4011,7 +4010,7 @@ WHERE d.purpose <> 'opening' ORDER BY d.series, d.sequence, l.position;
 -- columns recorded_at:time event_id:int
 SELECT d.number, v.document_id, v.partner_id, v.month, v.currency, v.arrangement, v.reason, v.voided_on, v.entry_on,
        v.recorded_at, v.event_id
-FROM voids v JOIN documents d ON d.document_id = v.document_id
+FROM voids v JOIN documents d USING (document_id)
 JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month
 WHERE d.purpose <> 'opening' ORDER BY d.series, d.sequence;
 
@@ -4027,7 +4026,7 @@ FROM (SELECT log_no, write_off_id, 'written_off' AS move, document_id, amount, r
       UNION ALL
       SELECT r.log_no, r.write_off_id, 'reversed', o.document_id, -o.amount, r.reason, r.reversed_on, r.entry_on,
              r.recorded_at, r.event_id
-      FROM write_off_reversals r JOIN write_offs o ON o.write_off_id = r.write_off_id) w
+      FROM write_off_reversals r JOIN write_offs o USING (write_off_id)) w
 JOIN papers d ON d.document_id = w.document_id JOIN days t ON t.n = w.entry_on
 JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
 ORDER BY w.log_no;
@@ -4042,7 +4041,7 @@ WITH items AS (
          d.issued_on AS day, d.due_on, d.currency, d.original_amount, d.invoice_amount AS amount,
          CASE WHEN p.void_no IS NULL THEN 0 ELSE 1 END AS reversed,
          CASE WHEN p.void_no IS NULL THEN m.balance ELSE 0 END AS balance
-  FROM documents d JOIN papers p ON p.document_id = d.document_id
+  FROM documents d JOIN papers p USING (document_id)
   JOIN (SELECT document_id, sum(amount) AS balance FROM document_moves GROUP BY document_id) m
     ON m.document_id = d.document_id
   WHERE d.opening_id IS NOT NULL
@@ -4091,17 +4090,17 @@ FROM (SELECT a.log_no, a.payment_id, 'applied' AS move, a.document_id, a.currenc
       SELECT u.log_no, a.payment_id, 'unapplied', a.document_id, a.currency, -a.amount, u.unapplied_on, u.entry_on,
              CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END,
              u.recorded_at
-      FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+      FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
       UNION ALL
       SELECT s.log_no, a.payment_id, 'bank_charges', s.document_id, s.currency, s.amount, a.applied_on, s.entry_on,
              'a difference too small to pursue', s.recorded_at
-      FROM small_differences s JOIN payment_applications a ON a.payment_application_id = s.payment_application_id
+      FROM small_differences s JOIN payment_applications a USING (payment_application_id)
       UNION ALL
       SELECT u.log_no, a.payment_id, 'bank_charges_reversed', s.document_id, s.currency, -s.amount, u.unapplied_on,
              u.entry_on,
              CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END,
              u.recorded_at
-      FROM payment_unapplications u JOIN small_differences s ON s.payment_application_id = u.payment_application_id
+      FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
       JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
       UNION ALL
       SELECT r.log_no, r.payment_id, r.kind, NULL, r.currency, -r.amount, r.reversed_on, r.entry_on,
@@ -4110,7 +4109,7 @@ FROM (SELECT a.log_no, a.payment_id, 'applied' AS move, a.document_id, a.currenc
       UNION ALL
       SELECT i.log_no, r.payment_id, 'reinstated', NULL, r.currency, r.amount, i.reinstated_on, i.entry_on,
              'its reversal was taken back', i.recorded_at
-      FROM payment_reinstatements i JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
+      FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
       UNION ALL
       SELECT g.log_no, g.payment_id, 'assigned', NULL, g.currency, g.amount, g.assigned_on, g.entry_on,
              'from ' || coalesce(g.from_partner_id, 'an unknown payer') || ' to ' || g.partner_id, g.recorded_at
@@ -4125,11 +4124,11 @@ ORDER BY m.log_no, m.move;
 SELECT n.number, m.move, d.number, n.currency, m.amount, m.dated_on, m.entry_on, m.why, m.recorded_at
 FROM (SELECT a.log_no, a.credit_note_id, 'applied' AS move, a.invoice_id, a.amount, a.applied_on AS dated_on, a.entry_on,
              e.action AS why, a.recorded_at
-      FROM credit_applications a JOIN audit_events e ON e.event_id = a.event_id
+      FROM credit_applications a JOIN audit_events e USING (event_id)
       UNION ALL
       SELECT r.log_no, a.credit_note_id, 'released', a.invoice_id, -a.amount, r.released_on, r.entry_on, e.action,
              r.recorded_at
-      FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+      FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
       JOIN audit_events e ON e.event_id = r.event_id
       UNION ALL
       SELECT f.log_no, f.document_id, 'refunded', NULL, f.amount, f.refunded_on, f.entry_on, f.reference, f.recorded_at
@@ -4137,7 +4136,7 @@ FROM (SELECT a.log_no, a.credit_note_id, 'applied' AS move, a.invoice_id, a.amou
       UNION ALL
       SELECT b.log_no, f.document_id, 'refund_returned', NULL, -f.amount, b.returned_on, b.entry_on, b.reason,
              b.recorded_at
-      FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id) m
+      FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)) m
 JOIN papers n ON n.document_id = m.credit_note_id LEFT JOIN papers d ON d.document_id = m.invoice_id
 JOIN days t ON t.n = m.entry_on JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
 ORDER BY m.log_no;
@@ -4152,7 +4151,7 @@ SELECT x.bank_statement_id, x.position, l.bank_line_id, l.account, l.currency, l
        l.value_on, l.bank_reference, l.text, l.payer_name, l.payer_account, l.type, l.is_reversal, l.return_code,
        o.outcome, o.payment_id, o.payout_id, o.payment_reversal_id, b.booked_to, o.needs_review, o.reason, s.reference,
        f.name, f.sha256, f.recorded_at
-FROM bank_statement_lines x JOIN bank_lines l ON l.bank_line_id = x.bank_line_id
+FROM bank_statement_lines x JOIN bank_lines l USING (bank_line_id)
 JOIN bank_statements s ON s.bank_statement_id = x.bank_statement_id
 JOIN bank_files f ON f.bank_file_id = s.bank_file_id
 LEFT JOIN bank_line_outcomes o ON o.bank_line_id = l.bank_line_id
@@ -4242,7 +4241,7 @@ parts AS (
   GROUP BY c.log_no, c.field, substr(d.path, length(c.stem) + 6))
 SELECT e.event_id, e.occurred_at, e.subject, e.action, p.field, p.part, p.was, p.becomes, i.value, e.claimed_by,
        e.os_user, e.host, e.via
-FROM parts p JOIN audit_events e ON e.log_no = p.log_no
+FROM parts p JOIN audit_events e USING (log_no)
 JOIN span s ON p.log_no > s.after_no AND (s.until_no IS NULL OR p.log_no <= s.until_no)
 LEFT JOIN details i ON i.log_no = p.log_no AND i.path = 'import_event_id'
 WHERE p.was IS NOT NULL OR p.becomes IS NOT NULL ORDER BY p.log_no, p.field, p.part;
@@ -4276,43 +4275,43 @@ WITH named(log_no, document, reference) AS (
   FROM credit_applications a JOIN papers d ON d.document_id = a.invoice_id
   JOIN papers n ON n.document_id = a.credit_note_id
   UNION ALL SELECT r.log_no, d.number, n.number
-  FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+  FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
   JOIN papers d ON d.document_id = a.invoice_id JOIN papers n ON n.document_id = a.credit_note_id
-  UNION ALL SELECT w.log_no, d.number, NULL FROM write_offs w JOIN papers d ON d.document_id = w.document_id
+  UNION ALL SELECT w.log_no, d.number, NULL FROM write_offs w JOIN papers d USING (document_id)
   UNION ALL SELECT r.log_no, d.number, NULL
-  FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+  FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
   JOIN papers d ON d.document_id = w.document_id
   UNION ALL SELECT a.log_no, d.number, p.reference
-  FROM payment_applications a JOIN papers d ON d.document_id = a.document_id JOIN payments p ON p.payment_id = a.payment_id
+  FROM payment_applications a JOIN papers d USING (document_id) JOIN payments p ON p.payment_id = a.payment_id
   UNION ALL SELECT u.log_no, d.number, p.reference
-  FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+  FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
   JOIN papers d ON d.document_id = a.document_id JOIN payments p ON p.payment_id = a.payment_id
   UNION ALL SELECT s.log_no, d.number, p.reference
-  FROM small_differences s JOIN payment_applications a ON a.payment_application_id = s.payment_application_id
+  FROM small_differences s JOIN payment_applications a USING (payment_application_id)
   JOIN papers d ON d.document_id = s.document_id JOIN payments p ON p.payment_id = a.payment_id
-  UNION ALL SELECT f.log_no, d.number, f.reference FROM credit_refunds f JOIN papers d ON d.document_id = f.document_id
+  UNION ALL SELECT f.log_no, d.number, f.reference FROM credit_refunds f JOIN papers d USING (document_id)
   UNION ALL SELECT b.log_no, d.number, f.reference
-  FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id
+  FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
   JOIN papers d ON d.document_id = f.document_id
   UNION ALL SELECT log_no, NULL, reference FROM payments
   UNION ALL SELECT log_no, NULL, reference FROM placed_payments
-  UNION ALL SELECT g.log_no, NULL, p.reference FROM payment_assignments g JOIN payments p ON p.payment_id = g.payment_id
-  UNION ALL SELECT r.log_no, NULL, p.reference FROM payment_reversals r JOIN payments p ON p.payment_id = r.payment_id
+  UNION ALL SELECT g.log_no, NULL, p.reference FROM payment_assignments g JOIN payments p USING (payment_id)
+  UNION ALL SELECT r.log_no, NULL, p.reference FROM payment_reversals r JOIN payments p USING (payment_id)
   UNION ALL SELECT i.log_no, NULL, p.reference
-  FROM payment_reinstatements i JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
+  FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
   JOIN payments p ON p.payment_id = r.payment_id
-  UNION ALL SELECT o.log_no, NULL, l.bank_reference FROM payouts o JOIN bank_lines l ON l.bank_line_id = o.bank_line_id
+  UNION ALL SELECT o.log_no, NULL, l.bank_reference FROM payouts o JOIN bank_lines l USING (bank_line_id)
   UNION ALL SELECT t.log_no, NULL, l.bank_reference
-  FROM payout_settlements t JOIN payouts o ON o.payout_id = t.payout_id
+  FROM payout_settlements t JOIN payouts o USING (payout_id)
   JOIN bank_lines l ON l.bank_line_id = o.bank_line_id
-  UNION ALL SELECT b.log_no, NULL, l.bank_reference FROM bank_bookings b JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
+  UNION ALL SELECT b.log_no, NULL, l.bank_reference FROM bank_bookings b JOIN bank_lines l USING (bank_line_id)
   UNION ALL SELECT m.log_no, d.number, coalesce(f.reference, p.reference)
-  FROM refund_matches m LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
+  FROM refund_matches m LEFT JOIN credit_refunds f USING (credit_refund_id)
   LEFT JOIN papers d ON d.document_id = f.document_id
   LEFT JOIN payment_reversals r ON r.payment_reversal_id = m.payment_reversal_id
   LEFT JOIN payments p ON p.payment_id = r.payment_id
   UNION ALL SELECT s.log_no, NULL, b.id
-  FROM share_allocations s JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id),
+  FROM share_allocations s JOIN balance_transactions b USING (balance_transaction_id)),
 dated AS (
   SELECT r.log_no, r.kind, r.partner_id, r.policy_id, r.currency, r.spot_price, r.partner_cut, r.invoice_amount,
          r.arrangement, coalesce(r.reversal_id, r.requote_id, r.quote_id) AS own_id, t.n AS dated_on,
@@ -4324,13 +4323,13 @@ postings AS (
   SELECT e.entry_on, e.dated_on, e.fact, e.log_no, e.debit AS control, e.debit_part AS part,
          CASE e.fact WHEN 'payment_assigned' THEN nullif(e.debit_part, '') ELSE e.partner_id END AS partner_id,
          NULL AS policy_id, e.currency, e.amount, n.document, n.reference
-  FROM entries e LEFT JOIN named n ON n.log_no = e.log_no JOIN days t ON t.n = e.entry_on
+  FROM entries e LEFT JOIN named n USING (log_no) JOIN days t ON t.n = e.entry_on
   JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
   WHERE e.debit <> e.credit OR e.debit_part <> e.credit_part
   UNION ALL
   SELECT e.entry_on, e.dated_on, e.fact, e.log_no, e.credit, e.credit_part, e.partner_id, NULL, e.currency, -e.amount,
          n.document, n.reference
-  FROM entries e LEFT JOIN named n ON n.log_no = e.log_no JOIN days t ON t.n = e.entry_on
+  FROM entries e LEFT JOIN named n USING (log_no) JOIN days t ON t.n = e.entry_on
   JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
   WHERE e.debit <> e.credit OR e.debit_part <> e.credit_part
   UNION ALL
@@ -4355,7 +4354,7 @@ FROM postings WHERE amount <> 0 ORDER BY entry_on, fact, log_no, amount DESC, ac
 -- columns recorded_at:time event_id:int
 SELECT e.gl_export_id, e.month, e.format, e.part, e.kind, e.checkpoint, e.books_closed, f.position, f.name, f.sha256,
        e.recorded_at, e.event_id
-FROM gl_exports e JOIN gl_export_files f ON f.gl_export_id = e.gl_export_id
+FROM gl_exports e JOIN gl_export_files f USING (gl_export_id)
 JOIN pack k ON e.month BETWEEN k.from_month AND k.to_month
 ORDER BY e.gl_export_id, f.position;
 
@@ -4365,6 +4364,6 @@ ORDER BY e.gl_export_id, f.position;
 SELECT l.gl_export_id, l.line, e.month, e.format, e.part,
        e.month || '-' || e.part || '-' || l.currency || '-' || substr(e.checkpoint, 1, 6), l.control,
        l.account, l.partner_id, l.policy_id, l.currency, l.amount, l.to_account, l.class, l.location, l.name, l.memo
-FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+FROM gl_export_lines l JOIN gl_exports e USING (gl_export_id)
 JOIN pack k ON e.month BETWEEN k.from_month AND k.to_month
 ORDER BY l.gl_export_id, l.line;
