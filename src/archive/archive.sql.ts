@@ -105,8 +105,12 @@ export const STAGED_DAYS = `COPY (
     AND s.accepted_at < (SELECT (max(month) || '-01')::date + interval '1 month 2 days' FROM archived_months)
 ) TO STDOUT`;
 
-/** Lines of a partner and a quote of the rows that are copied. */
-export const COPIED_QUOTES = 'COPY (SELECT DISTINCT partner_id, quote_id FROM pg_temp.archived_rows) TO STDOUT';
+/** Lines of a partner and a quote of the copied rows, and of a month's rows that stayed. */
+export const quotesOf = (month: Month): string => `COPY (
+  SELECT partner_id, quote_id FROM pg_temp.archived_rows
+  UNION SELECT e.partner_id, e.quote_id
+  FROM archived_postings p JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month
+  WHERE p.month = '${month}') TO STDOUT`;
 
 /** The partners that rows are staged for. */
 export const readStagedPartners = async (tx: Transaction): Promise<string[]> =>
@@ -139,17 +143,23 @@ const NAMED = `
         UNION SELECT posted_month, entry_id FROM requote_acceptances) AS e
   WHERE ${IN_ARCHIVES}`;
 
-/** The quotes that other facts name. */
+/** The quotes that other facts or rows outside of the archive name, if their sales are not in the database. */
 const NAMED_QUOTES = `
-  SELECT quote_id FROM missing_shares UNION ALL SELECT quote_id FROM held_rows
-  UNION ALL SELECT repeats FROM held_rows WHERE kind = 'quote_accepted' AND repeats IS NOT NULL`;
+  SELECT DISTINCT n.partner_id, n.quote_id
+  FROM (SELECT partner_id, quote_id FROM missing_shares
+        UNION ALL SELECT h.partner_id, h.quote_id FROM held_rows h LEFT JOIN held_row_decisions d USING (held_row_id)
+        WHERE h.kind <> 'quote_accepted' OR d.decision = 'recorded'
+        UNION ALL SELECT partner_id, repeats FROM held_rows WHERE kind = 'quote_accepted' AND repeats IS NOT NULL
+        UNION ALL SELECT partner_id, quote_id FROM ONLY ledger_rows e
+        WHERE e.kind <> 'quote_accepted' AND (e.kind <> 'reversal' OR NOT ${IN_ARCHIVES})) AS n
+  WHERE NOT EXISTS (SELECT FROM ONLY ledger_rows s
+                    WHERE s.partner_id = n.partner_id AND s.kind = 'quote_accepted' AND own_id(s) = n.quote_id)`;
 
-/** The same as lines, and the quotes of all rows in the database. */
-export const [NUMBER_LINES, QUOTE_LINES, HOT_LINES] = [
-  NAMED,
-  NAMED_QUOTES,
-  'SELECT quote_id FROM ONLY ledger_rows',
-].map((sql) => `COPY (${sql}) TO STDOUT`) as [string, string, string];
+const lines = (sql: string): string => `COPY (${sql}) TO STDOUT`;
+/** Lines of a number; of a partner and a quote; and of the quote of each row in the database. */
+export const NUMBER_LINES = lines(NAMED);
+export const QUOTE_LINES = lines(NAMED_QUOTES);
+export const HOT_LINES = lines('SELECT quote_id FROM ONLY ledger_rows');
 
 /** Whether facts name rows or quotes that may be archived. */
 export async function namesArchived(tx: Transaction): Promise<boolean> {

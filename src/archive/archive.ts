@@ -26,6 +26,7 @@ import {
   lockArchives,
   type MonthState,
   moveMonth,
+  readColdMonths,
   readMonthPartners,
   readMonthState,
   returnMonth,
@@ -90,6 +91,10 @@ export async function writeMonth(
     const { previous, first, store: archived } = await readArchivable(tx, month);
     if (archived !== null) return;
     const folder = await folderOf(tx, environment, store);
+    if (!existsSync(folder) && (await readColdMonths(tx)).some((each) => each.store === store)) {
+      const reason = 'this folder is missing, although it has files of other months. Is it mounted?';
+      throw refuse('archive_incomplete', { month, store, reason });
+    }
     await writable(folder, async () => makeFolder(folder));
     await patiently(tx);
     const files: ArchivedFile[] = [];

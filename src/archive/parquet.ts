@@ -111,8 +111,8 @@ export type Wanted =
   /** A file with lines of a partner and a quote. */
   | { readonly quotes: string }
   /**
-   * A file with numbers of rows, and one with quotes. Of some months also the quotes that have other rows than their
-   * acceptance, or are in the file `hot`.
+   * A file with numbers of rows, and one with lines of a partner and a quote. Of some months also the quotes that have
+   * requotes or reversals, or are in the file `hot`.
    */
   | { readonly numbers: string; readonly others: string; readonly months: readonly string[]; readonly hot: string }
   /** An id of a quote, requote or reversal, an enrollment or an order, of any partner. */
@@ -175,7 +175,7 @@ function quotesOf(wanted: Wanted, files: readonly string[]): string | undefined 
     const ofMonths = `read_parquet(${list(own)})`;
     return any([
       quotes(`${rows} SEMI JOIN ${given(wanted.numbers, 'entry_id', 'BIGINT')}`),
-      quotes(`${rows} SEMI JOIN ${given(wanted.others, 'quote_id')}`),
+      `FROM ${pairs(wanted.others, 'quote_id')}`,
       ...(own.length === 0
         ? []
         : [
@@ -231,7 +231,7 @@ export async function otherRows(
   return found.getRows().map(([number]) => number as number);
 }
 
-/** The groups in a file of `storedGroups` that are not groups of the rows of these files. */
+/** The groups in a file of `storedGroups` that are not groups of the rows of these files. The rules find missing groups. */
 export async function otherGroups(
   connection: DuckDBConnection,
   files: readonly string[],

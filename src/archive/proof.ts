@@ -190,8 +190,10 @@ export async function proveColdMonths(
     const folder = await folderOf(tx, environment, store);
     if (months.includes(month)) paths.push(statementPath(folder, month));
     else {
-      const lost = files.filter((file) => file.month === month && sizeOf(join(folder, file.name)) !== file.bytes);
-      others.push(...lost.map(({ name }) => ({ subject: month, detail: `${name} is missing, or has another size` })));
+      const own = files.filter((file) => file.month === month);
+      const lost = own.filter(({ name, bytes }) => sizeOf(join(folder, name)) !== bytes).map(({ name }) => name);
+      if (sizeOf(statementPath(folder, month)) === undefined) lost.push(`${month}.statement`);
+      others.push(...lost.map((name) => ({ subject: month, detail: `${name} is missing, or has another size` })));
     }
   }
   const proofs = await proveAll(paths, { held: (await readCheckpoints(tx)).map(bodyOf), options: [], jobs });

@@ -18,7 +18,6 @@ import { isSystemError } from '../files.ts';
 import type { DerivedRows } from '../log/derive.ts';
 import type { Month } from '../month.ts';
 import {
-  COPIED_QUOTES,
   copyInto,
   countArchived,
   HOT_LINES,
@@ -31,6 +30,7 @@ import {
   NUMBER_LINES,
   namesArchived,
   QUOTE_LINES,
+  quotesOf,
   type RowScope,
   readColdMonths,
   readStagedPartners,
@@ -119,7 +119,7 @@ export async function needWholeQuotes(tx: Transaction, month: Month): Promise<vo
     await lockArchives(next);
     await haveRows(next, environment, { from: month, to: month });
     const files = (await readStoredFiles(next, {})).filter((file) => file.month !== month);
-    if (files.length > 0) await copyRows(next, environment, files, copied);
+    if (files.length > 0) await copyRows(next, environment, files, wholeQuotes(month));
     remember(next, [{ of }]);
   });
 }
@@ -159,8 +159,8 @@ const NAMED_ROWS = 'rows that facts name';
 
 /**
  * Makes sure that a transaction has the archived rows that the rules of `verify` read: those that other facts name, and
- * in the month of `derived`, or in all months, the rows of quotes with more than an acceptance. Of the others the rules
- * read `archived_groups`. Returns why the rows cannot be read, if so.
+ * in the month of `derived`, or in all months, the rows of quotes with a requote or reversal. Of the others the rules read
+ * `archived_groups`. Returns why the rows cannot be read, if so.
  */
 export async function needNamedRows(tx: Transaction, derived: DerivedRows): Promise<string | undefined> {
   const known = remembers(tx, NAMED_ROWS);
@@ -195,7 +195,7 @@ export async function haveNamedRows(
 }
 
 /** Why the archive cannot be read; undefined if it was. */
-async function faultOf(work: () => Promise<unknown>): Promise<string | undefined> {
+export async function faultOf(work: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await work();
     return undefined;
@@ -266,7 +266,9 @@ export const recallQuotes = (
 /** Rows that depend on what the database has. */
 type Asked = (written: Written) => Promise<Wanted>;
 const staged: Asked = async (written) => ({ ids: await written(STAGED_IDS), days: await written(STAGED_DAYS) });
-const copied: Asked = async (written) => ({ quotes: await written(COPIED_QUOTES) });
+const wholeQuotes =
+  (month: Month): Asked =>
+  async (written) => ({ quotes: await written(quotesOf(month)) });
 
 /** Copies the wanted rows that have left the database. Returns the number of all wanted rows. */
 async function copyRows(

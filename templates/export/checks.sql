@@ -132,6 +132,9 @@ WITH digit(x) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)),
      two(x, text) AS (SELECT 10 * a.x + b.x, CAST(a.x AS TEXT) || b.x FROM digit a CROSS JOIN digit b)
 SELECT h.text || ':' || m.text AS minute, 60 * h.x + m.x AS n FROM two h CROSS JOIN two m WHERE h.x < 24 AND m.x < 60;
 
+-- Reversals whose sales are not at hand. A log has all sales; the program may have moved rows of old months elsewhere.
+CREATE TABLE unread AS SELECT log_no FROM ledger_rows WHERE 1 = 0;
+
 -- The ledger rows, read three times: in groups, by quote, and those that other facts name.
 CREATE TABLE row_groups AS
 SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id,
@@ -156,7 +159,8 @@ SELECT partner_id, quote_id, count(*) AS entries, sum(CASE kind WHEN 'quote_acce
        max(currency) AS other_currency, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
        sum(invoice_amount) AS invoice_amount,
        min(CASE kind WHEN 'quote_accepted' THEN arrangement END) AS arrangement
-FROM ledger_rows GROUP BY partner_id, quote_id HAVING count(*) > 1 OR min(kind) <> 'quote_accepted';
+FROM ledger_rows WHERE log_no NOT IN (SELECT log_no FROM unread)
+GROUP BY partner_id, quote_id HAVING count(*) > 1 OR min(kind) <> 'quote_accepted';
 CREATE INDEX quotes_by ON quotes (partner_id, quote_id);
 CREATE TABLE named_rows AS
 SELECT log_no, kind, partner_id, quote_id, requote_id, reversal_id, policy_id, currency, spot_price, partner_cut,
@@ -192,7 +196,8 @@ JOIN named_rows r ON r.partner_id = g.partner_id AND r.quote_id = g.quote_id AND
 LEFT JOIN named_rows q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id AND q.kind = 'quote_accepted'
 LEFT JOIN named_rows s ON s.partner_id = r.partner_id AND s.quote_id = r.quote_id
   AND s.kind = CASE WHEN r.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
-  AND s.requote_id IS NOT DISTINCT FROM r.requote_id;
+  AND s.requote_id IS NOT DISTINCT FROM r.requote_id
+WHERE r.log_no NOT IN (SELECT log_no FROM unread);
 CREATE INDEX grounded_by_quote ON grounded (partner_id, quote_id);
 -- What was sold before each reversal by a rule, less what was let go otherwise; and what rules had let go with it. Pro rata
 -- applies to what is left after a window, and a reversal of the whole quote takes such a part of each requote.
@@ -916,7 +921,7 @@ WHERE spot_price < 0 OR partner_cut < 0 OR invoice_amount < 0;
 SELECT 'reversal ' || r.reversal_id, r.partner_id, r.quote_id, r.requote_id
 FROM named_rows r LEFT JOIN named_rows q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id
   AND q.kind = 'requote_accepted' AND q.requote_id = r.requote_id
-WHERE r.kind = 'reversal' AND r.requote_id IS NOT NULL AND q.log_no IS NULL;
+WHERE r.kind = 'reversal' AND r.requote_id IS NOT NULL AND q.log_no IS NULL AND r.log_no NOT IN (SELECT log_no FROM unread);
 
 -- reversal_routed_as_sale: A reversal is invoiced or routed by the processor as the sale or requote that it reverses was.
 -- whole

@@ -124,7 +124,7 @@ const verifyDamaged = (statements: readonly string[], month?: Month): Promise<Ve
 const findingOf = (name: string, statements: readonly string[]): Promise<Finding> =>
   ofDamaged(statements, async (tx) => {
     const check = CHECKS.find((each) => each.name === name);
-    return check ? check.run(tx, await checkContext(tx, null)) : findBrokenRules(tx, name);
+    return check ? check.run(tx, await checkContext(tx, null)) : findBrokenRules(tx, 'all', name);
   });
 
 /**
