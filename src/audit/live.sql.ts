@@ -162,7 +162,7 @@ export const ROW_TABLES: Readonly<Record<string, (rows: string) => string>> = {
 interface LiveFacts {
   readonly home: string;
   readonly to?: number;
-  /** The archived months of which all rows of quotes were copied. */
+  /** The archived months whose quotes were copied whole. */
   readonly derived?: DerivedRows;
 }
 

@@ -133,7 +133,7 @@ WITH digit(x) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)),
 SELECT h.text || ':' || m.text AS minute, 60 * h.x + m.x AS n FROM two h CROSS JOIN two m WHERE h.x < 24 AND m.x < 60;
 
 -- Reversals whose sales are not at hand. A log has all sales; the program may have moved rows of old months elsewhere.
-CREATE TABLE unread AS SELECT log_no FROM ledger_rows WHERE 1 = 0;
+CREATE TABLE unread (log_no BIGINT);
 
 -- The ledger rows, read three times: in groups, by quote, and those that other facts name.
 CREATE TABLE row_groups AS

@@ -45,7 +45,8 @@ export const define: Definition = (command, action) => {
 };
 
 export const NOT_IN_A_BACKUP =
-  'Not in a backup: settings.json, templates/ and outbox/ of RECKONER_HOME, and the secrets in the environment.';
+  'Not in a backup: settings.json, templates/ and outbox/ of RECKONER_HOME, cold stores, and the secrets in the ' +
+  'environment.';
 
 async function backup(
   output: Output,
