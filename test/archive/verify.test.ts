@@ -6,6 +6,7 @@ import { monthArchive, monthUnarchive } from '../../src/actions/archive.ts';
 import { runAction } from '../../src/actions/run.ts';
 import { findBrokenRules } from '../../src/audit/rules.ts';
 import { verify } from '../../src/audit/verify.ts';
+import { checkStores } from '../../src/cli/doctor.ts';
 import type { DerivedRows } from '../../src/log/derive.ts';
 import type { Month } from '../../src/month.ts';
 import { openOwner } from '../audit/owner.ts';
@@ -50,6 +51,10 @@ test('quotes whose rows are in several archived months stay right on each day, i
 });
 
 test('without the store, every day but those of archived months passes, and names the files that are missing', async () => {
+  const doctor = () => world.database.reading((tx) => checkStores(tx, world.environment));
+  expect(await doctor()).toEqual([
+    { check: 'archive', state: 'ok', says: "3 months (2026-01 to 2026-03) in the store 'cold'" },
+  ]);
   renameSync(folder(), `${folder()}.away`);
   try {
     const found = await differences({ month: null });
@@ -60,6 +65,7 @@ test('without the store, every day but those of archived months passes, and name
         })),
       ),
     );
+    expect(await doctor()).toMatchObject([{ state: 'problem', says: expect.stringContaining('Files like it: 6.') }]);
     const named = await differences({ month: '2026-02' as Month });
     expect(named.map(({ subject }) => subject)).toEqual(expect.arrayContaining(['2026-02', 'archived months']));
   } finally {
