@@ -35,7 +35,8 @@ CREATE TRIGGER returned_month_is_whole BEFORE DELETE ON archived_months
 -- connected account; those that the terms let be reversed on a day; those with a row that waits for a decision; those with
 -- an event that a webhook still has to get, or with a late request; and those that the API can still accept or requote, or
 -- that an import accepted (a quote or requote without an acceptance). Without terms, a reversal is possible for 30 days
--- (src/ledger/cancellation.ts), and an import may be 31 days late (src/ledger/grounds.sql.ts). Of other quotes only the reversals stay, for lists.
+-- (src/ledger/cancellation.ts), and an import may be 31 days late (src/ledger/grounds.sql.ts). Of other quotes only the
+-- reversals stay, for lists.
 CREATE FUNCTION staying_quotes(on_day date) RETURNS TABLE (partner_id text, quote_id text) STABLE LANGUAGE sql
 BEGIN ATOMIC
   WITH terms AS (
@@ -84,8 +85,9 @@ CREATE TABLE archived_sales (
 );
 CALL make_append_only('archived_sales');
 
--- Records that a month is archived, and deletes the rows of archived months that need not stay. Returns the number of those of this month. Only
--- the owner may call it, because the program's role may not delete rows. A preview has no files (NULL).
+-- Records that a month is archived, and deletes the rows of archived months that need not stay. Returns the number of
+-- those of this month. Only the owner may call it, because the program's role may not delete rows. A preview has no files
+-- (NULL).
 CREATE FUNCTION archive_month(of_month text, into_store text, files json, on_day date, at timestamptz, event bigint)
 RETURNS bigint LANGUAGE sql
 BEGIN ATOMIC

@@ -2,10 +2,10 @@
 import { asTableOwner } from '../database/grants.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
-import { GROUP_KEYS, groupsOf } from '../ledger/row-groups.sql.ts';
+import { GROUP_COLUMNS, GROUP_TIMES, groupsOf } from '../ledger/row-groups.sql.ts';
 import { saleKind } from '../ledger/running-lines.sql.ts';
 import type { ColdMonth } from '../log/derive.ts';
-import type { NumberRange } from '../log/lines.sql.ts';
+import { type NumberRange, time } from '../log/lines.sql.ts';
 import type { Month } from '../month.ts';
 import type { Tree } from './parquet.ts';
 
@@ -105,11 +105,14 @@ export const STAGED_DAYS = `COPY (
     AND s.accepted_at < (SELECT (max(month) || '-01')::date + interval '1 month 2 days' FROM archived_months)
 ) TO STDOUT`;
 
+/** Rows of archived months `p` that are in the database. */
+const STAYED = `archived_postings p
+  JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month`;
+
 /** Lines of a partner and a quote of the copied rows, and of a month's rows that stayed. */
 export const quotesOf = (month: Month): string => `COPY (
   SELECT partner_id, quote_id FROM pg_temp.archived_rows
-  UNION SELECT e.partner_id, e.quote_id
-  FROM archived_postings p JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month
+  UNION SELECT e.partner_id, e.quote_id FROM ${STAYED}
   WHERE p.month = '${month}') TO STDOUT`;
 
 /** The partners that rows are staged for. */
@@ -123,17 +126,12 @@ export const copyInto = (columns: readonly string[]): string =>
 
 const listed = (months: readonly Month[]): string => months.map((month) => `'${month}'`).join(', ');
 
-const TIMES = ['first_at', 'last_at', 'first_recorded', 'last_recorded']
-  .map((name) => `to_char(${name}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`)
-  .join(', ');
-
 const IN_ARCHIVES = 'e.posted_month IN (SELECT posted_month FROM archived_posting_months)';
 
 /** The numbers and leaves of rows of archived months that are in the database, too. */
 export const presentLeaves = (months: readonly Month[]): string => `COPY (
   SELECT e.entry_id, encode(row_leaf(e), 'hex')
-  FROM archived_postings p JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month
-  WHERE p.month IN (${listed(months)})) TO STDOUT`;
+  FROM ${STAYED} WHERE p.month IN (${listed(months)})) TO STDOUT`;
 
 /** The numbers of archived rows that other facts name. */
 const NAMED = `
@@ -167,9 +165,10 @@ export async function namesArchived(tx: Transaction): Promise<boolean> {
   return (await queryOne<{ named: boolean }>(tx, sql)).named;
 }
 
+const isTime = (name: string): boolean => GROUP_TIMES.some((each) => each === name);
 /** The groups of months, for `otherGroups`. */
 export const storedGroups = (months: readonly Month[]): string => `COPY (
-  SELECT ${GROUP_KEYS}, entries, spot_price, partner_cut, invoice_amount, ${TIMES}, first_no, last_no, quote_id
+  SELECT ${GROUP_COLUMNS.map((name) => (isTime(name) ? time(name) : name)).join(', ')}
   FROM archived_groups g
   WHERE EXISTS (SELECT FROM archived_postings p WHERE p.month IN (${listed(months)})
                   AND g.posted_month > p.after AND g.posted_month <= p.month)) TO STDOUT`;

@@ -11,7 +11,7 @@ import { basename, join } from 'node:path';
 import type { DuckDBConnection } from '@duckdb/node-api';
 import { reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf } from '../files.ts';
-import { GROUP_KEYS, GROUPED } from '../ledger/row-groups.sql.ts';
+import { GROUP_AMOUNTS, GROUP_COLUMNS, GROUP_KEYS, GROUPED } from '../ledger/row-groups.sql.ts';
 import { LOG_FORMS } from '../log/forms.ts';
 
 const COLUMNS = LOG_FORMS.find(({ kind }) => kind === 'ledger_rows')?.columns ?? [];
@@ -77,9 +77,7 @@ export async function writeParquet(connection: DuckDBConnection, lines: string, 
 
 /** Reads the totals and roots of partners, as the columns of month_partners from the second on, with spaces between. */
 export async function readTotals(connection: DuckDBConnection, files: readonly string[]): Promise<string[]> {
-  const sums = ['spot_price', 'partner_cut', 'invoice_amount'].map(
-    (name) => `rtrim(rtrim(sum(${name}::${AMOUNT})::VARCHAR, '0'), '.')`,
-  );
+  const sums = GROUP_AMOUNTS.map((name) => `rtrim(rtrim(sum(${name}::${AMOUNT})::VARCHAR, '0'), '.')`);
   const totals: string[] = [];
   for (const file of files) {
     const read = await connection.runAndReadAll(
@@ -237,12 +235,11 @@ export async function otherGroups(
   files: readonly string[],
   stored: string,
 ): Promise<string[]> {
-  const amounts = ['spot_price', 'partner_cut', 'invoice_amount'];
-  const names = [...GROUPED.matchAll(/(\w+)(?:,|$)/g)].map(([, name = '']) => name);
+  const isAmount = (name: string) => GROUP_AMOUNTS.some((each) => each === name);
   const type = (name: string) =>
-    amounts.includes(name) ? AMOUNT : /^(event_id|entries|\w+_no)$/.test(name) ? 'BIGINT' : 'VARCHAR';
-  const columns = Object.fromEntries(names.map((name) => [name, type(name)]));
-  const typed = ['event_id', ...amounts].map((name) => `${name}::${type(name)} AS ${name}`).join(', ');
+    isAmount(name) ? AMOUNT : /^(event_id|entries|\w+_no)$/.test(name) ? 'BIGINT' : 'VARCHAR';
+  const columns = Object.fromEntries(GROUP_COLUMNS.map((name) => [name, type(name)]));
+  const typed = ['event_id', ...GROUP_AMOUNTS].map((name) => `${name}::${type(name)} AS ${name}`).join(', ');
   const found = await connection.runAndReadAll(
     `SELECT concat_ws(' ', posted_month, partner_id, policy_id, kind) FROM (
        FROM ${linesIn(stored, columns)} EXCEPT

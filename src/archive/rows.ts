@@ -15,7 +15,7 @@ import { Elsewhere } from '../database/elsewhere.ts';
 import { patiently, type Transaction } from '../database/transaction.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { isSystemError } from '../files.ts';
-import type { DerivedRows } from '../log/derive.ts';
+import { type DerivedRows, isDerived } from '../log/derive.ts';
 import type { Month } from '../month.ts';
 import {
   copyInto,
@@ -165,15 +165,16 @@ const NAMED_ROWS = 'rows that facts name';
 export async function needNamedRows(tx: Transaction, derived: DerivedRows): Promise<string | undefined> {
   const known = remembers(tx, NAMED_ROWS);
   if (known !== undefined) return known.fault;
-  if (!(await readsFiles(tx, derived))) return undefined;
+  if ((await monthsToRead(tx, derived)) === undefined) return undefined;
   throw new Elsewhere((next, environment) => haveNamedRows(next, environment, derived));
 }
 
-const monthsOf = async (tx: Transaction, derived: DerivedRows): Promise<Month[]> =>
-  (await readColdMonths(tx)).flatMap(({ month }) => (derived === 'all' || derived.month === month ? [month] : []));
-
-const readsFiles = async (tx: Transaction, derived: DerivedRows): Promise<boolean> =>
-  (await monthsOf(tx, derived)).length > 0 || ((await readColdMonths(tx)).length > 0 && (await namesArchived(tx)));
+/** The archived months whose quotes are to be read whole; undefined if nothing is to be read. */
+async function monthsToRead(tx: Transaction, derived: DerivedRows): Promise<Month[] | undefined> {
+  const cold = await readColdMonths(tx);
+  const months = cold.map(({ month }) => month).filter((month) => isDerived(derived, month));
+  return months.length > 0 || (cold.length > 0 && (await namesArchived(tx))) ? months : undefined;
+}
 
 /** The same for a transaction that cannot be repeated. Its session has the table for copies. */
 export async function haveNamedRows(
@@ -182,14 +183,12 @@ export async function haveNamedRows(
   derived: DerivedRows,
 ): Promise<string | undefined> {
   await keepArchives(tx);
-  const months = await monthsOf(tx, derived);
+  const months = await monthsToRead(tx, derived);
   const facts = async (written: Written): Promise<Wanted> => ({
     ...{ numbers: await written(NUMBER_LINES), others: await written(QUOTE_LINES) },
-    ...{ months, hot: await written(HOT_LINES) },
+    ...{ months: months ?? [], hot: await written(HOT_LINES) },
   });
-  const fault = (await readsFiles(tx, derived))
-    ? await faultOf(async () => copyRows(tx, environment, await readStoredFiles(tx, {}), facts))
-    : undefined;
+  const fault = months && (await faultOf(async () => copyRows(tx, environment, await readStoredFiles(tx, {}), facts)));
   remember(tx, [{ of: NAMED_ROWS, fault }]);
   return fault;
 }

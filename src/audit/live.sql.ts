@@ -9,6 +9,7 @@ import { groupsOf } from '../ledger/row-groups.sql.ts';
 import { LAST_CLOSED, linesOf, saleKind } from '../ledger/running-lines.sql.ts';
 import type { DerivedRows } from '../log/derive.ts';
 import { COMPUTED, LOG_FORMS, type LogColumn, type LogForm, numberOf } from '../log/forms.ts';
+import { time } from '../log/lines.sql.ts';
 import { quoteFacts } from '../splits/reconcile.sql.ts';
 import { columnsIn, type Rule } from './columns.sql.ts';
 
@@ -32,7 +33,7 @@ function expressionOf({ kind }: LogForm, { name, type }: LogColumn): string | un
     case 'day':
       return `(${value} - date '1970-01-01')::bigint`;
     case 'time':
-      return `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+      return time(value);
     case 'flag':
       return `(${value})::int::bigint`;
     case 'hex':
@@ -60,10 +61,10 @@ const upTo = (number: string, to: number | undefined): string =>
  * The reversals that stay in archived months, without those whose sales were copied. A `verify` of all months, or of the
  * month of such a reversal, must find its sale.
  */
-const unread = (home: string, derived: DerivedRows): string => `
+const unread = (home: string, copied: DerivedRows): string => `
   SELECT r.entry_id AS log_no FROM ONLY ${home}.ledger_rows r JOIN ${home}.archived_postings p
     ON r.posted_month > p.after AND r.posted_month <= p.month
-  WHERE r.kind = 'reversal' AND ${derived === 'all' ? 'false' : `p.month <> '${derived.month ?? ''}'`}
+  WHERE r.kind = 'reversal' AND ${copied === 'all' ? 'false' : `p.month <> '${copied.month ?? ''}'`}
     AND NOT EXISTS (SELECT FROM ${home}.ledger_rows s WHERE s.partner_id = r.partner_id AND s.kind = 'quote_accepted'
                       AND ${home}.own_id(s) = r.quote_id)`;
 
@@ -123,7 +124,6 @@ export async function makeLiveViews(tx: Transaction, to?: number): Promise<strin
   return home;
 }
 
-const time = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 const units = (sum: string, currency = 'currency'): string => `(${sum} * log_units(${currency}))::bigint`;
 
 /** Groups with the values that rules read. */
@@ -163,7 +163,7 @@ interface LiveFacts {
   readonly home: string;
   readonly to?: number;
   /** The archived months whose quotes were copied whole. */
-  readonly derived?: DerivedRows;
+  readonly copied?: DerivedRows;
 }
 
 const tableOf = (statement: string): string =>
@@ -176,11 +176,11 @@ const ungrouped = (home: string): string => `(
                         WHERE posted_month IN (SELECT posted_month FROM ${home}.archived_posting_months)))`;
 
 /** A statement of PREPARE over the views of `makeLiveViews`. */
-export function liveStatement(statement: string, { home, to, derived = 'all' }: LiveFacts): string {
+export function liveStatement(statement: string, { home, to, copied = 'all' }: LiveFacts): string {
   const table = tableOf(statement);
   const of = ROW_TABLES[table];
   if (to !== undefined) return of?.(`(SELECT * FROM ${home}.ledger_rows WHERE entry_id <= ${to})`) ?? statement;
-  if (table === 'unread') return `CREATE TABLE unread AS ${unread(home, derived)}`;
+  if (table === 'unread') return `CREATE TABLE unread AS ${unread(home, copied)}`;
   const read = `(SELECT * FROM ${home}.ledger_rows WHERE entry_id NOT IN (SELECT log_no FROM pg_temp.unread))`;
   return of?.(table === 'row_groups' ? ungrouped(home) : read) ?? statement;
 }

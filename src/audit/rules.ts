@@ -44,20 +44,20 @@ const columnsOf = (sql: string): ViewColumn[] =>
 const NAMED = 100;
 
 /** The check of the rules, or of those with one name. The transaction must be able to make temporary tables. */
-export async function findBrokenRules(tx: Transaction, derived: DerivedRows = 'all', only?: string): Promise<Finding> {
+export async function findBrokenRules(tx: Transaction, copied: DerivedRows = 'all', only?: string): Promise<Finding> {
   await execute(tx, 'SAVEPOINT rules');
   try {
-    return await runRules(tx, derived, only);
+    return await runRules(tx, copied, only);
   } finally {
     await execute(tx, 'ROLLBACK TO SAVEPOINT rules');
   }
 }
 
 /** Runs all rules over the tables. The caller rolls back the tables that this function makes. */
-async function runRules(tx: Transaction, derived: DerivedRows, only?: string): Promise<Finding> {
+async function runRules(tx: Transaction, copied: DerivedRows, only?: string): Promise<Finding> {
   const { prepare, rules } = readRules();
   const home = await makeLiveViews(tx);
-  await prepareTables(tx, prepare, { home, derived });
+  await prepareTables(tx, prepare, { home, copied });
   const found: Difference[][] = [];
   const find = async (rule: Rule) => {
     if (only !== undefined && rule.name !== only) return;

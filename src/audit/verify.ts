@@ -50,6 +50,8 @@ type CheckOptions = Readonly<{
   environment?: Environment | undefined;
   /** The rows whose leaves are hashed again; by default all. */
   derived?: DerivedRows | undefined;
+  /** The archived months whose quotes are copied; by default those of `derived`. */
+  copied?: DerivedRows | undefined;
 }>;
 
 interface VerifyOptions extends CheckOptions {
@@ -71,7 +73,7 @@ export async function verify(
   const copies = beside ?? tx;
   if (month !== undefined) await needRows(copies, { from: month, to: month });
   const context = await checkContext(tx, month ?? null, options);
-  const fault = await needNamedRows(copies, context.derived);
+  const fault = await needNamedRows(copies, context.copied);
   if (await isEmpty(tx)) throw refuse('nothing_to_verify', {});
   const done = new Map<string, CheckReport>();
   const checks: CheckReport[] = [];
@@ -113,7 +115,7 @@ export async function verify(
 /** A check without archived rows. Facts that name such rows would look wrong. */
 async function without(fault: string, tx: Transaction, check: Check, context: CheckContext): Promise<Finding> {
   const isBlind = await namesArchived(tx);
-  const found = isBlind ? unread : await check.run(tx, { ...context, derived: { month: null } });
+  const found = isBlind ? unread : await check.run(tx, { ...context, copied: { month: null } });
   return { ...found, differences: [{ subject: 'archived months', detail: fault }, ...found.differences] };
 }
 const unread: Finding = { inspected: 0, differences: [] };
@@ -151,13 +153,14 @@ function isEmpty(tx: Transaction): Promise<boolean> {
 export async function checkContext(
   tx: Transaction,
   month: Month | null,
-  { fonts = [], schema, derived = 'all', environment }: CheckOptions = {},
+  { fonts = [], schema, derived: ofAll = 'all', copied, environment }: CheckOptions = {},
 ): Promise<CheckContext> {
   if (month !== null && (await readClosedMonth(tx, month)) === undefined) throw refuse('month_not_closed', { month });
   // The caller has copied the rows of the month that it verifies.
   const cold = (await readColdMonths(tx)).filter((each) => each.month !== month);
   const compared = once(async () => schema ?? compareSchema(tx));
-  return { month, fonts, schema: compared, derived: month === null ? derived : { month }, environment, cold };
+  const derived = month === null ? ofAll : { month };
+  return { month, fonts, schema: compared, derived, copied: copied ?? derived, environment, cold };
 }
 
 function once<Result>(work: () => Promise<Result>): () => Promise<Result> {

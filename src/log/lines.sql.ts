@@ -19,6 +19,9 @@ const inRange = (number: string, { after, to }: NumberRange): string => `${numbe
 const escaped = (text: string): string =>
   `replace(replace(replace(replace(${text}, '\\', '\\\\'), E'\\t', '\\t'), E'\\n', '\\n'), E'\\r', '\\r')`;
 
+/** A time as the log writes it. The session's time zone must be UTC. */
+export const time = (value: string): string => `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
 /**
  * The identifiers of a row contain nothing to escape (`is_identifier`), so only a text that looks like NULL is escaped
  * to distinguish it from NULL. Even if the constraints were dropped, no row has the line of another row: a line has as
@@ -33,7 +36,7 @@ function written({ kind }: LogForm, { name, type, nullable }: LogColumn): string
       case 'number':
         return `trim_scale(${value})`;
       case 'time':
-        return `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+        return time(value);
       case 'flag':
       case 'day':
         return `${value}::text`;

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { monthArchive, monthUnarchive } from '../../src/actions/archive.ts';
 import { runAction } from '../../src/actions/run.ts';
 import { findBrokenRules } from '../../src/audit/rules.ts';
-import { verify } from '../../src/audit/verify.ts';
+import { type Verification, verify } from '../../src/audit/verify.ts';
+import { settleRestored } from '../../src/cli/commands/restore.ts';
 import { checkStores } from '../../src/cli/doctor.ts';
 import type { DerivedRows } from '../../src/log/derive.ts';
 import type { Month } from '../../src/month.ts';
@@ -75,6 +76,18 @@ test('without the store, every day but those of archived months passes, and name
       join(world.home, 'cold', (away as string).replace('.away', '')),
     );
   }
+});
+
+test('a restored ledger is verified without the files of archived months', async () => {
+  const owner = openOwner(world);
+  const backup = { file: 'books.backup', created_at: '2026-07-20T00:00:00Z', program: '0.1.0', sha256: '0'.repeat(64) };
+  const { proof } = await owner.undone((tx) =>
+    settleRestored(tx, { environment: world.environment, backup: backup as never, schema: { sha256: '' } as never }),
+  );
+  await owner.close();
+  // This is no record of a real restore.
+  const found = (proof as Verification).checks.filter(({ check }) => check !== 'schema_as_migrated');
+  expect(found.flatMap((each) => each.differences)).toEqual([]);
 });
 
 test('a file that was cut is named on any day', async () => {

@@ -3,13 +3,14 @@ import { readColdMonths } from '../../archive/archive.sql.ts';
 import { proveColdMonths } from '../../archive/proof.ts';
 import { faultOf } from '../../archive/rows.ts';
 import type { Transaction } from '../../database/transaction.ts';
+import { isDerived } from '../../log/derive.ts';
 import type { CheckContext } from './check.ts';
 import type { Difference, Finding } from './query.ts';
 
 /** Proves the files of the months whose rows a run hashes, and compares the sizes of those of other months. */
 export async function findChangedArchives(tx: Transaction, { derived, environment }: CheckContext): Promise<Finding> {
   const archived = (await readColdMonths(tx)).map((each) => each.month);
-  const months = archived.filter((each) => derived === 'all' || each === derived.month);
+  const months = archived.filter((each) => isDerived(derived, each));
   if (environment !== undefined) {
     const differences: Difference[] = [];
     const fault = await faultOf(async () => {

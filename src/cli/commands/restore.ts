@@ -143,8 +143,8 @@ async function prove(tx: Transaction, environment: Environment): Promise<Proof> 
   try {
     await openArchive(tx);
     // The files in the store are proved by the next `verify --all`.
-    const fault = await haveNamedRows(tx, environment, { month: null });
-    return fault ?? (await verify(tx, undefined, { derived: 'all' }));
+    const copied = { month: null };
+    return (await haveNamedRows(tx, environment, copied)) ?? (await verify(tx, undefined, { copied }));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return error.code === 'nothing_to_verify' ? null : error.message;
