@@ -42,6 +42,14 @@ BEGIN
 END
 $$;
 
+-- Fails as a constraint of this name would. The guard of append-only tables does not call it, because a search path
+-- could lead elsewhere.
+CREATE FUNCTION refuse(violated text, message text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  RAISE EXCEPTION '%', message USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = violated;
+END
+$$;
+
 -- A statement is refused even if it would change no row. With `allowed`, an UPDATE or DELETE is allowed for rows that
 -- match `condition` on OLD and NEW (`reckoner purge`). The condition calls a function. The body of this function is
 -- parsed once, when it is created, so a temporary table cannot replace a table that the function reads.
@@ -138,8 +146,8 @@ BEGIN
   IF 'in_order' = ANY (TG_ARGV) THEN
     PERFORM lock_ledger();
     IF NOT log_numbers_ascend() THEN
-      RAISE EXCEPTION '% of % is refused: the next number of the log is one that a checkpoint covers', TG_OP, TG_TABLE_NAME
-        USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'log_numbers_ascend';
+      PERFORM refuse('log_numbers_ascend', format(
+        '%s of %s is refused: the next number of the log is one that a checkpoint covers', TG_OP, TG_TABLE_NAME));
     END IF;
   END IF;
   IF 'not_while_paused' = ANY (TG_ARGV) AND is_paused() THEN
@@ -173,6 +181,15 @@ BEGIN
   EXECUTE format('CREATE TRIGGER fact_number BEFORE INSERT ON %s
                   FOR EACH ROW EXECUTE FUNCTION number_fact()', target);
   CALL make_append_only(target);
+END
+$$;
+
+-- The same for facts that an event of the same time records: most facts.
+CREATE PROCEDURE make_fact_of_event(target regclass, while_paused boolean DEFAULT false) LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('ALTER TABLE %s ADD COLUMN recorded_at timestamptz NOT NULL,
+                  ADD COLUMN event_id bigint NOT NULL REFERENCES audit_events', target);
+  CALL make_fact(target, while_paused);
 END
 $$;
 

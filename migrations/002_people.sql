@@ -232,22 +232,18 @@ CREATE TABLE users (
   login text COLLATE "C" NOT NULL,
   name text NOT NULL CONSTRAINT user_has_name CHECK (btrim(name) <> ''),
   -- The deactivated user that previously had this login.
-  follows bigint CONSTRAINT user_followed_once UNIQUE,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  follows bigint CONSTRAINT user_followed_once UNIQUE
 );
-CALL make_fact('users', while_paused => true);
+CALL make_fact_of_event('users', while_paused => true);
 CALL keep_personal('users', 'login', 'name');
 ALTER TABLE audit_events ADD CONSTRAINT event_of_a_user FOREIGN KEY (user_id) REFERENCES users
   DEFERRABLE INITIALLY DEFERRED;
 
 CREATE TABLE user_ends (
   user_id bigint PRIMARY KEY REFERENCES users,
-  reason text,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  reason text
 );
-CALL make_fact('user_ends', while_paused => true);
+CALL make_fact_of_event('user_ends', while_paused => true);
 CALL keep_personal('user_ends', 'reason');
 ALTER TABLE users ADD CONSTRAINT user_follows_an_ended_one FOREIGN KEY (follows) REFERENCES user_ends
   DEFERRABLE INITIALLY DEFERRED;
@@ -268,8 +264,7 @@ BEGIN
   ELSE
     RETURN NEW;
   END IF;
-  RAISE EXCEPTION 'the login of the new user violates %', violated
-    USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = violated;
+  PERFORM refuse(violated, format('the login of the new user violates %s', violated));
 END
 $$;
 CREATE TRIGGER login_once BEFORE INSERT ON users FOR EACH ROW EXECUTE FUNCTION refuse_wrong_login();
@@ -283,12 +278,10 @@ CREATE TABLE user_roles (
   -- The grantor of the role: an administrator, or a claim of the identity provider. Each source revokes only its own
   -- grants.
   source text NOT NULL CONSTRAINT user_role_source_known CHECK (source IN ('administrator', 'claim')),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT administrator_of_all_partners CHECK (role <> 'administrator' OR partner_id IS NULL)
 );
 CREATE INDEX user_roles_of_user ON user_roles (user_id, user_role_id);
-CALL make_fact('user_roles', while_paused => true);
+CALL make_fact_of_event('user_roles', while_paused => true);
 
 -- With their logins and names.
 CREATE VIEW active_users AS
@@ -309,11 +302,9 @@ CREATE TABLE user_identities (
   user_id bigint NOT NULL REFERENCES users,
   issuer text COLLATE "C" NOT NULL,
   subject text COLLATE "C" NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   PRIMARY KEY (issuer, subject, user_id)
 );
-CALL make_fact('user_identities', while_paused => true);
+CALL make_fact_of_event('user_identities', while_paused => true);
 
 CREATE TABLE passkeys (
   passkey_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -321,20 +312,16 @@ CREATE TABLE passkeys (
   credential_id text COLLATE "C" NOT NULL CONSTRAINT passkey_once UNIQUE
     CONSTRAINT passkey_credential_form CHECK (credential_id ~ '^[A-Za-z0-9_-]+$' AND length(credential_id) BETWEEN 16 AND 1400),
   public_key bytea NOT NULL,
-  name text NOT NULL CONSTRAINT passkey_has_name CHECK (btrim(name) <> ''),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  name text NOT NULL CONSTRAINT passkey_has_name CHECK (btrim(name) <> '')
 );
 CREATE INDEX passkeys_of_user ON passkeys (user_id);
-CALL make_fact('passkeys', while_paused => true);
+CALL make_fact_of_event('passkeys', while_paused => true);
 CALL keep_personal('passkeys', 'name');
 
 CREATE TABLE passkey_ends (
-  passkey_id bigint PRIMARY KEY REFERENCES passkeys,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  passkey_id bigint PRIMARY KEY REFERENCES passkeys
 );
-CALL make_fact('passkey_ends', while_paused => true);
+CALL make_fact_of_event('passkey_ends', while_paused => true);
 
 -- The assignee of each item of the work queue, by the latest event, or null if unassigned.
 CREATE INDEX audit_events_of_work ON audit_events (subject, event_id DESC) WHERE action = 'work.assign';

@@ -50,8 +50,7 @@ BEGIN
     )
     SELECT FROM above WHERE partner_id = NEW.partner_id
   ) THEN
-    RAISE EXCEPTION 'partner % would be a parent of itself', NEW.partner_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'partner_parent_not_cyclic';
+    PERFORM refuse('partner_parent_not_cyclic', format('partner %s would be a parent of itself', NEW.partner_id));
   END IF;
   RETURN NULL;
 END
@@ -172,8 +171,8 @@ CALL grant_to_app('SELECT', 'present_cancellation_terms');
 -- be deleted.
 CREATE FUNCTION refuse_lost_policy() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION '% of policies is refused: rows name them for good, a policy is made inactive instead', TG_OP
-    USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'policies_stay';
+  PERFORM refuse('policies_stay', format(
+    '%s of policies is refused: rows name them for good, a policy is made inactive instead', TG_OP));
 END
 $$;
 CREATE TRIGGER policies_stay BEFORE DELETE ON policies FOR EACH ROW EXECUTE FUNCTION refuse_lost_policy();
@@ -227,8 +226,8 @@ BEGIN
   -- A temporary table must not stand in for what was read.
   IF missing IS NOT NULL OR num_nonnulls(to_regclass('pg_temp.audit_events'), to_regclass('pg_temp.personal_texts'),
                                          to_regclass('pg_temp.partner_arrangements')) > 0 THEN
-    RAISE EXCEPTION '% of % is refused: no event of this transaction names the new %', TG_OP, TG_TABLE_NAME, missing
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_change_with_event';
+    PERFORM refuse(TG_TABLE_NAME || '_change_with_event', format(
+      '%s of %s is refused: no event of this transaction names the new %s', TG_OP, TG_TABLE_NAME, missing));
   END IF;
   RETURN NULL;
 END

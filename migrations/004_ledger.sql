@@ -46,8 +46,8 @@ BEGIN
   SELECT max(first_instant(month_after(NEW.month), time_zone)) INTO ended_at FROM partners
   WHERE inactive_since IS NULL OR NOT EXISTS (SELECT FROM partners WHERE inactive_since IS NULL);
   IF coalesce(ended_at, first_instant(month_after(NEW.month), 'Etc/GMT-14')) > clock_timestamp() THEN
-    RAISE EXCEPTION '% has not ended: by the clock of the database it is %', NEW.month, clock_timestamp()
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'closed_months_have_ended';
+    PERFORM refuse('closed_months_have_ended',
+                   format('%s has not ended: by the clock of the database it is %s', NEW.month, clock_timestamp()));
   END IF;
   RETURN NULL;
 END
@@ -99,8 +99,8 @@ DECLARE
 BEGIN
   SELECT max(month) INTO last_closed FROM book_closes;
   IF to_char(earliest, 'YYYY-MM') COLLATE "C" <= last_closed THEN
-    RAISE EXCEPTION 'an entry of % cannot be dated %: the books are closed to %', TG_TABLE_NAME, earliest, last_closed
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_books_open';
+    PERFORM refuse(TG_TABLE_NAME || '_books_open', format(
+      'an entry of %s cannot be dated %s: the books are closed to %s', TG_TABLE_NAME, earliest, last_closed));
   END IF;
   RETURN NULL;
 END
@@ -278,13 +278,13 @@ BEGIN
     RETURN NULL;
   END IF;
   IF first_number <= (SELECT max(last_no) FROM log_checkpoints) THEN
-    RAISE EXCEPTION 'row % cannot be recorded: a checkpoint covers this number', first_number
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'ledger_rows_above_checkpoints';
+    PERFORM refuse('ledger_rows_above_checkpoints',
+                   format('row %s cannot be recorded: a checkpoint covers this number', first_number));
   END IF;
   SELECT max(month) INTO last_closed FROM closed_months;
   IF earliest <= last_closed THEN
-    RAISE EXCEPTION 'rows cannot post to %: months to % are closed', earliest, last_closed
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'ledger_rows_month_open';
+    PERFORM refuse('ledger_rows_month_open',
+                   format('rows cannot post to %s: months to %s are closed', earliest, last_closed));
   END IF;
   RETURN NULL;
 END
@@ -358,17 +358,14 @@ CREATE TABLE feed_decisions (
   evidence text NOT NULL,
   -- NULL if a close accepted the doubt (close --without, --accept-feed).
   reason text CONSTRAINT feed_decision_has_reason CHECK (btrim(reason) <> ''),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT feed_decision_once UNIQUE (month, partner_id, kind, evidence)
 );
-CALL make_fact('feed_decisions');
+CALL make_fact_of_event('feed_decisions');
 
 CREATE FUNCTION refuse_decision_on_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM added JOIN closed_months USING (month)) THEN
-    RAISE EXCEPTION 'a doubt about a closed month cannot be accepted'
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'feed_decisions_month_open';
+    PERFORM refuse('feed_decisions_month_open', 'a doubt about a closed month cannot be accepted');
   END IF;
   RETURN NULL;
 END
@@ -383,12 +380,10 @@ CREATE TABLE feed_statements (
   partner_id text COLLATE "C" NOT NULL REFERENCES partners,
   month billing_month NOT NULL,
   entries bigint NOT NULL CONSTRAINT feed_statement_entries_not_negative CHECK (entries >= 0),
-  complete boolean NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  complete boolean NOT NULL
 );
 CREATE INDEX feed_statements_of_month ON feed_statements (month, partner_id, feed_statement_id);
-CALL make_fact('feed_statements');
+CALL make_fact_of_event('feed_statements');
 
 CREATE TABLE feed_statement_totals (
   feed_statement_id bigint NOT NULL REFERENCES feed_statements,
@@ -456,14 +451,12 @@ CREATE TABLE held_rows (
     'too_late', 'more_than_left', 'other_split', 'cover_began', 'cover_unknown', 'ceiling')),
   -- The own id of the row that this row may repeat.
   repeats text COLLATE "C",
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   FOREIGN KEY (partner_id, policy_id) REFERENCES policies,
   CONSTRAINT held_row_balance CHECK (spot_price = partner_cut + invoice_amount),
   CONSTRAINT held_row_repeats_a_row CHECK ((repeats IS NOT NULL) = (sign LIKE 'same%'))
 );
 CREATE UNIQUE INDEX held_rows_known_once ON held_rows (partner_id, kind, coalesce(reversal_id, requote_id, quote_id));
-CALL make_fact('held_rows');
+CALL make_fact_of_event('held_rows');
 
 -- Inlined, as for rows of the ledger.
 CREATE FUNCTION own_id(h held_rows) RETURNS identifier IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$
@@ -473,11 +466,9 @@ $$;
 CREATE TABLE held_row_decisions (
   held_row_id bigint PRIMARY KEY REFERENCES held_rows,
   decision text NOT NULL CONSTRAINT held_row_decision_known CHECK (decision IN ('recorded', 'discarded')),
-  reason text NOT NULL CONSTRAINT held_row_decision_has_reason CHECK (reason <> ''),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  reason text NOT NULL CONSTRAINT held_row_decision_has_reason CHECK (reason <> '')
 );
-CALL make_fact('held_row_decisions');
+CALL make_fact_of_event('held_row_decisions');
 
 -- The rule or the person that allowed a reversal. Each reversal has its ground before it is recorded
 -- (refuse_reversal_without_ground).
@@ -494,8 +485,6 @@ CREATE TABLE reversal_grounds (
   -- The day of the acceptance and the day by which the reversal was judged, in the partner's time zone.
   sold_on date,
   judged_on date,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   PRIMARY KEY (partner_id, reversal_id),
   CONSTRAINT reversal_ground_of_terms
     CHECK ((cancellation_terms_id IS NOT NULL) = (ground IN ('window', 'pro_rata', 'full'))),
@@ -503,7 +492,7 @@ CREATE TABLE reversal_grounds (
   CONSTRAINT reversal_ground_has_days CHECK (
     num_nonnulls(sold_on, judged_on) = CASE WHEN ground IN ('person', 'processor') THEN 0 ELSE 2 END)
 );
-CALL make_fact('reversal_grounds');
+CALL make_fact_of_event('reversal_grounds');
 
 -- This trigger replaces a foreign key, which would look up each row.
 CREATE FUNCTION refuse_reversal_without_ground() RETURNS trigger LANGUAGE plpgsql AS $$

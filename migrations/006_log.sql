@@ -91,12 +91,10 @@ CREATE TABLE log_keys (
   -- The signature by the previous key. It covers the verifier key of this key and a line end. In Base64.
   signature text CONSTRAINT log_key_signature_form CHECK (signature ~ '^[A-Za-z0-9+/]{86}==$'),
   reason text NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT log_key_follows CHECK (signature IS NULL OR previous IS NOT NULL),
   CONSTRAINT log_key_loss_explained CHECK (previous IS NULL OR signature IS NOT NULL OR reason <> '')
 );
-CALL make_fact('log_keys', while_paused => true);
+CALL make_fact_of_event('log_keys', while_paused => true);
 
 -- A successor log, which begins at the state of this database after a restore or a promotion. The successor keeps the
 -- leaves up to `kept_size`, and states the last checkpoint of the previous log that was seen outside the database.
@@ -107,11 +105,9 @@ CREATE TABLE log_continues (
   -- In Base64.
   lost_root text NOT NULL CONSTRAINT log_continues_root_form CHECK (lost_root ~ '^[A-Za-z0-9+/]{43}=$'),
   kept_size bigint NOT NULL CONSTRAINT log_continues_kept_not_negative CHECK (kept_size >= 0),
-  reason text NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  reason text NOT NULL
 );
-CALL make_fact('log_continues', while_paused => true);
+CALL make_fact_of_event('log_continues', while_paused => true);
 
 CREATE TABLE log_checkpoints (
   -- The number of leaves.

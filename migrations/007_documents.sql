@@ -44,11 +44,9 @@ CREATE TABLE openings (
   cut_over_on date NOT NULL,
   sha256 text NOT NULL CONSTRAINT opening_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   name text NOT NULL CONSTRAINT opening_has_name CHECK (name <> ''),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT opening_on_its_day UNIQUE (opening_id, cut_over_on)
 );
-CALL make_fact('openings');
+CALL make_fact_of_event('openings');
 
 -- The totals of an opening, and the control total that finance took from the previous system: receivables less credit
 -- and unapplied cash.
@@ -70,8 +68,8 @@ CALL make_fact('opening_totals');
 CREATE FUNCTION refuse_opening_of_closed_month() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM closed_months WHERE month > to_char(NEW.cut_over_on, 'YYYY-MM') COLLATE "C") THEN
-    RAISE EXCEPTION 'a month after the cut-over of % is closed', NEW.cut_over_on
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'opening_before_closed_months';
+    PERFORM refuse('opening_before_closed_months',
+                   format('a month after the cut-over of %s is closed', NEW.cut_over_on));
   END IF;
   RETURN NEW;
 END
@@ -229,12 +227,10 @@ CREATE TABLE skipped_numbers (
   first_sequence integer NOT NULL CONSTRAINT skipped_sequence_positive CHECK (first_sequence > 0),
   last_sequence integer NOT NULL,
   pause_id bigint NOT NULL REFERENCES resumptions,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   PRIMARY KEY (series, first_sequence),
   CONSTRAINT skipped_range CHECK (last_sequence >= first_sequence)
 );
-CALL make_fact('skipped_numbers', while_paused => true);
+CALL make_fact_of_event('skipped_numbers', while_paused => true);
 
 -- A number is assigned or skipped, never both and never twice. Issuing and skipping hold the ledger's lock exclusively.
 CREATE FUNCTION refuse_skipped_number() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -243,8 +239,7 @@ BEGIN
              AND d.sequence BETWEEN s.first_sequence AND s.last_sequence)
      OR EXISTS (SELECT FROM skipped_numbers s JOIN skipped_numbers other ON other.series = s.series
                 AND other.first_sequence > s.first_sequence AND other.first_sequence <= s.last_sequence) THEN
-    RAISE EXCEPTION 'a number was given and skipped, or skipped twice'
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'number_given_or_skipped';
+    PERFORM refuse('number_given_or_skipped', 'a number was given and skipped, or skipped twice');
   END IF;
   RETURN NULL;
 END
@@ -343,9 +338,9 @@ BEGIN
      IS DISTINCT FROM (of_document.tax, of_document.invoice_amount) OR untied IS NOT NULL
      OR EXISTS (SELECT FROM document_lines l
                 WHERE l.document_id = NEW.document_id AND (l.tax IS NULL) = (tax_sum IS NOT NULL)) THEN
-    RAISE EXCEPTION 'document % states tax of % on %, its totals % on %, untied: %', of_document.number, of_document.tax,
-      of_document.invoice_amount, tax_sum, taxable_sum, coalesce(untied, 'none')
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_tax_ties';
+    PERFORM refuse('document_tax_ties', format(
+      'document %s states tax of %s on %s, its totals %s on %s, untied: %s',
+      of_document.number, of_document.tax, of_document.invoice_amount, tax_sum, taxable_sum, coalesce(untied, 'none')));
   END IF;
   RETURN NULL;
 END
@@ -363,8 +358,6 @@ CREATE TABLE voids (
   arrangement text NOT NULL,
   reason text NOT NULL CONSTRAINT void_has_reason CHECK (btrim(reason) <> ''),
   voided_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(voided_on, reopened_on)) STORED,
   CONSTRAINT void_stands_for UNIQUE (document_id, partner_id, month, currency, arrangement),
@@ -372,7 +365,7 @@ CREATE TABLE voids (
     REFERENCES documents (document_id, partner_id, month, currency, arrangement)
 );
 CALL require_open_books('voids');
-CALL make_fact('voids');
+CALL make_fact_of_event('voids');
 
 CREATE VIEW live_documents AS
 SELECT * FROM documents d WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id);
@@ -395,9 +388,7 @@ CREATE TABLE credit_applications (
   invoice_id bigint NOT NULL REFERENCES documents,
   amount numeric NOT NULL CONSTRAINT credit_application_positive CHECK (amount > 0),
   applied_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
   at_issue boolean NOT NULL DEFAULT true,
-  event_id bigint NOT NULL REFERENCES audit_events,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(applied_on, reopened_on)) STORED,
   CONSTRAINT credit_application_of_invoice UNIQUE (credit_application_id, invoice_id)
@@ -405,7 +396,7 @@ CREATE TABLE credit_applications (
 CREATE INDEX credit_applications_of_note ON credit_applications (credit_note_id);
 CREATE INDEX credit_applications_of_invoice ON credit_applications (invoice_id);
 CALL require_open_books('credit_applications');
-CALL make_fact('credit_applications');
+CALL make_fact_of_event('credit_applications');
 
 -- Releases of applied credit, which is then open again. A void releases all credit applied to the invoice.
 CREATE TABLE credit_releases (
@@ -413,15 +404,13 @@ CREATE TABLE credit_releases (
   -- The void invoice. NULL means that a command released the credit.
   document_id bigint REFERENCES voids,
   released_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(released_on, reopened_on)) STORED,
   CONSTRAINT credit_release_by_its_invoices_void FOREIGN KEY (credit_application_id, document_id)
     REFERENCES credit_applications (credit_application_id, invoice_id)
 );
 CALL require_open_books('credit_releases');
-CALL make_fact('credit_releases');
+CALL make_fact_of_event('credit_releases');
 
 -- Refuses to release credit that completely covered an invoice at its issue. The invoice has no payment page and asks
 -- for no money, so only its void can release the credit.
@@ -429,8 +418,8 @@ CREATE FUNCTION refuse_release_of_covering_credit() RETURNS trigger LANGUAGE plp
 BEGIN
   IF EXISTS (SELECT FROM credit_applications a JOIN documents d ON d.document_id = a.invoice_id
              WHERE a.credit_application_id = NEW.credit_application_id AND d.credit_applied = d.gross) THEN
-    RAISE EXCEPTION 'credit application % covers an invoice that was issued with nothing due', NEW.credit_application_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'credit_release_leaves_nothing_due';
+    PERFORM refuse('credit_release_leaves_nothing_due', format(
+      'credit application %s covers an invoice that was issued with nothing due', NEW.credit_application_id));
   END IF;
   RETURN NEW;
 END
@@ -449,27 +438,23 @@ CREATE TABLE write_offs (
   amount numeric NOT NULL CONSTRAINT write_off_positive CHECK (amount > 0),
   reason text NOT NULL CONSTRAINT write_off_has_reason CHECK (btrim(reason) <> ''),
   written_off_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(written_off_on, reopened_on)) STORED
 );
 CREATE INDEX write_offs_of_document ON write_offs (document_id);
 CALL require_open_books('write_offs');
-CALL make_fact('write_offs');
+CALL make_fact_of_event('write_offs');
 
 -- A write-off that was undone: the invoice is open again, for example because the partner pays after all.
 CREATE TABLE write_off_reversals (
   write_off_id bigint PRIMARY KEY REFERENCES write_offs,
   reason text NOT NULL CONSTRAINT write_off_reversal_has_reason CHECK (btrim(reason) <> ''),
   reversed_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(reversed_on, reopened_on)) STORED
 );
 CALL require_open_books('write_off_reversals');
-CALL make_fact('write_off_reversals');
+CALL make_fact_of_event('write_off_reversals');
 
 CREATE VIEW live_write_offs AS
 SELECT * FROM write_offs w WHERE NOT EXISTS (SELECT FROM write_off_reversals r WHERE r.write_off_id = w.write_off_id);
@@ -527,8 +512,6 @@ CREATE TABLE invoice_dispute_closings (
   document_id bigint NOT NULL,
   reason text NOT NULL CONSTRAINT invoice_dispute_closing_has_reason CHECK (btrim(reason) <> ''),
   closed_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT invoice_dispute_closing_stands_for UNIQUE (invoice_dispute_id, document_id),
   CONSTRAINT invoice_dispute_closing_is_of_a_dispute FOREIGN KEY (invoice_dispute_id, document_id)
     REFERENCES invoice_disputes (invoice_dispute_id, document_id)
@@ -537,7 +520,7 @@ ALTER TABLE invoice_disputes ADD CONSTRAINT invoice_dispute_follows_a_closing FO
   REFERENCES invoice_dispute_closings (invoice_dispute_id, document_id) DEFERRABLE;
 CALL make_fact('invoice_disputes');
 CALL keep_personal('invoice_disputes', 'owner');
-CALL make_fact('invoice_dispute_closings');
+CALL make_fact_of_event('invoice_dispute_closings');
 
 CREATE VIEW open_invoice_disputes AS
 SELECT * FROM invoice_disputes t
@@ -599,8 +582,8 @@ BEGIN
       WHERE action = 'instructions.adopt' AND log_no < NEW.log_no ORDER BY event_id DESC LIMIT 1) AS f
     WHERE v.instruction_version_id = NEW.instruction_version_id
       AND v.content = instructions_for(f.instructions, v.currency)) THEN
-    RAISE EXCEPTION 'the payment instructions of document % are not in force', NEW.document_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_pdf_instructions_in_force';
+    PERFORM refuse('document_pdf_instructions_in_force',
+                   format('the payment instructions of document %s are not in force', NEW.document_id));
   END IF;
   RETURN NEW;
 END

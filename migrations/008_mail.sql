@@ -137,8 +137,7 @@ BEGIN
                                          IS DISTINCT FROM (NEW.recipients, NEW.message_sha256, NEW.sent_at, NEW.attempts))))
      AND NOT is_erased_email(OLD, NEW)
   THEN
-    RAISE EXCEPTION 'e-mail % is a fact: send again with a new one', OLD.email_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'emails_facts_stay';
+    PERFORM refuse('emails_facts_stay', format('e-mail %s is a fact: send again with a new one', OLD.email_id));
   END IF;
   RETURN NEW;
 END
@@ -184,11 +183,9 @@ CREATE TABLE email_bounces (
   diagnostic text NOT NULL,
   reporting_server text NOT NULL,
   report_sha256 text NOT NULL CONSTRAINT email_bounce_report_hash CHECK (report_sha256 ~ '^[0-9a-f]{64}$'),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT email_bounce_once UNIQUE (email_id, recipient)
 );
-CALL make_fact('email_bounces', while_paused => true);
+CALL make_fact_of_event('email_bounces', while_paused => true);
 CALL keep_personal('email_bounces', 'recipient', 'diagnostic');
 
 -- The e-mails of documents, and the latest e-mail of each document, for views and functions of earlier migrations.

@@ -225,15 +225,14 @@ BEGIN
   PERFORM pg_advisory_xact_lock(7310, 52);
   IF (SELECT amount FROM checkouts WHERE checkout_id = NEW.checkout_id)
      IS DISTINCT FROM (SELECT sum(amount) FROM checkout_invoices WHERE checkout_id = NEW.checkout_id) THEN
-    RAISE EXCEPTION 'the invoices of checkout % do not add up to it', NEW.checkout_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'checkout_adds_up';
+    PERFORM refuse('checkout_adds_up', format('the invoices of checkout %s do not add up to it', NEW.checkout_id));
   END IF;
   IF NOT EXISTS (SELECT FROM checkout_endings WHERE checkout_id = NEW.checkout_id) AND EXISTS (
        SELECT FROM checkout_invoices mine JOIN checkout_invoices other USING (document_id)
        WHERE mine.checkout_id = NEW.checkout_id AND other.checkout_id <> NEW.checkout_id
          AND NOT EXISTS (SELECT FROM checkout_endings e WHERE e.checkout_id = other.checkout_id)) THEN
-    RAISE EXCEPTION 'an invoice of checkout % is in another one that has not ended', NEW.checkout_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'checkout_of_invoice_once';
+    PERFORM refuse('checkout_of_invoice_once',
+                   format('an invoice of checkout %s is in another one that has not ended', NEW.checkout_id));
   END IF;
   RETURN NULL;
 END

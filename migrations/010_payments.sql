@@ -7,11 +7,9 @@ CREATE TABLE bank_files (
   sha256 text NOT NULL CONSTRAINT bank_file_once UNIQUE CONSTRAINT bank_file_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   name text NOT NULL,
   format text NOT NULL CONSTRAINT bank_file_has_format CHECK (format <> ''),
-  bytes bigint NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  bytes bigint NOT NULL
 );
-CALL make_fact('bank_files');
+CALL make_fact_of_event('bank_files');
 
 CREATE TABLE bank_statements (
   bank_statement_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -158,8 +156,6 @@ CREATE TABLE payments (
   reference text NOT NULL CONSTRAINT payment_has_reference CHECK (btrim(reference) <> ''),
   payer_name text,
   payer_account text,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   -- For unapplied cash of the previous system: the opening, and the payment's number in the previous system. The cash
   -- is entered on the day of the cut-over, although the bank received it earlier.
   opening_id bigint,
@@ -183,7 +179,7 @@ CREATE INDEX payments_by_entry ON payments USING brin (entry_on) WITH (pages_per
 CREATE INDEX payments_of_partner ON payments (partner_id) WHERE partner_id IS NOT NULL;
 CREATE INDEX payments_of_payer ON payments (payer_account) WHERE payer_account IS NOT NULL;
 CALL require_open_books('payments');
-CALL make_fact('payments');
+CALL make_fact_of_event('payments');
 CALL keep_personal('payments', 'reference', 'payer_name', 'payer_account');
 
 -- The sources of a payment. The same payment may be reported by webhook, in a bank file and by hand. A payment reported
@@ -195,13 +191,11 @@ CREATE TABLE payment_sources (
     CHECK (source IN ('hand', 'bank', 'processor', 'opening')),
   reference text NOT NULL,
   bank_line_id bigint CONSTRAINT payment_source_of_a_line_once UNIQUE REFERENCES bank_lines,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT payment_source_bank_has_line CHECK ((source = 'bank') = (bank_line_id IS NOT NULL))
 );
 CREATE INDEX payment_sources_of_payment ON payment_sources (payment_id);
 CREATE INDEX payment_sources_by_reference ON payment_sources (reference);
-CALL make_fact('payment_sources');
+CALL make_fact_of_event('payment_sources');
 CALL keep_personal('payment_sources', 'reference');
 
 -- Assignments: transfers of a payment's unapplied cash from one partner to another.
@@ -220,24 +214,20 @@ CREATE TABLE payment_assignments (
   amount numeric NOT NULL,
   assigned_on date NOT NULL,
   entry_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT assignment_changes CHECK (partner_id IS DISTINCT FROM from_partner_id),
   CONSTRAINT assignment_amount_positive CHECK (amount > 0 OR amount = 0 AND kind = 'named')
 );
 CREATE INDEX payment_assignments_of_payment ON payment_assignments (payment_id);
 CREATE INDEX payment_assignments_of_partner ON payment_assignments (partner_id);
 CALL require_open_books('payment_assignments');
-CALL make_fact('payment_assignments');
+CALL make_fact_of_event('payment_assignments');
 
 -- Payers' accounts that were forgotten: their earlier payments no longer identify the payer.
 CREATE TABLE forgotten_payer_accounts (
   forgotten_payer_account_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  payer_account text COLLATE "C" NOT NULL CONSTRAINT forgotten_account_not_empty CHECK (payer_account <> ''),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  payer_account text COLLATE "C" NOT NULL CONSTRAINT forgotten_account_not_empty CHECK (payer_account <> '')
 );
-CALL make_fact('forgotten_payer_accounts');
+CALL make_fact_of_event('forgotten_payer_accounts');
 CALL keep_personal('forgotten_payer_accounts', 'payer_account');
 
 -- Cash application.
@@ -255,8 +245,6 @@ CREATE TABLE payment_applications (
   -- The reasons for the match: what was found and where, who paid, and how the amounts compare (Evidence in
   -- src/payments/match.ts).
   evidence jsonb NOT NULL CONSTRAINT payment_application_says_why CHECK (evidence->>'rule' IS NOT NULL AND evidence->>'why' IS NOT NULL),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT payment_application_document UNIQUE (payment_application_id, document_id, currency),
   CONSTRAINT payment_application_in_its_currency FOREIGN KEY (payment_id, currency)
     REFERENCES payments (payment_id, currency),
@@ -270,7 +258,7 @@ CREATE INDEX payment_applications_by_entry ON payment_applications USING brin (e
 CREATE INDEX payment_applications_with_swapped_digits ON payment_applications (payment_id)
   WHERE jsonb_exists(evidence, 'digits_swapped');
 CALL require_open_books('payment_applications');
-CALL make_fact('payment_applications');
+CALL make_fact_of_event('payment_applications');
 -- A match's reason names the payer, and the bank's text where it was found. What a processor's payment names is its link.
 CREATE FUNCTION keep_texts_of_evidence() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -309,13 +297,11 @@ CREATE TABLE payment_suggestions (
   amount numeric NOT NULL CONSTRAINT payment_suggestion_positive CHECK (amount > 0),
   confidence numeric NOT NULL CONSTRAINT payment_suggestion_confidence_range CHECK (confidence BETWEEN 0 AND 1),
   evidence jsonb NOT NULL CONSTRAINT payment_suggestion_says_why CHECK (evidence->>'why' IS NOT NULL),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT payment_suggestion_of_one_thing CHECK (num_nonnulls(document_id, same_as) = 1),
   CONSTRAINT payment_suggestion_not_itself CHECK (same_as <> payment_id),
   CONSTRAINT payment_suggestion_once UNIQUE NULLS NOT DISTINCT (payment_id, document_id, same_as)
 );
-CALL make_fact('payment_suggestions');
+CALL make_fact_of_event('payment_suggestions');
 CREATE TRIGGER personal_texts_kept BEFORE INSERT ON payment_suggestions FOR EACH ROW
   EXECUTE FUNCTION keep_texts_of_evidence();
 
@@ -348,8 +334,6 @@ CREATE TABLE payment_reversals (
   booked_to text COLLATE "C" CONSTRAINT payment_reversal_account_bookable CHECK (is_bookable(booked_to)),
   reversed_on date NOT NULL,
   entry_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT payment_reversal_in_its_currency FOREIGN KEY (payment_id, currency) REFERENCES payments (payment_id, currency),
   CONSTRAINT payment_reversal_names_the_other CHECK ((kind = 'duplicate') = (duplicate_of IS NOT NULL)),
   CONSTRAINT payment_reversal_names_the_account CHECK ((kind = 'other') = (booked_to IS NOT NULL)),
@@ -359,7 +343,7 @@ ALTER TABLE payment_reversals
   ADD CONSTRAINT payment_reversal_money UNIQUE (payment_reversal_id, currency, amount);
 CREATE INDEX payment_reversals_of_payment ON payment_reversals (payment_id);
 CALL require_open_books('payment_reversals');
-CALL make_fact('payment_reversals');
+CALL make_fact_of_event('payment_reversals');
 
 -- Reversals that were undone: the processor or the bank returned the money after all, for example because a dispute was
 -- won.
@@ -367,25 +351,21 @@ CREATE TABLE payment_reinstatements (
   payment_reversal_id bigint PRIMARY KEY REFERENCES payment_reversals,
   partner_id text COLLATE "C" REFERENCES partners,
   reinstated_on date NOT NULL,
-  entry_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  entry_on date NOT NULL
 );
 CALL require_open_books('payment_reinstatements');
-CALL make_fact('payment_reinstatements');
+CALL make_fact_of_event('payment_reinstatements');
 
 CREATE TABLE payment_unapplications (
   payment_application_id bigint PRIMARY KEY REFERENCES payment_applications,
   payment_reversal_id bigint REFERENCES payment_reversals,
   unapplied_on date NOT NULL,
-  entry_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  entry_on date NOT NULL
 );
 CREATE INDEX payment_unapplications_of_reversal ON payment_unapplications (payment_reversal_id)
   WHERE payment_reversal_id IS NOT NULL;
 CALL require_open_books('payment_unapplications');
-CALL make_fact('payment_unapplications');
+CALL make_fact_of_event('payment_unapplications');
 
 -- Payouts bring link money from the processor to the bank. A payout is not a payment, because the payments in it are
 -- already recorded.
@@ -398,13 +378,11 @@ CREATE TABLE payouts (
   direction text NOT NULL CONSTRAINT payout_comes_in CHECK (direction = 'credit'),
   received_on date NOT NULL,
   entry_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT payout_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction)
     REFERENCES bank_lines (bank_line_id, currency, amount, direction)
 );
 CALL require_open_books('payouts');
-CALL make_fact('payouts');
+CALL make_fact_of_event('payouts');
 
 -- The contents of a payout: its payments, and the processor's fees on these payments.
 CREATE TABLE payout_settlements (
@@ -412,12 +390,10 @@ CREATE TABLE payout_settlements (
   gross numeric NOT NULL,
   fees numeric NOT NULL CONSTRAINT payout_fees_not_negative CHECK (fees >= 0),
   entry_on date NOT NULL,
-  evidence jsonb NOT NULL CONSTRAINT payout_settlement_says_why CHECK (evidence->>'why' IS NOT NULL),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  evidence jsonb NOT NULL CONSTRAINT payout_settlement_says_why CHECK (evidence->>'why' IS NOT NULL)
 );
 CALL require_open_books('payout_settlements');
-CALL make_fact('payout_settlements');
+CALL make_fact_of_event('payout_settlements');
 
 CREATE TABLE payout_payments (
   payment_id bigint PRIMARY KEY REFERENCES payments,
@@ -438,15 +414,13 @@ CREATE TABLE bank_line_outcomes (
   -- True for a debit that looks like the return of an unknown payment.
   needs_review boolean NOT NULL,
   reason text NOT NULL CONSTRAINT bank_line_outcome_has_reason CHECK (reason <> ''),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT bank_line_outcome_names_its_fact CHECK (
     (outcome = 'payment') = (payment_id IS NOT NULL) AND (outcome = 'payout') = (payout_id IS NOT NULL)
     AND (outcome = 'return') = (payment_reversal_id IS NOT NULL))
 );
 CREATE INDEX bank_line_outcomes_of_payment ON bank_line_outcomes (payment_id) WHERE payment_id IS NOT NULL;
 CREATE INDEX bank_line_outcomes_to_review ON bank_line_outcomes (bank_line_id) WHERE needs_review;
-CALL make_fact('bank_line_outcomes');
+CALL make_fact_of_event('bank_line_outcomes');
 CALL keep_personal('bank_line_outcomes', 'reason');
 
 -- Credit refunds: open credit, or part of it, paid out to the partner.
@@ -462,15 +436,13 @@ CREATE TABLE credit_refunds (
   reference text NOT NULL,
   refunded_on date NOT NULL,
   entry_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT credit_refund_of_a_document FOREIGN KEY (document_id, partner_id, currency)
     REFERENCES documents (document_id, partner_id, currency)
 );
 ALTER TABLE credit_refunds ADD CONSTRAINT credit_refund_money UNIQUE (credit_refund_id, currency, amount);
 CREATE INDEX credit_refunds_of_document ON credit_refunds (document_id);
 CALL require_open_books('credit_refunds');
-CALL make_fact('credit_refunds');
+CALL make_fact_of_event('credit_refunds');
 CALL keep_personal('credit_refunds', 'reference');
 
 -- The bank returned the refund, or the refund was never sent. The credit is open again.
@@ -480,12 +452,10 @@ CREATE TABLE credit_refund_returns (
   bank_line_id bigint CONSTRAINT credit_refund_return_of_a_line_once UNIQUE REFERENCES bank_lines,
   reason text NOT NULL CONSTRAINT credit_refund_return_has_reason CHECK (btrim(reason) <> ''),
   returned_on date NOT NULL,
-  entry_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  entry_on date NOT NULL
 );
 CALL require_open_books('credit_refund_returns');
-CALL make_fact('credit_refund_returns');
+CALL make_fact_of_event('credit_refund_returns');
 
 -- The bank's debit line that paid the refund of a credit note or payment. The line determines the refund's bank
 -- account. If the refund was undone, its line may pay a different refund.
@@ -503,8 +473,6 @@ CREATE TABLE refund_matches (
   -- The reason. `apart_from` lists equal lines that pay other refunds. The reference distinguishes these lines from
   -- this line.
   evidence jsonb NOT NULL CONSTRAINT refund_match_says_why CHECK (evidence->>'why' IS NOT NULL),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT refund_match_of_one_refund CHECK (num_nonnulls(credit_refund_id, payment_reversal_id) = 1),
   CONSTRAINT refund_match_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction)
     REFERENCES bank_lines (bank_line_id, currency, amount, direction),
@@ -517,7 +485,7 @@ CREATE TABLE refund_matches (
 );
 CREATE INDEX refund_matches_of_line ON refund_matches (bank_line_id);
 CALL require_open_books('refund_matches');
-CALL make_fact('refund_matches');
+CALL make_fact_of_event('refund_matches');
 CREATE TRIGGER personal_texts_kept BEFORE INSERT ON refund_matches FOR EACH ROW
   EXECUTE FUNCTION keep_texts_of_evidence();
 
@@ -536,8 +504,6 @@ CREATE TABLE bank_bookings (
   reason text NOT NULL CONSTRAINT bank_booking_has_reason CHECK (btrim(reason) <> ''),
   booked_on date NOT NULL,
   entry_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT bank_booking_of_line UNIQUE (bank_booking_id, bank_line_id),
   CONSTRAINT bank_booking_replaces_one UNIQUE NULLS NOT DISTINCT (bank_line_id, previous),
   CONSTRAINT bank_booking_replaces_its_own FOREIGN KEY (previous, bank_line_id)
@@ -550,7 +516,7 @@ CREATE TABLE bank_bookings (
 );
 CREATE INDEX bank_bookings_replaced ON bank_bookings (previous) WHERE previous IS NOT NULL;
 CALL require_open_books('bank_bookings');
-CALL make_fact('bank_bookings');
+CALL make_fact_of_event('bank_bookings');
 
 CREATE FUNCTION payload_hash(payload jsonb) RETURNS text IMMUTABLE STRICT LANGUAGE sql
 RETURN encode(sha256(convert_to(payload::text, 'UTF8')), 'hex');
@@ -588,11 +554,9 @@ CREATE TABLE processor_event_outcomes (
   -- decides.
   outcome text NOT NULL CONSTRAINT processor_event_outcome_known CHECK (outcome IN ('effect', 'nothing', 'manual_review')),
   payment_id bigint REFERENCES payments,
-  reason text NOT NULL CONSTRAINT processor_event_outcome_has_reason CHECK (reason <> ''),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  reason text NOT NULL CONSTRAINT processor_event_outcome_has_reason CHECK (reason <> '')
 );
-CALL make_fact('processor_event_outcomes');
+CALL make_fact_of_event('processor_event_outcomes');
 CALL keep_personal('processor_event_outcomes', 'reason');
 
 CREATE TABLE disputes (
@@ -601,23 +565,19 @@ CREATE TABLE disputes (
   payment_id bigint NOT NULL REFERENCES payments,
   amount numeric NOT NULL CONSTRAINT dispute_amount_positive CHECK (amount > 0),
   reason text NOT NULL,
-  opened_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  opened_on date NOT NULL
 );
 CREATE INDEX disputes_of_payment ON disputes (payment_id);
-CALL make_fact('disputes');
+CALL make_fact_of_event('disputes');
 
 CREATE TABLE dispute_outcomes (
   dispute_id bigint NOT NULL REFERENCES disputes,
   outcome text NOT NULL CONSTRAINT dispute_outcome_known CHECK (outcome IN ('won', 'lost', 'closed')),
   decided_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   -- A dispute that was lost may be won on appeal. The last recorded outcome is valid.
   PRIMARY KEY (dispute_id, outcome)
 );
-CALL make_fact('dispute_outcomes');
+CALL make_fact_of_event('dispute_outcomes');
 
 CREATE VIEW last_dispute_outcomes AS
 SELECT DISTINCT ON (dispute_id) dispute_id, outcome, decided_on FROM dispute_outcomes ORDER BY dispute_id, log_no DESC;
@@ -632,20 +592,16 @@ CREATE TABLE payment_exception_closings (
   bank_statement_id bigint CONSTRAINT payment_exception_statement_closed_once UNIQUE REFERENCES bank_statements,
   payment_id bigint CONSTRAINT payment_exception_payment_closed_once UNIQUE REFERENCES payments,
   reason text NOT NULL CONSTRAINT payment_exception_closing_has_reason CHECK (reason <> ''),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT payment_exception_closing_of_one_thing
     CHECK (num_nonnulls(processor_event_id, bank_line_id, bank_statement_id, payment_id) = 1)
 );
-CALL make_fact('payment_exception_closings');
+CALL make_fact_of_event('payment_exception_closings');
 
 -- Recording an erasure erases the event's payload. Nothing else can erase a payload.
 CREATE TABLE processor_event_erasures (
-  processor_event_id bigint PRIMARY KEY REFERENCES processor_event_outcomes,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  processor_event_id bigint PRIMARY KEY REFERENCES processor_event_outcomes
 );
-CALL make_fact('processor_event_erasures');
+CALL make_fact_of_event('processor_event_erasures');
 
 CREATE FUNCTION is_erasure(before processor_events, after processor_events) RETURNS boolean STABLE LANGUAGE sql
 RETURN after.payload IS NULL AND to_jsonb(after) - 'payload' = to_jsonb(before) - 'payload'
@@ -729,8 +685,7 @@ BEGIN
         UNION ALL SELECT bank_line_id FROM bank_line_outcomes WHERE outcome IN ('payment', 'payout')
         UNION ALL SELECT bank_line_id FROM payment_reversals UNION ALL SELECT bank_line_id FROM credit_refund_returns) AS kinds
       WHERE bank_line_id = NEW.bank_line_id) > 1 THEN
-    RAISE EXCEPTION 'bank line % has two meanings', NEW.bank_line_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_NAME;
+    PERFORM refuse(TG_NAME, format('bank line %s has two meanings', NEW.bank_line_id));
   END IF;
   RETURN NULL;
 END
@@ -797,8 +752,8 @@ BEGIN
   PERFORM lock_ledger();
   SELECT min(month) INTO closed FROM added JOIN book_closes USING (month);
   IF closed IS NOT NULL THEN
-    RAISE EXCEPTION 'what was open at the end of % was stored when its books were closed', closed
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = TG_TABLE_NAME || '_books_open';
+    PERFORM refuse(TG_TABLE_NAME || '_books_open',
+                   format('what was open at the end of %s was stored when its books were closed', closed));
   END IF;
   RETURN NULL;
 END
@@ -873,8 +828,8 @@ RETURN EXISTS (
 
 CREATE FUNCTION refuse_erasure() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  RAISE EXCEPTION 'the payload of processor event % is still needed', NEW.processor_event_id
-    USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'erased_payload_is_not_needed';
+  PERFORM refuse('erased_payload_is_not_needed',
+                 format('the payload of processor event %s is still needed', NEW.processor_event_id));
 END
 $$;
 CREATE TRIGGER erased_payload_is_not_needed BEFORE INSERT ON processor_event_erasures FOR EACH ROW
@@ -1109,8 +1064,7 @@ DECLARE
 BEGIN
   SELECT * INTO off FROM opening_differences x WHERE x.opening_id = NEW.opening_id LIMIT 1;
   IF FOUND THEN
-    RAISE EXCEPTION 'opening % does not add up in %', NEW.opening_id, off.currency
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'opening_adds_up';
+    PERFORM refuse('opening_adds_up', format('opening %s does not add up in %s', NEW.opening_id, off.currency));
   END IF;
   RETURN NULL;
 END
@@ -1276,8 +1230,8 @@ BEGIN
   PERFORM pg_advisory_xact_lock(7310, 51);
   SELECT * INTO found FROM payment_balances WHERE payment_id = NEW.payment_id;
   IF found.unapplied < 0 THEN
-    RAISE EXCEPTION 'payment % of % has % applied and % taken back', NEW.payment_id, found.amount, found.applied, found.reversed
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payment_within_amount';
+    PERFORM refuse('payment_within_amount', format(
+      'payment %s of %s has %s applied and %s taken back', NEW.payment_id, found.amount, found.applied, found.reversed));
   END IF;
   RETURN NULL;
 END
@@ -1304,9 +1258,9 @@ BEGIN
   FROM payment_cash c JOIN payment_balances b USING (payment_id)
   WHERE c.payment_id = payment AND c.amount <> 0 AND c.partner_id IS DISTINCT FROM b.partner_id LIMIT 1;
   IF FOUND THEN
-    RAISE EXCEPTION 'payment % of % has % of %', payment, coalesce(strange.payer, 'an unknown payer'), strange.amount,
-      coalesce(strange.partner_id, 'an unknown payer')
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'payment_cash_of_its_payer';
+    PERFORM refuse('payment_cash_of_its_payer', format(
+      'payment %s of %s has %s of %s', payment, coalesce(strange.payer, 'an unknown payer'), strange.amount,
+      coalesce(strange.partner_id, 'an unknown payer')));
   END IF;
   RETURN NULL;
 END
@@ -1330,17 +1284,17 @@ BEGIN
   PERFORM pg_advisory_xact_lock(7310, 51);
   SELECT * INTO found FROM document_balances WHERE document_id = settled;
   IF found.status = 'void' AND found.amount_paid <> 0 THEN
-    RAISE EXCEPTION 'document % is void and has % paid', settled, found.amount_paid
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_void_is_unpaid';
+    PERFORM refuse('document_void_is_unpaid',
+                   format('document %s is void and has %s paid', settled, found.amount_paid));
   END IF;
   IF found.amount_due < found.credited + found.amount_paid THEN
-    RAISE EXCEPTION 'document % over % is credited % and paid %', settled, found.amount_due, found.credited, found.amount_paid
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_not_overpaid';
+    PERFORM refuse('document_not_overpaid', format(
+      'document %s over %s is credited %s and paid %s', settled, found.amount_due, found.credited, found.amount_paid));
   END IF;
   SELECT document INTO kind FROM documents WHERE document_id = settled;
   IF kind <> TG_ARGV[1] THEN
-    RAISE EXCEPTION 'document % is a % and takes no %', settled, kind, TG_TABLE_NAME
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'document_kind_takes_it';
+    PERFORM refuse('document_kind_takes_it',
+                   format('document %s is a %s and takes no %s', settled, kind, TG_TABLE_NAME));
   END IF;
   RETURN NULL;
 END
@@ -1374,8 +1328,8 @@ BEGIN
     JOIN (SELECT log_no FROM credit_applications WHERE credit_note_id = note
           UNION ALL SELECT log_no FROM credit_refunds WHERE document_id = note) AS used ON used.log_no > h.log_no
     WHERE h.document_id = note AND (r.log_no IS NULL OR r.log_no > used.log_no)) THEN
-    RAISE EXCEPTION 'credit of document % is used while the document is on hold', note
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'held_credit_not_used';
+    PERFORM refuse('held_credit_not_used',
+                   format('credit of document %s is used while the document is on hold', note));
   END IF;
   RETURN NULL;
 END
@@ -1414,12 +1368,10 @@ CREATE TABLE reminder_pauses (
   until date,
   reason text NOT NULL CONSTRAINT reminder_pause_has_reason CHECK (btrim(reason) <> ''),
   recorded_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT reminder_pause_ahead CHECK (until >= recorded_on)
 );
 CREATE INDEX reminder_pauses_of_partner ON reminder_pauses (partner_id, reminder_pause_id);
-CALL make_fact('reminder_pauses');
+CALL make_fact_of_event('reminder_pauses');
 
 CREATE VIEW present_reminder_pauses AS
 SELECT DISTINCT ON (partner_id) partner_id, until, reason, recorded_on FROM reminder_pauses

@@ -8,12 +8,10 @@ CREATE TABLE settlement_files (
   sha256 text NOT NULL CONSTRAINT settlement_file_sha256_form CHECK (sha256 ~ '^[0-9a-f]{64}$'),
   name text NOT NULL,
   lines bigint NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT settlement_file_once UNIQUE (partner_id, sha256),
   CONSTRAINT settlement_file_of_partner UNIQUE (settlement_file_id, partner_id)
 );
-CALL make_fact('settlement_files');
+CALL make_fact_of_event('settlement_files');
 
 -- A line is stored once, even if it is in several files. Each line has one transfer or payment, and one quote or
 -- requote.
@@ -106,8 +104,6 @@ CREATE TABLE balance_transactions (
   requote_id text COLLATE "C",
   enrollment_id text COLLATE "C",
   payload jsonb NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT balance_transaction_once UNIQUE (account, id),
   CONSTRAINT balance_transaction_in_its_currency UNIQUE (balance_transaction_id, currency),
   CONSTRAINT balance_transaction_of_its_account UNIQUE (balance_transaction_id, account, currency),
@@ -126,7 +122,7 @@ CREATE INDEX balance_transactions_of_quote ON balance_transactions (quote_id);
 -- Finds a payment together with its reversals, disputes and other deductions.
 CREATE INDEX balance_transactions_of_one_payment ON balance_transactions (account, coalesce(of_payment, payment, id));
 CREATE INDEX payouts_at_the_processor ON balance_transactions (account, occurred_at) WHERE type = 'payout';
-CALL make_fact('balance_transactions');
+CALL make_fact_of_event('balance_transactions');
 
 -- The only source that may report an account's balance transactions in a month. Money from before the account's first
 -- arrangement follows the first arrangement. If several partners share an account, the source is the processor if at
@@ -176,13 +172,11 @@ CREATE TABLE processor_readings (
   file text,
   balance_transactions bigint NOT NULL,
   new_balance_transactions bigint NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT reading_goes_forward CHECK (read_from < read_to),
   CONSTRAINT reading_new_are_read CHECK (new_balance_transactions BETWEEN 0 AND balance_transactions)
 );
 CREATE INDEX processor_readings_of_account ON processor_readings (account, read_to);
-CALL make_fact('processor_readings');
+CALL make_fact_of_event('processor_readings');
 
 -- Allocations match a balance transaction, or a part of it, to a quote. The ledger row of the quote's acceptance
 -- identifies the quote. `amount` is in the quote's currency. `settled_amount` is the same part of the balance
@@ -305,13 +299,11 @@ CREATE TABLE balance_transaction_closings (
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CONSTRAINT balance_transaction_closing_of_something CHECK (amount <> 0),
   reason text NOT NULL CONSTRAINT balance_transaction_closing_has_reason CHECK (btrim(reason) <> ''),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT balance_transaction_closed_once UNIQUE (balance_transaction_id, amount),
   CONSTRAINT balance_transaction_closing_in_its_currency FOREIGN KEY (balance_transaction_id, currency)
     REFERENCES balance_transactions (balance_transaction_id, currency)
 );
-CALL make_fact('balance_transaction_closings');
+CALL make_fact_of_event('balance_transaction_closings');
 
 CREATE FUNCTION keep_unallocated() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -380,12 +372,10 @@ CREATE TABLE reversal_evidence (
   -- finance states the price.
   price_from text NOT NULL
     CONSTRAINT reversal_price_from_known CHECK (price_from IN ('whole', 'settlement_file', 'finance')),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT reversal_evidence_once UNIQUE (partner_id, posted_month, entry_id),
   CONSTRAINT reversal_evidence_of_a_row FOREIGN KEY (partner_id, posted_month, entry_id) REFERENCES ledger_rows
 );
-CALL make_fact('reversal_evidence');
+CALL make_fact_of_event('reversal_evidence');
 
 CREATE TABLE missing_shares (
   document_id bigint NOT NULL,
@@ -415,8 +405,6 @@ CREATE TABLE share_payments (
   currency text COLLATE "C" NOT NULL,
   -- The amount is negative for a negative share.
   amount numeric NOT NULL CONSTRAINT share_payment_of_something CHECK (amount <> 0),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   PRIMARY KEY (share_allocation_id, payment_id),
   CONSTRAINT share_payment_of_a_share FOREIGN KEY (share_allocation_id, currency)
     REFERENCES share_allocations (share_allocation_id, currency),
@@ -425,7 +413,7 @@ CREATE TABLE share_payments (
   CONSTRAINT share_payment_below_zero_takes_back CHECK (amount > 0 OR payment_reversal_id IS NOT NULL)
 );
 CREATE INDEX share_payments_of_payment ON share_payments (payment_id);
-CALL make_fact('share_payments');
+CALL make_fact_of_event('share_payments');
 
 -- Payouts of the connected accounts, with their contents as listed by the processor, and their bank lines. With payouts
 -- and bank lines, a share can be traced from its quote to the bank.
@@ -437,8 +425,6 @@ CREATE TABLE payout_contents (
   payout_transaction_id bigint NOT NULL,
   account text COLLATE "C" NOT NULL,
   currency text COLLATE "C" NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT payout_content_of_its_account FOREIGN KEY (balance_transaction_id, account, currency)
     REFERENCES balance_transactions (balance_transaction_id, account, currency),
   CONSTRAINT payout_content_of_a_payout FOREIGN KEY (payout_transaction_id, account, currency)
@@ -446,7 +432,7 @@ CREATE TABLE payout_contents (
   CONSTRAINT payout_content_not_itself CHECK (balance_transaction_id <> payout_transaction_id)
 );
 CREATE INDEX payout_contents_of_payout ON payout_contents (payout_transaction_id);
-CALL make_fact('payout_contents');
+CALL make_fact_of_event('payout_contents');
 
 -- Payouts of a connected account that reached the bank. Each payout is settled at once, and its fees are the fees of
 -- its contents.
@@ -457,12 +443,10 @@ CREATE TABLE account_payouts (
   -- The payout at the processor. NULL if we receive no reports of the account's payouts, so that finance identified the
   -- payout.
   balance_transaction_id bigint CONSTRAINT account_payout_arrives_once UNIQUE,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT account_payout_of_its_account FOREIGN KEY (balance_transaction_id, account, currency)
     REFERENCES balance_transactions (balance_transaction_id, account, currency)
 );
-CALL make_fact('account_payouts');
+CALL make_fact_of_event('account_payouts');
 
 -- Payouts that the processor reported but that were not found in the bank. A failed payout never arrives. `fees` is the
 -- amount that the processor kept from the contents. NULL means that the contents are unknown.

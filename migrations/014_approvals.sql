@@ -37,15 +37,13 @@ CREATE TABLE approval_decisions (
   decision text NOT NULL CONSTRAINT approval_decision_known CHECK (decision IN ('approve', 'reject', 'withdraw')),
   decided_by bigint NOT NULL REFERENCES users,
   reason text,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT approval_decision_of_its_request
     FOREIGN KEY (request_id, requested_by) REFERENCES approval_requests (request_id, requested_by),
   -- The requester can only withdraw the request, and no other user can withdraw it.
   CONSTRAINT approval_by_a_second_person CHECK ((decision = 'withdraw') = (decided_by = requested_by)),
   CONSTRAINT approval_rejection_has_reason CHECK (decision <> 'reject' OR reason IS NOT NULL)
 );
-CALL make_fact('approval_decisions');
+CALL make_fact_of_event('approval_decisions');
 
 -- True if a person is an approver for all of these partners. If partner_ids is NULL, the person must be an approver for
 -- the whole ledger.
@@ -73,12 +71,11 @@ DECLARE
 BEGIN
   SELECT * INTO request FROM approval_requests r WHERE r.request_id = NEW.request_id;
   IF NOT may_approve(NEW.decided_by, request.partner_ids) THEN
-    RAISE EXCEPTION 'user % is no approver of request %', NEW.decided_by, NEW.request_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'approval_by_an_approver';
+    PERFORM refuse('approval_by_an_approver',
+                   format('user %s is no approver of request %s', NEW.decided_by, NEW.request_id));
   END IF;
   IF NEW.decision = 'approve' AND NEW.recorded_at >= request.expires_at THEN
-    RAISE EXCEPTION 'request % has expired', NEW.request_id
-      USING ERRCODE = 'integrity_constraint_violation', CONSTRAINT = 'approval_before_it_expires';
+    PERFORM refuse('approval_before_it_expires', format('request %s has expired', NEW.request_id));
   END IF;
   RETURN NEW;
 END

@@ -17,14 +17,12 @@ CREATE TABLE gl_exports (
   -- The contents of accounts.json that were used, with defaults filled in.
   accounts jsonb NOT NULL,
   writer integer NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT gl_export_parts_differ UNIQUE (month, format, part),
   CONSTRAINT gl_export_follows CHECK (previous IS NOT DISTINCT FROM nullif(part - 1, 0)),
   CONSTRAINT gl_export_part_before FOREIGN KEY (month, format, previous) REFERENCES gl_exports (month, format, part),
   CONSTRAINT gl_export_first_is_the_journal CHECK ((part = 1) = (kind = 'journal'))
 );
-CALL make_fact('gl_exports');
+CALL make_fact_of_event('gl_exports');
 
 -- The amounts of our accounts by general-ledger account. Partner and policy are set if the journal states them.
 CREATE TABLE gl_export_lines (

@@ -35,7 +35,8 @@ CREATE TRIGGER returned_month_is_whole BEFORE DELETE ON archived_months
 -- connected account; those that the terms let be reversed on a day; those with a row that waits for a decision; those with
 -- an event that a webhook still has to get, or with a late request; and those that the API can still accept or requote, or
 -- that an import accepted (a quote or requote without an acceptance). Without terms, a reversal is possible for 30 days
--- (src/ledger/cancellation.ts). Of other quotes only the reversals stay, for lists.
+-- (src/ledger/cancellation.ts), and an import may be 31 days late (src/ledger/grounds.sql.ts). Of other quotes only the
+-- reversals stay, for lists.
 CREATE FUNCTION staying_quotes(on_day date) RETURNS TABLE (partner_id text, quote_id text) STABLE LANGUAGE sql
 BEGIN ATOMIC
   WITH terms AS (
@@ -46,7 +47,7 @@ BEGIN ATOMIC
   FROM archived_postings p JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month
   LEFT JOIN terms t ON t.partner_id = e.partner_id AND t.policy_id = e.policy_id
   WHERE (e.arrangement <> 'invoicing' OR e.cover_to >= on_day OR t.always
-     OR e.accepted_at >= on_day - (greatest(t.days, 30) + 1))
+     OR e.accepted_at >= on_day - (greatest(t.days, 30) + 32))
   UNION
   SELECT e.partner_id, e.quote_id FROM ONLY ledger_rows e
   WHERE e.kind <> 'quote_accepted' AND e.posted_month NOT IN (SELECT posted_month FROM archived_posting_months)
@@ -84,8 +85,9 @@ CREATE TABLE archived_sales (
 );
 CALL make_append_only('archived_sales');
 
--- Records that a month is archived, and deletes the rows of archived months that need not stay. Returns their number. Only
--- the owner may call it, because the program's role may not delete rows. A preview has no files (NULL).
+-- Records that a month is archived, and deletes the rows of archived months that need not stay. Returns the number of
+-- those of this month. Only the owner may call it, because the program's role may not delete rows. A preview has no files
+-- (NULL).
 CREATE FUNCTION archive_month(of_month text, into_store text, files json, on_day date, at timestamptz, event bigint)
 RETURNS bigint LANGUAGE sql
 BEGIN ATOMIC
@@ -116,7 +118,8 @@ BEGIN ATOMIC
              coalesce(r.requote_id, r.quote_id)
       FROM ONLY ledger_rows r WHERE r.kind = 'reversal')
     ON CONFLICT DO NOTHING)
-  SELECT count(*) FROM gone;
+  SELECT count(*) FROM gone g JOIN archived_postings p ON g.posted_month > p.after AND g.posted_month <= p.month
+  WHERE p.month = of_month;
 END;
 
 -- The rows of archived months that events with a receipt recorded, in groups, as the rules read them

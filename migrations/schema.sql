@@ -1,4 +1,4 @@
--- Facts: SHA-256 c083a5a980af850ff962fda939c4c0a7087551bf5e07b04c0bcfecb872cb4edf, without the role reckoner_app 7460ee33a0b4be36a02e18f0375b6fc26f0213a9c2d222eddd4475e8c86cfffc
+-- Facts: SHA-256 45da81da0a97d67ed6b3d3c597511769af4afaee138fa1de89ab33c2bd353ad7, without the role reckoner_app e8d9aa93c47905c3fa5a8f95514d9252b97bd827d6a325edcfa9a015f8356cf7
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

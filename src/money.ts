@@ -142,7 +142,7 @@ export class Amount {
    * Converts amounts to one currency and adds them up. A rate is the value of one unit of the amount's currency in that
    * one currency. Only the sum is rounded, half away from zero.
    */
-  static converted(given: readonly { readonly amount: Amount; readonly rate: string }[], currency: string): Amount {
+  static converted(given: readonly Readonly<{ amount: Amount; rate: string }>[], currency: string): Amount {
     const exact = given.reduce((sum, { amount, rate }) => sum.plus(amount.value.times(rate)), new Decimal(0));
     return new Amount(rounded(exact, currency), currency);
   }

@@ -9,14 +9,14 @@ export type ColumnType = 'text' | 'amount' | 'count' | 'date';
 
 type Value = string | number | null;
 
-export interface Sheet {
+export type Sheet = Readonly<{
   /** The worksheet's name: at most 31 characters, none of `\ / ? * [ ] :`. */
-  readonly name: string;
+  name: string;
   /** The headings in order, each with its column's type. */
-  readonly columns: Readonly<Record<string, ColumnType>>;
+  columns: Readonly<Record<string, ColumnType>>;
   /** Each row has values by heading: texts, numbers or null. Values without a heading are omitted. */
-  readonly rows: readonly object[];
-}
+  rows: readonly object[];
+}>;
 
 type TypedColumn = `${string}:${Exclude<ColumnType, 'text'>}`;
 

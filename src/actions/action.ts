@@ -111,16 +111,16 @@ export type ActionOutcome<Input, Result, Followed> = Readonly<{
 export type Agree<Result> = (foreseen: Result) => Promise<boolean>;
 
 // These are methods and not properties, so that an action with a specific input type is assignable to Action.
-interface Parts<Input, Result, Followed, Json> {
+type Parts<Input, Result, Followed, Json> = Readonly<{
   /** A noun and a verb, as in its audit event: `invoice.void`. */
-  readonly name: string;
+  name: string;
   /** A heading such as `Void a document`. */
-  readonly title: string;
+  title: string;
   /** The words of the action's command. An action without such words has a command written by hand (cli/commands/). */
-  readonly command?: ActionCommand;
-  readonly role: Role;
+  command?: ActionCommand;
+  role: Role;
   /** The console requires a recent sign-in, because the action gives access or redirects money. */
-  readonly needsProof?: true;
+  needsProof?: true;
   /** Returns whether the actor needs no role, such as a user who ends their own sessions. */
   withoutRole?(tx: Transaction, context: ActionContext, input: Input): Promise<boolean>;
   /** The subject: a document's number, a payment's id or a month. */
@@ -150,9 +150,9 @@ interface Parts<Input, Result, Followed, Json> {
    * Runs right after the transaction, even if the job `deliver` sends the e-mails later. Used for failpoints and
    * payment links.
    */
-  committed?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<void> | void;
+  committed?(context: AfterContext, done: Readonly<{ input: Input; result: Result }>): Promise<void> | void;
   /** Sends e-mails after `committed`, unless e-mails are left to the job `deliver`. */
-  after?(context: AfterContext, done: { readonly input: Input; readonly result: Result }): Promise<Followed>;
+  after?(context: AfterContext, done: Readonly<{ input: Input; result: Result }>): Promise<Followed>;
   /**
    * The facts that a preview compares. `result` is undefined before the action. After the action, `result` names the
    * new things that the action created.
@@ -173,7 +173,7 @@ interface Parts<Input, Result, Followed, Json> {
    * Set if `perform` takes the importers' lock. The lock is then taken before amounts are compared, as in an import of
    * rows. A different order could deadlock.
    */
-  readonly locksImporters?: true;
+  locksImporters?: true;
   /**
    * For an action whose input is too large to be kept, or to be read twice. A request for approval keeps what this
    * function returns, instead of the input. The approval does not perform the action: the requester repeats it with the
@@ -181,7 +181,7 @@ interface Parts<Input, Result, Followed, Json> {
    */
   requestOf?(input: Input, foreseen: Result): unknown;
   report(done: ActionOutcome<Input, Result, Followed>, context: ActionContext, tx: Transaction): Promise<Report<Json>>;
-}
+}>;
 
 export type Partners = readonly string[] | 'all';
 

@@ -102,7 +102,7 @@ async function figuresOf<Input, Result>(
   context: ActionContext,
   action: Action<Input, Result>,
   input: Input,
-  { before, result }: { readonly before: Facts; readonly result: Result },
+  { before, result }: Readonly<{ before: Facts; result: Result }>,
 ): Promise<Figures> {
   const seen = { before, after: await action.facts(tx, input, result, context) };
   return {

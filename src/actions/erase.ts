@@ -73,6 +73,6 @@ It cannot be undone. Try --dry-run first.`,
 
 async function factsOf(tx: Transaction, person: Person, isDone: boolean): Promise<Facts> {
   if (isDone) return {};
-  const places = await countPlaces(tx, await textsOf(tx, person));
+  const places = await countPlaces(tx, { commitments: await textsOf(tx, person) });
   return Object.fromEntries(places.map(({ table, places }) => [table, { 'personal texts': String(places) }]));
 }

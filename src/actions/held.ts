@@ -40,7 +40,7 @@ const factsOf = async (
 ): Promise<Facts> => {
   const amounts = new Map(granted.map((row) => [row.held_row_id, row.invoice_amount]));
   return Object.fromEntries(
-    (await readHeldRows(tx, { ids: alone ? ids : await readWithRelated(tx, ids) })).map((row) => [
+    (await readHeldRows(tx, { ids: alone ? ids : await readWithRelated(tx, { ids }) })).map((row) => [
       nameOf(row),
       {
         row: `${row.partner_id} ${row.own_id}`,

@@ -117,7 +117,7 @@ async function permitEffect<Input>(
   context: ActionContext,
   action: Action<Input>,
   input: Input,
-  { rules, consequence, kept }: { readonly rules: Rules; readonly consequence: Consequence; readonly kept: unknown },
+  { rules, consequence, kept }: Readonly<{ rules: Rules; consequence: Consequence; kept: unknown }>,
 ): Promise<Refusal | Permission> {
   const { amounts, adjustments } = consequence;
   const digest = digestOf(consequence);

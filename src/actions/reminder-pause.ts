@@ -13,7 +13,7 @@ const PAUSE = {
   role: 'finance',
   committed: () => failpoint('reminder_pause.committed'),
   async facts(tx: Transaction, input: { partnerId: string }, _done: unknown, context: ActionContext): Promise<Facts> {
-    const pause = await readReminderPause(tx, input.partnerId, todayOf(context));
+    const pause = await readReminderPause(tx, { partnerId: input.partnerId, today: todayOf(context) });
     return {
       [`reminders of ${input.partnerId}`]: { 'paused through': pause?.until ?? null, reason: pause?.reason ?? '' },
     };

@@ -115,12 +115,7 @@ async function performAsAgreed<Input, Result, Followed, Json>(
   context: ActionContext,
   action: Action<Input, Result, Followed, Json>,
   input: Input,
-  {
-    approval,
-    shown,
-    permission,
-    agree,
-  }: Agreement & { readonly permission: Permission; readonly agree: Agree<Result> },
+  { approval, shown, permission, agree }: Agreement & Readonly<{ permission: Permission; agree: Agree<Result> }>,
 ): Promise<Result> {
   const agreed = [shown, permission.digest].filter((each) => each !== undefined);
   if (agreed.length === 0) return action.perform(tx, context, input, agree);

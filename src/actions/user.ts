@@ -113,7 +113,7 @@ export const userLink = defineAction({
 /** E-mails the link at once, unless the input says not to. The acting user sees the link in any case. */
 async function mailLink(
   context: AfterContext,
-  { input, result }: { readonly input: { readonly noMail?: boolean | undefined }; readonly result: InvitedUser },
+  { input, result }: Readonly<{ input: { readonly noMail?: boolean | undefined }; result: InvitedUser }>,
 ): Promise<SentLink | undefined> {
   if (input.noMail) return undefined;
   const { user, link } = result;

@@ -38,11 +38,11 @@ import {
   withdrawAll,
 } from './requests.ts';
 
-export interface Approval {
-  readonly requestId: number;
-  readonly approver: Actor;
-  readonly reason: string | null;
-}
+export type Approval = Readonly<{
+  requestId: number;
+  approver: Actor;
+  reason: string | null;
+}>;
 
 /** What the first transaction of an action was allowed to do. Its later ones must stay within this. */
 export type Permission = Readonly<{

@@ -29,7 +29,7 @@ export type PreviewedChange = Readonly<{
 export type StoredPreview = Readonly<{
   title: string;
   changes: readonly PreviewedChange[];
-  amounts: readonly { readonly currency: string; readonly amount: string }[];
+  amounts: readonly Readonly<{ currency: string; amount: string }>[];
   text: string;
   /** An approval does not perform the action: the requester repeats it with the same input. */
   repeats?: true;

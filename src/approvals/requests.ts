@@ -28,11 +28,11 @@ export const PAST: Readonly<Record<Decision, string>> = {
   withdraw: 'withdrawn',
 };
 
-interface RecordedRequest {
-  readonly request_id: number;
-  readonly expires_at: string;
-  readonly is_new: boolean;
-}
+type RecordedRequest = Readonly<{
+  request_id: number;
+  expires_at: string;
+  is_new: boolean;
+}>;
 
 /** A request without a partner can be decided only by an approver for all partners. */
 export const partnersApproved = (partners: readonly string[] | 'all'): readonly string[] | null =>

@@ -2,10 +2,10 @@
 import { asTableOwner } from '../database/grants.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
 import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
-import { GROUP_KEYS, groupsOf } from '../ledger/row-groups.sql.ts';
+import { GROUP_AMOUNTS, GROUP_COLUMNS, GROUP_TIMES, groupsOf } from '../ledger/row-groups.sql.ts';
 import { saleKind } from '../ledger/running-lines.sql.ts';
 import type { ColdMonth } from '../log/derive.ts';
-import type { NumberRange } from '../log/lines.sql.ts';
+import { type NumberRange, time } from '../log/lines.sql.ts';
 import type { Month } from '../month.ts';
 
 /** A file of a month in a store, with all rows of the partners from the first to the last. */
@@ -114,8 +114,15 @@ export const STAGED_DAYS = `COPY (
     AND s.accepted_at < (SELECT (max(month) || '-01')::date + interval '1 month 2 days' FROM archived_months)
 ) TO STDOUT`;
 
-/** Lines of a partner and a quote of the rows that are copied. */
-export const COPIED_QUOTES = 'COPY (SELECT DISTINCT partner_id, quote_id FROM pg_temp.archived_rows) TO STDOUT';
+/** Rows of archived months `p` that are in the database. */
+const STAYED = `archived_postings p
+  JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month`;
+
+/** Lines of a partner and a quote of the copied rows, and of a month's rows that stayed. */
+export const quotesOf = (month: Month): string => `COPY (
+  SELECT partner_id, quote_id FROM pg_temp.archived_rows
+  UNION SELECT e.partner_id, e.quote_id FROM ${STAYED}
+  WHERE p.month = '${month}') TO STDOUT`;
 
 /** The partners that rows are staged for. */
 export const readStagedPartners = async (tx: Transaction): Promise<string[]> =>
@@ -128,17 +135,12 @@ export const copyInto = (columns: readonly string[]): string =>
 
 const listed = (months: readonly Month[]): string => months.map((month) => `'${month}'`).join(', ');
 
-const TIMES = ['first_at', 'last_at', 'first_recorded', 'last_recorded']
-  .map((name) => `to_char(${name}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`)
-  .join(', ');
-
 const IN_ARCHIVES = 'e.posted_month IN (SELECT posted_month FROM archived_posting_months)';
 
 /** The partners, numbers and leaves of rows of archived months that are in the database, too. */
 export const presentLeaves = (months: readonly Month[]): string => `COPY (
   SELECT e.partner_id, concat_ws(' ', e.entry_id, encode(row_leaf(e), 'hex'))
-  FROM archived_postings p JOIN ONLY ledger_rows e ON e.posted_month > p.after AND e.posted_month <= p.month
-  WHERE p.month IN (${listed(months)})) TO STDOUT`;
+  FROM ${STAYED} WHERE p.month IN (${listed(months)})) TO STDOUT`;
 
 /** The numbers of archived rows that other facts name. */
 const NAMED = `
@@ -149,17 +151,23 @@ const NAMED = `
         UNION SELECT partner_id, posted_month, entry_id FROM requote_acceptances) AS e
   WHERE ${IN_ARCHIVES}`;
 
-/** The quotes that other facts name. */
+/** The quotes that other facts or rows outside of the archive name, if their sales are not in the database. */
 const NAMED_QUOTES = `
-  SELECT partner_id, quote_id FROM missing_shares UNION ALL SELECT partner_id, quote_id FROM held_rows
-  UNION ALL SELECT partner_id, repeats FROM held_rows WHERE kind = 'quote_accepted' AND repeats IS NOT NULL`;
+  SELECT DISTINCT n.partner_id, n.quote_id
+  FROM (SELECT partner_id, quote_id FROM missing_shares
+        UNION ALL SELECT h.partner_id, h.quote_id FROM held_rows h LEFT JOIN held_row_decisions d USING (held_row_id)
+        WHERE h.kind <> 'quote_accepted' OR d.decision = 'recorded'
+        UNION ALL SELECT partner_id, repeats FROM held_rows WHERE kind = 'quote_accepted' AND repeats IS NOT NULL
+        UNION ALL SELECT partner_id, quote_id FROM ONLY ledger_rows e
+        WHERE e.kind <> 'quote_accepted' AND (e.kind <> 'reversal' OR NOT ${IN_ARCHIVES})) AS n
+  WHERE NOT EXISTS (SELECT FROM ONLY ledger_rows s
+                    WHERE s.partner_id = n.partner_id AND s.kind = 'quote_accepted' AND own_id(s) = n.quote_id)`;
 
-/** The same as lines, and the quotes of all rows in the database. */
-export const [NUMBER_LINES, QUOTE_LINES, HOT_LINES] = [
-  NAMED,
-  NAMED_QUOTES,
-  'SELECT partner_id, quote_id FROM ONLY ledger_rows',
-].map((sql) => `COPY (${sql}) TO STDOUT`) as [string, string, string];
+const lines = (sql: string): string => `COPY (${sql}) TO STDOUT`;
+/** Lines of a partner and a number; of a partner and a quote; and of those of each row in the database. */
+export const NUMBER_LINES = lines(NAMED);
+export const QUOTE_LINES = lines(NAMED_QUOTES);
+export const HOT_LINES = lines('SELECT partner_id, quote_id FROM ONLY ledger_rows');
 
 /** Whether facts name rows or quotes that may be archived. */
 export async function namesArchived(tx: Transaction): Promise<boolean> {
@@ -167,10 +175,13 @@ export async function namesArchived(tx: Transaction): Promise<boolean> {
   return (await queryOne<{ named: boolean }>(tx, sql)).named;
 }
 
+const among = (names: readonly string[], name: string): boolean => names.includes(name);
+const groupText = (name: string): string =>
+  among(GROUP_TIMES, name) ? time(name) : among(GROUP_AMOUNTS, name) ? `trim_scale(${name})` : name;
 /** The partners and groups of months, for `otherGroups`. */
 export const storedGroups = (months: readonly Month[]): string => `COPY (
-  SELECT partner_id, concat_ws(' ', posted_month, partner_id, policy_id, kind, ${GROUP_KEYS}, entries,
-    trim_scale(spot_price), trim_scale(partner_cut), trim_scale(invoice_amount), ${TIMES}, first_no, last_no, quote_id)
+  SELECT partner_id, concat_ws(' ', posted_month, partner_id, policy_id, kind,
+    ${GROUP_COLUMNS.map(groupText).join(', ')})
   FROM archived_groups g
   WHERE EXISTS (SELECT FROM archived_postings p WHERE p.month IN (${listed(months)})
                   AND g.posted_month > p.after AND g.posted_month <= p.month)) TO STDOUT`;

@@ -107,19 +107,28 @@ export async function writeMonth(
     if (archived !== null) return;
     const into = await openStore(tx, environment, store);
     await patiently(tx);
+    const isKnown = (await readColdMonths(tx)).some((each) => each.store === store);
+    if (isKnown && !(await mendable(store, into.isThere()))) {
+      const reason = 'it is empty, although it has other months. Is its disk mounted, and is its address the same?';
+      throw refuse('archive_incomplete', { month, store, reason });
+    }
     const range = { after: previous ?? '', to: month };
     const parts = rangesOf(await readMonthPartners(tx, month)).map((part) => ({
       ...part,
       copy: (take: Take) => copyRowLines(tx, range, part, take),
     }));
-    await into
-      .write(month, parts, (files) => statementOf(tx, first, files))
-      .catch((error: unknown) => {
-        if (!(error instanceof StoreError)) throw error;
-        throw refuse('file_unwritable', { file: store, reason: error.message });
-      });
+    await mendable(
+      store,
+      into.write(month, parts, (files) => statementOf(tx, first, files)),
+    );
   });
 }
+
+const mendable = <Result>(store: string, work: Promise<Result>): Promise<Result> =>
+  work.catch((error: unknown) => {
+    if (!(error instanceof StoreError)) throw error;
+    throw refuse('file_unwritable', { file: store, reason: error.message });
+  });
 
 /** Reads a month back from its store, and refuses it if its rows are not exactly those that the close counted. */
 async function readProven(

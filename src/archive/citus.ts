@@ -67,6 +67,7 @@ export const citusStore = (url: string, schema: string): Store => {
       });
     });
   return {
+    isThere: () => connected(url, (cluster) => hasTables(cluster, at)),
     write: (...given) => connected(url, (cluster) => writeMonth(cluster, at, given)),
     prove: (month) =>
       proveStatement(
@@ -78,7 +79,12 @@ export const citusStore = (url: string, schema: string): Store => {
             return otherTotals(await totalsOf(cluster, at, month), stated);
           }),
       ),
-    lost: (files, scope) => reading(files, scope, async () => []),
+    lost: (files, scope) =>
+      reading(files, scope, async ({ query }) => {
+        const stated = (await query(`SELECT month FROM ${at.months}`)).map(String);
+        const others = files.map(({ month }) => month).filter((month) => !stated.includes(month));
+        return others.map((month) => `${month}.statement`);
+      }),
     reading,
   };
 };
@@ -126,6 +132,9 @@ async function connected<Result>(url: string, work: (cluster: Cluster) => Promis
     await client.end().catch(() => {});
   }
 }
+
+const hasTables = async ({ query }: Pick<Reading, 'query'>, at: Names): Promise<boolean> =>
+  (await query(`SELECT to_regclass(${texts([at.months])})`))[0]?.[0] !== null;
 
 /** Has Citus end transactions whose parts are prepared on workers. Without this it does so each minute. */
 const recover = ({ query }: Cluster) => query('SELECT recover_prepared_transactions()');
@@ -178,7 +187,7 @@ async function writeMonth(cluster: Cluster, at: Names, [month, parts, stateOf]: 
   // Parts of an attempt that was killed have locks.
   await recover(cluster);
   await query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCKS.archives})`);
-  if ((await query(`SELECT to_regclass(${texts([at.months])})`))[0]?.[0] === null) await query(tablesOf(at));
+  if (!(await hasTables(cluster, at))) await query(tablesOf(at));
   // What a backup may name is never replaced. The proof tells whether it is the same.
   if ((await query(at.statement(month))).length > 0) return;
   const own = at.month(month);

@@ -32,6 +32,7 @@ import {
 const fileName = (month: Month, index: number): string => `${month}-${String(index + 1).padStart(4, '0')}.parquet`;
 
 export const folderStore = (folder: string): Store => ({
+  isThere: () => withDuckDb(async () => existsSync(folder)),
   write: async (month, parts, stateOf) => {
     await mendable(() => makeFolder(folder));
     const files: ArchivedFile[] = [];
@@ -47,10 +48,12 @@ export const folderStore = (folder: string): Store => ({
     await mendable(() => writeWhole(statementPath(folder, month), statement, 'replace'));
   },
   prove: (month) => proveBeside(statementPath(folder, month)),
-  lost: async (files) =>
-    files
-      .filter(({ name, bytes }) => statSync(join(folder, name), { throwIfNoEntry: false })?.size !== bytes)
-      .map(({ name }) => name),
+  lost: async (files) => {
+    const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size;
+    const others = files.filter(({ name, bytes }) => sizeOf(join(folder, name)) !== bytes).map(({ name }) => name);
+    const statements = [...new Set(files.map(({ month }) => statementPath(folder, month)))];
+    return [...others, ...statements.filter((path) => sizeOf(path) === undefined).map((path) => basename(path))];
+  },
   reading: async (files, _, work) => {
     const paths: string[] = [];
     for (const file of files) paths.push(await provenPath(folder, file));

@@ -15,10 +15,9 @@ import { Elsewhere } from '../database/elsewhere.ts';
 import { readInstallation } from '../database/installation.sql.ts';
 import { patiently, type Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
-import type { DerivedRows } from '../log/derive.ts';
+import { type DerivedRows, isDerived } from '../log/derive.ts';
 import type { Month } from '../month.ts';
 import {
-  COPIED_QUOTES,
   copyInto,
   countArchived,
   HOT_LINES,
@@ -31,6 +30,7 @@ import {
   NUMBER_LINES,
   namesArchived,
   QUOTE_LINES,
+  quotesOf,
   type RowScope,
   readColdMonths,
   readStagedPartners,
@@ -124,7 +124,7 @@ export async function needWholeQuotes(tx: Transaction, month: Month): Promise<vo
     await haveRows(next, environment, { from: month, to: month });
     const files = (await readStoredFiles(next, {})).filter((file) => file.month !== month);
     if (files.length > 0)
-      await copyRows(next, environment, files, { lists: [['quote_id', linesOf(next, COPIED_QUOTES)]] });
+      await copyRows(next, environment, files, { lists: [['quote_id', linesOf(next, quotesOf(month))]] });
     remember(next, [{ of }]);
   });
 }
@@ -165,21 +165,22 @@ const NAMED_ROWS = 'rows that facts name';
 
 /**
  * Makes sure that a transaction has the archived rows that the rules of `verify` read: those that other facts name, and
- * in the month of `derived`, or in all months, the rows of quotes with more than an acceptance. Of the others the rules
- * read `archived_groups`. Returns why the rows cannot be read, if so.
+ * in the month of `derived`, or in all months, the rows of quotes with a requote or reversal. Of the others the rules read
+ * `archived_groups`. Returns why the rows cannot be read, if so.
  */
 export async function needNamedRows(tx: Transaction, derived: DerivedRows): Promise<string | undefined> {
   const known = remembers(tx, NAMED_ROWS);
   if (known !== undefined) return known.fault;
-  if (!(await readsFiles(tx, derived))) return undefined;
+  if ((await monthsToRead(tx, derived)) === undefined) return undefined;
   throw new Elsewhere((next, environment) => haveNamedRows(next, environment, derived));
 }
 
-const monthsOf = async (tx: Transaction, derived: DerivedRows): Promise<Month[]> =>
-  (await readColdMonths(tx)).flatMap(({ month }) => (derived === 'all' || derived.month === month ? [month] : []));
-
-const readsFiles = async (tx: Transaction, derived: DerivedRows): Promise<boolean> =>
-  (await monthsOf(tx, derived)).length > 0 || ((await readColdMonths(tx)).length > 0 && (await namesArchived(tx)));
+/** The archived months whose quotes are to be read whole; undefined if nothing is to be read. */
+async function monthsToRead(tx: Transaction, derived: DerivedRows): Promise<Month[] | undefined> {
+  const cold = await readColdMonths(tx);
+  const months = cold.map(({ month }) => month).filter((month) => isDerived(derived, month));
+  return months.length > 0 || (cold.length > 0 && (await namesArchived(tx))) ? months : undefined;
+}
 
 /** The same for a transaction that cannot be repeated. Its session has the table for copies. */
 export async function haveNamedRows(
@@ -188,23 +189,22 @@ export async function haveNamedRows(
   derived: DerivedRows,
 ): Promise<string | undefined> {
   await keepArchives(tx);
-  const months = await monthsOf(tx, derived);
+  const months = await monthsToRead(tx, derived);
   const lists = [[NUMBER, linesOf(tx, NUMBER_LINES)] as const, ['quote_id', linesOf(tx, QUOTE_LINES)] as const];
-  const wanted = { lists, months, hot: linesOf(tx, HOT_LINES) };
-  const fault = (await readsFiles(tx, derived))
-    ? await faultOf(async () => copyRows(tx, environment, await readStoredFiles(tx, {}), wanted))
-    : undefined;
+  const wanted = { lists, months: months ?? [], hot: linesOf(tx, HOT_LINES) };
+  const fault = months && (await faultOf(async () => copyRows(tx, environment, await readStoredFiles(tx, {}), wanted)));
   remember(tx, [{ of: NAMED_ROWS, fault }]);
   return fault;
 }
 
 /** Why the archive cannot be read; undefined if it was. */
-async function faultOf(work: () => Promise<unknown>): Promise<string | undefined> {
+export async function faultOf(work: () => Promise<unknown>): Promise<string | undefined> {
   try {
     await work();
     return undefined;
   } catch (error) {
-    const codes = ['archive_incomplete', 'archive_store_unknown', 'duckdb_missing'];
+    if (error instanceof StoreError) return error.message;
+    const codes = ['archive_incomplete', 'archive_store_unknown', 'duckdb_missing', 'environment_invalid'];
     if (error instanceof Refusal && codes.includes(error.code)) return error.message;
     throw error;
   }

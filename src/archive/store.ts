@@ -54,6 +54,8 @@ export interface Reading {
 export type Scope = Readonly<{ partnerIds?: readonly string[] | undefined; stated: readonly Stated[] }>;
 
 export interface Store {
+  /** Whether the store has ever been written to. Refuses a store that cannot be read here. */
+  readonly isThere: () => Promise<boolean>;
   /**
    * Writes the rows of a month, and its statement, which names the files. Safe to repeat: the same rows make the same
    * files. Another file of the same name is never replaced.

@@ -67,5 +67,5 @@ export const CHECKS: readonly Check[] = [
   { name: 'events_match_facts', run: joinedByHashing(checkQuery(EVENTS_MATCH_FACTS)) },
   { name: 'log_derived_again', run: findBrokenCheckpoints },
   { name: 'archives_as_moved', run: findChangedArchives },
-  { name: 'rules_hold', beside: true, needsArchives: true, run: (tx) => findBrokenRules(tx) },
+  { name: 'rules_hold', beside: true, needsArchives: true, run: (tx, { copied }) => findBrokenRules(tx, copied) },
 ];

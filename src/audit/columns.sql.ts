@@ -13,11 +13,11 @@ export const columnsIn = (list: string): ViewColumn[] =>
   });
 
 /** A data file of packs: the columns of a query over the log. */
-export interface View {
-  readonly name: string;
-  readonly columns: readonly ViewColumn[];
-  readonly query: string;
-}
+export type View = Readonly<{
+  name: string;
+  columns: readonly ViewColumn[];
+  query: string;
+}>;
 
 /** A query that returns what is wrong: its place, then the values that were found. */
 export interface Rule extends View {

@@ -54,7 +54,7 @@ type ExportSummary = Readonly<{
   files: readonly PackedFile[];
   months: readonly BilledMonth[];
   /** The last checkpoint of the pack. */
-  checkpoint: { readonly origin: string; readonly size: number; readonly root: string };
+  checkpoint: Readonly<{ origin: string; size: number; root: string }>;
   /** Whether the books of any of these months are open, so that facts can still be dated in the month. */
   preliminary: boolean;
   /** The SHA-256 of manifest.json, which covers all files. */
@@ -83,8 +83,8 @@ async function writePack(
   await prepareForCopy(tx);
   // The journal's opening balances include all earlier months.
   await needRows(tx, kind === 'journal' ? { to } : { from, to });
-  const months = await readBilledMonths(tx, from, to);
-  const log = await chooseLeaves(tx, { from, to, previous: months[0]?.previous ?? null });
+  const months = await readBilledMonths(tx, { from, to });
+  const log = await chooseLeaves(tx, { to, previous: months[0]?.previous ?? null });
   await needRows(tx, { numbers: { after: log.from?.last_no ?? 0, to: log.to.last_no } });
   const pack = await Pack.open(out);
   try {

@@ -1,5 +1,5 @@
 /** SQL of the exports: their months, documents and totals. */
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { query, querying, queryingOne, queryingValue, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { type DocumentNumbers, documentKey } from './ledger-rows.ts';
 
@@ -14,23 +14,18 @@ export type BilledMonth = Readonly<{
 }>;
 
 /** The months of a range that have rows or are closed, in order. */
-export function readBilledMonths(tx: Transaction, from: Month, to: Month): Promise<BilledMonth[]> {
-  return query(
-    tx,
-    `WITH months AS (
-       SELECT month::text AS month, previous::text AS previous, true AS closed FROM closed_months
-       UNION ALL
-       SELECT DISTINCT posted_month, to_char((posted_month || '-01')::date - 1, 'YYYY-MM'), false FROM ledger_rows
-       WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')
-     )
-     SELECT m.month, m.previous,
-            (SELECT size FROM log_checkpoints WHERE closes = 'month ' || m.month) AS closed_at_size,
-            (SELECT size FROM log_checkpoints WHERE closes = 'books ' || m.month) AS books_at_size
-     FROM months m
-     WHERE m.month BETWEEN :from AND :to ORDER BY m.month`,
-    { from, to },
-  );
-}
+export const readBilledMonths = querying<BilledMonth, { from: Month; to: Month }>(`
+  WITH months AS (
+    SELECT month::text AS month, previous::text AS previous, true AS closed FROM closed_months
+    UNION ALL
+    SELECT DISTINCT posted_month, to_char((posted_month || '-01')::date - 1, 'YYYY-MM'), false FROM ledger_rows
+    WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')
+  )
+  SELECT m.month, m.previous,
+         (SELECT size FROM log_checkpoints WHERE closes = 'month ' || m.month) AS closed_at_size,
+         (SELECT size FROM log_checkpoints WHERE closes = 'books ' || m.month) AS books_at_size
+  FROM months m
+  WHERE m.month BETWEEN :from AND :to ORDER BY m.month`);
 
 /**
  * The numbers of the documents that bill a month's rows: the last in each chain of replacements, even if it is void.
@@ -71,18 +66,10 @@ export function readLedgerTotals(
 }
 
 /** The number of the first row that these months bill; null if they have none. */
-export async function readFirstRow(
-  tx: Transaction,
-  given: { readonly from: Month; readonly to: Month; readonly previous: Month | null },
-): Promise<number | null> {
-  const { first } = await queryOne<{ first: number | null }>(
-    tx,
-    `SELECT min(entry_id) AS first FROM ledger_rows
-     WHERE posted_month > coalesce(:previous::text, '') AND posted_month <= :to`,
-    { ...given },
-  );
-  return first;
-}
+export const readFirstRow = queryingValue<number | null, Readonly<{ to: Month; previous: Month | null }>>(`
+  SELECT min(entry_id) AS first FROM ledger_rows
+  WHERE posted_month > coalesce(:previous::text, '') AND posted_month <= :to`);
 
-export const readEmptiness = (tx: Transaction): Promise<{ empty: boolean }> =>
-  queryOne(tx, `SELECT NOT EXISTS (SELECT FROM ledger_rows) AND NOT EXISTS (SELECT FROM openings) AS empty`);
+export const readEmptiness = queryingOne<{ empty: boolean }>(
+  `SELECT NOT EXISTS (SELECT FROM ledger_rows) AND NOT EXISTS (SELECT FROM openings) AS empty`,
+);

@@ -16,11 +16,11 @@ const COLUMNS = [...ROW_FIELDS, ...RECORDED_FIELDS] as const;
 export const LEDGER_HEADER = csvLine([...COLUMNS]);
 
 /** What the columns of a month's rows have beside the lines. */
-export interface RowFacts {
-  readonly month: Month;
-  readonly numbers: DocumentNumbers;
-  readonly grounds: Grounds;
-}
+export type RowFacts = Readonly<{
+  month: Month;
+  numbers: DocumentNumbers;
+  grounds: Grounds;
+}>;
 
 /** The numbers of the documents that bill a month's rows, by `documentKey`. */
 export type DocumentNumbers = ReadonlyMap<string, string>;
@@ -47,8 +47,8 @@ const linesIn = (text: string): string[] => text.split('\n').slice(0, -1);
 /** The runs of neighbouring lines whose rows the same month bills. Other lines have no month. */
 export function* runsByMonth(
   lines: Buffer,
-  months: readonly { readonly month: Month; readonly previous: Month | null }[],
-): Generator<{ readonly month: Month | undefined; readonly run: Buffer }> {
+  months: readonly Readonly<{ month: Month; previous: Month | null }>[],
+): Generator<Readonly<{ month: Month | undefined; run: Buffer }>> {
   const billing = new Map<string, Month | undefined>();
   const monthOf = (posted: string): Month | undefined => {
     if (!billing.has(posted)) {

@@ -6,8 +6,10 @@
 
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import { groupsOf } from '../ledger/row-groups.sql.ts';
-import { LAST_CLOSED, linesOf } from '../ledger/running-lines.sql.ts';
+import { LAST_CLOSED, linesOf, saleKind } from '../ledger/running-lines.sql.ts';
+import type { DerivedRows } from '../log/derive.ts';
 import { COMPUTED, LOG_FORMS, type LogColumn, type LogForm, numberOf } from '../log/forms.ts';
+import { time } from '../log/lines.sql.ts';
 import { quoteFacts } from '../splits/reconcile.sql.ts';
 import { columnsIn, type Rule } from './columns.sql.ts';
 
@@ -31,7 +33,7 @@ function expressionOf({ kind }: LogForm, { name, type }: LogColumn): string | un
     case 'day':
       return `(${value} - date '1970-01-01')::bigint`;
     case 'time':
-      return `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+      return time(value);
     case 'flag':
       return `(${value})::int::bigint`;
     case 'hex':
@@ -47,31 +49,24 @@ const viewOf = (home: string, form: LogForm, to: number | undefined): string => 
     return value === undefined ? [] : [`${value} AS "${column.name}"`];
   });
   const number = numberOf(form.kind);
-  const leavesOut = to === undefined && OF_REVERSALS.includes(form.kind);
   return `CREATE TEMP VIEW ${form.kind} AS
     SELECT f.${number} AS log_no, ${columns.join(', ')}
-    FROM ${home}.${form.kind} f${leavesOut ? ` WHERE ${isRead('f')}` : upTo(number, to)}`;
+    FROM ${home}.${form.kind} f${upTo(number, to)}`;
 };
 
 const upTo = (number: string, to: number | undefined): string =>
   to === undefined ? '' : ` WHERE f.${number} <= ${to}`;
 
 /**
- * The reversals whose archived sales were not copied. Rules about quotes leave them out, and their grounds. A `verify` of
- * their month, or of all, copies the sales.
+ * The reversals that stay in archived months, without those whose sales were copied. A `verify` of all months, or of the
+ * month of such a reversal, must find its sale.
  */
-const unread = (home: string): string => `
-  SELECT r.partner_id, r.reversal_id, coalesce(r.requote_id, r.quote_id) AS sale_id
-  FROM ONLY ${home}.ledger_rows r
-  WHERE r.kind = 'reversal' AND r.posted_month IN (SELECT posted_month FROM ${home}.archived_posting_months)
+const unread = (home: string, copied: DerivedRows): string => `
+  SELECT r.entry_id AS log_no FROM ONLY ${home}.ledger_rows r JOIN ${home}.archived_postings p
+    ON r.posted_month > p.after AND r.posted_month <= p.month
+  WHERE r.kind = 'reversal' AND ${copied === 'all' ? 'false' : `p.month <> '${copied.month ?? ''}'`}
     AND NOT EXISTS (SELECT FROM ${home}.ledger_rows s WHERE s.partner_id = r.partner_id AND s.kind = 'quote_accepted'
                       AND ${home}.own_id(s) = r.quote_id)`;
-
-const isRead = (alias: string): string =>
-  `NOT EXISTS (SELECT FROM pg_temp.unread u WHERE u.partner_id = ${alias}.partner_id
-                 AND u.reversal_id = ${alias}.reversal_id)`;
-/** The kinds of facts that name reversals. */
-const OF_REVERSALS = ['ledger_rows', 'reversal_grounds'];
 
 /** The first instants that the next checkpoint will record (recordMonthZones), for the rows since the last one. */
 const comingZones = (home: string): string => `
@@ -108,7 +103,6 @@ export async function makeLiveViews(tx: Transaction, to?: number): Promise<strin
   const maps = LOG_FORMS.flatMap((form) => mapsOf(home, form, to));
   // Without this, a view would read the views made before it instead of the tables.
   await execute(tx, `SET LOCAL search_path = ${home}, pg_temp`);
-  if (to === undefined) await execute(tx, `CREATE TEMP TABLE unread AS ${unread(home)}; ANALYZE unread`);
   await execute(tx, `${views.join(';\n')};\nCREATE TEMP VIEW map_values AS ${maps.join('\nUNION ALL ')}`);
   await execute(
     tx,
@@ -130,7 +124,6 @@ export async function makeLiveViews(tx: Transaction, to?: number): Promise<strin
   return home;
 }
 
-const time = (column: string): string => `to_char(${column}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
 const units = (sum: string, currency = 'currency'): string => `(${sum} * log_units(${currency}))::bigint`;
 
 /** Groups with the values that rules read. */
@@ -169,6 +162,8 @@ export const ROW_TABLES: Readonly<Record<string, (rows: string) => string>> = {
 interface LiveFacts {
   readonly home: string;
   readonly to?: number;
+  /** The archived months whose quotes were copied whole. */
+  readonly copied?: DerivedRows;
 }
 
 const tableOf = (statement: string): string =>
@@ -177,15 +172,17 @@ const tableOf = (statement: string): string =>
 /** The rows that are in no group of an archived month. */
 const ungrouped = (home: string): string => `(
   SELECT * FROM ${home}.ledger_rows WHERE posted_month NOT IN (SELECT posted_month FROM ${home}.archived_posting_months)
-    OR event_id NOT IN (SELECT event_id FROM ${home}.ledger_receipts))`;
+    OR event_id NOT IN (SELECT event_id FROM ${home}.ledger_receipts
+                        WHERE posted_month IN (SELECT posted_month FROM ${home}.archived_posting_months)))`;
 
 /** A statement of PREPARE over the views of `makeLiveViews`. */
-export function liveStatement(statement: string, { home, to }: LiveFacts): string {
+export function liveStatement(statement: string, { home, to, copied = 'all' }: LiveFacts): string {
   const table = tableOf(statement);
-  const all =
-    table === 'row_groups' ? ungrouped(home) : `(SELECT * FROM ${home}.ledger_rows AS f WHERE ${isRead('f')})`;
-  const rows = to === undefined ? all : `(SELECT * FROM ${home}.ledger_rows WHERE entry_id <= ${to})`;
-  return ROW_TABLES[table]?.(rows) ?? statement;
+  const of = ROW_TABLES[table];
+  if (to !== undefined) return of?.(`(SELECT * FROM ${home}.ledger_rows WHERE entry_id <= ${to})`) ?? statement;
+  if (table === 'unread') return `CREATE TABLE unread AS ${unread(home, copied)}`;
+  const read = `(SELECT * FROM ${home}.ledger_rows WHERE entry_id NOT IN (SELECT log_no FROM pg_temp.unread))`;
+  return of?.(table === 'row_groups' ? ungrouped(home) : read) ?? statement;
 }
 
 /** Runs statements of PREPARE over the views of `makeLiveViews`. */
@@ -261,7 +258,9 @@ export const LIVE_RULES: readonly Rule[] = [
       FROM archived_sales s LEFT JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = s.kind
         AND own_id(e) = s.own_id
       WHERE (e.month, e.posted_month) IS DISTINCT FROM (s.month, s.posted_month)
-        AND NOT EXISTS (SELECT FROM pg_temp.unread u WHERE u.partner_id = s.partner_id AND u.sale_id = s.own_id)`,
+        AND NOT EXISTS (SELECT FROM pg_temp.unread JOIN pg_temp.named_rows n USING (log_no)
+                        WHERE n.partner_id = s.partner_id AND coalesce(n.requote_id, n.quote_id) = s.own_id
+                          AND ${saleKind('n')} = s.kind)`,
   },
   {
     name: 'balance_shown',

@@ -25,10 +25,10 @@ export async function writeJournalText(
   { from, to, title }: { from: Month; to: Month; title: string },
   write: (text: string) => Promise<void>,
 ): Promise<number> {
-  const accounts = await readAccounts(tx, to);
+  const accounts = await readAccounts(tx, { to });
   const controls = new Map(accounts.map(({ account, control }) => [account, control]));
   await write(format.head(title, accounts.map(posting)));
-  const opening = (await readOpening(tx, from)).map(posting);
+  const opening = (await readOpening(tx, { from })).map(posting);
   if (opening.length > 0) await write(format.opening(`${from}-01`, opening));
 
   const balances = new Map<string, { posting: Posting; amount: Amount }>();

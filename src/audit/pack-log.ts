@@ -31,14 +31,14 @@ const closeOf = (checkpoints: readonly Checkpoint[], what: 'month' | 'books', mo
  */
 export async function chooseLeaves(
   tx: Transaction,
-  { from, to, previous }: { readonly from: Month; readonly to: Month; readonly previous: Month | null },
+  { to, previous }: Readonly<{ to: Month; previous: Month | null }>,
 ): Promise<LogOfPack> {
   const checkpoints = await readCheckpoints(tx);
   const last = checkpoints.at(-1);
   if (last === undefined) throw refuse('no_checkpoint', {});
   const end = closeOf(checkpoints, 'books', to) ?? last;
   const before = previous === null ? undefined : closeOf(checkpoints, 'month', previous);
-  const row = await readFirstRow(tx, { from, to, previous });
+  const row = await readFirstRow(tx, { to, previous });
   const first = Math.min(row ?? Number.POSITIVE_INFINITY, (before?.last_no ?? 0) + 1);
   const begin = before && checkpoints.findLast(({ last_no }) => last_no < first);
   return { origin: end.origin, from: begin, to: end, checkpoints };

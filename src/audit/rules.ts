@@ -1,18 +1,19 @@
 /** The rules of the ledger: templates/export/checks.sql, the same file that verifiers run over a pack. */
 import { readFileSync } from 'node:fs';
 import { execute, query, type Transaction } from '../database/transaction.ts';
+import type { DerivedRows } from '../log/derive.ts';
 import { CHECKS_SQL } from '../log/forms.ts';
 import { attempt, unchecked } from './checks/attempt.ts';
 import type { Difference, Finding } from './checks/query.ts';
 import { columnsIn, expressionOf, type Rule, rowsOf, type View, type ViewColumn } from './columns.sql.ts';
 import { LIVE_RULES, makeLiveViews, prepareTables } from './live.sql.ts';
 
-interface Rules {
+type Rules = Readonly<{
   /** Statements that make the tables which rules and views share. */
-  readonly prepare: readonly string[];
-  readonly rules: readonly Rule[];
-  readonly views: readonly View[];
-}
+  prepare: readonly string[];
+  rules: readonly Rule[];
+  views: readonly View[];
+}>;
 
 /** Reads the sections of the file. */
 export function readRules(text = readFileSync(CHECKS_SQL, 'utf8')): Rules {
@@ -43,20 +44,20 @@ const columnsOf = (sql: string): ViewColumn[] =>
 const NAMED = 100;
 
 /** The check of the rules, or of those with one name. The transaction must be able to make temporary tables. */
-export async function findBrokenRules(tx: Transaction, only?: string): Promise<Finding> {
+export async function findBrokenRules(tx: Transaction, copied: DerivedRows = 'all', only?: string): Promise<Finding> {
   await execute(tx, 'SAVEPOINT rules');
   try {
-    return await runRules(tx, only);
+    return await runRules(tx, copied, only);
   } finally {
     await execute(tx, 'ROLLBACK TO SAVEPOINT rules');
   }
 }
 
 /** Runs all rules over the tables. The caller rolls back the tables that this function makes. */
-async function runRules(tx: Transaction, only?: string): Promise<Finding> {
+async function runRules(tx: Transaction, copied: DerivedRows, only?: string): Promise<Finding> {
   const { prepare, rules } = readRules();
   const home = await makeLiveViews(tx);
-  await prepareTables(tx, prepare, { home });
+  await prepareTables(tx, prepare, { home, copied });
   const found: Difference[][] = [];
   const find = async (rule: Rule) => {
     if (only !== undefined && rule.name !== only) return;

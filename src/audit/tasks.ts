@@ -24,22 +24,22 @@ interface TaskContext {
 
 /** Each check, with its counts and its first differences. */
 export interface VerifyResult {
-  readonly checks: readonly {
-    readonly check: string;
-    readonly inspected: number;
-    readonly differences: number;
-    readonly first: readonly Difference[];
-  }[];
+  readonly checks: readonly Readonly<{
+    check: string;
+    inspected: number;
+    differences: number;
+    first: readonly Difference[];
+  }>[];
 }
 
 export type ExportInput = Omit<ExportRequest, 'out'>;
 
-export interface ExportResult {
+export type ExportResult = Readonly<{
   /** The pack's file name in the host's folder of packs. */
-  readonly file: string;
-  readonly bytes: number;
-  readonly manifest_sha256: string;
-}
+  file: string;
+  bytes: number;
+  manifest_sha256: string;
+}>;
 
 export const CHECKS_IN_ALL = CHECKS.length;
 

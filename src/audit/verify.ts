@@ -50,6 +50,8 @@ type CheckOptions = Readonly<{
   environment?: Environment | undefined;
   /** The rows whose leaves are hashed again; by default all. */
   derived?: DerivedRows | undefined;
+  /** The archived months whose quotes are copied; by default those of `derived`. */
+  copied?: DerivedRows | undefined;
 }>;
 
 interface VerifyOptions extends CheckOptions {
@@ -70,8 +72,8 @@ export async function verify(
   // Copies of archived rows are where temporary tables can be made.
   const copies = beside ?? tx;
   if (month !== undefined) await needRows(copies, { from: month, to: month });
-  const fault = await needNamedRows(copies, month === undefined ? (options.derived ?? 'all') : { month });
   const context = await checkContext(tx, month ?? null, options);
+  const fault = await needNamedRows(copies, context.copied);
   if (await isEmpty(tx)) throw refuse('nothing_to_verify', {});
   const done = new Map<string, CheckReport>();
   const checks: CheckReport[] = [];
@@ -82,10 +84,7 @@ export async function verify(
     for (const check of those) {
       const finding = await attempt<Finding>(
         on,
-        () =>
-          fault !== undefined && check.needsArchives
-            ? without(fault, on, () => check.run(on, within))
-            : check.run(on, within),
+        () => (fault !== undefined && check.needsArchives ? without(fault, on, check, within) : check.run(on, within)),
         (error) => ({ inspected: 0, differences: [unchecked(check.name, error)] }),
       );
       done.set(check.name, { check: check.name, ...finding });
@@ -114,10 +113,12 @@ export async function verify(
 }
 
 /** A check without archived rows. Facts that name such rows would look wrong. */
-async function without(fault: string, tx: Transaction, run: () => Promise<Finding>): Promise<Finding> {
-  const { inspected, differences } = (await namesArchived(tx)) ? { inspected: 0, differences: [] } : await run();
-  return { inspected, differences: [{ subject: 'archived months', detail: fault }, ...differences] };
+async function without(fault: string, tx: Transaction, check: Check, context: CheckContext): Promise<Finding> {
+  const isBlind = await namesArchived(tx);
+  const found = isBlind ? unread : await check.run(tx, { ...context, copied: { month: null } });
+  return { ...found, differences: [{ subject: 'archived months', detail: fault }, ...found.differences] };
 }
+const unread: Finding = { inspected: 0, differences: [] };
 
 const BESIDE = CHECKS.filter(({ beside }) => beside);
 const OTHERS = CHECKS.filter(({ beside }) => !beside);
@@ -152,12 +153,14 @@ function isEmpty(tx: Transaction): Promise<boolean> {
 export async function checkContext(
   tx: Transaction,
   month: Month | null,
-  { fonts = [], schema, derived = 'all', environment }: CheckOptions = {},
+  { fonts = [], schema, derived: ofAll = 'all', copied, environment }: CheckOptions = {},
 ): Promise<CheckContext> {
   if (month !== null && (await readClosedMonth(tx, month)) === undefined) throw refuse('month_not_closed', { month });
   // The caller has copied the rows of the month that it verifies.
   const cold = (await readColdMonths(tx)).filter((each) => each.month !== month);
-  return { month, fonts, schema: once(async () => schema ?? compareSchema(tx)), derived, environment, cold };
+  const compared = once(async () => schema ?? compareSchema(tx));
+  const derived = month === null ? ofAll : { month };
+  return { month, fonts, schema: compared, derived, copied: copied ?? derived, environment, cold };
 }
 
 function once<Result>(work: () => Promise<Result>): () => Promise<Result> {

@@ -2,7 +2,7 @@
  * The data files of packs: the views of templates/export/checks.sql over the facts in the database, as CSV or JSON Lines.
  * A verifier runs the same queries over the log in the pack.
  */
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, query, querying, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { decimal, expressionOf, rowsOf, type TableFormat, type View } from './columns.sql.ts';
 import { makeLiveViews, prepareTables } from './live.sql.ts';
@@ -80,17 +80,14 @@ export async function readTotals(tx: Transaction, view: View): Promise<Totals> {
 export type Sum = { control: string; account: string; currency: string; amount: string };
 
 /** The balances of all accounts before a month, except zero balances, from the table `journal`. */
-export const readOpening = (tx: Transaction, from: Month): Promise<Sum[]> =>
-  query(
-    tx,
-    `SELECT control, account, currency, ${decimal('sum(amount)', 'currency')} AS amount FROM journal WHERE month < :from
-     GROUP BY control, account, currency HAVING sum(amount) <> 0 ORDER BY account, currency`,
-    { from },
-  );
+export const readOpening = querying<Sum, { from: Month }>(`
+  SELECT control, account, currency, ${decimal('sum(amount)', 'currency')} AS amount FROM journal WHERE month < :from
+  GROUP BY control, account, currency HAVING sum(amount) <> 0 ORDER BY account, currency`);
 
 /** The accounts of the journal up to a month. */
-export const readAccounts = (tx: Transaction, to: Month): Promise<Sum[]> =>
-  query(tx, `SELECT DISTINCT control, account, currency, '0' AS amount FROM journal WHERE month <= :to`, { to });
+export const readAccounts = querying<Sum, { to: Month }>(
+  `SELECT DISTINCT control, account, currency, '0' AS amount FROM journal WHERE month <= :to`,
+);
 
 export type JournalLine = Readonly<{
   entry_on: string;

@@ -20,8 +20,8 @@ const fieldArgument =
   };
 
 type ParseResult<Value> =
-  | { readonly success: true; readonly data: Value }
-  | { readonly success: false; readonly error: { readonly issues: readonly { readonly message: string }[] } };
+  | Readonly<{ success: true; data: Value }>
+  | Readonly<{ success: false; error: { readonly issues: readonly { readonly message: string }[] } }>;
 
 export const monthArgument = fieldArgument(MONTH);
 export const dateArgument = fieldArgument(DATE);

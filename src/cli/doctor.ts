@@ -9,6 +9,9 @@ import { join } from 'node:path';
 import { DateTime } from 'luxon';
 import nodemailer from 'nodemailer';
 import { readCheckedSettings } from '../actions/rules.ts';
+import { readColdMonths } from '../archive/archive.sql.ts';
+import { proveColdMonths } from '../archive/archive.ts';
+import { faultOf, openStore } from '../archive/rows.ts';
 import { describeNotCompared } from '../audit/checks/schema.ts';
 import { type Environment, readEnvironment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
@@ -124,7 +127,7 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
     const facts = await database.asOwner(readServerFacts, { readOnly: true });
     return await database.reading(async (tx) => {
       const found = facts === undefined ? [] : describeServer(facts, environment);
-      found.push(...(await checkSchema(tx)));
+      found.push(...(await checkSchema(tx)), ...(await checkStores(tx, environment)));
       if (settings === undefined) return found;
       const { missing } = await readReadiness(tx, { environment, settings });
       if (environment.name === 'production' && missing.length > 0) {
@@ -155,6 +158,27 @@ async function checkSchema(tx: Transaction): Promise<Finding[]> {
   }
   const says = `${plural(differences.length, 'difference')} from the migrations, first ${first.object}`;
   return [problem('schema', `${says}: see 'reckoner verify'`)];
+}
+
+/** Whether the files of archived months are there, with the library that reads them. Says where they are. */
+export async function checkStores(tx: Transaction, environment: Environment): Promise<Finding[]> {
+  const cold = await readColdMonths(tx);
+  if (cold.length === 0) return [];
+  const stores = [...new Set(cold.map(({ store }) => store))];
+  const lost: string[] = [];
+  const fault = await faultOf(async () => {
+    lost.push(...(await proveColdMonths(tx, environment, [])).map(({ detail }) => detail));
+    for (const store of stores) await (await openStore(tx, environment, store)).isThere();
+  });
+  if (fault !== undefined) return [problem('archive', fault)];
+  if (lost.length > 0) return [problem('archive', `${lost[0]}. Files like it: ${lost.length}. See 'reckoner verify'`)];
+  return stores.map((store) => {
+    const months = cold.filter((each) => each.store === store).map(({ month }) => month);
+    return ok(
+      'archive',
+      `${plural(months.length, 'month')} (${months[0]} to ${months.at(-1)}) in the store '${store}'`,
+    );
+  });
 }
 
 /** Opening the database checks clocks, read-only servers, poolers, migrations and grants. */
@@ -216,7 +240,7 @@ type TxtResolver = Pick<Resolver, 'resolveTxt' | 'cancel'>;
  * a policy (DMARC).
  */
 export async function checkDkim(
-  context: { readonly environment: Pick<Environment, 'dkimKey'>; readonly settings: Settings },
+  context: Readonly<{ environment: Pick<Environment, 'dkimKey'>; settings: Settings }>,
   resolver: TxtResolver = new Resolver({ timeout: PATIENCE_MILLISECONDS / 4, tries: 2 }),
   patience = PATIENCE_MILLISECONDS,
 ): Promise<Finding[]> {

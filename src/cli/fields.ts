@@ -28,7 +28,7 @@ export function addFields(command: Command, input: z.ZodObject, words: CommandWo
 /** The values of the fields. Files are not read yet. */
 export function givenTo(
   input: z.ZodObject,
-  { values = [], options }: { readonly values?: readonly unknown[]; readonly options: object },
+  { values = [], options }: Readonly<{ values?: readonly unknown[]; options: object }>,
   words: CommandWords = {},
 ): Record<string, unknown> {
   const places = Object.keys(words.arguments ?? {});

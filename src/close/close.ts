@@ -168,7 +168,7 @@ export async function closeNext(
   await holdDocuments(tx, context, batch, holdingDoubts(feeds, decision));
   await recordClosedMonth(tx, { ...batch, previous });
   failpoint('close.recorded');
-  await insertMonthTotals(tx, month);
+  await insertMonthTotals(tx, { month });
   // A preview takes no checkpoint, because the previewed month may not have ended.
   if (!request.preview) {
     await checkpointMonth(tx, context, { month, previous, now: batch.now });
@@ -229,7 +229,7 @@ export async function readFeeds(
 export async function acceptDoubts(
   tx: Transaction,
   context: IssueContext,
-  { month, partnerId, reason }: { readonly month: Month; readonly partnerId: string; readonly reason: string },
+  { month, partnerId, reason }: Readonly<{ month: Month; partnerId: string; reason: string }>,
 ): Promise<Doubt[]> {
   const partner = await lockFeed(tx, { partnerId });
   // Nothing is known yet of a month that has not begun, so a missing feed must not be accepted in advance.

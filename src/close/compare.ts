@@ -29,7 +29,7 @@ type Line = Readonly<Record<(typeof COLUMNS)[number], string>>;
  * Parses the previous system's invoices: CSV with partner_id, policy_id, currency and amount. Lines of the same policy
  * are added up.
  */
-export function parseInvoiced({ name, bytes }: { readonly name: string; readonly bytes: Uint8Array }): Line[] {
+export function parseInvoiced({ name, bytes }: Readonly<{ name: string; bytes: Uint8Array }>): Line[] {
   let records: { record: Record<string, string>; info: { lines: number } }[];
   let header: string[] = [];
   try {

@@ -127,7 +127,7 @@ export type FeedHistory = Readonly<{
  */
 export const readFeedHistories = querying<
   FeedHistory,
-  RowsOfMonth & { readonly monthsCompared: number; readonly onlyStrict: boolean }
+  RowsOfMonth & Readonly<{ monthsCompared: number; onlyStrict: boolean }>
 >(`
   WITH compared AS MATERIALIZED (
     SELECT month, (month || '-01')::date AS first_day, (month_after(month) || '-01')::date - 1 AS last_day
@@ -193,13 +193,15 @@ export const readFeedDecisions = querying<StoredFeedDecision, { month: Month }>(
   SELECT f.partner_id, p.name, f.kind, f.evidence, f.reason, f.recorded_at
   FROM feed_decisions f JOIN partners p USING (partner_id) WHERE f.month = :month ORDER BY f.feed_decision_id`);
 
-export const insertFeedDecisions = executing<{
-  readonly month: Month;
-  readonly decided: readonly { readonly partner_id: string; readonly kind: string; readonly evidence: string }[];
-  readonly reason: string | null;
-  readonly now: string;
-  readonly eventId: number;
-}>(`
+export const insertFeedDecisions = executing<
+  Readonly<{
+    month: Month;
+    decided: readonly Readonly<{ partner_id: string; kind: string; evidence: string }>[];
+    reason: string | null;
+    now: string;
+    eventId: number;
+  }>
+>(`
   INSERT INTO feed_decisions (month, partner_id, kind, evidence, reason, recorded_at, event_id)
   SELECT :month, d.partner_id, d.kind, d.evidence, :reason::text, :now::timestamptz, :eventId::bigint
   FROM json_to_recordset(:decided::json) AS d (partner_id text, kind text, evidence text)`);

@@ -245,7 +245,7 @@ export const missingFeeds = ({ expected }: Feeds): ExpectedFeed[] => expected.fi
 export const undecidedFeeds = (
   { doubts, empty }: Feeds,
   decision: FeedDecision = {},
-): { readonly doubts: readonly Doubt[]; readonly empty: boolean } => ({
+): Readonly<{ doubts: readonly Doubt[]; empty: boolean }> => ({
   doubts: doubts.filter((each) => each.stops && !isDecided(each, decision)),
   empty: empty && !decision.allowEmpty,
 });
@@ -308,7 +308,7 @@ export async function recordDecisions(
   { approvals }: Pick<Settings, 'approvals'>,
   feeds: Feeds,
   decision: FeedDecision,
-  { now, eventId }: { readonly now: string; readonly eventId: number },
+  { now, eventId }: Readonly<{ now: string; eventId: number }>,
 ): Promise<void> {
   const { month, doubts } = feeds;
   const decided = doubts.filter((each) => !each.accepted && isDecided(each, decision));

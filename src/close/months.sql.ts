@@ -86,10 +86,7 @@ export type MonthFacts = Readonly<{
   deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
 }>;
 
-export const readContentHashes = querying<
-  { readonly month: Month; readonly sha256: string },
-  { months: readonly Month[] }
->(`
+export const readContentHashes = querying<Readonly<{ month: Month; sha256: string }>, { months: readonly Month[] }>(`
   SELECT d.month, encode(sha256(convert_to(string_agg(
            ${CONTENT}::text, E'\\n' ORDER BY d.partner_id, d.currency, d.arrangement), 'UTF8')), 'hex') AS sha256
   FROM documents d

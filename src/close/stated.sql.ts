@@ -34,7 +34,7 @@ type Wanted = Readonly<{
   /** Only statements that the ledger contradicts. */
   differing?: boolean | undefined;
   /** The last statement of the previous page. */
-  after?: { readonly month: string; readonly partnerId: string } | null;
+  after?: Readonly<{ month: string; partnerId: string }> | null;
   limit?: number | null;
 }>;
 

@@ -28,7 +28,7 @@ export async function stateFeed(
   tx: Transaction,
   { environment, actor }: Pick<ActorContext, 'environment' | 'actor'>,
   { partnerId, month, stated, complete, clientId }: FeedStatement,
-): Promise<{ readonly feed: StatedTotals; readonly fresh: boolean }> {
+): Promise<Readonly<{ feed: StatedTotals; fresh: boolean }>> {
   const partner = await lockFeed(tx, { partnerId });
   if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
   const { time_zone } = partner;

@@ -20,7 +20,7 @@ export function readPrivateKey(
   variables: NodeJS.ProcessEnv,
   variable: string,
   makeOne: string,
-): { readonly privateKey: KeyObject; readonly from: string } | undefined {
+): Readonly<{ privateKey: KeyObject; from: string }> | undefined {
   const text = variables[variable];
   const from = `${variable}_FILE`;
   const file = variables[from];

@@ -18,16 +18,18 @@ export const amountColumn = <Name extends string>(
   },
 });
 
-export const PARTNER: Column<{ readonly partner_id: string; readonly name: string }> = {
+export const PARTNER: Column<Readonly<{ partner_id: string; name: string }>> = {
   heading: 'Partner',
   cell: ({ partner_id, name }) => <PartnerLink id={partner_id}>{name}</PartnerLink>,
 };
 
-export const BALANCE: Column<{
-  readonly document: DocumentKind;
-  readonly balance: string;
-  readonly currency: string;
-}> = {
+export const BALANCE: Column<
+  Readonly<{
+    document: DocumentKind;
+    balance: string;
+    currency: string;
+  }>
+> = {
   heading: 'Balance',
   number: true,
   cell: ({ document, balance, currency }) => (

@@ -50,7 +50,7 @@ export type Column<Row> = Readonly<{
   heading: string;
   number?: boolean;
   /** Sorts the list by this column, or reverses its order. */
-  sort?: { readonly href: string; readonly now: 'ascending' | 'descending' | undefined };
+  sort?: Readonly<{ href: string; now: 'ascending' | 'descending' | undefined }>;
   cell: (row: Row) => ComponentChildren;
 }>;
 
@@ -214,13 +214,7 @@ export const Pager = ({
   );
 
 /** The parts of a total, such as deliveries by state. */
-export function Meter({
-  parts,
-  label,
-}: {
-  parts: readonly { readonly tone: Tone; readonly count: number }[];
-  label: string;
-}) {
+export function Meter({ parts, label }: { parts: readonly Readonly<{ tone: Tone; count: number }>[]; label: string }) {
   const total = parts.reduce((sum, { count }) => sum + count, 0);
   let at = 0;
   return (

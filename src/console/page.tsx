@@ -23,7 +23,7 @@ export type PageUser = Readonly<{
 export type Screen = Readonly<{
   place: Place | null;
   title: string;
-  crumbs?: readonly { readonly name: string; readonly href: string }[];
+  crumbs?: readonly Readonly<{ name: string; href: string }>[];
   lead?: ComponentChildren;
   actions?: ComponentChildren;
   content: ComponentChildren;

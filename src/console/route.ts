@@ -66,7 +66,7 @@ export type ConsoleFile = Readonly<{
 }>;
 
 /** To a submitted form: a redirect, or a page such as a preview or a form with problems. */
-export type Answer = { readonly to: string } | { readonly screen: Screen; readonly status?: number };
+export type Answer = { readonly to: string } | Readonly<{ screen: Screen; status?: number }>;
 
 export type Routes = Readonly<{
   /** A page. `read` runs in one database snapshot, and `view` renders its result or redirects. */

@@ -135,7 +135,7 @@ async function refused(shared: Shared, request: FastifyRequest, reason: string):
   throw refuse('sign_in_refused', { reason });
 }
 
-type Claims = Readonly<Record<string, unknown>> & { readonly iss: string; readonly sub: string };
+type Claims = Readonly<Record<string, unknown>> & Readonly<{ iss: string; sub: string }>;
 
 async function claimsOf(
   configuration: oidc.Configuration,

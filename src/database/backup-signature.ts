@@ -15,7 +15,7 @@ export const signatureOf = (sha256: string, { privateKey }: LogKey): string =>
 /** Refuses a backup that this key did not sign (backup_invalid). */
 export function refuseUnlessSigned(
   file: string,
-  { sha256, signature }: { readonly sha256: string; readonly signature?: string | undefined },
+  { sha256, signature }: Readonly<{ sha256: string; signature?: string | undefined }>,
   { privateKey }: LogKey,
 ): void {
   const isOurs =

@@ -46,15 +46,15 @@ export type Backup = Readonly<{
   rows: Readonly<Record<string, number>>;
 }>;
 
-interface BackupOptions {
-  readonly encrypt?: Encrypt | undefined;
+type BackupOptions = Readonly<{
+  encrypt?: Encrypt | undefined;
   /**
    * Receives the approximate number of bytes to read. The backup calls this after taking the snapshot, and waits for
    * the result.
    */
-  readonly onStart?: (bytes: number) => unknown;
-  readonly onProgress?: (bytes: number) => void;
-}
+  onStart?: (bytes: number) => unknown;
+  onProgress?: (bytes: number) => void;
+}>;
 
 /**
  * Writes the file completely or not at all. The file does not contain what other transactions commit during the backup.

@@ -9,15 +9,15 @@ import { CLAIM_LOCKS } from './locks.ts';
 import { connectClient } from './session.ts';
 import { type Bindings, query, queryOne, type Transaction } from './transaction.ts';
 
-export interface DueItems {
-  readonly kind: 'document' | 'email' | 'webhook' | 'late_requests';
+export type DueItems = Readonly<{
+  kind: 'document' | 'email' | 'webhook' | 'late_requests';
   /**
    * Returns the query for the keys of the next `:most` items. The query locks the rows of these items, so that no other
    * transaction changes an item while the item is claimed. `free(key)` is the condition that the item is not claimed.
    */
-  readonly due: (free: (key: string) => string) => string;
-  readonly bindings?: () => Bindings;
-}
+  due: (free: (key: string) => string) => string;
+  bindings?: () => Bindings;
+}>;
 
 /** SQL for the hash by which an item is locked. */
 export const itemHash = (kind: DueItems['kind'], key: string): string => `hashtext('${kind}:' || ${key})`;
@@ -78,7 +78,7 @@ export class Claims {
     items: DueItems,
     most: number,
     except: readonly string[] = [],
-  ): Promise<{ readonly key: string; readonly got: boolean }[]> {
+  ): Promise<Readonly<{ key: string; got: boolean }>[]> {
     await this.free();
     return query(this.tx, claimOf(items), { ...items.bindings?.(), most, except });
   }

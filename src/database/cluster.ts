@@ -41,19 +41,19 @@ const LOG_MAX_BYTES = 5_000_000;
  * The user that owns the data and runs the server. With `switched`, this process is root and starts programs as that
  * user.
  */
-interface Account {
-  readonly uid: number;
-  readonly gid: number;
-  readonly switched: boolean;
-}
+type Account = Readonly<{
+  uid: number;
+  gid: number;
+  switched: boolean;
+}>;
 
-export interface Cluster {
+export type Cluster = Readonly<{
   /** RECKONER_HOME/postgres without symbolic links. */
-  readonly folder: string;
+  folder: string;
   /** The data directory, which also contains the socket. */
-  readonly data: string;
-  readonly account: Account;
-}
+  data: string;
+  account: Account;
+}>;
 
 /** Creates the folder if it is missing. */
 export async function prepareCluster(directory: string): Promise<Cluster> {

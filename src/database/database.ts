@@ -41,7 +41,7 @@ export type Database = Readonly<{
    * Runs `work` on a connection of its own, with a table for copies of archived rows (archive/rows.ts) and without time
    * limits. At most three run at once.
    */
-  readonly aside: Aside;
+  aside: Aside;
   /** Runs `work` in a transaction as the owner, because the app's role may not do a backup or restore. */
   asOwner: <Result>(work: (tx: Transaction) => Promise<Result>, options?: { readOnly?: boolean }) => Promise<Result>;
   /** How long transactions wait for a lock, in milliseconds; 0 means no limit. */
@@ -63,11 +63,11 @@ export type Database = Readonly<{
   abandon: () => Promise<void>;
 }>;
 
-interface PoolState {
-  readonly used: number;
-  readonly free: number;
-  readonly waiting: number;
-}
+type PoolState = Readonly<{
+  used: number;
+  free: number;
+  waiting: number;
+}>;
 
 const OLDEST_SERVER = 160000;
 

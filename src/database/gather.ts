@@ -10,13 +10,13 @@
 /** A transaction of this many rows locks the ledger for less than a tenth of a second. */
 const MAX_BATCH = 500;
 
-interface Gathering<Item> {
-  readonly add: (item: Item) => void;
+type Gathering<Item> = Readonly<{
+  add: (item: Item) => void;
   /** Returns items of a failed batch to the front of the queue. */
-  readonly putBack: (items: readonly Item[]) => void;
+  putBack: (items: readonly Item[]) => void;
   /** Checks again whether a batch can start. To be called when `least` may have decreased. */
-  readonly look: () => void;
-}
+  look: () => void;
+}>;
 
 /**
  * Starts batches. `work` reports the result to each item of a batch, and never rejects. A batch has at least `least()`

@@ -29,11 +29,11 @@ export async function grantToApp(owner: Queryable): Promise<void> {
   await owner.query([...whole, ...GRANTS].join('\n'));
 }
 
-interface Ownership {
-  readonly login: string;
-  readonly owner: string;
-  readonly owns: boolean;
-}
+type Ownership = Readonly<{
+  login: string;
+  owner: string;
+  owns: boolean;
+}>;
 
 /** The owner of our tables, or undefined if there are no tables. */
 async function readOwnership(pool: Queryable): Promise<Ownership | undefined> {

@@ -10,12 +10,10 @@
  * Always take the importers' lock before the ledger lock: a fixed order rules out deadlocks.
  */
 import { LOCKS, takeLock } from './locks.ts';
-import { execute, prepared, type Transaction } from './transaction.ts';
+import { execute, executing, prepared, type Transaction } from './transaction.ts';
 
 /** Takes the ledger lock in shared mode, for a writer's last statement. The lock is held until the transaction ends. */
-export async function lockLedgerShared(tx: Transaction): Promise<void> {
-  await execute(tx, 'SELECT lock_ledger()');
-}
+export const lockLedgerShared = executing('SELECT lock_ledger()');
 
 /**
  * Takes the ledger lock in shared mode and waits at most `ledger` milliseconds. After that, the transaction waits at
@@ -36,9 +34,7 @@ const LOCK_LEDGER_FOR = prepared(
  * Takes the ledger lock in exclusive mode, for a close. Waits for current writers, and blocks new writers until the
  * transaction ends.
  */
-export async function lockLedgerWhole(tx: Transaction): Promise<void> {
-  await execute(tx, 'LOCK TABLE ledger_gate IN SHARE ROW EXCLUSIVE MODE');
-}
+export const lockLedgerWhole = executing('LOCK TABLE ledger_gate IN SHARE ROW EXCLUSIVE MODE');
 
 /**
  * Takes the importers' lock. Transactions that record reversals or change partners run one at a time, from their checks

@@ -15,7 +15,7 @@ import { LOCKS } from './locks.ts';
 import { type Recording, readMigrated, recordSchema } from './schema.ts';
 import type { SchemaObject } from './schema-objects.ts';
 import { connectClient, type Queryable } from './session.ts';
-import { execute, inTransaction, LOCK_TIMEOUT, queryOne, sqlstate, type Transaction } from './transaction.ts';
+import { execute, inTransaction, LOCK_TIMEOUT, queryingValue, sqlstate, type Transaction } from './transaction.ts';
 
 const FOLDER = join(packageRoot, 'migrations');
 
@@ -240,5 +240,4 @@ const TABLES_THERE = `
          (SELECT count(*) = 3 FROM pg_attribute
           WHERE attrelid = to_regclass('${TABLE}') AND attname IN ('id', 'name', 'batch')) AS is_list`;
 
-const hasMigrations = async (tx: Transaction): Promise<boolean> =>
-  (await queryOne<{ there: boolean }>(tx, `SELECT to_regclass('${TABLE}') IS NOT NULL AS there`)).there;
+const hasMigrations = queryingValue<boolean>(`SELECT to_regclass('${TABLE}') IS NOT NULL AS there`);

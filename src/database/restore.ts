@@ -59,12 +59,12 @@ type CheckedBackup = Readonly<{
   isAuthentic: boolean;
 }>;
 
-interface RestoreResult<Proof> {
-  readonly rows: Readonly<Record<string, number>>;
+type RestoreResult<Proof> = Readonly<{
+  rows: Readonly<Record<string, number>>;
   /** Tables of the backup that were not restored, because this version's migrations do not create them. */
-  readonly leftOut: readonly string[];
-  readonly proof: Proof;
-}
+  leftOut: readonly string[];
+  proof: Proof;
+}>;
 
 type OnProgress = (bytesOfTheFile: number) => void;
 

@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { packageRoot, packageVersion } from '../package.ts';
 import { readSchemaObjects, type SchemaObject } from './schema-objects.ts';
-import { execute, query, queryOne, type Transaction } from './transaction.ts';
+import { execute, queryingFirst, queryOne, type Transaction } from './transaction.ts';
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32);
 
@@ -37,13 +37,9 @@ export const readMigrated = async (tx: Transaction): Promise<SchemaObject[]> =>
     .filter(({ object }) => !isAround(object))
     .map((each) => (each.object === 'role reckoner_app' ? { ...each, facts: '' } : each));
 
-const readRecord = async (tx: Transaction): Promise<SchemaRecord | undefined> =>
-  (
-    await query<SchemaRecord>(
-      tx,
-      'SELECT server_version, objects FROM schema_records ORDER BY schema_record_id DESC LIMIT 1',
-    )
-  )[0];
+const readRecord = queryingFirst<SchemaRecord>(
+  'SELECT server_version, objects FROM schema_records ORDER BY schema_record_id DESC LIMIT 1',
+);
 
 const digestOfRecord = ({ server_version, objects }: SchemaRecord): string =>
   createHash('sha256')
@@ -132,7 +128,7 @@ export const SCHEMA_FILE = join(packageRoot, 'migrations', 'schema.sql');
 
 export type SchemaComparison = Readonly<{
   inspected: number;
-  differences: readonly { readonly object: string; readonly detail: string }[];
+  differences: readonly Readonly<{ object: string; detail: string }>[];
   /**
    * The number of objects with expressions that could not be compared, because the database was moved here after its
    * schema was recorded.

@@ -8,13 +8,13 @@ import { REFUSAL_OF_CONSTRAINT } from '../errors/constraints.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 
 /** A transaction of knex, or a transaction in one round trip (pipeline.ts). */
-export interface Transaction {
-  readonly ask: (statement: pg.QueryConfig) => Promise<pg.QueryResult>;
+export type Transaction = Readonly<{
+  ask: (statement: pg.QueryConfig) => Promise<pg.QueryResult>;
   /** The connection, for COPY and for queries that also run on pools. Throws in a transaction in one round trip. */
-  readonly client: pg.Client;
+  client: pg.Client;
   /** The knex transaction, for migrations. Throws in a transaction in one round trip. */
-  readonly knex: Knex.Transaction;
-}
+  knex: Knex.Transaction;
+}>;
 
 export type Bindings = Readonly<Record<string, unknown>>;
 
@@ -109,13 +109,13 @@ function ask(tx: Transaction, query: string | PreparedQuery, bindings: Bindings)
 const nameOf = (query: string | PreparedQuery): string =>
   (typeof query === 'string' ? query.trim().split('\n')[0] : query.name) ?? '';
 
-interface CompiledQuery {
-  readonly text: string;
+type CompiledQuery = Readonly<{
+  text: string;
   /** The names of the parameters $1, $2 and so on. */
-  readonly names: readonly string[];
+  names: readonly string[];
   /** The places in \`names\` of those with a cast to json or jsonb. */
-  readonly json: ReadonlySet<number>;
-}
+  json: ReadonlySet<number>;
+}>;
 
 const compiledQueries = new Map<string, CompiledQuery>();
 

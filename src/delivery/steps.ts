@@ -153,12 +153,12 @@ export class DeliverySteps {
 function together<Question, Answer>(
   answerAll: (questions: readonly Question[]) => Promise<readonly Answer[]>,
   least?: () => number,
-): { readonly ask: (question: Question) => Promise<Answer>; readonly look: () => void } {
-  interface Asked {
-    readonly question: Question;
-    readonly resolve: (answer: Answer) => void;
-    readonly reject: (error: unknown) => void;
-  }
+): Readonly<{ ask: (question: Question) => Promise<Answer>; look: () => void }> {
+  type Asked = Readonly<{
+    question: Question;
+    resolve: (answer: Answer) => void;
+    reject: (error: unknown) => void;
+  }>;
   const answer = async (asked: readonly Asked[]): Promise<void> => {
     try {
       const answers = await answerAll(asked.map(({ question }) => question));

@@ -10,10 +10,7 @@ export const CONTENT = `jsonb_build_array(
                             - '{issued_on,due_on,issued_at,reopened_on,entry_on,contact_name}'::text[],
                 personal(d.contact_name), i.content, p.contact_email)`;
 
-export const readContents = querying<
-  { readonly number: string; readonly sha256: string },
-  { numbers: readonly string[] }
->(`
+export const readContents = querying<Readonly<{ number: string; sha256: string }>, { numbers: readonly string[] }>(`
   SELECT d.number, encode(sha256(convert_to(jsonb_build_array(${CONTENT}, (
            SELECT jsonb_agg(jsonb_build_array(policy_id, policy_name, kind, month, count, spot_price, partner_cut,
                                               invoice_amount, tax) ORDER BY position)

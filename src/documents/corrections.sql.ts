@@ -4,7 +4,7 @@ import { holdEmail, releaseEmail, requestLinkChecks, withdrawEmails } from './em
 const REOPENED_ON = 'greatest(earliest_postable_date(), document_reopened_on(:documentId::bigint))';
 
 type VoidFacts = Readonly<{
-  documents: readonly { readonly document_id: number; readonly reason: string }[];
+  documents: readonly Readonly<{ document_id: number; reason: string }>[];
   today: string;
   now: string;
   eventId: number;

@@ -39,29 +39,33 @@ export function readOpenDisputes(
   );
 }
 
-export const insertDispute = executing<{
-  readonly documentId: number;
-  readonly amount: string;
-  readonly reason: string;
-  readonly owner: string;
-  readonly promisedOn: string | null;
-  readonly today: string;
-  readonly now: string;
-  readonly eventId: number;
-}>(`
+export const insertDispute = executing<
+  Readonly<{
+    documentId: number;
+    amount: string;
+    reason: string;
+    owner: string;
+    promisedOn: string | null;
+    today: string;
+    now: string;
+    eventId: number;
+  }>
+>(`
   INSERT INTO invoice_disputes (
     document_id, follows, amount, reason, owner, promised_on, disputed_on, recorded_at, event_id)
   SELECT :documentId, (SELECT max(invoice_dispute_id) FROM invoice_disputes WHERE document_id = :documentId),
          :amount::numeric, :reason, :owner, :promisedOn::date, :today::date, :now::timestamptz, :eventId::bigint`);
 
 /** Closes the open dispute of a document, on the day on which it was opened if the clock was set back. */
-export const insertDisputeClosing = executing<{
-  readonly documentId: number;
-  readonly reason: string;
-  readonly today: string;
-  readonly now: string;
-  readonly eventId: number;
-}>(`
+export const insertDisputeClosing = executing<
+  Readonly<{
+    documentId: number;
+    reason: string;
+    today: string;
+    now: string;
+    eventId: number;
+  }>
+>(`
   INSERT INTO invoice_dispute_closings (invoice_dispute_id, document_id, reason, closed_on, recorded_at, event_id)
   SELECT invoice_dispute_id, document_id, :reason, greatest(:today::date, disputed_on), :now::timestamptz,
          :eventId::bigint

@@ -59,7 +59,7 @@ export async function openDispute(
 export async function closeDispute(
   tx: Transaction,
   context: IssueContext,
-  { number, reason }: { readonly number: string; readonly reason: string },
+  { number, reason }: Readonly<{ number: string; reason: string }>,
 ): Promise<void> {
   const { document_id: documentId } = await documentToCorrect(tx, number);
   const [open] = await readOpenDisputes(tx, { number });

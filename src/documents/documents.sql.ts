@@ -31,7 +31,7 @@ export type DocumentRow = Readonly<{
   taxes: readonly TaxRow[];
   credit_applied: string;
   /** The credit notes that were applied at issue. */
-  credit_notes: readonly { readonly number: string; readonly amount: string }[];
+  credit_notes: readonly Readonly<{ number: string; amount: string }>[];
   amount_due: string;
   credited: string;
   amount_paid: string;

@@ -14,7 +14,7 @@ export async function queueResends(
     ...given
   }: {
     /** `addressed_to` is an address that replaces the partner's contacts. */
-    documents: readonly { readonly document_id: number | null; readonly addressed_to: string | null }[];
+    documents: readonly Readonly<{ document_id: number | null; addressed_to: string | null }>[];
     eventId: number;
     mailDomain: string;
     now: string;

@@ -11,7 +11,7 @@ export type HistoryLine = Readonly<{
   /** The action as a sentence for people. */
   says: string;
   /** The name given with `--by`, and the operating system's user and host. */
-  by: { readonly claimed_by: string | null; readonly os_user: string; readonly host: string } | null;
+  by: Readonly<{ claimed_by: string | null; os_user: string; host: string }> | null;
 }>;
 
 type Action = keyof typeof SENTENCES;

@@ -6,7 +6,7 @@ export type Seen = Readonly<{
   /** The latest pause after a restore that was resumed, or 0. What was seen before it may rightly be missing. */
   resumed: number;
   /** The last document of each series. */
-  documents: Readonly<Record<string, { readonly number: string; readonly sequence: number; readonly content: string }>>;
+  documents: Readonly<Record<string, Readonly<{ number: string; sequence: number; content: string }>>>;
   /** By id, the latest events. */
   events: Readonly<Record<string, string>>;
 }>;

@@ -24,7 +24,7 @@ import { EVENTS_KEPT, insertServer, type Present, readMissing, readPresent, type
 const OWN = `${process.pid}-${Math.trunc(performance.timeOrigin)}.json`;
 
 /** Compares the database with this host's memory, pauses the ledger if something is missing, and remembers the rest. */
-export function lookingFrom(context: { readonly environment: Environment; readonly settings: Settings }): Look {
+export function lookingFrom(context: Readonly<{ environment: Environment; settings: Settings }>): Look {
   return (client) =>
     transactionOn(client, async (tx) => {
       const present = await readPresent(tx);
@@ -82,7 +82,7 @@ function without<Value>(all: Readonly<Record<string, Value>>, known: Readonly<Re
 }
 
 /** The memory of all processes of this host. What is being written or cannot be read does not count. */
-function readMemory(folder: string): { readonly seen: Seen | undefined; readonly files: readonly string[] } {
+function readMemory(folder: string): Readonly<{ seen: Seen | undefined; files: readonly string[] }> {
   const files = (readable(() => readdirSync(folder)) ?? []).filter((name) => name.endsWith('.json'));
   let seen: Seen | undefined;
   for (const file of files) {

@@ -8,9 +8,9 @@ import type { DocumentSnapshot, SnapshotLine } from './snapshot.ts';
 
 export type PresentedTax = Readonly<{
   label: string;
-  steps: readonly { readonly label: string; readonly amount: Amount }[];
+  steps: readonly Readonly<{ label: string; amount: Amount }>[];
   /** The total with tax; without tax, the total of the lines. */
-  gross: { readonly label: string; readonly amount: Amount };
+  gross: Readonly<{ label: string; amount: Amount }>;
   /** The reasons for no tax and the meanings of marks, a sentence each. */
   notes: readonly string[];
   /** Replaces the issuer's usual tax number; empty if there is none. */
@@ -72,7 +72,7 @@ function labelOf(
 }
 
 /** The total before tax, a row for each rate, and the total with tax, in the words of the PDF; none without tax. */
-export function taxSteps(row: DocumentRow): { readonly label: string; readonly amount: Amount }[] {
+export function taxSteps(row: DocumentRow): Readonly<{ label: string; amount: Amount }>[] {
   const tax = documentTax(row);
   if (tax === undefined) return [];
   const { currency, invoice_amount: invoiceAmount, address_country: country } = row;

@@ -81,7 +81,7 @@ export type Presentation = Readonly<{
   credits: string;
   reason: string;
   issuer: string;
-  partner: { readonly name: string; readonly purchaseOrder: string };
+  partner: Readonly<{ name: string; purchaseOrder: string }>;
   /** The issuer's e-mail and phone; may be empty. */
   reach: string;
   /** The ways to pay by bank, if something is due. */

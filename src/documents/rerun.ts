@@ -44,26 +44,26 @@ type MonthRerunOptions = RerunOptions &
 export type Rerun = Readonly<{
   month: Month;
   unchanged: readonly string[];
-  replaced: readonly {
-    readonly number: string;
-    readonly replaced_by: string;
-    readonly why: readonly string[];
-  }[];
-  issued: readonly { readonly number: string; readonly replaces: string }[];
+  replaced: readonly Readonly<{
+    number: string;
+    replaced_by: string;
+    why: readonly string[];
+  }>[];
+  issued: readonly Readonly<{ number: string; replaces: string }>[];
   /** Documents that differ but were only listed. */
-  differing: readonly {
-    readonly number: string;
-    readonly why: readonly string[];
+  differing: readonly Readonly<{
+    number: string;
+    why: readonly string[];
     /** Why it could not be replaced either; null for a replaceable document. */
-    readonly refused: string | null;
-    readonly remedies: readonly Remedy[];
-  }[];
-  refused: readonly {
-    readonly number: string;
-    readonly code: string;
-    readonly message: string;
-    readonly remedies: readonly Remedy[];
-  }[];
+    refused: string | null;
+    remedies: readonly Remedy[];
+  }>[];
+  refused: readonly Readonly<{
+    number: string;
+    code: string;
+    message: string;
+    remedies: readonly Remedy[];
+  }>[];
 }>;
 
 /**

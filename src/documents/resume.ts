@@ -57,7 +57,7 @@ export async function resumeLedger(
   tx: Transaction,
   { environment, settings, actor }: ActorContext,
   { numbersAfter, seen }: { numbersAfter: readonly NumberParts[]; seen?: TreeHead | undefined },
-): Promise<{ readonly skipped: SkippedRange[]; readonly log: Continuation | undefined }> {
+): Promise<Readonly<{ skipped: SkippedRange[]; log: Continuation | undefined }>> {
   await lockLedgerWhole(tx);
   const pauses = await readPauses(tx);
   const [pause] = pauses;

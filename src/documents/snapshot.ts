@@ -51,23 +51,23 @@ export type DocumentSnapshot = Partial<DocumentTax> &
     due_on: string | null;
     terms_days: number | null;
     sandbox: boolean;
-    issuer: {
-      readonly legal_name: string;
-      readonly address: Address;
-      readonly email: string;
-      readonly phone: string;
-      readonly tax_id: string;
-      readonly logo: Logo | null;
-    };
-    partner: {
-      readonly partner_id: string;
-      readonly name: string;
-      readonly contact_name: string;
-      readonly address: Address;
-      readonly tax_id: string;
-      readonly purchase_order: string;
-      readonly legal_note: string;
-    };
+    issuer: Readonly<{
+      legal_name: string;
+      address: Address;
+      email: string;
+      phone: string;
+      tax_id: string;
+      logo: Logo | null;
+    }>;
+    partner: Readonly<{
+      partner_id: string;
+      name: string;
+      contact_name: string;
+      address: Address;
+      tax_id: string;
+      purchase_order: string;
+      legal_note: string;
+    }>;
     /**
      * This month's lines come first, then those of earlier months. A credit note's are negated. An adjustment has none.
      */
@@ -78,7 +78,7 @@ export type DocumentSnapshot = Partial<DocumentTax> &
     invoiceAmount: string;
     credit_applied: string;
     /** The credit notes that were applied at issue; omitted if there were none. */
-    credit_notes?: readonly { readonly number: string; readonly amount: string }[];
+    credit_notes?: readonly Readonly<{ number: string; amount: string }>[];
     amount_due: string;
     /** The number of the void document that this document replaces. */
     replaces: string | null;
@@ -88,7 +88,7 @@ export type DocumentSnapshot = Partial<DocumentTax> &
      * For an adjustment, the amount deducted from its invoice at once, and the invoice's balance after that; omitted on
      * other documents.
      */
-    lowered?: { readonly by: string; readonly left: string } | null;
+    lowered?: Readonly<{ by: string; left: string }> | null;
     reason: string | null;
     /** The last checkpoint that closed a month before the document was issued. */
     checkpoint: SnapshotCheckpoint | null;

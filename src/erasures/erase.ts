@@ -26,10 +26,10 @@ import {
 
 /** Whose texts are erased. */
 export type Person =
-  | { readonly of: 'user'; readonly login: string }
-  | { readonly of: 'payer'; readonly account: string }
-  | { readonly of: 'payment'; readonly paymentId: number }
-  | { readonly of: 'contacts'; readonly partnerId: string };
+  | Readonly<{ of: 'user'; login: string }>
+  | Readonly<{ of: 'payer'; account: string }>
+  | Readonly<{ of: 'payment'; paymentId: number }>
+  | Readonly<{ of: 'contacts'; partnerId: string }>;
 
 const ACTION = 'person.erase';
 
@@ -89,7 +89,7 @@ async function refuseUnsettled(tx: Transaction, payments: readonly number[]): Pr
 export async function erasePerson(
   tx: Transaction,
   context: ActorContext,
-  { person, reason }: { readonly person: Person; readonly reason: string },
+  { person, reason }: Readonly<{ person: Person; reason: string }>,
 ): Promise<number> {
   const commitments = await textsOf(tx, person);
   if (commitments.length === 0) throw refuse('nothing_to_erase', {});
@@ -135,13 +135,13 @@ export async function repeatErasures(
 async function recordErasures(
   tx: Transaction,
   { environment, actor }: Pick<ActorContext, 'environment' | 'actor'>,
-  given: {
-    readonly commitments: readonly string[];
-    readonly reason: string;
-    readonly subject: string;
-    readonly of: string;
-  },
-): Promise<{ readonly erased: number; readonly eventId: number }> {
+  given: Readonly<{
+    commitments: readonly string[];
+    reason: string;
+    subject: string;
+    of: string;
+  }>,
+): Promise<Readonly<{ erased: number; eventId: number }>> {
   const { commitments, reason, subject, of } = given;
   const now = environment.now().toISO();
   const details = { of, reason, texts: commitments.length };

@@ -16,7 +16,7 @@ const listed = (rows: readonly Kept[]): string[] => rows.map(({ commitment }) =>
 /** A user's login wherever it is, and the names, passkeys and events of the users with this login. */
 export const readTextsOfUser = (
   tx: Transaction,
-  given: { readonly login: string; readonly pattern: string },
+  given: Readonly<{ login: string; pattern: string }>,
 ): Promise<string[]> =>
   query<Kept>(
     tx,
@@ -52,7 +52,7 @@ export const readUnsettled = async (tx: Transaction, payments: readonly number[]
 /** What payments and bank lines say of the payer, also as the reason of a match. `account`: wherever it is. */
 export const readTextsOfMoney = (
   tx: Transaction,
-  given: { readonly payments: readonly number[]; readonly lines: readonly number[]; readonly account: string | null },
+  given: Readonly<{ payments: readonly number[]; lines: readonly number[]; account: string | null }>,
 ): Promise<string[]> =>
   query<Kept>(
     tx,
@@ -119,7 +119,7 @@ export const readFormerAddresses = queryingColumn<string, { partnerId: string }>
       ARRAY(SELECT lower(each) FROM unnest(ARRAY[p.contact_email] || p.contact_cc) AS each))`);
 
 /** Erases what the pattern finds in e-mails, which are not facts; with a partner, only in those to it. */
-export const eraseInEmails = executing<{ readonly pattern: string; readonly partnerId: string | null }>(`
+export const eraseInEmails = executing<Readonly<{ pattern: string; partnerId: string | null }>>(`
   UPDATE emails u SET
     addressed_to = CASE WHEN u.addressed_to ~* :pattern THEN '(erased)' ELSE u.addressed_to END,
     reason = CASE WHEN u.reason ~* :pattern THEN '(erased)' ELSE u.reason END,
@@ -151,12 +151,14 @@ export async function deleteFormerSignIns(tx: Transaction, partnerId: string): P
 }
 
 /** Records the erasures; the database then deletes the texts. Returns how many there were. */
-export const insertErasures = executing<{
-  readonly commitments: readonly string[];
-  readonly reason: string;
-  readonly now: string;
-  readonly eventId: number;
-}>(`
+export const insertErasures = executing<
+  Readonly<{
+    commitments: readonly string[];
+    reason: string;
+    now: string;
+    eventId: number;
+  }>
+>(`
   INSERT INTO erasures (commitment, reason, recorded_at, event_id)
   SELECT commitment, :reason, :now::timestamptz, :eventId FROM personal_texts
   WHERE commitment = ANY (:commitments::text[]) ORDER BY commitment`);

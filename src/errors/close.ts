@@ -38,11 +38,11 @@ export const closeEmpty = (month: string): ToDo =>
   toDo('Close it empty', 'month.close', { month, allowEmpty: 'yes' }, 'if there were no sales');
 
 /** What a request already accepts, and whether accepting needs approval. */
-export interface Decided {
-  readonly without?: readonly string[];
-  readonly acceptFeed?: readonly string[];
-  readonly needsApproval?: boolean;
-}
+export type Decided = Readonly<{
+  without?: readonly string[];
+  acceptFeed?: readonly string[];
+  needsApproval?: boolean;
+}>;
 
 /** Closes a month with these doubts accepted, and those that the request already names. */
 export function closeAccepting(

@@ -6,15 +6,15 @@ export const EXIT = { done: 0, failed: 1, badInput: 2, refused: 3, attention: 4 
 export type ExitStatus = (typeof EXIT)[keyof typeof EXIT];
 
 /** What happened, to which item, and what to do now, in the sentence or as data. */
-export type Said = string | { readonly says: string; readonly remedies: readonly Remedy[] };
+export type Said = string | Readonly<{ says: string; remedies: readonly Remedy[] }>;
 
 export const says = (sentence: string, ...remedies: readonly Remedy[]): Said => ({ says: sentence, remedies });
 
-export interface Definition<Facts> {
-  readonly exit: ExitStatus;
-  readonly http: number;
-  readonly sentence: (facts: Facts) => Said;
-}
+export type Definition<Facts> = Readonly<{
+  exit: ExitStatus;
+  http: number;
+  sentence: (facts: Facts) => Said;
+}>;
 
 const HTTP_OF_EXIT: Readonly<Record<ExitStatus, number>> = { 0: 200, 1: 503, 2: 400, 3: 422, 4: 200 };
 

@@ -79,10 +79,7 @@ export class Refusal extends Error {
     code: RefusalCode,
     facts: Record<string, unknown>,
     said: string,
-    {
-      nameOf = asOption,
-      ...more
-    }: { readonly cause?: unknown; readonly remedies?: readonly Remedy[]; readonly nameOf?: NameOf } = {},
+    { nameOf = asOption, ...more }: Readonly<{ cause?: unknown; remedies?: readonly Remedy[]; nameOf?: NameOf }> = {},
   ) {
     super(inNames(said, nameOf), more.cause === undefined ? undefined : { cause: more.cause });
     this.code = code;

@@ -1,5 +1,5 @@
 /** Findings for e-mails and payment links that need a person, and for a mail server that accepts nothing. */
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, querying, type Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import { type ListedEmail, readEmails } from '../mail/log.sql.ts';
@@ -133,16 +133,11 @@ const OTHER_STATES: Readonly<Record<Exclude<EmailStatus, 'sent' | 'withdrawn'>, 
   bounced: ['was returned', ' Correct the address.'],
 };
 
-function readLinkedDocuments(tx: Transaction, asked: { numbers: readonly string[]; scope: Scope }) {
-  return query<FoundDocument & { since: string }>(
-    tx,
-    `SELECT d.number, d.partner_id, d.partner_name, d.currency, b.balance::text AS amount,
-            coalesce(w.since::date, d.issued_on) AS since
-     FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN payment_link_waits w USING (document_id)
-     WHERE d.number = ANY (:numbers::text[]) AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))`,
-    asked,
-  );
-}
+const readLinkedDocuments = querying<FoundDocument & { since: string }, { numbers: readonly string[]; scope: Scope }>(`
+  SELECT d.number, d.partner_id, d.partner_name, d.currency, b.balance::text AS amount,
+         coalesce(w.since::date, d.issued_on) AS since
+  FROM documents d JOIN document_balances b USING (document_id) LEFT JOIN payment_link_waits w USING (document_id)
+  WHERE d.number = ANY (:numbers::text[]) AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))`);
 
 const LINK_LATE_SECONDS = 3600;
 

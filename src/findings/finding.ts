@@ -30,8 +30,8 @@ export type Finding = Readonly<{
   /** The subject, such as a document's number. */
   title: string;
   /** The partners affected. An empty list stands for the whole ledger. */
-  partners: readonly { readonly id: string; readonly name: string }[];
-  money: { readonly amount: string; readonly currency: string } | null;
+  partners: readonly Readonly<{ id: string; name: string }>[];
+  money: Readonly<{ amount: string; currency: string }> | null;
   since: string;
   reason: string;
   /** One sentence on why the finding is urgent, without the remedy. Null if the finding is not urgent. */

@@ -9,7 +9,7 @@ import { checkpointTitle } from '../log/text.ts';
 import { type Month, minuteOf, plural } from '../values.ts';
 import { DELIVER, type Finding, type Remedy, toDo, troubleOf } from './finding.ts';
 
-export const openMonths = (overdue: readonly { readonly month: Month; readonly ended_at: string }[]): Finding[] =>
+export const openMonths = (overdue: readonly Readonly<{ month: Month; ended_at: string }>[]): Finding[] =>
   overdue.map(({ month, ended_at }) =>
     troubleOf('months', `open:${month}`, {
       urgent: `${month} ended in every time zone at ${minuteOf(ended_at)} and is still open.`,
@@ -40,7 +40,7 @@ export const openBooks = (due: readonly DueBooks[]): Finding[] =>
   );
 
 export const missingHandOffs = (
-  due: readonly { readonly month: Month; readonly format: string | null }[],
+  due: readonly Readonly<{ month: Month; format: string | null }>[],
   today: string,
 ): Finding[] =>
   due.map(({ month, format }) =>
@@ -66,7 +66,7 @@ type SigningKeys = Readonly<{
   key: string | null;
   latest: string | null;
   latest_at_hand: boolean;
-  lost: { readonly recorded_at: string; readonly reason: string } | null;
+  lost: Readonly<{ recorded_at: string; reason: string }> | null;
 }>;
 
 /**
@@ -115,11 +115,11 @@ export const missingCheckpoints = (
     last,
     uncovered,
     overdue_days: days,
-  }: {
-    readonly last: { readonly taken_at: string } | null;
-    readonly uncovered: number;
-    readonly overdue_days: number;
-  },
+  }: Readonly<{
+    last: { readonly taken_at: string } | null;
+    uncovered: number;
+    overdue_days: number;
+  }>,
   today: string,
 ): Finding[] =>
   days < 2
@@ -139,10 +139,10 @@ export const missingSignatures = (
   {
     signing,
     checkpoints,
-  }: {
-    readonly signing: Pick<SigningKeys, 'key'>;
-    readonly checkpoints: { readonly unsigned: readonly number[] };
-  },
+  }: Readonly<{
+    signing: Pick<SigningKeys, 'key'>;
+    checkpoints: { readonly unsigned: readonly number[] };
+  }>,
   today: string,
 ): Finding[] => {
   const [first] = checkpoints.unsigned;

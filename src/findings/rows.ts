@@ -17,7 +17,7 @@ type RowsOfPartner = Readonly<{
   rows: number;
   since: string;
   /** The sums of our share by currency. */
-  sums: readonly { readonly amount: string; readonly currency: string }[];
+  sums: readonly Readonly<{ amount: string; currency: string }>[];
   /** Whether all rows may repeat a sale. */
   doubtful: boolean;
 }>;

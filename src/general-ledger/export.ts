@@ -234,11 +234,12 @@ async function record(
     files,
     accounts,
     ...journal
-  }: Omit<GlExport, 'gl_export_id' | 'recorded_at'> & {
-    readonly accounts: Accounts;
-    readonly lines: readonly GlLine[];
-    readonly files: readonly GlFile[];
-  },
+  }: Omit<GlExport, 'gl_export_id' | 'recorded_at'> &
+    Readonly<{
+      accounts: Accounts;
+      lines: readonly GlLine[];
+      files: readonly GlFile[];
+    }>,
 ): Promise<GlExport> {
   const now = environment.now().toISO();
   const { month, format, part, kind } = journal;

@@ -61,11 +61,12 @@ export const readFile = querying<Pick<StoredFile, 'content'>, { id: number; name
 
 export const insertExport = queryingValue<
   number,
-  Omit<GlExport, 'gl_export_id'> & {
-    readonly accounts: string;
-    readonly writer: number;
-    readonly eventId: number;
-  }
+  Omit<GlExport, 'gl_export_id'> &
+    Readonly<{
+      accounts: string;
+      writer: number;
+      eventId: number;
+    }>
 >(`
   INSERT INTO gl_exports (month, format, part, previous, kind, checkpoint, books_closed, accounts, writer,
                           recorded_at, event_id)
@@ -106,8 +107,8 @@ export type ListedExport = GlExport &
      * books to close, and `outdated` no longer matches them.
      */
     state: 'final' | 'preliminary' | 'outdated';
-    totals: readonly { readonly currency: string; readonly debit: string }[];
-    files: readonly { readonly name: string; readonly sha256: string; readonly bytes: number }[];
+    totals: readonly Readonly<{ currency: string; debit: string }>[];
+    files: readonly Readonly<{ name: string; sha256: string; bytes: number }>[];
   }>;
 
 export function readExports(

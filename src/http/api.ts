@@ -91,7 +91,7 @@ export interface QuoteWork<Body = unknown> {
   work(
     tx: Transaction,
     settings: Settings,
-    call: PartnerCall & { readonly params: { readonly quote_id: string }; readonly body: Body },
+    call: PartnerCall & Readonly<{ params: { readonly quote_id: string }; body: Body }>,
   ): Promise<unknown>;
 }
 

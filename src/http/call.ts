@@ -99,7 +99,7 @@ export function serve<Params extends z.ZodType, Body extends z.ZodType | undefin
 export function answerOnce(
   shared: Shared,
   operation: Operation,
-  asked: { readonly caller: Caller; readonly now: DateTime<true>; readonly key: RequestKey | undefined },
+  asked: Readonly<{ caller: Caller; now: DateTime<true>; key: RequestKey | undefined }>,
   answering: (tx: Transaction) => Promise<Answer>,
 ): Promise<Answer> {
   return insideTransaction(shared, operation, async (tx) => {
@@ -202,7 +202,7 @@ class KeyTaken extends Error {}
 
 async function onceByKey(
   tx: Transaction,
-  { caller, key, sha256, now }: RequestKey & { readonly caller: Caller; readonly now: DateTime<true> },
+  { caller, key, sha256, now }: RequestKey & Readonly<{ caller: Caller; now: DateTime<true> }>,
   answering: () => Promise<Answer>,
 ): Promise<Answer> {
   const { partnerId } = caller;

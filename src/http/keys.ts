@@ -101,7 +101,7 @@ export class KeyStore {
   }
 
   async #read(): Promise<void> {
-    const rows = await this.#database.reading((tx) => readSigningKeys(tx, this.#seconds()));
+    const rows = await this.#database.reading((tx) => readSigningKeys(tx, { at: this.#seconds() }));
     for (const [kid, { until }] of this.#published) if (until <= this.#seconds()) this.#published.delete(kid);
     for (const { public_jwk: jwk, until } of rows) {
       const kid = jwk.kid as string;

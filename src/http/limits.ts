@@ -124,7 +124,7 @@ function failuresOf(
   { database, environment }: Pick<Service, 'database' | 'environment'>,
   onLimited: LimitOptions['onLimited'],
 ): Limits['failedExchange'] {
-  const refused = new Map<string, { readonly until: DateTime; readonly most: number }>();
+  const refused = new Map<string, Readonly<{ until: DateTime; most: number }>>();
   const refusal = ({ until, most }: { until: DateTime; most: number }): Refusal =>
     limited(until.diff(environment.now()).toMillis(), most);
   return async (clientId, address) => {

@@ -33,7 +33,7 @@ export type Answer = Readonly<{
 
 export type FromThread =
   | { readonly listening: string }
-  | { readonly failed: { readonly code: string | undefined; readonly message: string } }
+  | { readonly failed: Readonly<{ code: string | undefined; message: string }> }
   | { readonly question: Question };
 
 type Management = Readonly<{

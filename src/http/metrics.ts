@@ -107,7 +107,7 @@ function measureBacklog(
       // Separately, because documents that a person put on hold raise no alarm.
       const told = { ...counts, held: counts.held - onHold, on_hold: onHold };
       for (const [status, count] of Object.entries(told)) deliveries.set({ status }, count);
-      const facts = await readBacklog(tx, now);
+      const facts = await readBacklog(tx, { now });
       depth.set(facts.depth);
       age.set(Math.max(0, facts.age));
       openRows.set(facts.open);

@@ -23,16 +23,16 @@ export type Operation<
   /**
    * This is set if the body is a text file, and is the largest size of the file in bytes. By default, the body is JSON.
    */
-  file?: { readonly type: 'text/csv'; readonly bytes: number };
+  file?: Readonly<{ type: 'text/csv'; bytes: number }>;
   /** Other query parameters are refused. */
   query: Query;
   status: 200 | 201;
   /** Another status, and when it is returned. Its response is the same, unless `answers` lists what it may be. */
-  otherwise?: {
-    readonly status: 200 | 202;
-    readonly description: string;
-    readonly answers?: readonly z.ZodType[];
-  };
+  otherwise?: Readonly<{
+    status: 200 | 202;
+    description: string;
+    answers?: readonly z.ZodType[];
+  }>;
   answer: AnswerKind;
   example: unknown;
   refusals: readonly CallRefusalCode[];

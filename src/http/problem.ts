@@ -91,7 +91,7 @@ export function answerTo(thrown: unknown, request: FastifyRequest, reply: Fastif
 }
 
 function addHeaders({ facts }: Refusal, request: FastifyRequest, reply: FastifyReply): void {
-  type Stated = { readonly allowed?: string[]; readonly retry_after?: number; readonly limit?: number };
+  type Stated = Readonly<{ allowed?: string[]; retry_after?: number; limit?: number }>;
   const { allowed, retry_after: retryAfter, limit } = facts as Stated;
   if (allowed !== undefined) reply.header('Allow', allowed.join(', '));
   if (hasUnreadBody(request)) reply.header('Connection', 'close');

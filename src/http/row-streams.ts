@@ -25,7 +25,7 @@ type RowReader = 'partner' | 'link';
 export class RowStreams {
   private readonly database: Database;
   private readonly log: FastifyBaseLogger;
-  private readonly running = new Set<{ readonly documentId: number; readonly by: RowReader }>();
+  private readonly running = new Set<Readonly<{ documentId: number; by: RowReader }>>();
 
   constructor(database: Database, log: FastifyBaseLogger) {
     this.database = database;

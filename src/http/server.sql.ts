@@ -1,5 +1,5 @@
 import type { JWK } from 'jose';
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { executing, querying, queryingOne, queryingValue } from '../database/transaction.ts';
 
 type SigningKeyRow = Readonly<{
   kid: string;
@@ -10,32 +10,18 @@ type SigningKeyRow = Readonly<{
   until: number;
 }>;
 
-export async function insertSigningKey(tx: Transaction, row: SigningKeyRow): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO signing_keys (kid, public_jwk, published_at, signs_until, published_until)
-     VALUES (:kid, :jwk::jsonb, to_timestamp(:at), to_timestamp(:signsUntil), to_timestamp(:until))`,
-    { ...row },
-  );
-}
+export const insertSigningKey = executing<SigningKeyRow>(`
+  INSERT INTO signing_keys (kid, public_jwk, published_at, signs_until, published_until)
+  VALUES (:kid, :jwk::jsonb, to_timestamp(:at), to_timestamp(:signsUntil), to_timestamp(:until))`);
 
 /** The keys that have not expired at a time in seconds since 1970. */
-export async function readSigningKeys(tx: Transaction, at: number): Promise<{ public_jwk: JWK; until: number }[]> {
-  return query(
-    tx,
-    `SELECT public_jwk, extract(epoch FROM published_until)::float8 AS until FROM signing_keys
-     WHERE published_until > to_timestamp(:at)`,
-    { at },
-  );
-}
+export const readSigningKeys = querying<{ public_jwk: JWK; until: number }, { at: number }>(`
+  SELECT public_jwk, extract(epoch FROM published_until)::float8 AS until FROM signing_keys
+  WHERE published_until > to_timestamp(:at)`);
 
-export async function readMigrationNames(tx: Transaction): Promise<string[]> {
-  const { names } = await queryOne<{ names: string[] }>(
-    tx,
-    `SELECT array_agg(name ORDER BY id) AS names FROM migrations`,
-  );
-  return names;
-}
+export const readMigrationNames = queryingValue<string[]>(
+  `SELECT array_agg(name ORDER BY id) AS names FROM migrations`,
+);
 
 type Backlog = Readonly<{
   depth: number;
@@ -46,18 +32,13 @@ type Backlog = Readonly<{
   closed: number | null;
 }>;
 
-export async function readBacklog(tx: Transaction, now: string): Promise<Backlog> {
-  return queryOne(
-    tx,
-    `SELECT (SELECT count(*) FROM document_emails WHERE status IN ('queued', 'sending')) AS depth,
-            (SELECT coalesce(extract(epoch FROM :now::timestamptz - min(queued_at)), 0)::float8
-             FROM document_emails WHERE status IN ('queued', 'sending')) AS age,
-            (SELECT count(*) FROM ledger_rows
-             WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')) AS open,
-            (SELECT extract(epoch FROM max(closed_at))::float8 FROM closed_months) AS closed`,
-    { now },
-  );
-}
+export const readBacklog = queryingOne<Backlog, { now: string }>(`
+  SELECT (SELECT count(*) FROM document_emails WHERE status IN ('queued', 'sending')) AS depth,
+         (SELECT coalesce(extract(epoch FROM :now::timestamptz - min(queued_at)), 0)::float8
+          FROM document_emails WHERE status IN ('queued', 'sending')) AS age,
+         (SELECT count(*) FROM ledger_rows
+          WHERE posted_month > coalesce((SELECT max(month) FROM closed_months), '')) AS open,
+         (SELECT extract(epoch FROM max(closed_at))::float8 FROM closed_months) AS closed`);
 
 /** The times are in seconds since 1970. */
 export type JobHealth = Readonly<{
@@ -71,70 +52,52 @@ export type JobHealth = Readonly<{
   succeeded: number | null;
 }>;
 
-export function readJobHealth(tx: Transaction): Promise<JobHealth[]> {
-  return query(
-    tx,
-    `SELECT DISTINCT ON (job) job AS name, exit_status AS exit, extract(epoch FROM finished_at)::float8 AS ended,
-            extract(epoch FROM finished_at - started_at)::float8 AS seconds,
-            (SELECT extract(epoch FROM max(finished_at))::float8 FROM job_runs s
-             WHERE s.job = j.job AND exit_status = 0) AS succeeded,
-            (SELECT coalesce(sum(count), 0)::bigint FROM job_attention a WHERE a.job = j.job) AS attention
-     FROM job_runs j ORDER BY job, finished_at DESC, job_run_id DESC`,
-  );
-}
+export const readJobHealth = querying<JobHealth>(`
+  SELECT DISTINCT ON (job) job AS name, exit_status AS exit, extract(epoch FROM finished_at)::float8 AS ended,
+         extract(epoch FROM finished_at - started_at)::float8 AS seconds,
+         (SELECT extract(epoch FROM max(finished_at))::float8 FROM job_runs s
+          WHERE s.job = j.job AND exit_status = 0) AS succeeded,
+         (SELECT coalesce(sum(count), 0)::bigint FROM job_attention a WHERE a.job = j.job) AS attention
+  FROM job_runs j ORDER BY job, finished_at DESC, job_run_id DESC`);
 
 /** A key whose window has ended starts at one. Also deletes some expired keys. */
-export function countFailures(
-  tx: Transaction,
-  given: { readonly keys: readonly string[]; readonly now: string; readonly endsAt: string },
-): Promise<{ readonly key: string; readonly failures: number; readonly ends_at: string }[]> {
-  return query(
-    tx,
-    `WITH ended AS (
-       SELECT key FROM failed_exchanges WHERE ends_at <= :now::timestamptz AND key <> ALL (:keys::text[])
-       ORDER BY ends_at LIMIT 1000 FOR UPDATE SKIP LOCKED
-     ), forgotten AS (DELETE FROM failed_exchanges WHERE key IN (SELECT key FROM ended))
-     INSERT INTO failed_exchanges AS f (key, failures, ends_at)
-     SELECT key, 1, :endsAt::timestamptz FROM unnest(:keys::text[]) AS key
-     ON CONFLICT (key) DO UPDATE SET
-       failures = CASE WHEN f.ends_at <= :now::timestamptz THEN 1 ELSE f.failures + 1 END,
-       ends_at = CASE WHEN f.ends_at <= :now::timestamptz THEN excluded.ends_at ELSE f.ends_at END
-     RETURNING key, failures, ends_at`,
-    given,
-  );
-}
+export const countFailures = querying<
+  Readonly<{ key: string; failures: number; ends_at: string }>,
+  Readonly<{ keys: readonly string[]; now: string; endsAt: string }>
+>(`
+  WITH ended AS (
+    SELECT key FROM failed_exchanges WHERE ends_at <= :now::timestamptz AND key <> ALL (:keys::text[])
+    ORDER BY ends_at LIMIT 1000 FOR UPDATE SKIP LOCKED
+  ), forgotten AS (DELETE FROM failed_exchanges WHERE key IN (SELECT key FROM ended))
+  INSERT INTO failed_exchanges AS f (key, failures, ends_at)
+  SELECT key, 1, :endsAt::timestamptz FROM unnest(:keys::text[]) AS key
+  ON CONFLICT (key) DO UPDATE SET
+    failures = CASE WHEN f.ends_at <= :now::timestamptz THEN 1 ELSE f.failures + 1 END,
+    ends_at = CASE WHEN f.ends_at <= :now::timestamptz THEN excluded.ends_at ELSE f.ends_at END
+  RETURNING key, failures, ends_at`);
 
 /** Adds requests to the counts of the current minute and returns the totals. Also deletes some expired counts. */
-export function addRequestCounts(
-  tx: Transaction,
-  given: { readonly keys: readonly string[]; readonly requests: readonly number[]; readonly seconds: number },
-): Promise<{ readonly key: string; readonly requests: number; readonly milliseconds: number }[]> {
-  return query(
-    tx,
-    `WITH ended AS (
-       SELECT key FROM request_counts WHERE ends_at <= now() AND key <> ALL (:keys::text[])
-       ORDER BY ends_at LIMIT 1000 FOR UPDATE SKIP LOCKED
-     ), forgotten AS (DELETE FROM request_counts WHERE key IN (SELECT key FROM ended))
-     INSERT INTO request_counts AS c (key, requests, ends_at)
-     SELECT key, requests, now() + :seconds::integer * interval '1 second'
-     FROM unnest(:keys::text[], :requests::integer[]) AS added (key, requests)
-     -- A fixed order keeps servers from deadlocking.
-     ORDER BY key
-     ON CONFLICT (key) DO UPDATE SET
-       requests = CASE WHEN c.ends_at <= now() THEN excluded.requests ELSE c.requests + excluded.requests END,
-       ends_at = CASE WHEN c.ends_at <= now() THEN excluded.ends_at ELSE c.ends_at END
-     RETURNING key, requests, (extract(epoch FROM ends_at - now()) * 1000)::float8 AS milliseconds`,
-    given,
-  );
-}
+export const addRequestCounts = querying<
+  Readonly<{ key: string; requests: number; milliseconds: number }>,
+  Readonly<{ keys: readonly string[]; requests: readonly number[]; seconds: number }>
+>(`
+  WITH ended AS (
+    SELECT key FROM request_counts WHERE ends_at <= now() AND key <> ALL (:keys::text[])
+    ORDER BY ends_at LIMIT 1000 FOR UPDATE SKIP LOCKED
+  ), forgotten AS (DELETE FROM request_counts WHERE key IN (SELECT key FROM ended))
+  INSERT INTO request_counts AS c (key, requests, ends_at)
+  SELECT key, requests, now() + :seconds::integer * interval '1 second'
+  FROM unnest(:keys::text[], :requests::integer[]) AS added (key, requests)
+  -- A fixed order keeps servers from deadlocking.
+  ORDER BY key
+  ON CONFLICT (key) DO UPDATE SET
+    requests = CASE WHEN c.ends_at <= now() THEN excluded.requests ELSE c.requests + excluded.requests END,
+    ends_at = CASE WHEN c.ends_at <= now() THEN excluded.ends_at ELSE c.ends_at END
+  RETURNING key, requests, (extract(epoch FROM ends_at - now()) * 1000)::float8 AS milliseconds`);
 
 /** `rows` is a JSON array. */
-export const insertSecurityEvents = (tx: Transaction, given: { host: string; rows: string }): Promise<number> =>
-  execute(
-    tx,
-    `INSERT INTO security_events (kind, network, client_id, tries, first_at, last_at, host)
-     SELECT kind, network, client_id, unwritten, first_at, last_at, :host
-     FROM json_to_recordset(:rows::json)
-       AS t (kind text, network text, client_id text, unwritten bigint, first_at timestamptz, last_at timestamptz)`,
-    given,
-  );
+export const insertSecurityEvents = executing<{ host: string; rows: string }>(`
+  INSERT INTO security_events (kind, network, client_id, tries, first_at, last_at, host)
+  SELECT kind, network, client_id, unwritten, first_at, last_at, :host
+  FROM json_to_recordset(:rows::json)
+    AS t (kind text, network text, client_id text, unwritten bigint, first_at timestamptz, last_at timestamptz)`);

@@ -55,7 +55,7 @@ export class SharedCounts {
     return { count: window.count, millisecondsLeft };
   }
 
-  peek(key: string): { readonly used: number; readonly millisecondsLeft: number } {
+  peek(key: string): Readonly<{ used: number; millisecondsLeft: number }> {
     const now = performance.now();
     const window = this.#windows.get(key);
     if (window === undefined || window.endsAt <= now) return { used: 0, millisecondsLeft: 0 };

@@ -285,7 +285,7 @@ export function offered(
   { requote_id, judged_on }: Pick<QuoteRow, 'requote_id' | 'judged_on'>,
   rows: readonly QuoteRow[],
   policyTerms: readonly StoredTerms[],
-): { readonly cut: bigint; readonly share: bigint } {
+): Readonly<{ cut: bigint; share: bigint }> {
   const sale = saleOf({ requote_id }, rows, rows, new Map());
   const terms = sale.day === null ? undefined : termsOn(policyTerms, sale.day);
   const given = givenBack(sale, terms, judged_on);

@@ -2,7 +2,7 @@
  * Reads the two closes of months. The billing close decides in which month a ledger row is billed. The close of the
  * books decides the earliest date of any other fact.
  */
-import { query, queryOne, type Transaction } from '../database/transaction.ts';
+import { query, queryingValue, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 
 /** The closed month that precedes the given month. Undefined if the given month is not closed. */
@@ -13,12 +13,6 @@ export async function readClosedMonth(tx: Transaction, month: Month): Promise<{ 
   return rows[0];
 }
 
-export async function readLastClosed(tx: Transaction): Promise<Month | null> {
-  const { month } = await queryOne<{ month: Month | null }>(tx, `SELECT max(month) AS month FROM closed_months`);
-  return month;
-}
+export const readLastClosed = queryingValue<Month | null>(`SELECT max(month) AS month FROM closed_months`);
 
-export async function readLastClosedBooks(tx: Transaction): Promise<Month | null> {
-  const { month } = await queryOne<{ month: Month | null }>(tx, `SELECT max(month) AS month FROM book_closes`);
-  return month;
-}
+export const readLastClosedBooks = queryingValue<Month | null>(`SELECT max(month) AS month FROM book_closes`);

@@ -1,19 +1,13 @@
 /** The figures of a delivery, and the rows that may explain why they differ from the stated ones. */
-import { query, type Transaction } from '../database/transaction.ts';
+import { query, querying, type Transaction } from '../database/transaction.ts';
 
 // Rows that are not rejected: new rows, duplicates, and rows that are held.
 const DELIVERED = `s.code IS NULL
   AND NOT EXISTS (SELECT FROM findings f WHERE f.seq = s.seq AND f.code NOT IN ('duplicate', 'held'))`;
 
-export function sumDelivered(
-  tx: Transaction,
-): Promise<{ file: number; currency: string; entries: number; invoice_amount: string }[]> {
-  return query(
-    tx,
-    `SELECT file, currency, count(*) AS entries, trim_scale(sum(invoice_amount)) AS invoice_amount
-     FROM staged s WHERE ${DELIVERED} GROUP BY file, currency`,
-  );
-}
+export const sumDelivered = querying<{ file: number; currency: string; entries: number; invoice_amount: string }>(`
+  SELECT file, currency, count(*) AS entries, trim_scale(sum(invoice_amount)) AS invoice_amount
+  FROM staged s WHERE ${DELIVERED} GROUP BY file, currency`);
 
 export type Suspect = Readonly<{
   file: number;
@@ -28,11 +22,11 @@ export type Suspect = Readonly<{
  */
 export function findSuspects(
   tx: Transaction,
-  differences: readonly {
-    readonly file: number | null;
-    readonly currency: string | null;
-    readonly difference: string;
-  }[],
+  differences: readonly Readonly<{
+    file: number | null;
+    currency: string | null;
+    difference: string;
+  }>[],
   limit: number,
 ): Promise<Suspect[]> {
   return query(

@@ -167,7 +167,7 @@ export async function compareControls(
   tx: Transaction,
   controls: readonly StatedControl[],
   files: readonly { readonly name: string }[],
-): Promise<{ readonly results: readonly ControlResult[]; readonly errors: readonly ControlError[] }> {
+): Promise<Readonly<{ results: readonly ControlResult[]; errors: readonly ControlError[] }>> {
   if (controls.length === 0) return { results: [], errors: [] };
   const sums = await sumDelivered(tx);
   const compared = controls.map((control) => {

@@ -5,7 +5,7 @@
  * The tickets of one order have the same order reference, and ids may differ in their case alone, so rows with different
  * enrollments never repeat each other by their order or by the case of their ids.
  */
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, queryOne, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 import { OUTSIDE_TERMS } from './cancellation.ts';
@@ -42,23 +42,19 @@ export async function surveyAlike(tx: Transaction): Promise<void> {
  * Finds duplicates and conflicts within this import. Of several rows with one identity, the first in file order is
  * good.
  */
-export async function findRepeatedRows(tx: Transaction): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO findings (seq, field, code, reason)
-     WITH repeated AS (
-       SELECT s.partner_id, s.kind, s.own_id, min(s.seq) AS first_seq
-       FROM alike s WHERE ${GOOD}
-       GROUP BY s.partner_id, s.kind, s.own_id HAVING count(*) > 1
-     )
-     SELECT s.seq, ${OWN_ID_FIELD}, CASE WHEN ${sameContent('s', 'f')} THEN 'duplicate' ELSE 'conflict' END,
-            format('%s %s is on line %s with other content', s.kind, s.own_id, f.line)
-     FROM repeated r
-     JOIN alike s ON s.partner_id = r.partner_id AND s.kind = r.kind AND s.own_id = r.own_id AND s.seq <> r.first_seq
-     JOIN alike f ON f.seq = r.first_seq
-     WHERE ${GOOD}`,
-  );
-}
+export const findRepeatedRows = executing(`
+  INSERT INTO findings (seq, field, code, reason)
+  WITH repeated AS (
+    SELECT s.partner_id, s.kind, s.own_id, min(s.seq) AS first_seq
+    FROM alike s WHERE ${GOOD}
+    GROUP BY s.partner_id, s.kind, s.own_id HAVING count(*) > 1
+  )
+  SELECT s.seq, ${OWN_ID_FIELD}, CASE WHEN ${sameContent('s', 'f')} THEN 'duplicate' ELSE 'conflict' END,
+         format('%s %s is on line %s with other content', s.kind, s.own_id, f.line)
+  FROM repeated r
+  JOIN alike s ON s.partner_id = r.partner_id AND s.kind = r.kind AND s.own_id = r.own_id AND s.seq <> r.first_seq
+  JOIN alike f ON f.seq = r.first_seq
+  WHERE ${GOOD}`);
 
 /** The same sale at one second: the amounts add up, so two of them decide. */
 const sameSecond = (one: string, other: string) => `
@@ -156,43 +152,39 @@ const saleWith = (column: string) =>
 const dayWith = (columns: string) =>
   `PARTITION BY partner_id, kind, currency, spot_price, partner_cut, day, ${columns}`;
 
-async function findWithin(tx: Transaction): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO doubles (seq, sign, repeats, repeats_seq)
-     WITH suspects AS MATERIALIZED (
-       SELECT s.*, date_trunc('second', s.accepted_at) AS second, (s.accepted_at AT TIME ZONE p.time_zone)::date AS day
-       FROM alike s JOIN partners p USING (partner_id) WHERE ${GOOD}
-     ), firsts AS (
-       SELECT seq, enrollment_id, order_reference, kind,
-              min(seq) OVER (${saleWith('enrollment_id')}) AS of_enrollment,
-              min(seq) OVER (${saleWith('order_reference')}) AS of_order,
-              min(seq) FILTER (WHERE enrollment_id IS NULL) OVER (${saleWith('order_reference')}) AS bare_of_order,
-              min(seq) OVER (${saleWith('quote_id')}) AS of_quote,
-              least(
-                min(seq) OVER (${dayWith("ltrim(own_id, '0')")}),
-                min(seq) OVER (${dayWith('bare_id(own_id), enrollment_id')}),
-                min(seq) FILTER (WHERE enrollment_id IS NULL) OVER (${dayWith('bare_id(own_id)')}),
-                CASE WHEN enrollment_id IS NULL THEN min(seq) OVER (${dayWith('bare_id(own_id)')}) END) AS of_id
-       FROM suspects
-     ), judged AS (
-       SELECT seq,
-              CASE WHEN enrollment_id IS NOT NULL AND of_enrollment < seq THEN 'same_enrollment'
-                   WHEN order_reference IS NOT NULL AND enrollment_id IS NULL AND of_order < seq THEN 'same_order'
-                   WHEN order_reference IS NOT NULL AND bare_of_order < seq THEN 'same_order'
-                   WHEN kind <> 'quote_accepted' AND of_quote < seq THEN 'same_quote'
-                   WHEN of_id < seq THEN 'same_id' END AS sign,
-              of_enrollment, CASE WHEN enrollment_id IS NULL THEN of_order ELSE bare_of_order END AS of_order, of_quote,
-              of_id
-       FROM firsts
-     )
-     SELECT j.seq, j.sign, f.own_id, f.seq
-     FROM judged j
-     JOIN alike f ON f.seq = CASE j.sign WHEN 'same_enrollment' THEN of_enrollment WHEN 'same_order' THEN of_order
-                                          WHEN 'same_quote' THEN of_quote WHEN 'same_id' THEN of_id END
-     ON CONFLICT DO NOTHING`,
-  );
-}
+const findWithin = executing(`
+  INSERT INTO doubles (seq, sign, repeats, repeats_seq)
+  WITH suspects AS MATERIALIZED (
+    SELECT s.*, date_trunc('second', s.accepted_at) AS second, (s.accepted_at AT TIME ZONE p.time_zone)::date AS day
+    FROM alike s JOIN partners p USING (partner_id) WHERE ${GOOD}
+  ), firsts AS (
+    SELECT seq, enrollment_id, order_reference, kind,
+           min(seq) OVER (${saleWith('enrollment_id')}) AS of_enrollment,
+           min(seq) OVER (${saleWith('order_reference')}) AS of_order,
+           min(seq) FILTER (WHERE enrollment_id IS NULL) OVER (${saleWith('order_reference')}) AS bare_of_order,
+           min(seq) OVER (${saleWith('quote_id')}) AS of_quote,
+           least(
+             min(seq) OVER (${dayWith("ltrim(own_id, '0')")}),
+             min(seq) OVER (${dayWith('bare_id(own_id), enrollment_id')}),
+             min(seq) FILTER (WHERE enrollment_id IS NULL) OVER (${dayWith('bare_id(own_id)')}),
+             CASE WHEN enrollment_id IS NULL THEN min(seq) OVER (${dayWith('bare_id(own_id)')}) END) AS of_id
+    FROM suspects
+  ), judged AS (
+    SELECT seq,
+           CASE WHEN enrollment_id IS NOT NULL AND of_enrollment < seq THEN 'same_enrollment'
+                WHEN order_reference IS NOT NULL AND enrollment_id IS NULL AND of_order < seq THEN 'same_order'
+                WHEN order_reference IS NOT NULL AND bare_of_order < seq THEN 'same_order'
+                WHEN kind <> 'quote_accepted' AND of_quote < seq THEN 'same_quote'
+                WHEN of_id < seq THEN 'same_id' END AS sign,
+           of_enrollment, CASE WHEN enrollment_id IS NULL THEN of_order ELSE bare_of_order END AS of_order, of_quote,
+           of_id
+    FROM firsts
+  )
+  SELECT j.seq, j.sign, f.own_id, f.seq
+  FROM judged j
+  JOIN alike f ON f.seq = CASE j.sign WHEN 'same_enrollment' THEN of_enrollment WHEN 'same_order' THEN of_order
+                                       WHEN 'same_quote' THEN of_quote WHEN 'same_id' THEN of_id END
+  ON CONFLICT DO NOTHING`);
 
 // Staged rows come after all rows of the ledger.
 const AFTER_LEDGER = 1_000_000_000_000_000;
@@ -248,7 +240,7 @@ const FACTS_OF_A_SECOND = 20_000;
  */
 export async function findDoubledRows(
   tx: Transaction,
-  { after, to }: { readonly after: number; readonly to: number },
+  { after, to }: Readonly<{ after: number; to: number }>,
 ): Promise<void> {
   const earlier = (columns: string) =>
     `(PARTITION BY e.partner_id, e.policy_id, e.currency, e.spot_price, e.partner_cut, date_trunc('second', e.accepted_at),
@@ -274,8 +266,7 @@ export async function findDoubledRows(
   );
 }
 
-export const dropDoubledRows = (tx: Transaction, month: Month): Promise<number> =>
-  execute(tx, 'DELETE FROM doubled_rows WHERE posted_month <= :month', { month });
+export const dropDoubledRows = executing<{ month: Month }>('DELETE FROM doubled_rows WHERE posted_month <= :month');
 
 export type DoubledRow = Readonly<{
   entry_id: number;
@@ -317,5 +308,6 @@ export function readDoubledRows(tx: Transaction, question: DoubledQuestion): Pro
   );
 }
 
-export const forgetDoubledRows = (tx: Transaction, entries: readonly number[]): Promise<number> =>
-  execute(tx, 'DELETE FROM doubled_rows WHERE entry_id = ANY (:entries::bigint[])', { entries });
+export const forgetDoubledRows = executing<{ entries: readonly number[] }>(
+  'DELETE FROM doubled_rows WHERE entry_id = ANY (:entries::bigint[])',
+);

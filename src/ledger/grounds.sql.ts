@@ -1,5 +1,5 @@
 /** The reversals to judge, with the rows of their quotes, and the grounds on which they are recorded. */
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, query, querying, type Transaction } from '../database/transaction.ts';
 import type { QuoteRow, StoredTerms, Verdict } from './cancellation.ts';
 import { GOOD } from './rows.sql.ts';
 import { LAST_CLOSED } from './running-lines.sql.ts';
@@ -35,33 +35,22 @@ const rowsOfQuotes = (added: string) => `
   ORDER BY r.partner_id, r.quote_id, r.accepted_at, r.kind = 'reversal', r.seq NULLS FIRST`;
 
 /** All rows of the quotes that good staged reversals reverse, by quote and in the order of their times. */
-export const readQuotesToJudge = (tx: Transaction, now: string): Promise<QuoteRow[]> =>
-  query(
-    tx,
-    `WITH wanted AS MATERIALIZED (
-       SELECT DISTINCT s.partner_id, s.quote_id FROM related s WHERE s.kind = 'reversal' AND ${GOOD}
-     )
-     ${rowsOfQuotes(`
-    UNION ALL
-    SELECT s.seq, s.kind, s.partner_id, s.quote_id, s.requote_id, NULL, s.policy_id, s.currency, s.accepted_at,
-           p.time_zone, '', NULL, s.spot_price, s.partner_cut, s.invoice_amount, s.cover_from, s.cover_to
-    FROM wanted q JOIN related s ON s.partner_id = q.partner_id AND s.quote_id = q.quote_id
-    JOIN partners p ON p.partner_id = s.partner_id
-    WHERE ${GOOD}`)}`,
-    { now },
-  );
+export const readQuotesToJudge = querying<QuoteRow, { now: string }>(`
+  WITH wanted AS MATERIALIZED (
+    SELECT DISTINCT s.partner_id, s.quote_id FROM related s WHERE s.kind = 'reversal' AND ${GOOD}
+  )
+  ${rowsOfQuotes(`
+  UNION ALL
+  SELECT s.seq, s.kind, s.partner_id, s.quote_id, s.requote_id, NULL, s.policy_id, s.currency, s.accepted_at,
+        p.time_zone, '', NULL, s.spot_price, s.partner_cut, s.invoice_amount, s.cover_from, s.cover_to
+  FROM wanted q JOIN related s ON s.partner_id = q.partner_id AND s.quote_id = q.quote_id
+  JOIN partners p ON p.partner_id = s.partner_id
+  WHERE ${GOOD}`)}`);
 
 /** All rows of one quote in the ledger, in the order of their times. */
-export const readQuoteRows = (
-  tx: Transaction,
-  quote: { partnerId: string; quoteId: string; now: string },
-): Promise<QuoteRow[]> =>
-  query(
-    tx,
-    `WITH wanted AS (SELECT :partnerId::text COLLATE "C" AS partner_id, :quoteId::text COLLATE "C" AS quote_id)
-     ${rowsOfQuotes('')}`,
-    quote,
-  );
+export const readQuoteRows = querying<QuoteRow, { partnerId: string; quoteId: string; now: string }>(`
+  WITH wanted AS (SELECT :partnerId::text COLLATE "C" AS partner_id, :quoteId::text COLLATE "C" AS quote_id)
+  ${rowsOfQuotes('')}`);
 
 /** The present terms of policies, keyed by `partner policy`, in the order of their days. */
 export async function readTermsOf(

@@ -22,7 +22,7 @@ export type Ceilings = Settings['reversals'];
 export async function judgeReversals(tx: Transaction, now: DateTime<true>, ceilings: Ceilings): Promise<void> {
   // A ceiling belongs to a posting month: from here on, no close moves the reversals to the next one.
   if (ceilings.share !== null || Object.keys(ceilings.above).length > 0) await lockLedgerShared(tx);
-  const rows = await readQuotesToJudge(tx, now.toISO());
+  const rows = await readQuotesToJudge(tx, { now: now.toISO() });
   if (rows.length === 0) return keepVerdicts(tx, []);
   await keepVerdicts(tx, await judgeRows(tx, rows, await readTermsOf(tx, rows), ceilings, { staged: true }));
 }

@@ -1,5 +1,5 @@
 /** Rows of imports that are held, and the decisions about them. */
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, querying, queryingColumn, type Transaction } from '../database/transaction.ts';
 import type { Scope } from '../people/scope.ts';
 import { OUTSIDE_TERMS } from './cancellation.ts';
 import type { Sign } from './doubles.sql.ts';
@@ -11,42 +11,34 @@ import { saleKind } from './running-lines.sql.ts';
  * Finds staged rows that were held before. A row with other content is a conflict, and one whose decision is made is a
  * duplicate.
  */
-export async function findHeldBefore(tx: Transaction): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO findings (seq, field, code, reason)
-     SELECT s.seq, ${OWN_ID_FIELD},
-            CASE WHEN NOT (${sameContent('s', 'h')}) THEN 'conflict' WHEN d.decision IS NULL THEN 'held'
-                 ELSE 'duplicate' END,
-            CASE WHEN NOT (${sameContent('s', 'h')}) THEN format('%s %s was held with other content', s.kind, s.own_id)
-            END
-     FROM held_rows h
-     JOIN staged s ON s.partner_id = h.partner_id AND s.kind = h.kind AND s.own_id = own_id(h)
-     LEFT JOIN held_row_decisions d USING (held_row_id)
-     WHERE ${GOOD}`,
-  );
-}
+export const findHeldBefore = executing(`
+  INSERT INTO findings (seq, field, code, reason)
+  SELECT s.seq, ${OWN_ID_FIELD},
+         CASE WHEN NOT (${sameContent('s', 'h')}) THEN 'conflict' WHEN d.decision IS NULL THEN 'held'
+              ELSE 'duplicate' END,
+         CASE WHEN NOT (${sameContent('s', 'h')}) THEN format('%s %s was held with other content', s.kind, s.own_id)
+         END
+  FROM held_rows h
+  JOIN staged s ON s.partner_id = h.partner_id AND s.kind = h.kind AND s.own_id = own_id(h)
+  LEFT JOIN held_row_decisions d USING (held_row_id)
+  WHERE ${GOOD}`);
 
 /** Holds requotes and reversals of a sale that is held or was discarded, in this import or before. */
-export async function holdRelated(tx: Transaction): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO findings (seq, field, code)
-     WITH held AS MATERIALIZED (
-       SELECT h.partner_id, h.kind, own_id(h) AS own_id FROM held_rows h
-       WHERE h.kind <> 'reversal' AND NOT EXISTS (
-         SELECT FROM ledger_rows e WHERE e.partner_id = h.partner_id AND e.kind = h.kind AND own_id(e) = own_id(h))
-       UNION
-       SELECT s.partner_id, s.kind, s.own_id FROM findings f JOIN staged s USING (seq)
-       WHERE f.code = 'held' AND s.kind <> 'reversal'
-     )
-     SELECT s.seq, ${OWN_ID_FIELD}, 'held' FROM related s
-     WHERE s.kind <> 'quote_accepted' AND ${GOOD}
-       AND ((s.partner_id, 'quote_accepted', s.quote_id) IN (SELECT partner_id, kind, own_id FROM held)
-            OR s.kind = 'reversal'
-               AND (s.partner_id, 'requote_accepted', s.requote_id) IN (SELECT partner_id, kind, own_id FROM held))`,
-  );
-}
+export const holdRelated = executing(`
+  INSERT INTO findings (seq, field, code)
+  WITH held AS MATERIALIZED (
+    SELECT h.partner_id, h.kind, own_id(h) AS own_id FROM held_rows h
+    WHERE h.kind <> 'reversal' AND NOT EXISTS (
+      SELECT FROM ledger_rows e WHERE e.partner_id = h.partner_id AND e.kind = h.kind AND own_id(e) = own_id(h))
+    UNION
+    SELECT s.partner_id, s.kind, s.own_id FROM findings f JOIN staged s USING (seq)
+    WHERE f.code = 'held' AND s.kind <> 'reversal'
+  )
+  SELECT s.seq, ${OWN_ID_FIELD}, 'held' FROM related s
+  WHERE s.kind <> 'quote_accepted' AND ${GOOD}
+    AND ((s.partner_id, 'quote_accepted', s.quote_id) IN (SELECT partner_id, kind, own_id FROM held)
+         OR s.kind = 'reversal'
+            AND (s.partner_id, 'requote_accepted', s.requote_id) IN (SELECT partner_id, kind, own_id FROM held))`);
 
 /** Holds requotes and reversals that come after a held reversal of their quote, in this import or before. */
 export async function holdAfterReversals(tx: Transaction): Promise<void> {
@@ -68,16 +60,11 @@ export async function holdAfterReversals(tx: Transaction): Promise<void> {
 }
 
 /** Holds the doubles of these kinds, unless the row that they repeat was rejected. */
-export async function holdDoubles(tx: Transaction, { reversals }: { reversals: boolean }): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO findings (seq, field, code)
-     SELECT s.seq, ${OWN_ID_FIELD}, 'held' FROM doubles d JOIN staged s USING (seq)
-     WHERE (s.kind = 'reversal') = :reversals AND ${GOOD}
-       AND NOT EXISTS (SELECT FROM findings r WHERE r.seq = d.repeats_seq AND r.code NOT IN ('duplicate', 'held'))`,
-    { reversals },
-  );
-}
+export const holdDoubles = executing<{ reversals: boolean }>(`
+  INSERT INTO findings (seq, field, code)
+  SELECT s.seq, ${OWN_ID_FIELD}, 'held' FROM doubles d JOIN staged s USING (seq)
+  WHERE (s.kind = 'reversal') = :reversals AND ${GOOD}
+    AND NOT EXISTS (SELECT FROM findings r WHERE r.seq = d.repeats_seq AND r.code NOT IN ('duplicate', 'held'))`);
 
 const NEWLY_HELD = `findings f JOIN staged s USING (seq) LEFT JOIN doubles d USING (seq)
      WHERE f.code = 'held' AND NOT EXISTS (
@@ -92,21 +79,13 @@ const CONTENT = `kind, partner_id, quote_id, requote_id, reversal_id, enrollment
        spot_price, partner_cut, invoice_amount, order_reference, cover_from, cover_to`;
 
 /** Records the newly held rows, in file order. */
-export async function insertHeldRows(
-  tx: Transaction,
-  { recordedAt, eventId }: { recordedAt: string; eventId: number },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO held_rows (${CONTENT}, sign, repeats, recorded_at, event_id)
-     SELECT s.kind, s.partner_id, s.quote_id, s.requote_id, s.reversal_id, s.enrollment_id, s.policy_id, s.currency,
-            s.accepted_at, trim_scale(s.spot_price), trim_scale(s.partner_cut), trim_scale(s.invoice_amount),
-            s.order_reference, s.cover_from, s.cover_to, coalesce(d.sign, f.reason, 'held_sale'), d.repeats,
-            :recordedAt::timestamptz, :eventId::bigint
-     FROM ${NEWLY_HELD} ORDER BY f.reason IS NOT DISTINCT FROM 'held_reversal', s.seq`,
-    { recordedAt, eventId },
-  );
-}
+export const insertHeldRows = executing<{ recordedAt: string; eventId: number }>(`
+  INSERT INTO held_rows (${CONTENT}, sign, repeats, recorded_at, event_id)
+  SELECT s.kind, s.partner_id, s.quote_id, s.requote_id, s.reversal_id, s.enrollment_id, s.policy_id, s.currency,
+         s.accepted_at, trim_scale(s.spot_price), trim_scale(s.partner_cut), trim_scale(s.invoice_amount),
+         s.order_reference, s.cover_from, s.cover_to, coalesce(d.sign, f.reason, 'held_sale'), d.repeats,
+         :recordedAt::timestamptz, :eventId::bigint
+  FROM ${NEWLY_HELD} ORDER BY f.reason IS NOT DISTINCT FROM 'held_reversal', s.seq`);
 
 /** SQL: whether a held row is a reversal that the terms do not cover, and that may not repeat another one. */
 export const IS_REQUESTED = `kind = 'reversal' AND sign <> 'held_sale' AND repeats IS NULL`;
@@ -121,17 +100,12 @@ export type HeldInFile = Readonly<{
 }>;
 
 /** The held rows of this import, new or held before, in file order. */
-export function readHeldInFile(tx: Transaction, limit: number): Promise<HeldInFile[]> {
-  return query(
-    tx,
-    `SELECT s.file, s.line, f.field, coalesce(h.sign, d.sign, f.reason, 'held_sale') AS sign,
-            CASE WHEN h.held_row_id IS NULL THEN d.repeats ELSE h.repeats END AS repeats, h.held_row_id
-     FROM findings f JOIN staged s USING (seq) LEFT JOIN doubles d USING (seq)
-     LEFT JOIN held_rows h ON h.partner_id = s.partner_id AND h.kind = s.kind AND own_id(h) = s.own_id
-     WHERE f.code = 'held' ORDER BY s.seq LIMIT :limit`,
-    { limit },
-  );
-}
+export const readHeldInFile = querying<HeldInFile, { limit: number }>(`
+  SELECT s.file, s.line, f.field, coalesce(h.sign, d.sign, f.reason, 'held_sale') AS sign,
+         CASE WHEN h.held_row_id IS NULL THEN d.repeats ELSE h.repeats END AS repeats, h.held_row_id
+  FROM findings f JOIN staged s USING (seq) LEFT JOIN doubles d USING (seq)
+  LEFT JOIN held_rows h ON h.partner_id = s.partner_id AND h.kind = s.kind AND own_id(h) = s.own_id
+  WHERE f.code = 'held' ORDER BY s.seq LIMIT :limit`);
 
 export type HeldRow = RowFacts &
   Readonly<{
@@ -193,27 +167,21 @@ export function readHeldRows(tx: Transaction, question: HeldQuestion): Promise<H
 }
 
 /** These held rows, and the undecided rows that are held only because their sale or reversal is among them. */
-export async function readWithRelated(tx: Transaction, ids: readonly number[]): Promise<number[]> {
-  const rows = await query<{ held_row_id: number }>(
-    tx,
-    `WITH RECURSIVE named AS (
-       SELECT h.held_row_id, h.partner_id, h.kind, own_id(h) AS own_id, h.quote_id, h.accepted_at FROM held_rows h
-       WHERE h.held_row_id = ANY (:ids::bigint[])
-       UNION
-       SELECT r.held_row_id, r.partner_id, r.kind, coalesce(r.reversal_id, r.requote_id)::identifier, r.quote_id,
-              r.accepted_at
-       FROM undecided_rows r JOIN named n ON n.partner_id = r.partner_id
-         AND CASE r.sign WHEN 'held_sale' THEN
-               n.own_id = CASE n.kind WHEN 'quote_accepted' THEN r.quote_id
-                                      WHEN 'requote_accepted' THEN r.requote_id END
-             WHEN 'held_reversal' THEN
-               n.kind = 'reversal' AND n.quote_id = r.quote_id AND n.accepted_at <= r.accepted_at END
-     )
-     SELECT held_row_id FROM named ORDER BY held_row_id`,
-    { ids },
-  );
-  return rows.map(({ held_row_id }) => held_row_id);
-}
+export const readWithRelated = queryingColumn<number, { ids: readonly number[] }>(`
+  WITH RECURSIVE named AS (
+    SELECT h.held_row_id, h.partner_id, h.kind, own_id(h) AS own_id, h.quote_id, h.accepted_at FROM held_rows h
+    WHERE h.held_row_id = ANY (:ids::bigint[])
+    UNION
+    SELECT r.held_row_id, r.partner_id, r.kind, coalesce(r.reversal_id, r.requote_id)::identifier, r.quote_id,
+           r.accepted_at
+    FROM undecided_rows r JOIN named n ON n.partner_id = r.partner_id
+      AND CASE r.sign WHEN 'held_sale' THEN
+            n.own_id = CASE n.kind WHEN 'quote_accepted' THEN r.quote_id
+                                   WHEN 'requote_accepted' THEN r.requote_id END
+          WHEN 'held_reversal' THEN
+            n.kind = 'reversal' AND n.quote_id = r.quote_id AND n.accepted_at <= r.accepted_at END
+  )
+  SELECT held_row_id FROM named ORDER BY held_row_id`);
 
 export type RoutedRequest = Readonly<{
   held_row_id: number;
@@ -243,21 +211,13 @@ export const readRoutedRequests = (tx: Transaction, limit: number): Promise<Rout
     { signs: [...Object.keys(OUTSIDE_TERMS), 'held_reversal'], limit },
   );
 
-export async function insertDecisions(
-  tx: Transaction,
-  given: {
-    ids: readonly number[];
-    decision: 'recorded' | 'discarded';
-    reason: string;
-    now: string;
-    eventId: number;
-  },
-): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO held_row_decisions (held_row_id, decision, reason, recorded_at, event_id)
-     SELECT held_row_id, :decision, :reason, :now::timestamptz, :eventId::bigint
-     FROM unnest(:ids::bigint[]) AS held_row_id ORDER BY 1`,
-    given,
-  );
-}
+export const insertDecisions = executing<{
+  ids: readonly number[];
+  decision: 'recorded' | 'discarded';
+  reason: string;
+  now: string;
+  eventId: number;
+}>(`
+  INSERT INTO held_row_decisions (held_row_id, decision, reason, recorded_at, event_id)
+  SELECT held_row_id, :decision, :reason, :now::timestamptz, :eventId::bigint
+  FROM unnest(:ids::bigint[]) AS held_row_id ORDER BY 1`);

@@ -179,10 +179,7 @@ export async function separateRows(
 ): Promise<readonly DoubledRow[]> {
   const rows = await readDoubledRows(tx, { partner });
   if (rows.length === 0) throw refuse('no_doubled_rows', { partner_id: partner });
-  await forgetDoubledRows(
-    tx,
-    rows.map(({ entry_id }) => entry_id),
-  );
+  await forgetDoubledRows(tx, { entries: rows.map(({ entry_id }) => entry_id) });
   const details = { reason, entries: rows.map(({ entry_id }) => entry_id) };
   const now = environment.now().toISO();
   await recordEvent(tx, actor, { action: 'rows.separate', subject: partner, details, now });
@@ -207,7 +204,7 @@ async function rowsToDecide(
   ids: readonly number[],
   { reversals }: { reversals: boolean },
 ): Promise<HeldRow[]> {
-  const rows = await readHeldRows(tx, { ids: await readWithRelated(tx, ids) });
+  const rows = await readHeldRows(tx, { ids: await readWithRelated(tx, { ids }) });
   for (const held_row_id of ids) {
     const row = rows.find((each) => each.held_row_id === held_row_id);
     if (row === undefined) throw refuse('held_row_unknown', { held_row_id });

@@ -139,7 +139,7 @@ export async function importRows(
   failpoint('import.judged');
 
   const { good, duplicates, held, rejected } = await countVerdicts(tx, staged);
-  const bad = rejected === 0 ? [] : await firstBadRows(tx, REPORTED_ERRORS);
+  const bad = rejected === 0 ? [] : await firstBadRows(tx, { limit: REPORTED_ERRORS });
   const stated = statedControls(options, files, trailers);
   const isInvalid = broken || (rejected > 0 && !options.skipInvalid);
   const { results: control, errors: differing } = await compareControls(tx, isInvalid ? [] : stated, files);
@@ -151,7 +151,7 @@ export async function importRows(
   const newlyHeld = held === 0 || refused ? 0 : await countNewlyHeld(tx);
   const counts = { duplicates, held, rejected, errors, control, refused };
   const heldRows = async () =>
-    held === 0 ? [] : (await readHeldInFile(tx, REPORTED_ERRORS)).map((row) => describeHeld(row, files));
+    held === 0 ? [] : (await readHeldInFile(tx, { limit: REPORTED_ERRORS })).map((row) => describeHeld(row, files));
   if (good + newlyHeld === 0 || refused) {
     const nothing = { accepted: 0, late: 0, other_currencies: [], differing_cuts: [], totals: {}, reversals: [] };
     return { ...nothing, ...counts, sha256, held_rows: await heldRows(), event_id: null };
@@ -192,7 +192,7 @@ export async function importRows(
     throw new Error(`${good} rows were good, but ${recorded.entries} were recorded, or other amounts`);
   }
   if (newlyHeld > 0) await insertHeldRows(tx, { recordedAt: now, eventId: event_id });
-  const other_currencies = await readOtherCurrencyRows(tx, event_id);
+  const other_currencies = await readOtherCurrencyRows(tx, { eventId: event_id });
   const late = recorded.late_entries;
   return { ...foreseen, held_rows: await heldRows(), late, other_currencies, event_id };
 }

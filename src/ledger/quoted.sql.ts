@@ -1,4 +1,4 @@
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, type Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import { lastDay, type Month } from '../month.ts';
 
@@ -8,35 +8,31 @@ const UNJUDGED = `s.code IS NULL AND NOT EXISTS (SELECT FROM findings f WHERE f.
  * Finds staged rows that differ from the API's quote or requote with the same id, or that were accepted after the quote
  * expired.
  */
-export async function findDifferingQuotes(tx: Transaction): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO findings (seq, field, code, reason)
-     SELECT s.seq, CASE WHEN d.differs THEN a.field ELSE 'accepted_at' END,
-            CASE WHEN d.differs THEN 'conflict' ELSE 'quote_expired' END,
-            CASE WHEN d.differs
-            THEN format('%s was priced by the API at %s %s, cut %s, invoice %s; the row differs. Correct it, or '
-                   'record it anyway with --accept-differing', s.own_id, a.spot_price, a.currency, a.partner_cut,
-                   a.invoice_amount)
-            ELSE format('%s could be accepted until %s. Correct the row, or record it anyway with --accept-differing',
-                        s.own_id, to_char(a.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
-     FROM staged s JOIN (
-       SELECT 'quote_accepted' AS kind, 'quote_id' AS field, partner_id, quote_id AS own_id, quote_id, policy_id,
-              currency, spot_price, partner_cut, invoice_amount, expires_at
-       FROM quotes
-       UNION ALL
-       SELECT 'requote_accepted', 'requote_id', r.partner_id, r.requote_id, r.quote_id, q.policy_id, r.currency,
-              r.spot_price - r.accepted_spot_price, r.partner_cut - r.accepted_partner_cut,
-              r.invoice_amount - r.accepted_invoice_amount, r.expires_at
-       FROM requotes r JOIN quotes q USING (quote_id)
-     ) AS a ON a.own_id = s.own_id AND a.kind = s.kind AND a.partner_id = s.partner_id
-     CROSS JOIN LATERAL (
-       SELECT (s.quote_id, s.policy_id, s.currency, s.spot_price, s.partner_cut, s.invoice_amount)
-              IS DISTINCT FROM
-              (a.quote_id, a.policy_id, a.currency, a.spot_price, a.partner_cut, a.invoice_amount) AS differs) AS d
-     WHERE ${UNJUDGED} AND (d.differs OR s.accepted_at >= a.expires_at)`,
-  );
-}
+export const findDifferingQuotes = executing(`
+  INSERT INTO findings (seq, field, code, reason)
+  SELECT s.seq, CASE WHEN d.differs THEN a.field ELSE 'accepted_at' END,
+         CASE WHEN d.differs THEN 'conflict' ELSE 'quote_expired' END,
+         CASE WHEN d.differs
+         THEN format('%s was priced by the API at %s %s, cut %s, invoice %s; the row differs. Correct it, or '
+                'record it anyway with --accept-differing', s.own_id, a.spot_price, a.currency, a.partner_cut,
+                a.invoice_amount)
+         ELSE format('%s could be accepted until %s. Correct the row, or record it anyway with --accept-differing',
+                     s.own_id, to_char(a.expires_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) END
+  FROM staged s JOIN (
+    SELECT 'quote_accepted' AS kind, 'quote_id' AS field, partner_id, quote_id AS own_id, quote_id, policy_id,
+           currency, spot_price, partner_cut, invoice_amount, expires_at
+    FROM quotes
+    UNION ALL
+    SELECT 'requote_accepted', 'requote_id', r.partner_id, r.requote_id, r.quote_id, q.policy_id, r.currency,
+           r.spot_price - r.accepted_spot_price, r.partner_cut - r.accepted_partner_cut,
+           r.invoice_amount - r.accepted_invoice_amount, r.expires_at
+    FROM requotes r JOIN quotes q USING (quote_id)
+  ) AS a ON a.own_id = s.own_id AND a.kind = s.kind AND a.partner_id = s.partner_id
+  CROSS JOIN LATERAL (
+    SELECT (s.quote_id, s.policy_id, s.currency, s.spot_price, s.partner_cut, s.invoice_amount)
+           IS DISTINCT FROM
+           (a.quote_id, a.policy_id, a.currency, a.spot_price, a.partner_cut, a.invoice_amount) AS differs) AS d
+  WHERE ${UNJUDGED} AND (d.differs OR s.accepted_at >= a.expires_at)`);
 
 export type LimitedRow = Readonly<{
   seq: number;
@@ -151,7 +147,7 @@ export async function readStagedCuts(tx: Transaction): Promise<DifferingCuts[]> 
 /** Differing cuts among the rows that post after the first of two months, up to and including the second. */
 export async function readDifferingCuts(
   tx: Transaction,
-  months: { readonly after: string | null; readonly to: string },
+  months: Readonly<{ after: string | null; to: string }>,
 ): Promise<DifferingCuts[]> {
   const which = `s.posted_month > coalesce(:after::text, '') AND s.posted_month <= :to`;
   return (await query<DifferingCuts>(tx, differingCuts('ledger_rows', which), months)).map(withDigits);

@@ -41,7 +41,7 @@ function csvReject({ file, line, field, code, reason, row }: RejectedRow): strin
   return csvLine([...cells.slice(0, -1), file, line, field, code, reason, cells.at(-1)]);
 }
 
-type RejectedRow = Omit<BadRow, 'file'> & { readonly file: string; readonly row: string };
+type RejectedRow = Omit<BadRow, 'file'> & Readonly<{ file: string; row: string }>;
 
 /** Writes every bad row of this import, in file order. Refuses file_unwritable before anything is recorded. */
 export async function writeRejects(tx: Transaction, path: string, files: readonly SourceFile[]): Promise<void> {

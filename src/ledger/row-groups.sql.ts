@@ -3,11 +3,20 @@
 export const GROUP_KEYS =
   'posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone, event_id';
 
+export const GROUP_AMOUNTS = ['spot_price', 'partner_cut', 'invoice_amount'] as const;
+export const GROUP_TIMES = ['first_at', 'last_at', 'first_recorded', 'last_recorded'] as const;
+
 /** The columns of a group, as PostgreSQL and DuckDB compute them. */
-export const GROUPED = `${GROUP_KEYS}, count(*) AS entries, sum(spot_price) AS spot_price,
-  sum(partner_cut) AS partner_cut, sum(invoice_amount) AS invoice_amount, min(accepted_at) AS first_at,
-  max(accepted_at) AS last_at, min(recorded_at) AS first_recorded, max(recorded_at) AS last_recorded,
-  min(entry_id) AS first_no, max(entry_id) AS last_no, min(quote_id) AS quote_id`;
+export const GROUPED = `${GROUP_KEYS}, count(*) AS entries,
+  ${GROUP_AMOUNTS.map((name) => `sum(${name}) AS ${name}`).join(', ')},
+  min(accepted_at) AS first_at, max(accepted_at) AS last_at, min(recorded_at) AS first_recorded,
+  max(recorded_at) AS last_recorded, min(entry_id) AS first_no, max(entry_id) AS last_no, min(quote_id) AS quote_id`;
+
+/** The names of these columns, in their order. */
+export const GROUP_COLUMNS: readonly string[] = [
+  ...GROUP_KEYS.split(', '),
+  ...['entries', ...GROUP_AMOUNTS, ...GROUP_TIMES, 'first_no', 'last_no', 'quote_id'],
+];
 
 /** The columns of `archived_groups`: groups, each with the number of rows that are not well-formed. */
 export const groupsOf = (rows: string): string =>

@@ -2,7 +2,15 @@
  * The rules that need partners, other rows or the ledger, each as one query over all staged rows. The insert decides
  * the posting month.
  */
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import {
+  execute,
+  executing,
+  query,
+  querying,
+  queryingValue,
+  queryOne,
+  type Transaction,
+} from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import { LAST_CLOSED, saleKind } from './running-lines.sql.ts';
 import type { ZoneMonth } from './zone-months.ts';
@@ -94,24 +102,20 @@ export const sameContent = (one: string, other: string) => `
  * Finds rows that the ledger already has. A row with equal content is a duplicate; with different content, a conflict.
  * A held reversal may have been granted with other amounts: the row as it was held is a duplicate, too.
  */
-export async function findKnownRows(tx: Transaction): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO findings (seq, field, code, reason)
-     SELECT s.seq, ${OWN_ID_FIELD},
-            CASE WHEN ${sameContent('s', 'e')} THEN 'duplicate'
-                 WHEN s.kind = 'reversal' AND EXISTS (
-                   SELECT FROM held_rows h
-                   WHERE h.partner_id = s.partner_id AND h.kind = s.kind AND own_id(h) = s.own_id
-                     AND ${sameContent('s', 'h')}) THEN 'duplicate'
-                 ELSE 'conflict' END,
-            format('%s %s is already in the ledger with other content', s.kind, s.own_id)
-     FROM staged s
-     JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = s.kind
-       AND own_id(e) = s.own_id
-     WHERE ${GOOD}`,
-  );
-}
+export const findKnownRows = executing(`
+  INSERT INTO findings (seq, field, code, reason)
+  SELECT s.seq, ${OWN_ID_FIELD},
+         CASE WHEN ${sameContent('s', 'e')} THEN 'duplicate'
+              WHEN s.kind = 'reversal' AND EXISTS (
+                SELECT FROM held_rows h
+                WHERE h.partner_id = s.partner_id AND h.kind = s.kind AND own_id(h) = s.own_id
+                  AND ${sameContent('s', 'h')}) THEN 'duplicate'
+              ELSE 'conflict' END,
+         format('%s %s is already in the ledger with other content', s.kind, s.own_id)
+  FROM staged s
+  JOIN ledger_rows e ON e.partner_id = s.partner_id AND e.kind = s.kind
+    AND own_id(e) = s.own_id
+  WHERE ${GOOD}`);
 
 /**
  * Finds requotes and reversals whose quote is missing, or has another policy or currency. Also finds reversals of a
@@ -248,13 +252,9 @@ export async function recordOverdrawn(tx: Transaction, seqs: readonly number[]):
   );
 }
 
-export function touchedMonths(tx: Transaction): Promise<{ time_zone: string; utc_month: Month }[]> {
-  return query(
-    tx,
-    `SELECT DISTINCT p.time_zone, to_char(s.utc_month, 'YYYY-MM') AS utc_month
-     FROM sellers s JOIN partners p USING (partner_id)`,
-  );
-}
+export const touchedMonths = querying<{ time_zone: string; utc_month: Month }>(`
+  SELECT DISTINCT p.time_zone, to_char(s.utc_month, 'YYYY-MM') AS utc_month
+  FROM sellers s JOIN partners p USING (partner_id)`);
 
 // The posting rule, which all writers apply. A row posts to its own month while that month is open, otherwise to the
 // earliest open month. A row takes the arrangement of its own month. The rule is valid only while the caller holds the
@@ -281,17 +281,12 @@ const TOTALS = `coalesce(json_object_agg(currency, json_build_object(
   'rows', rows, 'spotPrice', spot_price::text, 'partnerCut', partner_cut::text,
   'invoiceAmount', invoice_amount::text) ORDER BY currency), '{}')`;
 
-export async function sumGoodRows(tx: Transaction): Promise<Totals> {
-  const { totals } = await queryOne<{ totals: Totals }>(
-    tx,
-    `SELECT ${TOTALS} AS totals
-     FROM (
-       SELECT currency, count(*) AS rows, trim_scale(sum(spot_price)) AS spot_price,
-              trim_scale(sum(partner_cut)) AS partner_cut, trim_scale(sum(invoice_amount)) AS invoice_amount
-       FROM staged s WHERE ${GOOD} GROUP BY currency) AS sums`,
-  );
-  return totals;
-}
+export const sumGoodRows = queryingValue<Totals>(`
+  SELECT ${TOTALS} AS totals
+  FROM (
+    SELECT currency, count(*) AS rows, trim_scale(sum(spot_price)) AS spot_price,
+           trim_scale(sum(partner_cut)) AS partner_cut, trim_scale(sum(invoice_amount)) AS invoice_amount
+    FROM staged s WHERE ${GOOD} GROUP BY currency) AS sums`);
 
 export type PartnerReversals = Readonly<{
   partner_id: string;
@@ -300,15 +295,11 @@ export type PartnerReversals = Readonly<{
   invoice_amount: string;
 }>;
 
-export function sumGoodReversals(tx: Transaction): Promise<PartnerReversals[]> {
-  return query(
-    tx,
-    `SELECT partner_id, currency, trim_scale(-sum(invoice_amount)) AS invoice_amount
-     FROM related s WHERE kind = 'reversal' AND ${GOOD}
-     GROUP BY partner_id, currency HAVING sum(invoice_amount) < 0
-     ORDER BY sum(invoice_amount), partner_id, currency`,
-  );
-}
+export const sumGoodReversals = querying<PartnerReversals>(`
+  SELECT partner_id, currency, trim_scale(-sum(invoice_amount)) AS invoice_amount
+  FROM related s WHERE kind = 'reversal' AND ${GOOD}
+  GROUP BY partner_id, currency HAVING sum(invoice_amount) < 0
+  ORDER BY sum(invoice_amount), partner_id, currency`);
 
 /**
  * Records the good rows by the posting rule and their receipt, with the number of the import's event. The caller must
@@ -438,21 +429,16 @@ export type OtherCurrencyRows = Readonly<{
 }>;
 
 /** The rows of an event that was just recorded, by its receipts. */
-export function readOtherCurrencyRows(tx: Transaction, eventId: number): Promise<OtherCurrencyRows[]> {
-  return query(
-    tx,
-    `SELECT r.partner_id, p.currency AS partner_currency, r.currency, sum(r.entries)::bigint AS rows
-     FROM ledger_receipts r JOIN partners p USING (partner_id)
-     WHERE r.posted_month > ${LAST_CLOSED} AND r.event_id = :eventId
-       AND r.currency <> p.currency
-     GROUP BY r.partner_id, p.currency, r.currency ORDER BY r.partner_id, r.currency`,
-    { eventId },
-  );
-}
+export const readOtherCurrencyRows = querying<OtherCurrencyRows, { eventId: number }>(`
+  SELECT r.partner_id, p.currency AS partner_currency, r.currency, sum(r.entries)::bigint AS rows
+  FROM ledger_receipts r JOIN partners p USING (partner_id)
+  WHERE r.posted_month > ${LAST_CLOSED} AND r.event_id = :eventId
+    AND r.currency <> p.currency
+  GROUP BY r.partner_id, p.currency, r.currency ORDER BY r.partner_id, r.currency`);
 
 export async function countVerdicts(
   tx: Transaction,
-  staged: { readonly rows: number; readonly bad: number },
+  staged: Readonly<{ rows: number; bad: number }>,
 ): Promise<{ good: number; duplicates: number; held: number; rejected: number }> {
   const { duplicates, held, others } = await queryOne<{ duplicates: number; held: number; others: number }>(
     tx,
@@ -472,11 +458,9 @@ export type BadRow = Readonly<{
   reason: string;
 }>;
 
-export function firstBadRows(tx: Transaction, limit: number): Promise<BadRow[]> {
-  return query(tx, `SELECT file, line, field, code, reason FROM (${BAD_ROWS}) AS bad ORDER BY seq LIMIT :limit`, {
-    limit,
-  });
-}
+export const firstBadRows = querying<BadRow, { limit: number }>(
+  `SELECT file, line, field, code, reason FROM (${BAD_ROWS}) AS bad ORDER BY seq LIMIT :limit`,
+);
 
 /** Yields all bad rows with their raw text, in batches through a cursor, so that memory use stays constant. */
 export async function* readBadRows(tx: Transaction): AsyncGenerator<(BadRow & { row: string })[]> {

@@ -2,7 +2,7 @@
  * The lines of the open months: the number and sums of their rows, by everything that a document or its tax depends on.
  * Checkpoints keep the lines of the rows that they cover, so a close totals only the rows since the last checkpoint.
  */
-import { execute, query, queryOne, type Transaction } from '../database/transaction.ts';
+import { executing, querying, queryingValue } from '../database/transaction.ts';
 import type { UntiedRows } from '../errors/close.ts';
 import type { Month } from '../month.ts';
 
@@ -64,70 +64,52 @@ export const LINES_OF_MONTH = `
     AND (:partnerId::text IS NULL OR e.partner_id = :partnerId) AND e.entry_id > :covered::bigint`)}`;
 
 /** Reads the lines of the rows in a range of log numbers, as JSON for `keepLines`. */
-export async function readLines(
-  tx: Transaction,
-  range: { readonly after: number; readonly to: number },
-): Promise<string> {
-  const { lines } = await queryOne<{ lines: string }>(
-    tx,
-    `SELECT coalesce(json_agg(l), '[]')::text AS lines
-     FROM (${linesOf('e.entry_id > :after::bigint AND e.entry_id <= :to::bigint')}) AS l`,
-    range,
-  );
-  return lines;
-}
+export const readLines = queryingValue<string, Readonly<{ after: number; to: number }>>(`
+  SELECT coalesce(json_agg(l), '[]')::text AS lines
+  FROM (${linesOf('e.entry_id > :after::bigint AND e.entry_id <= :to::bigint')}) AS l`);
 
 /** Adds lines to the kept lines. */
-export const keepLines = (tx: Transaction, lines: string): Promise<number> =>
-  execute(
-    tx,
-    `INSERT INTO running_lines AS kept (${KEY}, ${SUMS})
-     SELECT ${KEY}, ${SUMS} FROM json_populate_recordset(NULL::running_lines, :lines::json)
-     ON CONFLICT (${KEY}) DO UPDATE SET
-       count = kept.count + excluded.count, spot_price = kept.spot_price + excluded.spot_price,
-       partner_cut = kept.partner_cut + excluded.partner_cut,
-       invoice_amount = kept.invoice_amount + excluded.invoice_amount,
-       last_accepted_at = greatest(kept.last_accepted_at, excluded.last_accepted_at)`,
-    { lines },
-  );
+export const keepLines = executing<{ lines: string }>(`
+  INSERT INTO running_lines AS kept (${KEY}, ${SUMS})
+  SELECT ${KEY}, ${SUMS} FROM json_populate_recordset(NULL::running_lines, :lines::json)
+  ON CONFLICT (${KEY}) DO UPDATE SET
+    count = kept.count + excluded.count, spot_price = kept.spot_price + excluded.spot_price,
+    partner_cut = kept.partner_cut + excluded.partner_cut,
+    invoice_amount = kept.invoice_amount + excluded.invoice_amount,
+    last_accepted_at = greatest(kept.last_accepted_at, excluded.last_accepted_at)`);
 
 /** Documents have the lines of a closed month. */
-export const dropLines = (tx: Transaction, month: Month): Promise<number> =>
-  execute(tx, `DELETE FROM running_lines WHERE posted_month <= :month`, { month });
+export const dropLines = executing<{ month: Month }>(`DELETE FROM running_lines WHERE posted_month <= :month`);
 
 /**
  * Compares the rows of the open months with their receipts, by posting month, partner and currency: the kept lines, and
  * the rows after the log number that these cover. A row without a receipt must be the only row of its acceptance.
  */
-export const readUntiedRows = (tx: Transaction, covered: number): Promise<UntiedRows[]> =>
-  query(
-    tx,
-    `WITH since AS MATERIALIZED (
-       SELECT e.posted_month, e.partner_id, e.currency, ${BY_RECEIPT} AS by_receipt, e.event_id, count(*) AS count,
-              sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut,
-              sum(e.invoice_amount) AS invoice_amount
-       FROM ledger_rows e WHERE e.entry_id > :covered::bigint GROUP BY 1, 2, 3, 4, 5
-     ), sides AS (
-       SELECT posted_month, partner_id, currency, count, spot_price, partner_cut, invoice_amount, 0 AS receipts,
-              0 AS price_of_receipts, 0 AS cut_of_receipts, 0 AS amount_of_receipts
-       FROM running_lines WHERE by_receipt
-       UNION ALL
-       SELECT posted_month, partner_id, currency, count, spot_price, partner_cut, invoice_amount, 0, 0, 0, 0
-       FROM since WHERE by_receipt
-       UNION ALL
-       SELECT posted_month, partner_id, currency, 0, 0, 0, 0, entries, spot_price, partner_cut, invoice_amount
-       FROM ledger_receipts
-       UNION ALL
-       SELECT s.posted_month, s.partner_id, s.currency, s.count, s.spot_price, s.partner_cut, s.invoice_amount, 0, 0, 0,
-              0
-       FROM since s JOIN audit_events a USING (event_id)
-       WHERE NOT s.by_receipt AND (s.count > 1 OR a.action NOT IN ('quote.accept', 'requote.accept'))
-     )
-     SELECT posted_month, partner_id, currency, sum(count)::bigint AS rows, sum(receipts)::bigint AS receipts,
-            sum(invoice_amount) AS invoice_amount, sum(amount_of_receipts) AS of_receipts
-     FROM sides WHERE posted_month > ${LAST_CLOSED} GROUP BY posted_month, partner_id, currency
-     HAVING sum(count) <> sum(receipts) OR sum(spot_price) <> sum(price_of_receipts)
-         OR sum(partner_cut) <> sum(cut_of_receipts) OR sum(invoice_amount) <> sum(amount_of_receipts)
-     ORDER BY posted_month, partner_id, currency`,
-    { covered },
-  );
+export const readUntiedRows = querying<UntiedRows, { covered: number }>(`
+  WITH since AS MATERIALIZED (
+    SELECT e.posted_month, e.partner_id, e.currency, ${BY_RECEIPT} AS by_receipt, e.event_id, count(*) AS count,
+           sum(e.spot_price) AS spot_price, sum(e.partner_cut) AS partner_cut,
+           sum(e.invoice_amount) AS invoice_amount
+    FROM ledger_rows e WHERE e.entry_id > :covered::bigint GROUP BY 1, 2, 3, 4, 5
+  ), sides AS (
+    SELECT posted_month, partner_id, currency, count, spot_price, partner_cut, invoice_amount, 0 AS receipts,
+           0 AS price_of_receipts, 0 AS cut_of_receipts, 0 AS amount_of_receipts
+    FROM running_lines WHERE by_receipt
+    UNION ALL
+    SELECT posted_month, partner_id, currency, count, spot_price, partner_cut, invoice_amount, 0, 0, 0, 0
+    FROM since WHERE by_receipt
+    UNION ALL
+    SELECT posted_month, partner_id, currency, 0, 0, 0, 0, entries, spot_price, partner_cut, invoice_amount
+    FROM ledger_receipts
+    UNION ALL
+    SELECT s.posted_month, s.partner_id, s.currency, s.count, s.spot_price, s.partner_cut, s.invoice_amount, 0, 0, 0,
+           0
+    FROM since s JOIN audit_events a USING (event_id)
+    WHERE NOT s.by_receipt AND (s.count > 1 OR a.action NOT IN ('quote.accept', 'requote.accept'))
+  )
+  SELECT posted_month, partner_id, currency, sum(count)::bigint AS rows, sum(receipts)::bigint AS receipts,
+         sum(invoice_amount) AS invoice_amount, sum(amount_of_receipts) AS of_receipts
+  FROM sides WHERE posted_month > ${LAST_CLOSED} GROUP BY posted_month, partner_id, currency
+  HAVING sum(count) <> sum(receipts) OR sum(spot_price) <> sum(price_of_receipts)
+      OR sum(partner_cut) <> sum(cut_of_receipts) OR sum(invoice_amount) <> sum(amount_of_receipts)
+  ORDER BY posted_month, partner_id, currency`);

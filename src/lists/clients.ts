@@ -12,7 +12,7 @@ type ClientLine = Readonly<{
   created_at: string;
   revoked_at: string | null;
   last_used_at: string | null;
-  secrets: readonly { readonly sequence: number; readonly ends_at: string | null }[];
+  secrets: readonly Readonly<{ sequence: number; ends_at: string | null }>[];
 }>;
 
 const filters = z.strictObject({

@@ -25,14 +25,14 @@ export interface Mark {
 /** An array of amounts has one amount for each currency. */
 export type Value = string | number | Amount | readonly Amount[] | readonly Mark[] | null;
 
-export interface Column<Row> {
+export type Column<Row> = Readonly<{
   /**
    * The heading on pages. By default, the column's name: `Booked to` for `booked_to`, `Partner` for `partner_id`.
    * Terminals show the heading in lower case. Sheets show the column's name instead.
    */
-  readonly heading?: string;
+  heading?: string;
   /** By default, `text`. */
-  readonly type?: ColumnType | 'marks' | 'instant' | 'month';
+  type?: ColumnType | 'marks' | 'instant' | 'month';
   /**
    * By default, the row's property with the column's name. An amount is in the row's currency, and a boolean becomes
    * `yes` or `no`.
@@ -45,15 +45,15 @@ export interface Column<Row> {
    * wide column. `line`: a text that does not break. `id`: an identifier, which may break at any character. `hash`: a
    * hash, in two short lines.
    */
-  readonly look?: 'soft' | 'quiet' | 'wrap' | 'line' | 'id' | 'hash';
+  look?: 'soft' | 'quiet' | 'wrap' | 'line' | 'id' | 'hash';
   /**
    * For terminals. `cut` shortens the column if the table is too wide. `width` is the narrowest terminal that shows the
    * column. `unlessSame` hides the column if all rows have the same value.
    */
-  readonly cut?: true;
-  readonly width?: number;
-  readonly unlessSame?: true;
-}
+  cut?: true;
+  width?: number;
+  unlessSame?: true;
+}>;
 
 export type Link = readonly [place: string, at: string | Readonly<Record<string, string>>];
 
@@ -73,64 +73,69 @@ export type ListQuery<Filter, Sort extends string = string> = Readonly<{
 export type Total = Readonly<Record<string, Amount>>;
 
 // Methods instead of properties make a list with a specific row type assignable to List.
-export interface List<Row = unknown, Filter = unknown, Sort extends string = string, Name extends string = string> {
-  readonly command: string;
-  readonly summary: string;
+export type List<
+  Row = unknown,
+  Filter = unknown,
+  Sort extends string = string,
+  Name extends string = string,
+> = Readonly<{
+  command: string;
+  summary: string;
   /** The filters that are positional arguments of the command. */
-  readonly words?: CommandWords;
-  readonly help?: string;
+  words?: CommandWords;
+  help?: string;
   /** The number of rows that the command prints without --limit. By default, the command prints all rows. */
-  readonly most?: number;
+  most?: number;
   /** Makes the command read from the primary server, because the result must be current. */
-  readonly current?: true;
+  current?: true;
   /** The text that the command prints for an empty list without filters, and the action that creates the first item. */
-  readonly none?: string;
-  readonly first?: ToDo;
+  none?: string;
+  first?: ToDo;
   attention?(rows: readonly NoInfer<Row>[]): boolean;
-  readonly title: string;
+  title: string;
   /** The singular noun for the list's rows, such as `document`. */
-  readonly one: string;
+  one: string;
   /**
    * True if the rows concern all partners. The page then requires access to the whole ledger. Other lists apply
    * `scope`.
    */
-  readonly ofLedger?: true;
+  ofLedger?: true;
   /** Optional fields, as in an action, for the command's options, the page's inputs and the tool's arguments. */
-  readonly filters: z.ZodObject & z.ZodType<Filter>;
+  filters: z.ZodObject & z.ZodType<Filter>;
   /** Named filters, which the page shows as tabs. The page opens with the first filter. */
-  readonly views?: readonly (readonly [name: string, filter: Readonly<Record<string, string>>])[];
+  views?: readonly (readonly [name: string, filter: Readonly<Record<string, string>>])[];
   /**
    * Column names; `-name` sorts in descending order. Pages use the first order by default, commands and sheets the
    * second.
    */
-  readonly sorts: readonly [page: Sort, all: Sort, ...more: Sort[]];
-  readonly columns: Readonly<Record<Name, Column<NoInfer<Row>>>>;
-  readonly sheet: readonly NoInfer<Name>[];
-  readonly terminal: readonly NoInfer<Name>[];
+  sorts: readonly [page: Sort, all: Sort, ...more: Sort[]];
+  columns: Readonly<Record<Name, Column<NoInfer<Row>>>>;
+  sheet: readonly NoInfer<Name>[];
+  terminal: readonly NoInfer<Name>[];
   /** Without this view, the list has no page, and its rows need no key. */
-  readonly page?: readonly NoInfer<Name>[];
-  readonly place?: readonly NoInfer<Name>[];
+  page?: readonly NoInfer<Name>[];
+  place?: readonly NoInfer<Name>[];
   /**
    * Makes rows selectable. `field` is the form field of the `actions` that takes the selected values. `ofLedger`
    * requires a role for all partners.
    */
-  readonly ticks?: {
-    readonly field: string;
-    readonly actions: readonly string[];
+  ticks?: Readonly<{
+    field: string;
+    actions: readonly string[];
     /** Null if none of the actions accepts the row. */
     of(row: NoInfer<Row>): string | null;
-    readonly ofLedger?: true;
-  };
+    ofLedger?: true;
+  }>;
   /** The actions available for a row, as links on the page. */
   remedies?(row: NoInfer<Row>): readonly (ToDo & { readonly partner: string | null })[];
   /** The key of a row, from which the next page continues. The key is a number, or a text if `keyed` is set. */
   key?(row: NoInfer<Row>): string;
-  readonly keyed?: 'text';
+  keyed?: 'text';
   read(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Row[]>;
   /** By default, `--json` prints the rows. */
   json?(tx: Transaction, rows: readonly NoInfer<Row>[], today: string): Promise<readonly unknown[]>;
   totals?(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Total[]>;
-}
+}>;
 
 /**
  * Returns the list unchanged. The parameter's type checks that views name existing columns and that `read` returns the

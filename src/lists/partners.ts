@@ -6,11 +6,11 @@ import { type PartnerBalance, readPartnerBalances } from '../reports/partner-bal
 import { Amount, type Month, names, plural } from '../values.ts';
 import { choice, defineList, given, type ListQuery, type Mark, soughtText } from './list.ts';
 
-interface Line {
-  readonly partner_id: string;
-  readonly last_billed: Month | null;
-  readonly troubled: Readonly<Partial<Record<'held' | 'failed' | 'uncertain' | 'bounced', number>>>;
-}
+type Line = Readonly<{
+  partner_id: string;
+  last_billed: Month | null;
+  troubled: Readonly<Partial<Record<'held' | 'failed' | 'uncertain' | 'bounced', number>>>;
+}>;
 
 interface PartnerRow extends Line, Omit<PartnerView, 'partner_id'> {
   /** Only the page reads these fields, because files do not show balances. */

@@ -129,7 +129,7 @@ export async function takeCheckpoint(
   patience = PATIENCE_MILLISECONDS,
 ): Promise<Checkpoint | undefined> {
   const recordZones = () =>
-    database.transaction(async (tx) => recordMonthZones(tx, (await readLastCheckpoint(tx))?.last_no ?? 0));
+    database.transaction(async (tx) => recordMonthZones(tx, { after: (await readLastCheckpoint(tx))?.last_no ?? 0 }));
   await database.transaction(async (tx) => {
     await refuseFork(tx, context);
     await refuseEarlier(context, await readLastCheckpoint(tx));
@@ -159,7 +159,7 @@ export async function takeCheckpoint(
     const checkpoint = read.leaves.checkpoint(read.origin, context.environment.now().toISO(), null);
     await insertCheckpoint(tx, checkpoint);
     await savePartnerEdges(tx, read.leaves.partnerEdges());
-    await keepLines(tx, read.lines);
+    await keepLines(tx, { lines: read.lines });
     failpoint('checkpoint.recorded');
     return checkpoint;
   });
@@ -175,7 +175,7 @@ export async function takeCheckpoint(
 export async function checkpointMonth(
   tx: Transaction,
   context: Installation,
-  { month, previous, now }: { readonly month: Month; readonly previous: Month | null; readonly now: string },
+  { month, previous, now }: Readonly<{ month: Month; previous: Month | null; now: string }>,
 ): Promise<Checkpoint> {
   const leaves = await beginClose(tx, context);
   await leaves.readTo(tx, await readLastNumber(tx));
@@ -183,9 +183,9 @@ export async function checkpointMonth(
   const rows = { month, previous, covered: leaves.covered, partnerId: null };
   await insertMonthPartners(tx, { ...rows, keys: [...roots.keys()], roots: [...roots.values()] });
   const checkpoint = await endWith(tx, leaves, now, `month ${month}`);
-  await deletePartnerEdges(tx, month);
-  await dropLines(tx, month);
-  await dropDoubledRows(tx, month);
+  await deletePartnerEdges(tx, { month });
+  await dropLines(tx, { month });
+  await dropDoubledRows(tx, { month });
   return checkpoint;
 }
 
@@ -193,7 +193,7 @@ export async function checkpointMonth(
 export async function checkpointBooks(
   tx: Transaction,
   context: Installation,
-  { month, now }: { readonly month: Month; readonly now: string },
+  { month, now }: Readonly<{ month: Month; now: string }>,
 ): Promise<Checkpoint> {
   return endWith(tx, await beginClose(tx, context), now, `books ${month}`);
 }
@@ -202,7 +202,7 @@ async function beginClose(tx: Transaction, context: Installation): Promise<NewLe
   await refuseFork(tx, context);
   const leaves = await NewLeaves.begin(tx);
   await refuseEarlier(context, leaves.previous);
-  await recordMonthZones(tx, leaves.covered);
+  await recordMonthZones(tx, { after: leaves.covered });
   return leaves;
 }
 
@@ -212,7 +212,7 @@ async function endWith(tx: Transaction, leaves: NewLeaves, now: string, closes: 
   const checkpoint = leaves.checkpoint(await readOrigin(tx), now, closes);
   await insertCheckpoint(tx, checkpoint);
   await savePartnerEdges(tx, leaves.partnerEdges());
-  await keepLines(tx, await leaves.readNewLines(tx));
+  await keepLines(tx, { lines: await leaves.readNewLines(tx) });
   return checkpoint;
 }
 
@@ -244,7 +244,7 @@ async function partnerRoots(tx: Transaction, leaves: NewLeaves, months: PostedMo
  * log number of the last checkpoint).
  */
 export async function refuseUntied(tx: Transaction, covered: number): Promise<void> {
-  const untied = await readUntiedRows(tx, covered);
+  const untied = await readUntiedRows(tx, { covered });
   if (untied.length > 0) throw refuse('ledger_incomplete', { untied });
 }
 
@@ -265,7 +265,7 @@ async function refuseEarlier({ environment, settings }: Installation, last: Chec
 async function readCheckpointDay(
   tx: Transaction,
   { environment, settings }: Installation,
-): Promise<{ readonly last: string | null; readonly today: string }> {
+): Promise<Readonly<{ last: string | null; today: string }>> {
   const dayOf = (at: DateTime) => at.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
   const last = (await readLastCheckpoint(tx))?.taken_at;
   return { last: last === undefined ? null : dayOf(DateTime.fromISO(last)), today: dayOf(environment.now()) };

@@ -21,6 +21,8 @@ import { LeafRange } from './tree.ts';
 /** The rows to hash: all rows, or the rows of a closed month and of the open months. */
 export type DerivedRows = 'all' | { readonly month: Month | null };
 
+export const isDerived = (rows: DerivedRows, month: Month): boolean => rows === 'all' || rows.month === month;
+
 /** A closed month whose rows are in an archive, with the numbers of its first and last row; null without rows. */
 export type ColdMonth = Readonly<{ month: Month; store: string; first_no: number | null; last_no: number | null }>;
 
@@ -184,7 +186,7 @@ async function readRest(
       },
     },
   );
-  const notDrawn = await readRowsOutside(tx, drawn);
+  const notDrawn = await readRowsOutside(tx, { number: drawn });
   for (const range of [
     { after: Number.MIN_SAFE_INTEGER, to: 0 },
     { after: drawn, to: Number.MAX_SAFE_INTEGER },

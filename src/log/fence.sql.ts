@@ -1,5 +1,5 @@
 /** SQL of the fence. */
-import { prepared, query, type Transaction } from '../database/transaction.ts';
+import { prepared, queryingColumn } from '../database/transaction.ts';
 
 const RECORDERS = prepared(
   'log.recorders',
@@ -10,7 +10,4 @@ const RECORDERS = prepared(
 );
 
 /** The transactions that are recording facts now. */
-export async function readRecorders(tx: Transaction): Promise<string[]> {
-  const rows = await query<{ virtualtransaction: string }>(tx, RECORDERS);
-  return rows.map(({ virtualtransaction: each }) => each);
-}
+export const readRecorders = queryingColumn<string>(RECORDERS);

@@ -12,11 +12,11 @@ import { packageRoot } from '../package.ts';
 /** The file that packs contain and that verifiers of the same release use: the forms, the rules and the views. */
 export const CHECKS_SQL = join(packageRoot, 'templates', 'export', 'checks.sql');
 
-export interface LogColumn {
-  readonly name: string;
-  readonly type: string;
-  readonly nullable: boolean;
-}
+export type LogColumn = Readonly<{
+  name: string;
+  type: string;
+  nullable: boolean;
+}>;
 
 /** A kind of fact, named as its table. */
 export interface LogForm {

@@ -90,7 +90,7 @@ export type Continuation = Readonly<{
 export async function continueLog(
   tx: Transaction,
   seen: TreeHead,
-  given: { readonly reason: string; readonly now: string; readonly eventId: number },
+  given: Readonly<{ reason: string; now: string; eventId: number }>,
 ): Promise<Continuation | undefined> {
   const origin = await readOrigin(tx);
   if (seen.origin !== origin) throw refuse('checkpoint_of_other_log', { origin: seen.origin, own: origin });

@@ -19,6 +19,9 @@ const inRange = (number: string, { after, to }: NumberRange): string => `${numbe
 const escaped = (text: string): string =>
   `replace(replace(replace(replace(${text}, '\\', '\\\\'), E'\\t', '\\t'), E'\\n', '\\n'), E'\\r', '\\r')`;
 
+/** A time as the log writes it. The session's time zone must be UTC. */
+export const time = (value: string): string => `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+
 /**
  * The identifiers of a row contain nothing to escape (`is_identifier`), so only a text that looks like NULL is escaped
  * to distinguish it from NULL. Even if the constraints were dropped, no row has the line of another row: a line has as
@@ -33,7 +36,7 @@ function written({ kind }: LogForm, { name, type, nullable }: LogColumn): string
       case 'number':
         return `trim_scale(${value})`;
       case 'time':
-        return `to_char(${value}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`;
+        return time(value);
       case 'flag':
       case 'day':
         return `${value}::text`;
@@ -200,7 +203,7 @@ export interface PostedMonths {
  */
 export async function readRowLeaves(
   tx: Transaction,
-  { months, range }: { readonly months: readonly PostedMonths[]; readonly range?: NumberRange },
+  { months, range }: Readonly<{ months: readonly PostedMonths[]; range?: NumberRange }>,
   onRow: TakeLeaves['onRow'],
 ): Promise<void> {
   const posted = months
@@ -214,7 +217,7 @@ export async function readRowLeaves(
 export const copyRowLines = (
   tx: Transaction,
   { after, to }: PostedMonths,
-  { from, last }: { readonly from: string; readonly last: string },
+  { from, last }: Readonly<{ from: string; last: string }>,
   take: (piece: Buffer) => Promise<void> | void,
 ): Promise<void> =>
   copyJoined(
@@ -235,10 +238,8 @@ export const copyRowLines = (
 /** The facts in which a close states the totals of a partner's rows: the number and the line of each fact. */
 export const readMonthPartnerLines = (
   tx: Transaction,
-  given: { readonly month: string; readonly partnerId: string },
-): Promise<
-  { readonly number: number; readonly line: string; readonly currency: string; readonly arrangement: string }[]
-> =>
+  given: Readonly<{ month: string; partnerId: string }>,
+): Promise<Readonly<{ number: number; line: string; currency: string; arrangement: string }>[]> =>
   query(
     tx,
     `SELECT f.log_no AS number, ${LINES.get('month_partners')} AS line, f.currency, f.arrangement FROM month_partners f

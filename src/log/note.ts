@@ -5,12 +5,12 @@
 import { createHash, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 
 /** The size and the root of a log. */
-export interface TreeHead {
-  readonly origin: string;
-  readonly size: number;
+export type TreeHead = Readonly<{
+  origin: string;
+  size: number;
   /** 32 bytes. */
-  readonly root: Buffer;
-}
+  root: Buffer;
+}>;
 
 /** A public key of 32 bytes, and its name in signature lines. */
 export interface NoteKey {

@@ -25,7 +25,7 @@ export type PartnerProof = Readonly<{
 /** One proof for each currency and arrangement of the partner in a closed month. */
 export async function provePartner(
   tx: Transaction,
-  { partnerId, month }: { readonly partnerId: string; readonly month: Month },
+  { partnerId, month }: Readonly<{ partnerId: string; month: Month }>,
   needLeaves: (numbers: NumberRange) => Promise<void>,
 ): Promise<PartnerProof[]> {
   const closed = await readClosedMonth(tx, month);

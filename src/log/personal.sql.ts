@@ -2,7 +2,7 @@
  * The places of personal texts. A fact has the commitment of a text, and the table `personal_texts` the text
  * (docs/personal-data.md). A column of the type `personal` is one commitment; these other columns contain some.
  */
-import { query, type Transaction } from '../database/transaction.ts';
+import { querying } from '../database/transaction.ts';
 import { LOG_FORMS, numberOf } from './forms.ts';
 
 /** Columns of facts with commitments among other values: in JSON, in a list, or only for some actions. */
@@ -49,14 +49,7 @@ export const COMMITMENTS_USED = [
 ].join('\n   UNION ALL ');
 
 /** How many places of each table name these texts. */
-export const countPlaces = (
-  tx: Transaction,
-  commitments: readonly string[],
-): Promise<{ table: string; places: number }[]> =>
-  query(
-    tx,
-    `SELECT "table", count(*) AS places FROM (
-       ${COMMITMENTS_USED}) AS used
-     WHERE commitment = ANY (:commitments::text[]) GROUP BY "table" ORDER BY "table"`,
-    { commitments },
-  );
+export const countPlaces = querying<{ table: string; places: number }, { commitments: readonly string[] }>(`
+  SELECT "table", count(*) AS places FROM (
+    ${COMMITMENTS_USED}) AS used
+  WHERE commitment = ANY (:commitments::text[]) GROUP BY "table" ORDER BY "table"`);

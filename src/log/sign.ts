@@ -38,7 +38,7 @@ async function signUnsigned({ database, ...context }: ActorContext & { readonly 
   if (logKey === undefined) return;
   const { origin, unsigned } = await database.reading(async (tx) => {
     const name = await readOrigin(tx);
-    return { origin: name, unsigned: await readUnsigned(tx, name) };
+    return { origin: name, unsigned: await readUnsigned(tx, { origin: name }) };
   });
   if (unsigned.length === 0) return;
   await database.transaction(async (tx) => {
@@ -110,12 +110,12 @@ const LATE_HOURS = 24;
 /** The sizes of the checkpoints that should be signed, and of the checkpoints that should be stamped, oldest first. */
 export async function readLateSignatures(
   tx: Transaction,
-  { environment, settings }: { readonly environment: Environment; readonly settings: Settings },
-): Promise<{ readonly unsigned: readonly number[]; readonly unstamped: readonly number[] }> {
+  { environment, settings }: Readonly<{ environment: Environment; settings: Settings }>,
+): Promise<Readonly<{ unsigned: readonly number[]; unstamped: readonly number[] }>> {
   const before = environment.now().minus({ hours: LATE_HOURS }).toISO();
   const isSigning = environment.logKey !== undefined || (await readLatestKey(tx)) !== undefined;
-  const unsigned = isSigning ? await readUnsignedBefore(tx, before) : [];
-  const unstamped = settings.time_stamping_url === '' ? [] : await readUnstampedBefore(tx, before);
+  const unsigned = isSigning ? await readUnsignedBefore(tx, { before }) : [];
+  const unstamped = settings.time_stamping_url === '' ? [] : await readUnstampedBefore(tx, { before });
   return { unsigned: unsigned.map(({ size }) => size), unstamped: unstamped.map(({ size }) => size) };
 }
 

@@ -1,5 +1,5 @@
 /** SQL of the signatures and time stamps of checkpoints. */
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { execute, executing, query, querying, queryingFirst, type Transaction } from '../database/transaction.ts';
 import type { Checkpoint } from './checkpoints.sql.ts';
 import { type NoteKey, noteOf, type TreeHead } from './note.ts';
 
@@ -14,43 +14,28 @@ export type LogKey = Readonly<{
 }>;
 
 /** The key that was recorded last, or undefined before the first key. */
-export async function readLatestKey(tx: Transaction): Promise<LogKey | undefined> {
-  const [latest] = await query<LogKey>(
-    tx,
-    `SELECT key_name, public_key, previous, signature FROM log_keys ORDER BY log_no DESC LIMIT 1`,
-  );
-  return latest;
-}
+export const readLatestKey = queryingFirst<LogKey>(
+  `SELECT key_name, public_key, previous, signature FROM log_keys ORDER BY log_no DESC LIMIT 1`,
+);
 
 export const noteKeyOf = ({ key_name, public_key }: Pick<LogKey, 'key_name' | 'public_key'>): NoteKey => ({
   name: key_name,
   publicKey: Buffer.from(public_key, 'base64'),
 });
 
-export const insertKey = (
-  tx: Transaction,
-  key: LogKey & { readonly reason: string; readonly now: string; readonly eventId: number },
-): Promise<number> =>
-  execute(
-    tx,
-    `INSERT INTO log_keys (key_name, public_key, previous, signature, reason, recorded_at, event_id)
-     VALUES (:key_name, :public_key, :previous, :signature, :reason, :now::timestamptz, :eventId::bigint)`,
-    { ...key },
-  );
+export const insertKey = executing<LogKey & Readonly<{ reason: string; now: string; eventId: number }>>(`
+  INSERT INTO log_keys (key_name, public_key, previous, signature, reason, recorded_at, event_id)
+  VALUES (:key_name, :public_key, :previous, :signature, :reason, :now::timestamptz, :eventId::bigint)`);
 
 /** The checkpoints of a log that its key has not signed, oldest first. */
-export const readUnsigned = (tx: Transaction, origin: string): Promise<TreeHead[]> =>
-  query(
-    tx,
-    `SELECT origin, size, root FROM log_checkpoints c
-     WHERE origin = :origin AND NOT EXISTS (SELECT FROM log_signatures s WHERE s.size = c.size AND s.key_name = :origin)
-     ORDER BY size`,
-    { origin },
-  );
+export const readUnsigned = querying<TreeHead, { origin: string }>(`
+  SELECT origin, size, root FROM log_checkpoints c
+  WHERE origin = :origin AND NOT EXISTS (SELECT FROM log_signatures s WHERE s.size = c.size AND s.key_name = :origin)
+  ORDER BY size`);
 
 export const insertSignatures = (
   tx: Transaction,
-  signatures: readonly { readonly size: number; readonly key_name: string; readonly line: string }[],
+  signatures: readonly Readonly<{ size: number; key_name: string; line: string }>[],
   now: string,
 ): Promise<number> =>
   execute(
@@ -95,30 +80,28 @@ const AT_ONCE = 50;
 
 const UNSTAMPED = `FROM log_checkpoints c WHERE NOT EXISTS (SELECT FROM log_stamps s WHERE s.size = c.size)`;
 
-export const readUnstamped = (tx: Transaction): Promise<TreeHead[]> =>
-  query(tx, `SELECT origin, size, root ${UNSTAMPED} ORDER BY size LIMIT ${AT_ONCE}`);
+export const readUnstamped = querying<TreeHead>(
+  `SELECT origin, size, root ${UNSTAMPED} ORDER BY size LIMIT ${AT_ONCE}`,
+);
 
-export const insertStamp = (
-  tx: Transaction,
-  stamp: { readonly size: number; readonly authority: string; readonly response: Buffer; readonly stampedAt: string },
-): Promise<number> =>
-  execute(
-    tx,
-    `INSERT INTO log_stamps (size, authority, response, stamped_at)
-     VALUES (:size::bigint, :authority, :response, :stampedAt::timestamptz) ON CONFLICT DO NOTHING`,
-    { ...stamp },
-  );
+export const insertStamp = executing<
+  Readonly<{
+    size: number;
+    authority: string;
+    response: Buffer;
+    stampedAt: string;
+  }>
+>(`
+  INSERT INTO log_stamps (size, authority, response, stamped_at)
+  VALUES (:size::bigint, :authority, :response, :stampedAt::timestamptz) ON CONFLICT DO NOTHING`);
 
 /** The checkpoints without a stamp that were taken before an instant, oldest first. */
-export const readUnstampedBefore = (tx: Transaction, before: string): Promise<Pick<Checkpoint, 'size'>[]> =>
-  query(tx, `SELECT size ${UNSTAMPED} AND taken_at < :before::timestamptz ORDER BY size`, { before });
+export const readUnstampedBefore = querying<Pick<Checkpoint, 'size'>, { before: string }>(
+  `SELECT size ${UNSTAMPED} AND taken_at < :before::timestamptz ORDER BY size`,
+);
 
 /** The checkpoints without a signature of the log's key that were taken before an instant, oldest first. */
-export const readUnsignedBefore = (tx: Transaction, before: string): Promise<Pick<Checkpoint, 'size'>[]> =>
-  query(
-    tx,
-    `SELECT size FROM log_checkpoints c
-     WHERE taken_at < :before::timestamptz
-       AND NOT EXISTS (SELECT FROM log_signatures s WHERE s.size = c.size AND s.key_name = c.origin) ORDER BY size`,
-    { before },
-  );
+export const readUnsignedBefore = querying<Pick<Checkpoint, 'size'>, { before: string }>(`
+  SELECT size FROM log_checkpoints c
+  WHERE taken_at < :before::timestamptz
+    AND NOT EXISTS (SELECT FROM log_signatures s WHERE s.size = c.size AND s.key_name = c.origin) ORDER BY size`);

@@ -22,11 +22,11 @@ function nodeHash(left: Hash, right: Hash): Hash {
 }
 
 /** A full subtree of 2^level leaves. Its first leaf has the index `index` × 2^level. */
-interface Subtree {
-  readonly level: number;
-  readonly index: number;
-  readonly hash: Hash;
-}
+type Subtree = Readonly<{
+  level: number;
+  index: number;
+  hash: Hash;
+}>;
 
 /** The largest full subtrees over the leaves from `from` up to, but not including, `to`. */
 export class LeafRange {
@@ -128,9 +128,7 @@ function decompose(from: number, to: number): Omit<Subtree, 'hash'>[] {
 export type KnownNodes = Map<string, Hash>;
 
 /** The subtrees that checkpoints store: `edge` covers all leaves, `span` covers those after the previous checkpoint. */
-export function knownNodes(
-  checkpoints: readonly { readonly size: number; readonly span: Buffer; readonly edge: Buffer }[],
-): KnownNodes {
+export function knownNodes(checkpoints: readonly Readonly<{ size: number; span: Buffer; edge: Buffer }>[]): KnownNodes {
   const known: KnownNodes = new Map();
   let before = 0;
   for (const { size, span, edge } of checkpoints) {

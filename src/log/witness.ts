@@ -17,7 +17,7 @@ import { consistencyProof, hashLines, isConsistent, knownNodes } from './tree.ts
  */
 export async function readProver(
   tx: Transaction,
-): Promise<{ readonly sizes: readonly number[]; readonly proofFrom: (old: number) => string }> {
+): Promise<Readonly<{ sizes: readonly number[]; proofFrom: (old: number) => string }>> {
   const checkpoints = await readCheckpoints(tx);
   const last = checkpoints.at(-1);
   if (last === undefined) throw refuse('no_checkpoint', {});
@@ -72,14 +72,14 @@ export function acceptCheckpoint(text: string, { head: before, key }: Seen): Tre
  */
 export async function recordCosignatures(
   tx: Transaction,
-  given: {
-    readonly size: number;
-    readonly lines: readonly string[];
-    readonly witnesses: readonly string[];
-    readonly now: string;
-  },
+  given: Readonly<{
+    size: number;
+    lines: readonly string[];
+    witnesses: readonly string[];
+    now: string;
+  }>,
 ): Promise<number> {
-  const [head] = await readCheckpointOf(tx, given.size);
+  const [head] = await readCheckpointOf(tx, { size: given.size });
   if (head === undefined) throw refuse('checkpoint_unknown', { size: given.size, last: null });
   const keys = given.witnesses.flatMap((text) => readKey(text) ?? []);
   const signatures = given.lines.map((line) => {

@@ -13,7 +13,7 @@ export const readBounces = querying<{ email_id: number; recipient: string }, { i
 
 export async function insertBounces(
   tx: Transaction,
-  values: { readonly bounces: string; readonly now: string; readonly eventId: number },
+  values: Readonly<{ bounces: string; now: string; eventId: number }>,
 ): Promise<void> {
   await execute(
     tx,

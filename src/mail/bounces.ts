@@ -12,16 +12,16 @@ import { nameOf, readEmail } from './log.ts';
 import { lockEmails } from './outbox.sql.ts';
 
 export type RecordedBounces = Readonly<{
-  bounces: readonly {
-    readonly email: number;
-    readonly about: string;
-    readonly recipient: string;
-    readonly status: string;
-    readonly diagnostic: string;
-    readonly bounced: boolean;
-  }[];
+  bounces: readonly Readonly<{
+    email: number;
+    about: string;
+    recipient: string;
+    status: string;
+    diagnostic: string;
+    bounced: boolean;
+  }>[];
   duplicates: number;
-  unmatched: readonly { readonly message_id: string; readonly recipient: string; readonly reason: string }[];
+  unmatched: readonly Readonly<{ message_id: string; recipient: string; reason: string }>[];
 }>;
 
 /** `source` names the files, for the audit event. */

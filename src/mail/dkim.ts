@@ -8,7 +8,7 @@ import DKIM from 'nodemailer/lib/dkim';
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 
-type SigningContext = { readonly environment: Pick<Environment, 'dkimKey'>; readonly settings: Settings };
+type SigningContext = Readonly<{ environment: Pick<Environment, 'dkimKey'>; settings: Settings }>;
 
 export async function signMessage(raw: Buffer, { environment, settings }: SigningContext): Promise<Buffer> {
   const { dkimKey } = environment;

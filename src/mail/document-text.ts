@@ -14,7 +14,7 @@ import { oneLine } from './text.ts';
 export type DocumentEmailFacts = Readonly<{
   /** The name in the greeting; empty if there is none. */
   contactName: string;
-  attachments: readonly { readonly filename: string; readonly note: string }[];
+  attachments: readonly Readonly<{ filename: string; note: string }>[];
   rowsOmitted: boolean;
   /**
    * Whether the bank details on the document are no longer valid. The e-mail then omits them and links to the payment

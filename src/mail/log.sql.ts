@@ -81,15 +81,15 @@ export type ListedEmail = Readonly<{
 /** Reads e-mails, newest first; if only unfinished ones are requested, oldest first. */
 export function readEmails(
   tx: Transaction,
-  filter: {
+  filter: Readonly<{
     /** The number of e-mails to return; null for no limit. */
-    readonly limit: number | null;
-    readonly unfinished?: boolean | undefined;
-    readonly withoutDocument?: boolean;
-    readonly emailId?: number;
-    readonly scope?: Scope;
-    readonly after?: string | null;
-  },
+    limit: number | null;
+    unfinished?: boolean | undefined;
+    withoutDocument?: boolean;
+    emailId?: number;
+    scope?: Scope;
+    after?: string | null;
+  }>,
 ): Promise<ListedEmail[]> {
   return query(
     tx,

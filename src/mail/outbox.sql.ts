@@ -289,12 +289,12 @@ export const offerEmail = async (tx: Transaction, offer: Offer): Promise<boolean
 /** Holds or withdraws an e-mail that no worker is sending. False if another attempt was made since it was read. */
 export async function setAside(
   tx: Transaction,
-  email: {
-    readonly emailId: number;
-    readonly attempts: number;
-    readonly status: 'held' | 'withdrawn';
-    readonly reason: string;
-  },
+  email: Readonly<{
+    emailId: number;
+    attempts: number;
+    status: 'held' | 'withdrawn';
+    reason: string;
+  }>,
 ): Promise<boolean> {
   const changed = await execute(
     tx,

@@ -62,7 +62,7 @@ const record = (
 export async function resendEmails(
   tx: Transaction,
   context: ActorContext,
-  emails: readonly { readonly email_id: number; readonly addressed_to: string | null }[],
+  emails: readonly Readonly<{ email_id: number; addressed_to: string | null }>[],
   eventId: number,
 ): Promise<void> {
   for (const to of new Set(emails.map(({ addressed_to }) => addressed_to))) {

@@ -18,7 +18,7 @@ export type SentLink = Readonly<{
 }>;
 
 type LinkToSend = Readonly<{
-  to: { readonly name: string; readonly address: string };
+  to: Readonly<{ name: string; address: string }>;
   url: string;
   expires_at: string;
 }>;

@@ -26,13 +26,13 @@ const NAMES: readonly TemplateName[] = [
 /** Fields of every kind, in addition to its own. */
 export type EmailView = Readonly<{
   sandbox: boolean;
-  issuer: {
-    readonly name: string;
-    readonly address: string;
-    readonly email: string;
-    readonly phone: string;
-    readonly taxId: string;
-  };
+  issuer: Readonly<{
+    name: string;
+    address: string;
+    email: string;
+    phone: string;
+    taxId: string;
+  }>;
 }>;
 
 export interface EmailTemplates {

@@ -32,7 +32,7 @@ export type SendOutcome =
 
 export type OutgoingMessage = Readonly<{
   messageId: string;
-  envelope: { readonly from: string; readonly to: readonly string[] };
+  envelope: Readonly<{ from: string; to: readonly string[] }>;
   raw: Buffer;
   /** Called at most once, right before the first byte is sent. False if the message should not be sent after all. */
   offer?: () => Promise<boolean>;
@@ -199,7 +199,7 @@ const IDLE_MILLISECONDS = 20_000;
  * Otherwise each attempt would take its whole timeout, and a few hundred documents a quarter of an hour.
  */
 const AWAY_MILLISECONDS = 60_000;
-const awayServers = new Map<string, { readonly until: number; readonly reply: string }>();
+const awayServers = new Map<string, Readonly<{ until: number; reply: string }>>();
 
 /**
  * Looked up as by other programs on this machine: nodemailer's DNS queries never end for a name that is only in

@@ -35,7 +35,7 @@ import {
 } from './openings.sql.ts';
 
 type OpeningRequest = Readonly<{
-  file: { readonly name: string; readonly bytes: Uint8Array };
+  file: Readonly<{ name: string; bytes: Uint8Array }>;
   cutOverOn: string;
   /** Control totals, one for each currency, such as `EUR=1234.56`: receivables less credit and unapplied cash. */
   control: readonly string[];

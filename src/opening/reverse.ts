@@ -15,11 +15,11 @@ import { openPaymentContext } from '../payments/context.ts';
 import { reverseAll } from '../payments/reverse.ts';
 import { type CarriedItem, readItems, readOpenings } from './openings.sql.ts';
 
-interface OpeningReversal {
-  readonly openingId?: number | undefined;
-  readonly numbers?: readonly string[] | undefined;
-  readonly reason: string;
-}
+type OpeningReversal = Readonly<{
+  openingId?: number | undefined;
+  numbers?: readonly string[] | undefined;
+  reason: string;
+}>;
 
 const USES = {
   paid: 'a payment is applied to it',

@@ -63,17 +63,11 @@ export const readLastPosition = queryingValue<number, { partnerId: string }>(
 );
 
 /** The position of a partner's last event whose row is only in an archive; 0 if there is none. */
-export async function readLastArchived(tx: Transaction, partnerId: string): Promise<number> {
-  const { last } = await queryOne<{ last: number }>(
-    tx,
-    `SELECT coalesce(max(n.position), 0) AS last FROM partner_events n
-     WHERE n.partner_id = :partnerId AND n.posted_month IN (SELECT posted_month FROM archived_posting_months)
-       AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = n.partner_id
-                         AND e.posted_month = n.posted_month AND e.entry_id = n.entry_id)`,
-    { partnerId },
-  );
-  return last;
-}
+export const readLastArchived = queryingValue<number, { partnerId: string }>(`
+  SELECT coalesce(max(n.position), 0) AS last FROM partner_events n
+  WHERE n.partner_id = :partnerId AND n.posted_month IN (SELECT posted_month FROM archived_posting_months)
+    AND NOT EXISTS (SELECT FROM ledger_rows e WHERE e.partner_id = n.partner_id
+                      AND e.posted_month = n.posted_month AND e.entry_id = n.entry_id)`);
 
 /** Locks the mark of publishing, and returns the number up to which everything is published. */
 export async function lockPublished(tx: Transaction): Promise<number> {

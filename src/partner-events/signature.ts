@@ -40,7 +40,7 @@ export function requiredKey({ webhookKey }: Keys): string {
  */
 export function signedHeaders(
   secrets: readonly Buffer[],
-  { eventId, seconds, body }: { readonly eventId: string; readonly seconds: number; readonly body: string },
+  { eventId, seconds, body }: Readonly<{ eventId: string; seconds: number; body: string }>,
 ): Record<string, string> {
   const signed = secrets.map((secret) => `v1,${hmac(secret, `${eventId}.${seconds}.${body}`).toString('base64')}`);
   return {

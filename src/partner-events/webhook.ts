@@ -184,7 +184,7 @@ async function checkPosition(
   last: number,
 ): Promise<void> {
   if (after === undefined) return;
-  const archived = await readLastArchived(tx, partnerId);
+  const archived = await readLastArchived(tx, { partnerId });
   if (after >= archived && after <= last) return;
   throw refuse('webhook_position_unknown', { partner_id: partnerId, position: after, last, archived });
 }

@@ -67,9 +67,7 @@ export const removeUrl = executing<{ partnerId: string }>(`
  * The partners that have events to send now, and whose secret was derived from one of the given keys. The partner that has
  * waited longest is first.
  */
-export const dueWebhooks = (
-  asked: () => { readonly now: string; readonly keyChecks: readonly string[] },
-): DueItems => ({
+export const dueWebhooks = (asked: () => Readonly<{ now: string; keyChecks: readonly string[] }>): DueItems => ({
   kind: 'webhook',
   due: (free) => `
     SELECT w.partner_id AS key FROM webhooks w

@@ -46,11 +46,11 @@ export type ClientRow = Readonly<{
   last_used_at: string | null;
   last_sequence: number;
   /** The live secrets, newest first. `ends_at` is null for a secret without an end. */
-  live_secrets: readonly {
-    readonly sequence: number;
-    readonly sha256: string;
-    readonly ends_at: string | null;
-  }[];
+  live_secrets: readonly Readonly<{
+    sequence: number;
+    sha256: string;
+    ends_at: string | null;
+  }>[];
 }>;
 
 /**

@@ -203,7 +203,7 @@ export const readArrangements = (tx: Transaction, partnerId: string | null = nul
  * The inactive partners and policies, each with the instant of its inactivation. `field` is `inactive_since` or
  * `policies.ID.inactive_since`.
  */
-export const readInactive = querying<{ readonly partner_id: string; readonly field: string; readonly since: string }>(`
+export const readInactive = querying<Readonly<{ partner_id: string; field: string; since: string }>>(`
   SELECT partner_id, field, to_char(inactive_since AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') AS since
   FROM (
     SELECT partner_id, 'inactive_since' AS field, inactive_since FROM partners
@@ -360,7 +360,7 @@ export type ActivePartner = Readonly<{
   tax_id: string;
   arrangement: string;
   e_invoice: string;
-  policies: readonly { readonly id: string; readonly kind: string }[];
+  policies: readonly Readonly<{ id: string; kind: string }>[];
 }>;
 
 export const readActivePartners = querying<ActivePartner>(`

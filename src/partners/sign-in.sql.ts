@@ -45,7 +45,7 @@ export const insertPartnerSession = executing<
 /** Uses up a link and returns its contact. If two calls are concurrent, only one of them gets the contact. */
 export async function usePartnerLink(
   tx: Transaction,
-  given: { readonly secret: string; readonly now: string },
+  given: Readonly<{ secret: string; now: string }>,
 ): Promise<PartnerContact | undefined> {
   if (!SECRET.test(given.secret)) return undefined;
   const [contact] = await query<PartnerContact>(
@@ -61,7 +61,7 @@ export async function usePartnerLink(
 
 export async function readPartnerSession(
   tx: Transaction,
-  { secret, ...given }: { readonly secret: string; readonly now: string; readonly idleSince: string },
+  { secret, ...given }: Readonly<{ secret: string; now: string; idleSince: string }>,
 ): Promise<PartnerSession | undefined> {
   if (!SECRET.test(secret)) return undefined;
   const [session] = await query<PartnerSession>(
@@ -76,7 +76,7 @@ export async function readPartnerSession(
 
 export async function touchPartnerSession(
   tx: Transaction,
-  { secret, now }: { readonly secret: string; readonly now: string },
+  { secret, now }: Readonly<{ secret: string; now: string }>,
 ): Promise<void> {
   await execute(
     tx,

@@ -39,7 +39,7 @@ export async function makePartnerLink(
 export async function takePartnerLink(
   tx: Transaction,
   { environment, settings }: Installation,
-  { secret, network }: { readonly secret: string; readonly network: string },
+  { secret, network }: Readonly<{ secret: string; network: string }>,
 ): Promise<string | undefined> {
   const at = environment.now();
   const now = at.toISO();

@@ -15,7 +15,7 @@ import { isSmallDifference } from './small-difference.ts';
 export type Debt = OwedRow &
   Readonly<{
     /** The bank accounts for whose files its dunning level waits. */
-    waits_for: readonly { readonly account: string; readonly reported_to: string }[];
+    waits_for: readonly Readonly<{ account: string; reported_to: string }>[];
   }>;
 
 type DebtsQuestion = Readonly<{

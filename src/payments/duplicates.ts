@@ -172,8 +172,8 @@ export type Finding<Known extends Candidate> = Readonly<{
 }>;
 
 type Identity<Known extends Candidate> =
-  | { readonly verdict: 'same'; readonly of: Finding<Known> }
-  | { readonly verdict: 'possible_duplicate'; readonly of: readonly Finding<Known>[] }
+  | Readonly<{ verdict: 'same'; of: Finding<Known> }>
+  | Readonly<{ verdict: 'possible_duplicate'; of: readonly Finding<Known>[] }>
   | { readonly verdict: 'new' };
 
 /** Compares a report with the candidates, the oldest candidate first. */

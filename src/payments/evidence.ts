@@ -32,17 +32,17 @@ export type Evidence = Readonly<{
     | 'processor'
     | 'suggestion'
     | 'reapplied';
-  reference?: {
-    readonly number: string;
-    readonly field: string;
-    readonly found: string;
-    readonly guess?: string;
-  };
-  payer?: {
-    readonly partner_id: string;
-    readonly by: 'account' | 'name' | 'reference';
-    readonly found: string;
-  };
+  reference?: Readonly<{
+    number: string;
+    field: string;
+    found: string;
+    guess?: string;
+  }>;
+  payer?: Readonly<{
+    partner_id: string;
+    by: 'account' | 'name' | 'reference';
+    found: string;
+  }>;
   amount?: 'exact' | 'under' | 'over' | 'one of several';
   less?: readonly string[];
   /** The documents suggested together. One command accepts the whole set. */

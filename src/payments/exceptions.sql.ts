@@ -48,14 +48,14 @@ export type ExceptionSuggestion = Readonly<{
   amount: string;
   balance: string | null;
   confidence: string;
-  evidence: {
-    readonly why: string;
-    readonly set?: readonly string[];
-    readonly fee?: string;
+  evidence: Readonly<{
+    why: string;
+    set?: readonly string[];
+    fee?: string;
     /** The bank states `same_as` again, with the amount of this payment. */
-    readonly corrects?: true;
-  };
-  less: readonly { readonly number: string; readonly balance: string }[];
+    corrects?: true;
+  }>;
+  less: readonly Readonly<{ number: string; balance: string }>[];
   /** For a possible duplicate: whether the payment can be reversed as a duplicate. */
   reversible: boolean;
 }>;

@@ -109,10 +109,10 @@ export type ListedException = PaymentException &
   Readonly<{
     payment_id: number | null;
     partner_name: string | null;
-    payer: { readonly name: string | null; readonly account: string | null } | null;
+    payer: Readonly<{ name: string | null; account: string | null }> | null;
     reference: string | null;
     text: string | null;
-    sets: readonly { readonly numbers: readonly string[]; readonly why: string; readonly accepts: ToDo }[];
+    sets: readonly Readonly<{ numbers: readonly string[]; why: string; accepts: ToDo }>[];
     suggestions: readonly Acceptable[];
     remedies: readonly Remedy[];
   }>;
@@ -126,7 +126,7 @@ export const listExceptions = async (
 /** Describes the given exceptions, without data of partners outside the scope. */
 export async function describeExceptions(
   tx: Transaction,
-  { settings, scope }: { readonly settings: Pick<Settings, 'small_difference'>; readonly scope: Scope },
+  { settings, scope }: Readonly<{ settings: Pick<Settings, 'small_difference'>; scope: Scope }>,
   exceptions: readonly PaymentException[],
 ): Promise<ListedException[]> {
   const ids = exceptions.flatMap(({ exception }) => /^payment-(\d+)$/.exec(exception)?.[1] ?? []);

@@ -156,7 +156,7 @@ function byAmount(
   { amount, text, payer_name }: Receipt,
   { named, partial, short, unknown }: FoundNumbers,
   payer: Payer,
-  { open, payerName }: { readonly open: readonly Payable[]; readonly payerName: string },
+  { open, payerName }: Readonly<{ open: readonly Payable[]; payerName: string }>,
 ): Match | undefined {
   const byAccount = payer.by === 'account';
   const isNumbered = named.length + partial.length + short.length > 0;

@@ -249,11 +249,11 @@ export class OpenItems {
   }
 
   apply(
-    applied: readonly {
-      readonly document: Payable;
-      readonly amount: Amount;
-      readonly small_difference: Amount | undefined;
-    }[],
+    applied: readonly Readonly<{
+      document: Payable;
+      amount: Amount;
+      small_difference: Amount | undefined;
+    }>[],
   ): void {
     for (const { document, amount, small_difference } of applied) {
       this.lower(document, amount.plus(small_difference ?? Amount.zero(amount.currency)));

@@ -110,7 +110,7 @@ export type NewRefundMatch = Readonly<{
   bank_line_id: number;
   credit_refund_id: number | null;
   payment_reversal_id: number | null;
-  evidence: { readonly why: string; readonly apart_from?: readonly number[] };
+  evidence: Readonly<{ why: string; apart_from?: readonly number[] }>;
 }>;
 
 export const insertRefundMatches = inserting<NewRefundMatch>(

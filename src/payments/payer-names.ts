@@ -232,11 +232,11 @@ export class PayerNames {
    */
   teaches(
     partnerId: string,
-    payment: {
-      readonly payer_account: string;
-      readonly payer_name?: string | null | undefined;
-      readonly by_finance?: boolean;
-    },
+    payment: Readonly<{
+      payer_account: string;
+      payer_name?: string | null | undefined;
+      by_finance?: boolean;
+    }>,
   ): boolean {
     const { payer_account, payer_name, by_finance = false } = payment;
     if (!isTellingAccount(payer_account)) return false;

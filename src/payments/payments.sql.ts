@@ -122,43 +122,43 @@ export type PaymentRow = Readonly<{
   unapplied: string;
   recorded_at: string;
   recorded_by: string;
-  applications: readonly {
-    readonly number: string;
-    readonly partner_id: string;
-    readonly amount: string;
-    readonly small_difference: string | null;
-    readonly applied_on: string;
-    readonly unapplied_on: string | null;
-    readonly confidence: string;
-    readonly evidence: Evidence;
-    readonly confirmed_by: string;
-  }[];
-  reversals: readonly {
-    readonly amount: string;
-    readonly kind: ReversalKind;
-    readonly code: string | null;
-    readonly reason: string;
-    readonly reversed_on: string;
-    readonly entry_on: string;
-    readonly reinstated_on: string | null;
-    readonly duplicate_of: number | null;
-    readonly booked_to: string | null;
-  }[];
-  sources: readonly { readonly source: Source; readonly reference: string; readonly recorded_at: string }[];
-  suggestions: readonly {
-    readonly number: string | null;
-    readonly same_as: number | null;
-    readonly amount: string;
-    readonly confidence: string;
-    readonly evidence: { readonly why: string };
-  }[];
-  disputes: readonly {
-    readonly dispute: string;
-    readonly amount: string;
-    readonly reason: string;
-    readonly opened_on: string;
-    readonly outcome: 'won' | 'lost' | 'closed' | null;
-  }[];
+  applications: readonly Readonly<{
+    number: string;
+    partner_id: string;
+    amount: string;
+    small_difference: string | null;
+    applied_on: string;
+    unapplied_on: string | null;
+    confidence: string;
+    evidence: Evidence;
+    confirmed_by: string;
+  }>[];
+  reversals: readonly Readonly<{
+    amount: string;
+    kind: ReversalKind;
+    code: string | null;
+    reason: string;
+    reversed_on: string;
+    entry_on: string;
+    reinstated_on: string | null;
+    duplicate_of: number | null;
+    booked_to: string | null;
+  }>[];
+  sources: readonly Readonly<{ source: Source; reference: string; recorded_at: string }>[];
+  suggestions: readonly Readonly<{
+    number: string | null;
+    same_as: number | null;
+    amount: string;
+    confidence: string;
+    evidence: { readonly why: string };
+  }>[];
+  disputes: readonly Readonly<{
+    dispute: string;
+    amount: string;
+    reason: string;
+    opened_on: string;
+    outcome: 'won' | 'lost' | 'closed' | null;
+  }>[];
 }>;
 
 type PaymentFilter = Readonly<{
@@ -266,7 +266,7 @@ export function readCandidates(
 export type ReceivedPayment = Readonly<{
   received_on: string;
   unapplied: string;
-  applied: readonly { readonly document_id: number; readonly amount: string }[];
+  applied: readonly Readonly<{ document_id: number; amount: string }>[];
 }>;
 
 export const readReceived = queryingFirst<ReceivedPayment, { session: string | null }>(`

@@ -17,12 +17,12 @@ export type TakenBack = Readonly<{
  * reversed. Reversals as a mistake or duplicate leave nothing, because the processor never held that money.
  */
 export function leftOn(
-  payment: {
-    readonly currency: string;
-    readonly amount: string;
-    readonly received_on: string;
-    readonly taken_back: readonly TakenBack[];
-  },
+  payment: Readonly<{
+    currency: string;
+    amount: string;
+    received_on: string;
+    taken_back: readonly TakenBack[];
+  }>,
   day: string,
 ): Amount {
   const money = (text: string) => Amount.of(text, payment.currency);

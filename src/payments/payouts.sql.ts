@@ -28,7 +28,7 @@ export type NewSettlement = Readonly<{
   gross: string;
   fees: string;
   why: string;
-  payments: readonly { readonly payment_id: number; readonly amount: string }[];
+  payments: readonly Readonly<{ payment_id: number; amount: string }>[];
 }>;
 
 export async function insertSettlements(

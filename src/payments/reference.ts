@@ -155,7 +155,7 @@ export class CarriedNumbers {
   private mostParts = 0;
 
   /** `written` is the number in the previous system. */
-  constructor(carried: readonly { readonly written: string; readonly number: string }[]) {
+  constructor(carried: readonly Readonly<{ written: string; number: string }>[]) {
     for (const { written, number } of carried) {
       const parts = partsOf(written.toUpperCase());
       this.numbers.set(parts.map((each) => each.text).join(''), number);

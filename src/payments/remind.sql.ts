@@ -201,15 +201,15 @@ const REMAINING = `counted AS (
  */
 export const readOwed = querying<
   OwedRow,
-  {
-    readonly day: string;
-    readonly timeZone: string;
-    readonly levels: readonly number[];
+  Readonly<{
+    day: string;
+    timeZone: string;
+    levels: readonly number[];
     /** The currencies whose levels wait for a bank file. */
-    readonly awaited: readonly string[];
+    awaited: readonly string[];
     /** The payer of the family whose invoices are read. Null reads all. */
-    readonly partnerId: string | null;
-  }
+    partnerId: string | null;
+  }>
 >(`
   WITH ${OWED}, ${MONEY}, ${REMAINING}
   SELECT o.document_id, o.number, o.partner_id, o.partner_name, o.payer_id, o.month, o.currency, o.due_on, o.gross,

@@ -55,7 +55,7 @@ export async function planReminders(
   tx: Transaction,
   caller: Caller,
   without?: Without,
-): Promise<{ readonly plan: ReminderPlan; readonly rows: readonly Debt[] }> {
+): Promise<Readonly<{ plan: ReminderPlan; rows: readonly Debt[] }>> {
   const day = todayOf(caller);
   const { settings } = caller;
   const debts = await readDebts(tx, { settings, day, without });

@@ -1,16 +1,11 @@
-import { executing, query, type Transaction } from '../database/transaction.ts';
+import { executing, queryingFirst } from '../database/transaction.ts';
 
 /** `until` is the last day of the pause. */
-export type ReminderPause = { readonly until: string; readonly reason: string };
+export type ReminderPause = Readonly<{ until: string; reason: string }>;
 
-export const readReminderPause = async (tx: Transaction, partnerId: string, today: string) =>
-  (
-    await query<ReminderPause>(
-      tx,
-      `SELECT until, reason FROM present_reminder_pauses WHERE partner_id = :partnerId AND until >= :today::date`,
-      { partnerId, today },
-    )
-  )[0];
+export const readReminderPause = queryingFirst<ReminderPause, { partnerId: string; today: string }>(
+  `SELECT until, reason FROM present_reminder_pauses WHERE partner_id = :partnerId AND until >= :today::date`,
+);
 
 /** `until` is null if the pause ends early. */
 export const insertReminderPause = executing<{

@@ -20,7 +20,7 @@ export async function pauseReminders(
 ): Promise<void> {
   const today = todayOf(caller);
   if ((await readPartners(tx, partnerId)).length === 0) throw refuse('partner_unknown', { partner_id: partnerId });
-  if (until === null && (await readReminderPause(tx, partnerId, today)) === undefined) {
+  if (until === null && (await readReminderPause(tx, { partnerId, today })) === undefined) {
     throw refuse('reminders_not_paused', { partner_id: partnerId });
   }
   if (until !== null && until < today) {

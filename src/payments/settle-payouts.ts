@@ -133,10 +133,11 @@ export async function settlePayoutsOfAccounts(tx: Transaction, caller: Caller): 
   );
 }
 
-type SettledAs = Pick<AccountPayout, 'payout_id' | 'account' | 'currency' | 'amount' | 'fees'> & {
-  readonly balance_transaction_id: number | null;
-  readonly why: string;
-};
+type SettledAs = Pick<AccountPayout, 'payout_id' | 'account' | 'currency' | 'amount' | 'fees'> &
+  Readonly<{
+    balance_transaction_id: number | null;
+    why: string;
+  }>;
 
 async function settleAs(tx: Transaction, context: PaymentContext, payouts: readonly SettledAs[]): Promise<void> {
   const gross = ({ amount, fees, currency }: SettledAs) => Amount.of(amount, currency).plus(Amount.of(fees, currency));

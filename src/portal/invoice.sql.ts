@@ -32,7 +32,7 @@ export type InvoiceFacts = Readonly<{
 }>;
 
 /** Selects a document by the token of its payment page, or by its number and partner. */
-export type WhichInvoice = { readonly token: string } | { readonly partnerId: string; readonly number: string };
+export type WhichInvoice = { readonly token: string } | Readonly<{ partnerId: string; number: string }>;
 
 // A voided document was settled at the latest by its void.
 const SETTLED_ON = `CASE WHEN b.status <> 'open' THEN greatest(d.issued_on, (

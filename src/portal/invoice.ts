@@ -38,7 +38,7 @@ type HowToPay = Readonly<{
   wire: readonly PageFact[] | null;
   creditorReference: string;
   /** Above the bank details if they have changed. */
-  changed: { readonly title: string; readonly text: string } | null;
+  changed: Readonly<{ title: string; text: string }> | null;
   /** That the bank details are those on the invoice, or empty if they differ. */
   sameDetails: string;
   /** Whom to ask how to pay, or empty if the page shows it. */
@@ -60,7 +60,7 @@ export type InvoiceView = Pick<DocumentRow, 'number' | 'currency' | 'status' | '
     documentId: number;
     partnerId: string;
     title: string;
-    issuer: { readonly name: string; readonly email: string; readonly phone: string };
+    issuer: Readonly<{ name: string; email: string; phone: string }>;
     partner: string;
     purchaseOrder: string;
     /** Empty for an invoice from the previous system. */
@@ -93,10 +93,10 @@ export type InvoiceView = Pick<DocumentRow, 'number' | 'currency' | 'status' | '
     canDispute: boolean;
     lines: readonly Readonly<Record<'policy' | 'month' | 'rows' | 'tax' | 'amount', string>>[];
     /** The steps from the total of the lines to the balance. The step of a credit note shows the note's number. */
-    totals: readonly { readonly label: string; readonly amount: string; readonly creditNote: string | null }[];
+    totals: readonly Readonly<{ label: string; amount: string; creditNote: string | null }>[];
     /** Why sales carry no tax, and what the mark of a reduced rate means. */
     taxNotes: readonly string[];
-    files: readonly { readonly kind: FileKind; readonly name: string; readonly note: string }[];
+    files: readonly Readonly<{ kind: FileKind; name: string; note: string }>[];
   }>;
 
 type ReadingContext = Readonly<{

@@ -43,8 +43,8 @@ export type PartnerVisit = Readonly<{
 
 export type PartnerScreen = Omit<Screen, 'place'>;
 export type PartnerAnswer =
-  | { readonly to: string; readonly signedOut?: boolean }
-  | { readonly screen: PartnerScreen; readonly status: number };
+  | Readonly<{ to: string; signedOut?: boolean }>
+  | Readonly<{ screen: PartnerScreen; status: number }>;
 
 type ViewReader<View> = (tx: Transaction, visit: PartnerVisit) => Promise<View>;
 

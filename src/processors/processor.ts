@@ -15,10 +15,10 @@ export type PaymentProcessor = Readonly<{
   stepOf: (currency: string) => string | undefined;
   access: (environment: ProcessorSecrets) => ProcessorAccess | undefined;
   paymentLinks: PaymentLinkMaker;
-  events: {
-    readonly read: (type: string, object: unknown) => EventReading;
-    readonly paymentIds: (text: string) => string[];
-  };
+  events: Readonly<{
+    read: (type: string, object: unknown) => EventReading;
+    paymentIds: (text: string) => string[];
+  }>;
   balanceTransactions: BalanceTransactionSource;
   webhooks: WebhookVerifier;
 }>;
@@ -112,7 +112,7 @@ export type CheckoutOrder = Readonly<{
   reference: string;
   partnerId: string;
   currency: string;
-  lines: readonly { readonly number: string; readonly unitAmount: number }[];
+  lines: readonly Readonly<{ number: string; unitAmount: number }>[];
   methods: readonly string[];
   expiresAt: Date;
   /** The page to which the payer returns after paying or canceling. */
@@ -142,44 +142,44 @@ export type Checkouts = Readonly<{
 // --- Events -----------------------------------------------------------------------------------------------------------
 
 export type PaymentFact =
-  | {
-      readonly kind: 'received';
+  | Readonly<{
+      kind: 'received';
       /** The ids of the payment: the payment intent (if there is one), the charge and the session, in this order. */
-      readonly ids: readonly string[];
-      readonly amount: Amount;
+      ids: readonly string[];
+      amount: Amount;
       /** The processor's id of the payment link that was paid. Only the processor can set this field. */
-      readonly link: string | undefined;
+      link: string | undefined;
       /** The processor's id of the checkout session, if the event is about the session itself. */
-      readonly session: string | undefined;
+      session: string | undefined;
       /**
        * The document that the metadata names. Metadata is a hint and never proof, because platforms and payers can
        * write metadata.
        */
-      readonly invoice: string | undefined;
-      readonly checkout: string | undefined;
-      readonly installation: string | undefined;
-      readonly payer_name: string | undefined;
-    }
+      invoice: string | undefined;
+      checkout: string | undefined;
+      installation: string | undefined;
+      payer_name: string | undefined;
+    }>
   /** The refunded total at the time of this event, without failed refunds. */
-  | { readonly kind: 'refunded'; readonly ids: readonly string[]; readonly total: Amount }
+  | Readonly<{ kind: 'refunded'; ids: readonly string[]; total: Amount }>
   /** A refund that failed, so that the payer received nothing. */
-  | {
-      readonly kind: 'refund_undone';
-      readonly ids: readonly string[];
-      readonly refund: string;
-      readonly amount: Amount;
+  | Readonly<{
+      kind: 'refund_undone';
+      ids: readonly string[];
+      refund: string;
+      amount: Amount;
       /** The ISO instant of the refund. Totals of later events include the refund. */
-      readonly made_at: string;
-    }
-  | {
-      readonly kind: 'disputed';
-      readonly ids: readonly string[];
-      readonly dispute: string;
-      readonly amount: Amount;
-      readonly reason: string;
+      made_at: string;
+    }>
+  | Readonly<{
+      kind: 'disputed';
+      ids: readonly string[];
+      dispute: string;
+      amount: Amount;
+      reason: string;
       /** An `inquiry` does not withdraw money. */
-      readonly state: 'inquiry' | 'open' | 'won' | 'lost' | 'closed';
-    };
+      state: 'inquiry' | 'open' | 'won' | 'lost' | 'closed';
+    }>;
 
 export type SessionProgress = Readonly<{
   id: string;
@@ -191,7 +191,7 @@ export type SessionProgress = Readonly<{
 export type EventReading =
   | { readonly facts: readonly PaymentFact[] }
   /** The reason why the event changes nothing in the books. `session` is set if a session may have progressed. */
-  | { readonly nothing: string; readonly session?: SessionProgress }
+  | Readonly<{ nothing: string; session?: SessionProgress }>
   /** The reason why finance must check the event: the event should report a payment, but could not be read. */
   | { readonly manual_review: string };
 
@@ -238,7 +238,7 @@ export type BalanceTransaction = Readonly<{
 
 export type BalanceTransactionReading =
   | { readonly balance_transaction: BalanceTransaction }
-  | { readonly id: string; readonly problem: string };
+  | Readonly<{ id: string; problem: string }>;
 
 export type BalanceTransactionSource = Readonly<{
   /**

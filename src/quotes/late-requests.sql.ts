@@ -1,6 +1,6 @@
 /** SQL of late requests (http/late-requests.ts). */
 import type { DueItems } from '../database/claims.ts';
-import { execute, query, type Transaction } from '../database/transaction.ts';
+import { executing, querying } from '../database/transaction.ts';
 import type { Caller } from './quotes.sql.ts';
 
 export type LateRequest = Readonly<{
@@ -19,27 +19,19 @@ export type LateRequest = Readonly<{
 
 type NewRequest = Caller & Readonly<{ operation: string; quoteId: string; body: string; now: string }>;
 
-export const insertLateRequest = (tx: Transaction, call: NewRequest): Promise<LateRequest[]> =>
-  query(
-    tx,
-    `INSERT INTO late_requests (partner_id, client_id, operation, quote_id, body, requested_at)
-     VALUES (:partnerId, :clientId, :operation, :quoteId, :body, :now::timestamptz) RETURNING *`,
-    { ...call },
-  );
+export const insertLateRequest = querying<LateRequest, NewRequest>(`
+  INSERT INTO late_requests (partner_id, client_id, operation, quote_id, body, requested_at)
+  VALUES (:partnerId, :clientId, :operation, :quoteId, :body, :now::timestamptz) RETURNING *`);
 
 /** One request of a partner, or the first that are pending. */
-export const readLateRequests = (
-  tx: Transaction,
-  asked: { readonly partnerId: string; readonly requestId: string | null; readonly most: number },
-): Promise<LateRequest[]> =>
-  query(
-    tx,
-    `SELECT * FROM late_requests
-     WHERE partner_id = :partnerId
-       AND CASE WHEN :requestId::bigint IS NULL THEN answered_at IS NULL ELSE request_id = :requestId::bigint END
-     ORDER BY request_id LIMIT :most`,
-    asked,
-  );
+export const readLateRequests = querying<
+  LateRequest,
+  Readonly<{ partnerId: string; requestId: string | null; most: number }>
+>(`
+  SELECT * FROM late_requests
+  WHERE partner_id = :partnerId
+    AND CASE WHEN :requestId::bigint IS NULL THEN answered_at IS NULL ELSE request_id = :requestId::bigint END
+  ORDER BY request_id LIMIT :most`);
 
 /** The partners with pending requests. */
 export const DUE_PARTNERS: DueItems = {
@@ -50,13 +42,8 @@ export const DUE_PARTNERS: DueItems = {
 };
 
 /** Refused by a trigger if the request is answered already. */
-export const answerLateRequest = (
-  tx: Transaction,
-  answer: Readonly<{ requestId: number; status: number; answer: string; now: string }>,
-): Promise<number> =>
-  execute(
-    tx,
-    `UPDATE late_requests SET status = :status, answer = :answer, answered_at = :now::timestamptz
-     WHERE request_id = :requestId`,
-    answer,
-  );
+export const answerLateRequest = executing<
+  Readonly<{ requestId: number; status: number; answer: string; now: string }>
+>(`
+  UPDATE late_requests SET status = :status, answer = :answer, answered_at = :now::timestamptz
+  WHERE request_id = :requestId`);

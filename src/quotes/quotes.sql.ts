@@ -1,4 +1,12 @@
-import { constraintOf, execute, prepared, query, type Transaction } from '../database/transaction.ts';
+import {
+  constraintOf,
+  execute,
+  executing,
+  prepared,
+  query,
+  queryingFirst,
+  type Transaction,
+} from '../database/transaction.ts';
 import type { Ground } from '../ledger/cancellation.ts';
 import { type Acceptance, addAcceptances, type OrderFacts } from '../ledger/rows.sql.ts';
 import type { ZoneMonth } from '../ledger/zone-months.ts';
@@ -28,22 +36,13 @@ type PolicyTerms = PolicyLimit &
     policy_inactive: boolean;
   }>;
 
-export async function readPolicyTerms(
-  tx: Transaction,
-  facts: { partnerId: string; policyId: string; now: string },
-): Promise<PolicyTerms | undefined> {
-  const rows = await query<PolicyTerms>(
-    tx,
-    `SELECT p.currency, p.currency AS partner_currency, o.price_rate, o.price_minimum, o.largest_price,
-            cut_rate_on(o, (:now::timestamptz AT TIME ZONE p.time_zone)::date) AS partner_cut_rate,
-            coalesce(p.inactive_since <= :now::timestamptz, false) AS partner_inactive,
-            coalesce(o.inactive_since <= :now::timestamptz, false) AS policy_inactive
-     FROM policies o JOIN partners p USING (partner_id)
-     WHERE o.partner_id = :partnerId AND o.policy_id = :policyId`,
-    facts,
-  );
-  return rows[0];
-}
+export const readPolicyTerms = queryingFirst<PolicyTerms, { partnerId: string; policyId: string; now: string }>(`
+  SELECT p.currency, p.currency AS partner_currency, o.price_rate, o.price_minimum, o.largest_price,
+         cut_rate_on(o, (:now::timestamptz AT TIME ZONE p.time_zone)::date) AS partner_cut_rate,
+         coalesce(p.inactive_since <= :now::timestamptz, false) AS partner_inactive,
+         coalesce(o.inactive_since <= :now::timestamptz, false) AS policy_inactive
+  FROM policies o JOIN partners p USING (partner_id)
+  WHERE o.partner_id = :partnerId AND o.policy_id = :policyId`);
 
 /** Whether the partner uses a connected account in the month of an ISO instant, in the partner's time zone. */
 export async function isConnected(tx: Transaction, facts: { partnerId: string; now: string }): Promise<boolean> {
@@ -183,20 +182,15 @@ export async function hasArchivedRows(tx: Transaction, partnerId: string): Promi
   return found.length > 0;
 }
 
-export async function insertQuote(tx: Transaction, quote: QuoteFacts & { client_id: string }): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO quotes (
-       quote_id, partner_id, client_id, policy_id, currency, insured_amount, price_rate, price_minimum,
-       partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at, expires_at, order_reference, cover_from,
-       cover_to)
-     VALUES (:quote_id, :partner_id, :client_id, :policy_id, :currency, :insured_amount::numeric,
-             :price_rate::numeric, :price_minimum::numeric, :partner_cut_rate::numeric,
-             :spot_price::numeric, :partner_cut::numeric, :invoice_amount::numeric,
-             :quoted_at::timestamptz, :expires_at::timestamptz, :order_reference, :cover_from::date, :cover_to::date)`,
-    { ...quote },
-  );
-}
+export const insertQuote = executing<QuoteFacts & { client_id: string }>(`
+  INSERT INTO quotes (
+    quote_id, partner_id, client_id, policy_id, currency, insured_amount, price_rate, price_minimum,
+    partner_cut_rate, spot_price, partner_cut, invoice_amount, quoted_at, expires_at, order_reference, cover_from,
+    cover_to)
+  VALUES (:quote_id, :partner_id, :client_id, :policy_id, :currency, :insured_amount::numeric,
+          :price_rate::numeric, :price_minimum::numeric, :partner_cut_rate::numeric,
+          :spot_price::numeric, :partner_cut::numeric, :invoice_amount::numeric,
+          :quoted_at::timestamptz, :expires_at::timestamptz, :order_reference, :cover_from::date, :cover_to::date)`);
 
 export type RequoteFacts = OrderFacts &
   Readonly<{
@@ -255,21 +249,16 @@ export async function readRequotes(
   return new Map(rows.map((requote) => [`${requote.partner_id} ${requote.requote_id}`, requote]));
 }
 
-export async function insertRequote(tx: Transaction, requote: RequoteFacts & { client_id: string }): Promise<void> {
-  await execute(
-    tx,
-    `INSERT INTO requotes (
-       requote_id, quote_id, partner_id, client_id, step, currency, insured_amount, accepted_spot_price,
-       accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at, expires_at,
-       order_reference, cover_from, cover_to)
-     VALUES (:requote_id, :quote_id, :partner_id, :client_id, :step, :currency, :insured_amount::numeric,
-             :accepted_spot_price::numeric, :accepted_partner_cut::numeric,
-             :accepted_invoice_amount::numeric, :spot_price::numeric, :partner_cut::numeric,
-             :invoice_amount::numeric, :requoted_at::timestamptz, :expires_at::timestamptz, :order_reference,
-             :cover_from::date, :cover_to::date)`,
-    { ...requote },
-  );
-}
+export const insertRequote = executing<RequoteFacts & { client_id: string }>(`
+  INSERT INTO requotes (
+    requote_id, quote_id, partner_id, client_id, step, currency, insured_amount, accepted_spot_price,
+    accepted_partner_cut, accepted_invoice_amount, spot_price, partner_cut, invoice_amount, requoted_at, expires_at,
+    order_reference, cover_from, cover_to)
+  VALUES (:requote_id, :quote_id, :partner_id, :client_id, :step, :currency, :insured_amount::numeric,
+          :accepted_spot_price::numeric, :accepted_partner_cut::numeric,
+          :accepted_invoice_amount::numeric, :spot_price::numeric, :partner_cut::numeric,
+          :invoice_amount::numeric, :requoted_at::timestamptz, :expires_at::timestamptz, :order_reference,
+          :cover_from::date, :cover_to::date)`);
 
 /** `step` is the number of the requote within its quote; null for the quote itself. */
 type NewAcceptance = Acceptance &
@@ -388,32 +377,26 @@ export async function readReversal(
  * The amounts that are left of an accepted quote after its requotes and reversals, or of one accepted requote. The
  * result is undefined if the ledger has no such row, or not the quote's.
  */
-export async function readLeftOfQuote(
-  tx: Transaction,
-  facts: { partnerId: string; quoteId: string; requoteId: string | null },
-): Promise<LeftOfQuote | undefined> {
-  const rows = await query<LeftOfQuote>(
-    tx,
-    `SELECT e.policy_id, (SELECT p.time_zone FROM partners p WHERE p.partner_id = e.partner_id) AS time_zone,
-            (SELECT month_after(max(month)) FROM closed_months) AS open_month, e.currency, e.enrollment_id,
-            e.spot_price + l.spot_price AS spot_price,
-            e.partner_cut + l.partner_cut AS partner_cut, e.invoice_amount + l.invoice_amount AS invoice_amount
-     FROM ledger_rows e
-     CROSS JOIN LATERAL (
-       SELECT coalesce(sum(x.spot_price), 0) AS spot_price, coalesce(sum(x.partner_cut), 0) AS partner_cut,
-              coalesce(sum(x.invoice_amount), 0) AS invoice_amount
-       FROM ledger_rows x
-       WHERE x.partner_id = e.partner_id AND x.quote_id = e.quote_id AND x.kind <> 'quote_accepted'
-         AND (:requoteId::text IS NULL OR (x.kind = 'reversal' AND x.requote_id = :requoteId))) AS l
-     WHERE e.partner_id = :partnerId AND e.quote_id = :quoteId
-       AND e.kind = CASE WHEN :requoteId::text IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
-       AND own_id(e) = coalesce(:requoteId, :quoteId)
-       AND EXISTS (SELECT FROM ledger_rows q WHERE q.partner_id = e.partner_id AND q.kind = 'quote_accepted'
-                     AND own_id(q) = e.quote_id)`,
-    facts,
-  );
-  return rows[0];
-}
+export const readLeftOfQuote = queryingFirst<
+  LeftOfQuote,
+  { partnerId: string; quoteId: string; requoteId: string | null }
+>(`
+  SELECT e.policy_id, (SELECT p.time_zone FROM partners p WHERE p.partner_id = e.partner_id) AS time_zone,
+         (SELECT month_after(max(month)) FROM closed_months) AS open_month, e.currency, e.enrollment_id,
+         e.spot_price + l.spot_price AS spot_price,
+         e.partner_cut + l.partner_cut AS partner_cut, e.invoice_amount + l.invoice_amount AS invoice_amount
+  FROM ledger_rows e
+  CROSS JOIN LATERAL (
+    SELECT coalesce(sum(x.spot_price), 0) AS spot_price, coalesce(sum(x.partner_cut), 0) AS partner_cut,
+           coalesce(sum(x.invoice_amount), 0) AS invoice_amount
+    FROM ledger_rows x
+    WHERE x.partner_id = e.partner_id AND x.quote_id = e.quote_id AND x.kind <> 'quote_accepted'
+      AND (:requoteId::text IS NULL OR (x.kind = 'reversal' AND x.requote_id = :requoteId))) AS l
+  WHERE e.partner_id = :partnerId AND e.quote_id = :quoteId
+    AND e.kind = CASE WHEN :requoteId::text IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
+    AND own_id(e) = coalesce(:requoteId, :quoteId)
+    AND EXISTS (SELECT FROM ledger_rows q WHERE q.partner_id = e.partner_id AND q.kind = 'quote_accepted'
+                  AND own_id(q) = e.quote_id)`);
 export type LeftOfQuote = Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums> &
   Readonly<{
     policy_id: string;
@@ -431,18 +414,9 @@ type KeptAnswer = Readonly<{
   answer: string;
 }>;
 
-export async function readKeptAnswer(
-  tx: Transaction,
-  facts: { partnerId: string; key: string },
-): Promise<KeptAnswer | undefined> {
-  const rows = await query<KeptAnswer>(
-    tx,
-    `SELECT request_sha256, status, answer FROM idempotency_keys
-     WHERE partner_id = :partnerId AND idempotency_key = :key`,
-    facts,
-  );
-  return rows[0];
-}
+export const readKeptAnswer = queryingFirst<KeptAnswer, { partnerId: string; key: string }>(`
+  SELECT request_sha256, status, answer FROM idempotency_keys
+  WHERE partner_id = :partnerId AND idempotency_key = :key`);
 
 /** Returns false if the key already has an answer. Waits for a concurrent request with the same key. */
 export async function keepAnswer(

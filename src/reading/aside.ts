@@ -18,12 +18,12 @@ export interface GivenFile {
   readonly bytes: Uint8Array;
 }
 
-export interface FileReader<Task extends GivenFile, Content> {
-  readonly module: string;
+export type FileReader<Task extends GivenFile, Content> = Readonly<{
+  module: string;
   /** The reader's name among the exports of `module`. */
-  readonly name: string;
-  readonly read: (task: Task) => Content | Promise<Content>;
-}
+  name: string;
+  read: (task: Task) => Content | Promise<Content>;
+}>;
 
 export const readerOf = <Task extends GivenFile, Content>(
   module: string,

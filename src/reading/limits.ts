@@ -30,7 +30,7 @@ export function refuseTooMany(file: string, items: number, most = MOST_ITEMS): v
 }
 
 /** Returns the nonblank lines with their numbers. Refuses a file with more than MOST_ITEMS lines. */
-export function linesOf(file: string, text: string): { readonly number: number; readonly text: string }[] {
+export function linesOf(file: string, text: string): Readonly<{ number: number; text: string }>[] {
   refuseTooMany(file, countLines(Buffer.from(text)));
   return text
     .split('\n')

@@ -12,9 +12,9 @@ import { renderAccountStatement, textsOfStatement } from './account-statement-pd
  */
 export async function pdfOfStatement(
   tx: Transaction,
-  { environment, settings }: { readonly environment: Environment; readonly settings: Settings },
+  { environment, settings }: Readonly<{ environment: Environment; settings: Settings }>,
   statement: AccountStatement,
-): Promise<{ readonly pdf: Buffer; readonly pay: HowToPay }> {
+): Promise<Readonly<{ pdf: Buffer; pay: HowToPay }>> {
   const pay = await readHowToPay(tx, settings, statement);
   const request = { statement, pay, issuer: settings.issuer, sandbox: environment.name === 'sandbox' };
   const fonts = fontsFor(environment, 'The account statement', textsOfStatement(request));

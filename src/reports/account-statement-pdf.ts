@@ -55,7 +55,7 @@ type TableColumn = Readonly<{
 type TableRow = Readonly<{
   cells: readonly string[];
   strong?: boolean;
-  link?: { readonly url: string; readonly says: string } | undefined;
+  link?: Readonly<{ url: string; says: string }> | undefined;
 }>;
 
 export async function renderAccountStatement(request: StatementToRender): Promise<Buffer> {

@@ -16,23 +16,23 @@ import { type LastRecorded, readLastRecorded, readLastStatements, readUnsent } f
 type AfterRestore = Readonly<{
   pauses: readonly Pause[];
   /** The last number of each series in this ledger. The lost ledger may have issued later numbers. */
-  numbers: readonly { readonly series: string; readonly last: string }[];
+  numbers: readonly Readonly<{ series: string; last: string }>[];
   /** Series that have no number in this ledger. The lost ledger may have issued numbers of these series. */
   unused: readonly string[];
   /** The number of e-mails that are unsent in this ledger but may already have been sent, and the first few of them. */
-  emails: {
-    readonly unsent: number;
-    readonly documents: readonly string[];
-  };
+  emails: Readonly<{
+    unsent: number;
+    documents: readonly string[];
+  }>;
   /** Partners with a webhook, and the position up to which they have received events according to this ledger. */
-  webhooks: readonly { readonly partner_id: string; readonly acknowledged: number; readonly last: number }[];
+  webhooks: readonly Readonly<{ partner_id: string; acknowledged: number; last: number }>[];
   last: LastRecorded;
-  bank_accounts: readonly { readonly account: string; readonly reported_to: string }[];
+  bank_accounts: readonly Readonly<{ account: string; reported_to: string }>[];
 }>;
 
 export async function readAfterRestore(
   tx: Transaction,
-  context: { readonly environment: Environment; readonly settings: Settings },
+  context: Readonly<{ environment: Environment; settings: Settings }>,
 ): Promise<AfterRestore> {
   const { unsent, documents } = await readUnsent(tx);
   const last = await readLastRecorded(tx);

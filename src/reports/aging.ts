@@ -35,22 +35,23 @@ export type Aging = BooksOfDay &
     as_of: string;
     partners: readonly AgingRow[];
     totals: readonly (Columns<string> & { readonly currency: string })[];
-    documents: readonly (OpenItem & {
-      readonly partner_name: string;
-      readonly bucket: Bucket | null;
-      readonly days_due: number | null;
-    })[];
+    documents: readonly (OpenItem &
+      Readonly<{
+        partner_name: string;
+        bucket: Bucket | null;
+        days_due: number | null;
+      }>)[];
     ties: boolean;
     tie: readonly Tie[];
     /**
      * Documents whose balance in the aging differs from `invoice show`. They are checked only if the aging is as of
      * today.
      */
-    documents_differ: readonly {
-      readonly number: string;
-      readonly open_items: string;
-      readonly balance: string;
-    }[];
+    documents_differ: readonly Readonly<{
+      number: string;
+      open_items: string;
+      balance: string;
+    }>[];
   }>;
 
 /** The comparison of an account with the open items, with the partner of each difference. */
@@ -59,11 +60,11 @@ type Tie = Readonly<{
   currency: string;
   open_items: string;
   journal: string;
-  differences: readonly {
-    readonly partner_id: string | null;
-    readonly open_items: string;
-    readonly journal: string;
-  }[];
+  differences: readonly Readonly<{
+    partner_id: string | null;
+    open_items: string;
+    journal: string;
+  }>[];
 }>;
 
 export const bucketOf = (dueOn: string, asOf: string): Bucket => bucketAfter(daysBetween(dueOn, asOf));
@@ -114,7 +115,7 @@ export function agingOf(
 ): Omit<Aging, keyof BooksOfDay> {
   const nameOf = (partnerId: string | null) => names.get(partnerId ?? '') ?? null;
   // The age of each due date is computed only once, because ten thousand documents share a few dozen due dates.
-  const ages = new Map<string | null, { readonly bucket: Bucket; readonly days_due: number }>();
+  const ages = new Map<string | null, Readonly<{ bucket: Bucket; days_due: number }>>();
   for (const { due_on } of items) {
     if (due_on === null || ages.has(due_on)) continue;
     const days_due = daysBetween(due_on, asOf);

@@ -25,27 +25,27 @@ export type BooksReport = Readonly<{
    * The balances of the banks at the end of the month, next to our own balances. Only for banks whose statements give
    * balances.
    */
-  bank_balances: readonly {
-    readonly account: string;
-    readonly currency: string;
-    readonly bank: string;
-    readonly books: string;
-    readonly difference: string;
+  bank_balances: readonly Readonly<{
+    account: string;
+    currency: string;
+    bank: string;
+    books: string;
+    difference: string;
     /** The account's balance before its first statement, which explains a part of the difference. */
-    readonly before_first_statement: string;
+    before_first_statement: string;
     /** Lines that the books do not have, and postings that no line shows (reports/bank-reconciliation.ts). */
-    readonly not_in_books: string;
-    readonly in_transit: string;
-    readonly withdrawn: string;
-    readonly unexplained: string;
-  }[];
+    not_in_books: string;
+    in_transit: string;
+    withdrawn: string;
+    unexplained: string;
+  }>[];
   exceptions: Partial<Record<ExceptionKind, number>>;
-  unapplied: readonly { readonly currency: string; readonly amount: string }[];
-  obstacles: readonly {
-    readonly code: string;
-    readonly message: string;
-    readonly remedies: readonly Remedy[];
-  }[];
+  unapplied: readonly Readonly<{ currency: string; amount: string }>[];
+  obstacles: readonly Readonly<{
+    code: string;
+    message: string;
+    remedies: readonly Remedy[];
+  }>[];
   trial_balance: TrialBalance;
 }>;
 

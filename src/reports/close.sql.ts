@@ -28,15 +28,15 @@ export type RecordedClose = Readonly<{
    * The users who could approve at the time of the close, and the actions that needed approval; null outside
    * production.
    */
-  approvals: {
+  approvals: Readonly<{
     /** The number of users who could approve everything. */
-    readonly approvers: number;
+    approvers: number;
     /** The number of other users, who could approve for some partners. */
-    readonly approvers_of_some: number;
-    readonly rules: readonly string[];
+    approvers_of_some: number;
+    rules: readonly string[];
     /** `approvers` of the previous close; null for the first close. */
-    readonly approvers_before: number | null;
-  } | null;
+    approvers_before: number | null;
+  }> | null;
   /**
    * For each action, the number of events since the previous close that needed a second person when no second person
    * could approve.

@@ -38,7 +38,7 @@ export type CloseReport = Omit<MonthFacts, 'totals'> &
      * The partners, sorted by currency, then by the size of the change; in the first month, by the size of the amount.
      */
     partners: readonly PartnerChange[];
-    no_activity: readonly { readonly partner_id: string; readonly name: string }[];
+    no_activity: readonly Readonly<{ partner_id: string; name: string }>[];
     late: readonly LateRows[];
     other_currencies: readonly ReturnType<typeof otherCurrencyJson>[];
     differing_cuts: readonly DifferingCuts[];
@@ -50,9 +50,7 @@ export type CloseReport = Omit<MonthFacts, 'totals'> &
 /** The totals by currency. */
 export const totalsJson = (
   totals: MonthFacts['totals'],
-): Readonly<
-  Record<string, { readonly spotPrice: string; readonly partnerCut: string; readonly invoiceAmount: string }>
-> =>
+): Readonly<Record<string, Readonly<{ spotPrice: string; partnerCut: string; invoiceAmount: string }>>> =>
   Object.fromEntries(
     totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => {
       const text = (amount: string) => Amount.of(amount, currency).toString();

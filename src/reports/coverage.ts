@@ -9,7 +9,7 @@ import { type CoverageCell, type CoverageQuestion, readCells, readClosedMonths }
 
 export type Coverage = Readonly<{
   months: readonly Month[];
-  partners: readonly { readonly partner_id: string; readonly cells: readonly CoverageCell[] }[];
+  partners: readonly Readonly<{ partner_id: string; cells: readonly CoverageCell[] }>[];
   gaps: number;
   /** The months whose books are open, so that payments and corrections can still be dated in them. */
   books_open: readonly Month[];

@@ -12,7 +12,7 @@ import { countFactsAfter, type LostKey, readFirstAfter, readLostKey } from './lo
 
 export type CheckpointStatus = Readonly<{
   /** Null before the first checkpoint. */
-  last: (CheckpointOf & { readonly taken_at: string; readonly age_seconds: number }) | null;
+  last: (CheckpointOf & Readonly<{ taken_at: string; age_seconds: number }>) | null;
   /** The number of facts after the last checkpoint, which only the database's guards protect. */
   uncovered: number;
   /** The number of days, in the issuer's time zone, for which the next checkpoint has been overdue. */

@@ -23,7 +23,7 @@ export type Presentation = Readonly<{
 }>;
 
 /** The debit and credit of an amount; one of the two is zero. */
-export const sidesOf = (amount: Amount): { readonly debit: Amount; readonly credit: Amount } => {
+export const sidesOf = (amount: Amount): Readonly<{ debit: Amount; credit: Amount }> => {
   const zero = Amount.zero(amount.currency);
   return amount.isNegative() ? { debit: zero, credit: amount.negated() } : { debit: amount, credit: zero };
 };

@@ -65,12 +65,12 @@ export type Status = Readonly<{
   /** The server and timeline that the ledger moved to last, as by a planned switchover; none if it never moved. */
   moved: readonly Move[];
   partners: number;
-  months: {
-    readonly first: Month | null;
-    readonly last_closed: Month | null;
-    readonly due: readonly Month[];
-    readonly overdue: readonly { readonly month: Month; readonly ended_at: string }[];
-  };
+  months: Readonly<{
+    first: Month | null;
+    last_closed: Month | null;
+    due: readonly Month[];
+    overdue: readonly Readonly<{ month: Month; ended_at: string }>[];
+  }>;
   books: BooksStatus;
   /** Closed books not exported to the general ledger; none without accounts.json. */
   general_ledger: readonly HandOff[];
@@ -87,25 +87,25 @@ export type Status = Readonly<{
   deliveries: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
   /** E-mails without a document: reminders, reports of closes, and letters. */
   emails: Readonly<Record<'sent' | 'pending' | 'held' | 'failed' | 'uncertain', number>>;
-  unfinished_emails: readonly {
-    readonly email: number;
-    readonly kind: EmailKind;
-    readonly about: string;
-    readonly to: readonly string[] | null;
-    readonly status: EmailStatus;
+  unfinished_emails: readonly Readonly<{
+    email: number;
+    kind: EmailKind;
+    about: string;
+    to: readonly string[] | null;
+    status: EmailStatus;
     /** The time of the last attempt; before the first attempt, the time of queueing. */
-    readonly since: string;
-    readonly reason: string | null;
-    readonly remedies: readonly Remedy[];
-  }[];
-  waiting: readonly {
-    readonly number: string;
-    readonly partner_id: string;
-    readonly status: string;
-    readonly reason: string | null;
-  }[];
+    since: string;
+    reason: string | null;
+    remedies: readonly Remedy[];
+  }>[];
+  waiting: readonly Readonly<{
+    number: string;
+    partner_id: string;
+    status: string;
+    reason: string | null;
+  }>[];
   /** The time since which all attempts to send e-mail have failed; null while mail works. */
-  mail_failing: { readonly since: string; readonly reason: string } | null;
+  mail_failing: Readonly<{ since: string; reason: string }> | null;
   refused_in_a_row: (Omit<RefusedInARow, 'documents'> & { readonly documents: number }) | null;
   /**
    * The fields of bank details in settings.json that differ from those on documents, because a rule requires approval.

@@ -11,13 +11,13 @@ import type { Rates } from './rates.ts';
 export type TrialBalance = BooksOfDay &
   Readonly<{
     as_of: string;
-    accounts: readonly {
-      readonly account: string;
-      readonly currency: string;
-      readonly debit: string;
-      readonly credit: string;
-    }[];
-    totals: readonly { readonly currency: string; readonly debit: string; readonly credit: string }[];
+    accounts: readonly Readonly<{
+      account: string;
+      currency: string;
+      debit: string;
+      credit: string;
+    }>[];
+    totals: readonly Readonly<{ currency: string; debit: string; credit: string }>[];
     balanced: boolean;
     presentation?: Presentation;
   }>;

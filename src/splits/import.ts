@@ -101,7 +101,7 @@ export async function recordBalanceTransactions(
 export async function importSettlement(
   tx: Transaction,
   acting: IssueContext,
-  file: ImportFile & { readonly clientId?: string; readonly reading?: SettlementReading | undefined },
+  file: ImportFile & Readonly<{ clientId?: string; reading?: SettlementReading | undefined }>,
   partnerId: string,
 ): Promise<ImportReport> {
   const { clientId } = file;

@@ -21,11 +21,11 @@ export type SharePayment = Readonly<{
   payment: string | null;
   left: string;
   /** The reversals of the payment that were not undone, with amounts above zero. */
-  taken_by: readonly {
-    readonly payment_reversal_id: number;
-    readonly balance_transaction_id: number;
-    readonly amount: string;
-  }[];
+  taken_by: readonly Readonly<{
+    payment_reversal_id: number;
+    balance_transaction_id: number;
+    amount: string;
+  }>[];
 }>;
 
 /** A quote that was billed as missing, with the shares that one action found for it. */

@@ -138,7 +138,7 @@ async function receive(
 async function apply(
   tx: Transaction,
   context: PaymentContext,
-  parts: readonly (Part & { readonly quote: BilledQuote; readonly payment_id: number })[],
+  parts: readonly (Part & Readonly<{ quote: BilledQuote; payment_id: number }>)[],
 ): Promise<void> {
   const numbers = [...new Set(parts.flatMap(({ quote }) => quote.numbers))];
   const payable = new Map((await readPayables(tx, { numbers })).map((each) => [each.number, each]));
@@ -185,10 +185,10 @@ type PaymentReversal = Readonly<{
  * Plans the payments to reverse because of reversed transfers and wrong matches, and the reversals to undo because of a
  * corrected match.
  */
-function reversalsOf(quote: BilledQuote): {
-  readonly back: readonly PaymentReversal[];
-  readonly again: readonly { readonly share: ShareOfBilled; readonly payment: SharePayment }[];
-} {
+function reversalsOf(quote: BilledQuote): Readonly<{
+  back: readonly PaymentReversal[];
+  again: readonly Readonly<{ share: ShareOfBilled; payment: SharePayment }>[];
+}> {
   const { currency, shares, payments } = quote;
   const zero = Amount.zero(currency);
   const left = new Map(payments.map((each) => [each.payment_id, Amount.of(each.left, currency)]));

@@ -3,6 +3,7 @@ import {
   executing,
   query,
   querying,
+  queryingColumn,
   queryingOne,
   queryingValue,
   type Transaction,
@@ -218,19 +219,13 @@ export const readShareOf = queryingOne<
   WHERE balance_transaction_id = :balanceTransactionId AND partner_id = :partnerId AND quote_id = :quoteId`);
 
 /** Reads the payments that were made from a share if its matches and undone matches do not add up to zero. */
-export async function readPaymentsLeft(
-  tx: Transaction,
-  share: { balanceTransactionId: number; partnerId: string; quoteId: string },
-): Promise<number[]> {
-  const rows = await query<{ payment_id: number }>(
-    tx,
-    `SELECT p.payment_id FROM share_allocations r JOIN share_payments p USING (share_allocation_id)
-     WHERE r.balance_transaction_id = :balanceTransactionId AND r.partner_id = :partnerId AND r.quote_id = :quoteId
-     GROUP BY p.payment_id HAVING sum(p.amount) <> 0 ORDER BY p.payment_id`,
-    share,
-  );
-  return rows.map(({ payment_id: id }) => id);
-}
+export const readPaymentsLeft = queryingColumn<
+  number,
+  { balanceTransactionId: number; partnerId: string; quoteId: string }
+>(`
+  SELECT p.payment_id FROM share_allocations r JOIN share_payments p USING (share_allocation_id)
+  WHERE r.balance_transaction_id = :balanceTransactionId AND r.partner_id = :partnerId AND r.quote_id = :quoteId
+  GROUP BY p.payment_id HAVING sum(p.amount) <> 0 ORDER BY p.payment_id`);
 
 /** Records an allocation by finance. An allocation of the opposite amount undoes an allocation. */
 export const insertManualAllocation = executing<

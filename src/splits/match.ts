@@ -107,7 +107,7 @@ export type ClosingResult = Readonly<{
    * The amount on our accounts without a quote, by currency. The amount is zero if receipts and reversals cancel each
    * other out.
    */
-  left: readonly { readonly currency: string; readonly amount: string }[];
+  left: readonly Readonly<{ currency: string; amount: string }>[];
 }>;
 
 /**

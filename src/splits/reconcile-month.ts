@@ -65,7 +65,7 @@ export type ReconciliationException = Readonly<{
   /** The account is set for a balance transaction without a quote. */
   account: string | null;
   candidates: UnmatchedBalanceTransaction['candidates'];
-  sent: { readonly currency: string; readonly amount: string } | null;
+  sent: Readonly<{ currency: string; amount: string }> | null;
   /** The quotes of the ledger with the `quote_id` of the balance transaction. */
   named: readonly NamedQuote[];
   reason: string | null;
@@ -113,12 +113,12 @@ export type Reconciliation = Readonly<{
 /** An amount that is not billed for only one reason: open balance transactions name the quote. */
 export type NotBillable = Billable &
   Readonly<{
-    balance_transactions: readonly {
-      readonly account: string;
-      readonly id: string;
-      readonly currency: string;
-      readonly own_account: boolean;
-    }[];
+    balance_transactions: readonly Readonly<{
+      account: string;
+      id: string;
+      currency: string;
+      own_account: boolean;
+    }>[];
   }>;
 
 type Billable = Readonly<{

@@ -176,9 +176,9 @@ export async function readPositions(
 export const readUnevenPositions = queryingOne<
   {
     positions: QuotePosition[];
-    statements: { readonly partner_id: string; readonly quote_id: string; readonly month: Month }[];
+    statements: Readonly<{ partner_id: string; quote_id: string; month: Month }>[];
   },
-  { readonly months: readonly Month[]; readonly lateAfterDays: number }
+  Readonly<{ months: readonly Month[]; lateAfterDays: number }>
 >(`
   WITH own AS MATERIALIZED (
     SELECT partner_id, quote_id, currency, kind, posted_month, invoice_amount FROM ledger_rows
@@ -256,7 +256,7 @@ export type UnmatchedBalanceTransaction = Readonly<{
    * Quotes of these partners for which exactly this amount is open, for manual review. The quote that is nearest in
    * time comes first.
    */
-  candidates: readonly { readonly partner_id: string; readonly quote_id: string }[];
+  candidates: readonly Readonly<{ partner_id: string; quote_id: string }>[];
 }>;
 
 /**

@@ -41,7 +41,7 @@ export type ReversedTransfer = Readonly<{
 
 type ReversedQuestion = Readonly<{
   month?: Month | undefined;
-  balance_transaction?: { readonly account: string; readonly id: string } | undefined;
+  balance_transaction?: Readonly<{ account: string; id: string }> | undefined;
 }>;
 
 /** Reads reversed transfers of quotes whose reversed amount exceeds the ledger's reversals, in order of time. */
@@ -124,12 +124,12 @@ export function readReversedTransfers(
   );
 }
 
-type NewEvidence = {
-  readonly share_allocation_id: number;
-  readonly partner_id: string;
-  readonly reversal_id: string;
-  readonly price_from: string;
-};
+type NewEvidence = Readonly<{
+  share_allocation_id: number;
+  partner_id: string;
+  reversal_id: string;
+  price_from: string;
+}>;
 
 /** The ledger rows with the id and exactly the amount of a share that is not linked yet. */
 const STANDING = `SELECT n.share_allocation_id, e.partner_id, e.posted_month, e.entry_id, n.price_from

@@ -46,7 +46,7 @@ type Settlement = Readonly<{
  * milliseconds since 1970.
  */
 export function readSettlement(
-  records: readonly { readonly line: number; readonly cells: readonly string[] }[],
+  records: readonly Readonly<{ line: number; cells: readonly string[] }>[],
   { partnerCurrency, now }: { partnerCurrency: string; now: number },
 ): Settlement {
   const [header, ...rest] = records;

@@ -114,7 +114,7 @@
 CREATE TABLE days AS
 WITH digit(x) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)),
      two(x) AS (SELECT a.x + 10 * b.x FROM digit a CROSS JOIN digit b),
-     written(x, text) AS (SELECT x, CASE WHEN x < 10 THEN '0' ELSE '' END || CAST(x AS TEXT) FROM two),
+     written(x, text) AS (SELECT x, CASE WHEN x < 10 THEN '0' ELSE '' END || x FROM two),
      parts AS (
        SELECT '20' || y.text || '-' || m.text AS month, '20' || y.text || '-' || m.text || '-' || d.text AS day
        FROM written y CROSS JOIN written m CROSS JOIN written d
@@ -129,8 +129,11 @@ SELECT month, min(n) AS first_day, max(n) AS last_day, row_number() OVER (ORDER 
 FROM days GROUP BY month;
 CREATE TABLE minutes AS
 WITH digit(x) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)),
-     two(x, text) AS (SELECT 10 * a.x + b.x, CAST(a.x AS TEXT) || CAST(b.x AS TEXT) FROM digit a CROSS JOIN digit b)
+     two(x, text) AS (SELECT 10 * a.x + b.x, CAST(a.x AS TEXT) || b.x FROM digit a CROSS JOIN digit b)
 SELECT h.text || ':' || m.text AS minute, 60 * h.x + m.x AS n FROM two h CROSS JOIN two m WHERE h.x < 24 AND m.x < 60;
+
+-- Reversals whose sales are not at hand. A log has all sales; the program may have moved rows of old months elsewhere.
+CREATE TABLE unread (log_no BIGINT);
 
 -- The ledger rows, read three times: in groups, by quote, and those that other facts name.
 CREATE TABLE row_groups AS
@@ -156,7 +159,8 @@ SELECT partner_id, quote_id, count(*) AS entries, sum(CASE kind WHEN 'quote_acce
        max(currency) AS other_currency, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
        sum(invoice_amount) AS invoice_amount,
        min(CASE kind WHEN 'quote_accepted' THEN arrangement END) AS arrangement
-FROM ledger_rows GROUP BY partner_id, quote_id HAVING count(*) > 1 OR min(kind) <> 'quote_accepted';
+FROM ledger_rows WHERE log_no NOT IN (SELECT log_no FROM unread)
+GROUP BY partner_id, quote_id HAVING count(*) > 1 OR min(kind) <> 'quote_accepted';
 CREATE INDEX quotes_by ON quotes (partner_id, quote_id);
 CREATE TABLE named_rows AS
 SELECT log_no, kind, partner_id, quote_id, requote_id, reversal_id, policy_id, currency, spot_price, partner_cut,
@@ -192,7 +196,8 @@ JOIN named_rows r ON r.partner_id = g.partner_id AND r.quote_id = g.quote_id AND
 LEFT JOIN named_rows q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id AND q.kind = 'quote_accepted'
 LEFT JOIN named_rows s ON s.partner_id = r.partner_id AND s.quote_id = r.quote_id
   AND s.kind = CASE WHEN r.requote_id IS NULL THEN 'quote_accepted' ELSE 'requote_accepted' END
-  AND s.requote_id IS NOT DISTINCT FROM r.requote_id;
+  AND s.requote_id IS NOT DISTINCT FROM r.requote_id
+WHERE r.log_no NOT IN (SELECT log_no FROM unread);
 CREATE INDEX grounded_by_quote ON grounded (partner_id, quote_id);
 -- What was sold before each reversal by a rule, less what was let go otherwise; and what rules had let go with it. Pro rata
 -- applies to what is left after a window, and a reversal of the whole quote takes such a part of each requote.
@@ -204,7 +209,7 @@ SELECT log_no, sum(CASE WHEN taken THEN 0 ELSE spot_price END) AS base_spot,
 FROM (SELECT r.log_no, x.spot_price, x.partner_cut, x.invoice_amount, x.kind = 'reversal' AND x.ground NOT IN ('person', 'processor')
         AND (x.ground = 'pro_rata' OR r.ground <> 'pro_rata') AS taken
       FROM grounded r
-      JOIN (SELECT n.*, coalesce(g.ground, '') AS ground FROM named_rows n LEFT JOIN grounded g ON g.log_no = n.log_no) x
+      JOIN (SELECT n.*, coalesce(g.ground, '') AS ground FROM named_rows n LEFT JOIN grounded g USING (log_no)) x
         ON x.partner_id = r.partner_id AND x.quote_id = r.quote_id
        AND (r.requote_id IS NULL OR x.requote_id = r.requote_id
             OR r.ground = 'pro_rata' AND x.kind = 'reversal' AND x.requote_id IS NULL AND x.accepted_at >= r.sold_at)
@@ -237,7 +242,7 @@ FROM row_lines GROUP BY billed_month, partner_id, currency, arrangement;
 -- next change of the same field.
 CREATE TABLE details AS
 SELECT e.event_id, e.action, e.subject, e.log_no, v.path, v.value
-FROM map_values v JOIN audit_events e ON e.log_no = v.log_no WHERE v.column_name = 'details';
+FROM map_values v JOIN audit_events e USING (log_no) WHERE v.column_name = 'details';
 CREATE INDEX details_by ON details (log_no, path);
 CREATE TABLE fields AS
 SELECT CASE f.action WHEN 'settings.change' THEN 'settings' ELSE 'partner ' || f.subject END AS subject,
@@ -294,10 +299,10 @@ CREATE TABLE event_sums AS
 SELECT event_id, action, currency, sum(amount) AS amount
 FROM (SELECT event_id, 'invoice.write_off' AS action, currency, amount FROM write_offs
       UNION ALL SELECT r.event_id, 'invoice.write_off_undone', w.currency, w.amount
-      FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+      FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
       UNION ALL SELECT event_id, 'credit.refund', currency, amount FROM credit_refunds
       UNION ALL SELECT r.event_id, 'credit.refund_returned', f.currency, f.amount
-      FROM credit_refund_returns r JOIN credit_refunds f ON f.credit_refund_id = r.credit_refund_id
+      FROM credit_refund_returns r JOIN credit_refunds f USING (credit_refund_id)
       UNION ALL SELECT event_id, 'dispute.open', currency, amount FROM invoice_disputes
       UNION ALL SELECT p.event_id, e.action, p.currency, p.amount
       FROM payments p JOIN audit_events e ON e.event_id = p.event_id AND e.action = 'payment.record'
@@ -329,25 +334,26 @@ FROM (SELECT amount, digits, sign, text, substr(text, 1, length(text) - digits) 
                      || CASE WHEN digits >= 2 AND abs(amount) < 100 THEN '0' ELSE '' END
                      || CASE WHEN digits >= 3 AND abs(amount) < 1000 THEN '0' ELSE '' END
                      || CASE WHEN digits >= 4 AND abs(amount) < 10000 THEN '0' ELSE '' END
-                     || CAST(abs(amount) AS TEXT) AS text
+                     || abs(amount) AS text
             FROM (SELECT entries AS amount, 0 AS digits FROM row_events
-                  UNION SELECT spot_price, digits FROM row_events JOIN currencies ON code = currency
-                  UNION SELECT partner_cut, digits FROM row_events JOIN currencies ON code = currency
-                  UNION SELECT invoice_amount, digits FROM row_events JOIN currencies ON code = currency
-                  UNION SELECT amount, digits FROM event_sums JOIN currencies ON code = currency
-                  UNION SELECT d.invoice_amount, digits FROM documents d JOIN currencies ON code = d.currency
-                  WHERE d.purpose = 'adjustment'
-                  UNION SELECT amount, digits FROM payments JOIN currencies ON code = currency
-                  UNION SELECT amount, digits FROM bank_lines JOIN currencies ON code = currency
-                  UNION SELECT invoices, digits FROM opening_totals JOIN currencies ON code = currency
-                  UNION SELECT credits, digits FROM opening_totals JOIN currencies ON code = currency
-                  UNION SELECT cash, digits FROM opening_totals JOIN currencies ON code = currency
-                  UNION SELECT control, digits FROM opening_totals JOIN currencies ON code = currency
-                  UNION SELECT invoice_amount, digits FROM feed_statement_totals JOIN currencies ON code = currency
-                  UNION SELECT r.amount, c.digits FROM payment_reversals r JOIN currencies c ON c.code = r.currency
-                  UNION SELECT amount, digits FROM credit_applications JOIN currencies ON code = currency
-                  UNION SELECT amount, digits FROM payment_applications JOIN currencies ON code = currency
-                  UNION SELECT l.amount, c.digits FROM gl_totals l JOIN currencies c ON c.code = l.currency) a) t) w;
+                  UNION
+                  SELECT a.amount, c.digits
+                  FROM (SELECT currency, spot_price AS amount FROM row_events
+                        UNION SELECT currency, partner_cut FROM row_events
+                        UNION SELECT currency, invoice_amount FROM row_events
+                        UNION SELECT currency, amount FROM event_sums
+                        UNION SELECT currency, invoice_amount FROM documents WHERE purpose = 'adjustment'
+                        UNION SELECT currency, amount FROM payments
+                        UNION SELECT currency, amount FROM bank_lines
+                        UNION SELECT currency, invoices FROM opening_totals
+                        UNION SELECT currency, credits FROM opening_totals
+                        UNION SELECT currency, cash FROM opening_totals
+                        UNION SELECT currency, control FROM opening_totals
+                        UNION SELECT currency, invoice_amount FROM feed_statement_totals
+                        UNION SELECT currency, amount FROM payment_reversals
+                        UNION SELECT currency, amount FROM credit_applications
+                        UNION SELECT currency, amount FROM payment_applications
+                        UNION SELECT currency, amount FROM gl_totals) a JOIN currencies c ON c.code = a.currency) n) t) w;
 CREATE INDEX numerals_by ON numerals (amount, digits);
 -- The limits that the settings and comparisons state, by currency, in its smallest unit: as text without leading zeros.
 CREATE TABLE limits AS
@@ -407,16 +413,16 @@ FROM (SELECT max(c.event_id) AS event_id, d.partner_id, d.currency, d.gross AS a
       JOIN audit_events c ON c.action = 'invoice.credit' AND c.subject = i.number AND c.log_no < d.log_no
       WHERE d.purpose = 'adjustment' GROUP BY d.document_id, d.partner_id, d.currency, d.gross
       UNION ALL SELECT w.event_id, d.partner_id, w.currency, w.amount
-      FROM write_offs w JOIN papers d ON d.document_id = w.document_id
+      FROM write_offs w JOIN papers d USING (document_id)
       UNION ALL SELECT s.event_id, d.partner_id, s.currency, s.amount
-      FROM small_differences s JOIN papers d ON d.document_id = s.document_id
+      FROM small_differences s JOIN papers d USING (document_id)
       UNION ALL SELECT event_id, partner_id, currency, -invoice_amount FROM row_groups WHERE kind = 'reversal') x
 JOIN audit_events e ON e.event_id = x.event_id JOIN adjusting_actions n ON n.action = e.action
 GROUP BY e.log_no, x.partner_id, x.currency HAVING sum(x.amount) > 0;
 CREATE TABLE stated_adjustments AS
 SELECT e.log_no, e.event_id, e.occurred_at, p.value AS partner_id, c.value AS currency, s.value AS stated,
        b.value AS stated_before, l.value AS stated_limit, coalesce(a.amount, 0) AS adjusted
-FROM details c JOIN audit_events e ON e.log_no = c.log_no JOIN adjusting_actions n ON n.action = e.action
+FROM details c JOIN audit_events e USING (log_no) JOIN adjusting_actions n ON n.action = e.action
 LEFT JOIN details p ON p.log_no = c.log_no AND p.path = substr(c.path, 1, length(c.path) - 8) || 'partner'
 LEFT JOIN details s ON s.log_no = c.log_no AND s.path = substr(c.path, 1, length(c.path) - 8) || 'amount'
 LEFT JOIN details b ON b.log_no = c.log_no AND b.path = substr(c.path, 1, length(c.path) - 8) || 'before'
@@ -439,16 +445,16 @@ CREATE TABLE billed_lines AS
 SELECT d.document_id, d.number, d.month AS billed_month, d.partner_id, d.currency, d.arrangement, l.policy_id, l.kind,
        l.month, sum(l.count) AS entries, d.sign * sum(l.spot_price) AS spot_price,
        d.sign * sum(l.partner_cut) AS partner_cut, d.sign * sum(l.invoice_amount) AS invoice_amount
-FROM papers d JOIN document_lines l ON l.document_id = d.document_id WHERE d.purpose = 'month'
+FROM papers d JOIN document_lines l USING (document_id) WHERE d.purpose = 'month'
 GROUP BY d.document_id, d.number, d.month, d.partner_id, d.currency, d.arrangement, d.sign, l.policy_id, l.kind, l.month;
 
 -- What is in force: applications and reversals that were not taken back.
 CREATE TABLE applied AS
 SELECT a.* FROM payment_applications a LEFT JOIN payment_unapplications u
-  ON u.payment_application_id = a.payment_application_id WHERE u.log_no IS NULL;
+  USING (payment_application_id) WHERE u.log_no IS NULL;
 CREATE TABLE reversed AS
 SELECT r.* FROM payment_reversals r LEFT JOIN payment_reinstatements i
-  ON i.payment_reversal_id = r.payment_reversal_id WHERE i.log_no IS NULL;
+  USING (payment_reversal_id) WHERE i.log_no IS NULL;
 
 -- Every change of what is open on a document, by day of entry: the issue, what settled it, and what was taken back.
 CREATE TABLE document_moves AS
@@ -456,21 +462,21 @@ SELECT document_id, 'issue' AS what, entry_on, gross AS amount, log_no FROM pape
 UNION ALL SELECT invoice_id, 'credit', entry_on, -amount, log_no FROM credit_applications
 UNION ALL SELECT credit_note_id, 'credit', entry_on, -amount, log_no FROM credit_applications
 UNION ALL SELECT a.invoice_id, 'credit', r.entry_on, a.amount, r.log_no
-FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
 UNION ALL SELECT a.credit_note_id, 'credit', r.entry_on, a.amount, r.log_no
-FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
 UNION ALL SELECT document_id, 'write-off', entry_on, -amount, log_no FROM write_offs
 UNION ALL SELECT w.document_id, 'write-off', r.entry_on, w.amount, r.log_no
-FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
 UNION ALL SELECT document_id, 'payment', entry_on, -amount, log_no FROM payment_applications
 UNION ALL SELECT a.document_id, 'payment', u.entry_on, a.amount, u.log_no
-FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
 UNION ALL SELECT document_id, 'difference', entry_on, -amount, log_no FROM small_differences
 UNION ALL SELECT s.document_id, 'difference', u.entry_on, s.amount, u.log_no
-FROM payment_unapplications u JOIN small_differences s ON s.payment_application_id = u.payment_application_id
+FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
 UNION ALL SELECT document_id, 'refund', entry_on, -amount, log_no FROM credit_refunds
 UNION ALL SELECT f.document_id, 'refund', b.entry_on, f.amount, b.log_no
-FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id;
+FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id);
 
 CREATE INDEX document_moves_by ON document_moves (document_id);
 -- The event before each document and the one after it: between them are the facts of one act.
@@ -491,10 +497,10 @@ UNION ALL SELECT payment_id, coalesce(from_partner_id, ''), entry_on, -amount, l
 UNION ALL SELECT payment_id, partner_id, entry_on, amount, log_no FROM payment_assignments
 UNION ALL SELECT payment_id, partner_id, entry_on, -amount, log_no FROM payment_applications
 UNION ALL SELECT a.payment_id, a.partner_id, u.entry_on, a.amount, u.log_no
-FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
 UNION ALL SELECT payment_id, coalesce(partner_id, ''), entry_on, -amount, log_no FROM payment_reversals
 UNION ALL SELECT r.payment_id, coalesce(i.partner_id, ''), i.entry_on, r.amount, i.log_no
-FROM payment_reinstatements i JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id;
+FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id);
 
 -- The journal. Each branch debits one account and credits another with an amount, below zero to take an entry back;
 -- an account has a part for each partner, policy, bank account or tax.
@@ -502,15 +508,15 @@ CREATE TABLE rates AS
 SELECT rate, CASE WHEN part = '' THEN whole ELSE whole || '.' || part END AS text
 FROM (SELECT rate, substr(text, 1, length(text) - 4) AS whole, rtrim(substr(text, length(text) - 3), '0') AS part
       FROM (SELECT rate, CASE WHEN rate < 10 THEN '0000' WHEN rate < 100 THEN '000' WHEN rate < 1000 THEN '00'
-                              WHEN rate < 10000 THEN '0' ELSE '' END || CAST(rate AS TEXT) AS text
+                              WHEN rate < 10000 THEN '0' ELSE '' END || rate AS text
             FROM (SELECT DISTINCT rate FROM document_taxes) r) r) r;
 -- The payments recorded by hand without a bank account, with the first bank line that shows them.
 CREATE TABLE placed_payments AS
 SELECT p.payment_id, p.partner_id, p.currency, p.amount, p.reference, l.account, l.bank_booked_on, s.log_no,
        (SELECT max(o.day) FROM (SELECT l.bank_booked_on AS day UNION SELECT p.entry_on
-                                UNION SELECT m.last_day + 1 FROM book_closes c JOIN months m ON m.month = c.month
+                                UNION SELECT m.last_day + 1 FROM book_closes c JOIN months m USING (month)
                                 WHERE c.log_no < s.log_no) o) AS entry_on
-FROM payments p JOIN payment_sources s ON s.payment_id = p.payment_id
+FROM payments p JOIN payment_sources s USING (payment_id)
 JOIN bank_lines l ON l.bank_line_id = s.bank_line_id
 WHERE p.source = 'hand' AND p.account = '' AND p.method <> 'link' AND s.log_no = (
   SELECT min(f.log_no) FROM payment_sources f WHERE f.payment_id = p.payment_id AND f.bank_line_id IS NOT NULL);
@@ -528,12 +534,12 @@ SELECT 'document_issued', d.log_no, d.entry_on, d.issued_on, d.partner_id, d.cur
        CASE d.document WHEN 'invoice' THEN 'assets:receivable:billed' ELSE 'liabilities:partner-credit' END,
        d.partner_id, 'liabilities:tax',
        CASE t.country WHEN '' THEN '' ELSE t.country || ':' END || t.category || ':' || r.text
-FROM document_taxes t JOIN papers d ON d.document_id = t.document_id JOIN rates r ON r.rate = t.rate
+FROM document_taxes t JOIN papers d USING (document_id) JOIN rates r ON r.rate = t.rate
 WHERE d.document <> 'statement';
 CREATE TABLE void_entries AS
 SELECT 'document_voided' AS fact, v.log_no, v.entry_on, v.voided_on AS dated_on, e.partner_id, e.currency,
        -e.amount AS amount, e.debit, e.debit_part, e.credit, e.credit_part
-FROM voids v JOIN papers d ON d.document_id = v.document_id JOIN entries e ON e.log_no = d.log_no;
+FROM voids v JOIN papers d USING (document_id) JOIN entries e ON e.log_no = d.log_no;
 INSERT INTO entries SELECT * FROM void_entries;
 INSERT INTO entries
 SELECT 'credit_applied', a.log_no, a.entry_on, a.applied_on, d.partner_id, d.currency, a.amount,
@@ -542,44 +548,44 @@ FROM credit_applications a JOIN papers d ON d.document_id = a.invoice_id
 UNION ALL
 SELECT 'credit_released', r.log_no, r.entry_on, r.released_on, d.partner_id, d.currency, -a.amount,
        'liabilities:partner-credit', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
 JOIN papers d ON d.document_id = a.invoice_id
 UNION ALL
 SELECT 'written_off', w.log_no, w.entry_on, w.written_off_on, d.partner_id, d.currency, w.amount,
        'expenses:bad-debts', '', 'assets:receivable:billed', d.partner_id
-FROM write_offs w JOIN papers d ON d.document_id = w.document_id
+FROM write_offs w JOIN papers d USING (document_id)
 UNION ALL
 SELECT 'write_off_undone', r.log_no, r.entry_on, r.reversed_on, d.partner_id, d.currency, -w.amount,
        'expenses:bad-debts', '', 'assets:receivable:billed', d.partner_id
-FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
 JOIN papers d ON d.document_id = w.document_id
 UNION ALL
 SELECT 'payment_applied', a.log_no, a.entry_on, a.applied_on, d.partner_id, d.currency, a.amount,
        'liabilities:unapplied', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM payment_applications a JOIN papers d ON d.document_id = a.document_id
+FROM payment_applications a JOIN papers d USING (document_id)
 UNION ALL
 SELECT 'payment_unapplied', u.log_no, u.entry_on, u.unapplied_on, d.partner_id, d.currency, -a.amount,
        'liabilities:unapplied', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
 JOIN papers d ON d.document_id = a.document_id
 UNION ALL
 SELECT 'small_difference', s.log_no, s.entry_on, a.applied_on, d.partner_id, d.currency, s.amount,
        'expenses:bank-charges', '', 'assets:receivable:billed', d.partner_id
-FROM small_differences s JOIN payment_applications a ON a.payment_application_id = s.payment_application_id
+FROM small_differences s JOIN payment_applications a USING (payment_application_id)
 JOIN papers d ON d.document_id = s.document_id
 UNION ALL
 SELECT 'small_difference_undone', u.log_no, u.entry_on, u.unapplied_on, d.partner_id, d.currency, -s.amount,
        'expenses:bank-charges', '', 'assets:receivable:billed', d.partner_id
-FROM payment_unapplications u JOIN small_differences s ON s.payment_application_id = u.payment_application_id
+FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
 JOIN papers d ON d.document_id = s.document_id
 UNION ALL
 SELECT 'credit_refunded', f.log_no, f.entry_on, f.refunded_on, d.partner_id, d.currency, f.amount,
        'liabilities:partner-credit', d.partner_id, 'assets:bank', f.account
-FROM credit_refunds f JOIN papers d ON d.document_id = f.document_id
+FROM credit_refunds f JOIN papers d USING (document_id)
 UNION ALL
 SELECT 'credit_refund_returned', b.log_no, b.entry_on, b.returned_on, d.partner_id, d.currency, -f.amount,
        'liabilities:partner-credit', d.partner_id, 'assets:bank', coalesce(l.account, m.account, f.account)
-FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id
+FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
 JOIN papers d ON d.document_id = f.document_id LEFT JOIN refund_matches m ON m.credit_refund_id = f.credit_refund_id
 LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
 UNION ALL
@@ -606,14 +612,14 @@ SELECT 'payment_reversed', r.log_no, r.entry_on, r.reversed_on, r.partner_id, r.
        CASE WHEN r.kind = 'other' OR p.method = 'link' THEN ''
             WHEN p.source = 'opening' AND r.kind IN ('mistake', 'duplicate') THEN ''
             ELSE coalesce(l.account, p.account) END
-FROM payment_reversals r JOIN payments p ON p.payment_id = r.payment_id
+FROM payment_reversals r JOIN payments p USING (payment_id)
 LEFT JOIN bank_lines l ON l.bank_line_id = r.bank_line_id
 UNION ALL
 SELECT 'payment_reinstated', i.log_no, i.entry_on, i.reinstated_on, i.partner_id, r.currency, r.amount,
        CASE p.method WHEN 'link' THEN 'assets:processor' ELSE 'assets:bank' END,
        CASE p.method WHEN 'link' THEN '' ELSE coalesce(m.account, p.account) END,
        'liabilities:unapplied', coalesce(i.partner_id, '')
-FROM payment_reinstatements i JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
+FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
 JOIN payments p ON p.payment_id = r.payment_id
 LEFT JOIN refund_matches m ON m.payment_reversal_id = r.payment_reversal_id
 UNION ALL
@@ -633,7 +639,7 @@ FROM bank_bookings b LEFT JOIN bank_bookings p ON p.bank_booking_id = b.previous
 UNION ALL
 SELECT 'refund_matched', m.log_no, m.entry_on, m.paid_on, coalesce(f.partner_id, r.partner_id), m.currency, m.amount,
        'assets:bank', coalesce(f.account, p.account), 'assets:bank', m.account
-FROM refund_matches m LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
+FROM refund_matches m LEFT JOIN credit_refunds f USING (credit_refund_id)
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = m.payment_reversal_id
 LEFT JOIN payments p ON p.payment_id = r.payment_id
 UNION ALL
@@ -680,81 +686,11 @@ SELECT posted_month, 'income:sales', 'income:sales:' || policy_id, partner_id, c
        -sum(CASE principal WHEN 1 THEN spot_price ELSE invoice_amount END)
 FROM row_groups CROSS JOIN we_are GROUP BY posted_month, policy_id, partner_id, currency;
 
--- The facts that name an event, and when they were recorded.
+-- The facts that name an event, and when they were recorded, if they say it.
 CREATE TABLE fact_events AS
-SELECT 'ledger_rows' AS kind, first_no AS log_no, event_id FROM row_events
-UNION ALL SELECT 'held_rows', log_no, event_id FROM held_rows
-UNION ALL SELECT 'held_row_decisions', log_no, event_id FROM held_row_decisions
-UNION ALL SELECT 'users', log_no, event_id FROM users
-UNION ALL SELECT 'user_ends', log_no, event_id FROM user_ends
-UNION ALL SELECT 'user_roles', log_no, event_id FROM user_roles
-UNION ALL SELECT 'user_identities', log_no, event_id FROM user_identities
-UNION ALL SELECT 'passkeys', log_no, event_id FROM passkeys
-UNION ALL SELECT 'passkey_ends', log_no, event_id FROM passkey_ends
-UNION ALL SELECT 'approval_requests', log_no, event_id FROM approval_requests
-UNION ALL SELECT 'approval_decisions', log_no, event_id FROM approval_decisions
-UNION ALL SELECT 'pauses', log_no, event_id FROM pauses
-UNION ALL SELECT 'resumptions', log_no, event_id FROM resumptions
-UNION ALL SELECT 'openings', log_no, event_id FROM openings
-UNION ALL SELECT 'skipped_numbers', log_no, event_id FROM skipped_numbers
-UNION ALL SELECT 'credit_applications', log_no, event_id FROM credit_applications
-UNION ALL SELECT 'voids', log_no, event_id FROM voids
-UNION ALL SELECT 'credit_releases', log_no, event_id FROM credit_releases
-UNION ALL SELECT 'write_offs', log_no, event_id FROM write_offs
-UNION ALL SELECT 'write_off_reversals', log_no, event_id FROM write_off_reversals
-UNION ALL SELECT 'holds', log_no, event_id FROM holds
-UNION ALL SELECT 'hold_releases', log_no, event_id FROM hold_releases
-UNION ALL SELECT 'invoice_disputes', log_no, event_id FROM invoice_disputes
-UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id FROM invoice_dispute_closings
-UNION ALL SELECT 'reminder_pauses', log_no, event_id FROM reminder_pauses
-UNION ALL SELECT 'feed_decisions', log_no, event_id FROM feed_decisions
-UNION ALL SELECT 'book_closes', log_no, event_id FROM book_closes
-UNION ALL SELECT 'bank_files', log_no, event_id FROM bank_files
-UNION ALL SELECT 'bank_line_outcomes', log_no, event_id FROM bank_line_outcomes
-UNION ALL SELECT 'payments', log_no, event_id FROM payments
-UNION ALL SELECT 'payment_sources', log_no, event_id FROM payment_sources
-UNION ALL SELECT 'payment_assignments', log_no, event_id FROM payment_assignments
-UNION ALL SELECT 'forgotten_payer_accounts', log_no, event_id FROM forgotten_payer_accounts
-UNION ALL SELECT 'payment_applications', log_no, event_id FROM payment_applications
-UNION ALL SELECT 'payment_suggestions', log_no, event_id FROM payment_suggestions
-UNION ALL SELECT 'small_differences', log_no, event_id FROM small_differences
-UNION ALL SELECT 'payment_reversals', log_no, event_id FROM payment_reversals
-UNION ALL SELECT 'payment_reinstatements', log_no, event_id FROM payment_reinstatements
-UNION ALL SELECT 'payment_unapplications', log_no, event_id FROM payment_unapplications
-UNION ALL SELECT 'payouts', log_no, event_id FROM payouts
-UNION ALL SELECT 'payout_settlements', log_no, event_id FROM payout_settlements
-UNION ALL SELECT 'disputes', log_no, event_id FROM disputes
-UNION ALL SELECT 'dispute_outcomes', log_no, event_id FROM dispute_outcomes
-UNION ALL SELECT 'credit_refunds', log_no, event_id FROM credit_refunds
-UNION ALL SELECT 'credit_refund_returns', log_no, event_id FROM credit_refund_returns
-UNION ALL SELECT 'refund_matches', log_no, event_id FROM refund_matches
-UNION ALL SELECT 'bank_bookings', log_no, event_id FROM bank_bookings
-UNION ALL SELECT 'processor_event_outcomes', log_no, event_id FROM processor_event_outcomes
-UNION ALL SELECT 'processor_event_erasures', log_no, event_id FROM processor_event_erasures
-UNION ALL SELECT 'erasures', log_no, event_id FROM erasures
-UNION ALL SELECT 'payment_exception_closings', log_no, event_id FROM payment_exception_closings
-UNION ALL SELECT 'settlement_files', log_no, event_id FROM settlement_files
-UNION ALL SELECT 'feed_statements', log_no, event_id FROM feed_statements
-UNION ALL SELECT 'balance_transactions', log_no, event_id FROM balance_transactions
-UNION ALL SELECT 'processor_readings', log_no, event_id FROM processor_readings
-UNION ALL SELECT 'share_allocations', log_no, event_id FROM share_allocations
-UNION ALL SELECT 'balance_transaction_closings', log_no, event_id FROM balance_transaction_closings
-UNION ALL SELECT 'reversal_evidence', log_no, event_id FROM reversal_evidence
-UNION ALL SELECT 'share_payments', log_no, event_id FROM share_payments
-UNION ALL SELECT 'payout_contents', log_no, event_id FROM payout_contents
-UNION ALL SELECT 'account_payouts', log_no, event_id FROM account_payouts
-UNION ALL SELECT 'api_clients', log_no, event_id FROM api_clients
-UNION ALL SELECT 'cancellation_terms', log_no, event_id FROM cancellation_terms
-UNION ALL SELECT 'reversal_grounds', log_no, event_id FROM reversal_grounds
-UNION ALL SELECT 'client_revocations', log_no, event_id FROM client_revocations
-UNION ALL SELECT 'client_secrets', log_no, event_id FROM client_secrets
-UNION ALL SELECT 'gl_exports', log_no, event_id FROM gl_exports
-UNION ALL SELECT 'email_bounces', log_no, event_id FROM email_bounces
-UNION ALL SELECT 'log_keys', log_no, event_id FROM log_keys
-UNION ALL SELECT 'log_continues', log_no, event_id FROM log_continues;
-CREATE INDEX fact_events_by ON fact_events (event_id);
-CREATE TABLE fact_times AS
-SELECT 'users' AS kind, log_no, event_id, recorded_at AS recorded_at FROM users
+SELECT 'held_rows' AS kind, log_no, event_id, recorded_at AS recorded_at FROM held_rows
+UNION ALL SELECT 'held_row_decisions', log_no, event_id, recorded_at FROM held_row_decisions
+UNION ALL SELECT 'users', log_no, event_id, recorded_at FROM users
 UNION ALL SELECT 'user_ends', log_no, event_id, recorded_at FROM user_ends
 UNION ALL SELECT 'user_roles', log_no, event_id, recorded_at FROM user_roles
 UNION ALL SELECT 'user_identities', log_no, event_id, recorded_at FROM user_identities
@@ -778,10 +714,6 @@ UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at FROM 
 UNION ALL SELECT 'reminder_pauses', log_no, event_id, recorded_at FROM reminder_pauses
 UNION ALL SELECT 'feed_decisions', log_no, event_id, recorded_at FROM feed_decisions
 UNION ALL SELECT 'book_closes', log_no, event_id, closed_at FROM book_closes
-UNION ALL SELECT 'cancellation_terms', log_no, event_id, recorded_at FROM cancellation_terms
-UNION ALL SELECT 'reversal_grounds', log_no, event_id, recorded_at FROM reversal_grounds
-UNION ALL SELECT 'held_rows', log_no, event_id, recorded_at FROM held_rows
-UNION ALL SELECT 'held_row_decisions', log_no, event_id, recorded_at FROM held_row_decisions
 UNION ALL SELECT 'bank_files', log_no, event_id, recorded_at FROM bank_files
 UNION ALL SELECT 'bank_line_outcomes', log_no, event_id, recorded_at FROM bank_line_outcomes
 UNION ALL SELECT 'payments', log_no, event_id, recorded_at FROM payments
@@ -817,15 +749,19 @@ UNION ALL SELECT 'share_payments', log_no, event_id, recorded_at FROM share_paym
 UNION ALL SELECT 'payout_contents', log_no, event_id, recorded_at FROM payout_contents
 UNION ALL SELECT 'account_payouts', log_no, event_id, recorded_at FROM account_payouts
 UNION ALL SELECT 'api_clients', log_no, event_id, created_at FROM api_clients
+UNION ALL SELECT 'cancellation_terms', log_no, event_id, recorded_at FROM cancellation_terms
+UNION ALL SELECT 'reversal_grounds', log_no, event_id, recorded_at FROM reversal_grounds
 UNION ALL SELECT 'client_revocations', log_no, event_id, revoked_at FROM client_revocations
 UNION ALL SELECT 'client_secrets', log_no, event_id, issued_at FROM client_secrets
 UNION ALL SELECT 'gl_exports', log_no, event_id, recorded_at FROM gl_exports
 UNION ALL SELECT 'email_bounces', log_no, event_id, recorded_at FROM email_bounces
 UNION ALL SELECT 'log_keys', log_no, event_id, recorded_at FROM log_keys
-UNION ALL SELECT 'log_continues', log_no, event_id, recorded_at FROM log_continues;
+UNION ALL SELECT 'log_continues', log_no, event_id, recorded_at FROM log_continues
+UNION ALL SELECT 'ledger_rows', first_no, event_id, NULL FROM row_events;
+CREATE INDEX fact_events_by ON fact_events (event_id);
 -- The facts with an entry in the journal: their own day, the day of entry, and the first day whose books were open.
 CREATE TABLE dated AS
-SELECT f.*, (SELECT max(m.last_day + 1) FROM book_closes b JOIN months m ON m.month = b.month WHERE b.log_no < f.log_no)
+SELECT f.*, (SELECT max(m.last_day + 1) FROM book_closes b JOIN months m USING (month) WHERE b.log_no < f.log_no)
          AS opens_on
 FROM (SELECT 'document_issued' AS fact, log_no, issued_on AS dated_on, entry_on, reopened_on,
              CASE purpose WHEN 'opening' THEN 0 ELSE 1 END AS states_reopened, issued_at AS recorded_at FROM documents
@@ -928,11 +864,11 @@ FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
       UNION ALL SELECT event_id, 'dispute.close', document_id FROM invoice_dispute_closings
       UNION ALL SELECT event_id, 'invoice.write_off', document_id FROM write_offs
       UNION ALL SELECT r.event_id, 'invoice.write_off_undone', w.document_id
-      FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+      FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
       UNION ALL SELECT event_id, 'credit.refund', document_id FROM credit_refunds
       UNION ALL SELECT event_id, 'credit.apply', credit_note_id FROM credit_applications
       UNION ALL SELECT r.event_id, 'credit.unapply', a.credit_note_id
-      FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id) f
+      FROM credit_releases r JOIN credit_applications a USING (credit_application_id)) f
 JOIN papers d ON d.document_id = f.document_id;
 CREATE TABLE event_amounts AS
 SELECT f.event_id, f.action, n.text AS value
@@ -955,16 +891,16 @@ GROUP BY partner_id, kind, coalesce(reversal_id, requote_id) HAVING count(*) > 1
 
 -- row_ids: A sale names its quote only, a requote also its requote, a reversal also its reversal; there are no other kinds.
 -- columns at partner kind wrong_rows:int
-SELECT 'rows of event ' || CAST(event_id AS TEXT), partner_id, kind, misnamed FROM row_groups WHERE misnamed > 0;
+SELECT 'rows of event ' || event_id, partner_id, kind, misnamed FROM row_groups WHERE misnamed > 0;
 
 -- row_adds_up: The price is the partner's cut and our amount; none is below zero, and in a reversal none is above zero.
 -- columns at partner policy kind wrong_rows:int
-SELECT 'rows of event ' || CAST(event_id AS TEXT), partner_id, policy_id, kind, unbalanced FROM row_groups
+SELECT 'rows of event ' || event_id, partner_id, policy_id, kind, unbalanced FROM row_groups
 WHERE unbalanced > 0;
 
 -- row_cover: The cover of a row that names its last day names its first day, and does not end before it.
 -- columns at partner policy kind rows:int
-SELECT 'rows of event ' || CAST(event_id AS TEXT), partner_id, policy_id, kind, uncovered FROM row_groups
+SELECT 'rows of event ' || event_id, partner_id, policy_id, kind, uncovered FROM row_groups
 WHERE uncovered > 0;
 
 -- quote_known: A requote or reversal belongs to a quote in the ledger with the same partner, policy and currency.
@@ -985,7 +921,7 @@ WHERE spot_price < 0 OR partner_cut < 0 OR invoice_amount < 0;
 SELECT 'reversal ' || r.reversal_id, r.partner_id, r.quote_id, r.requote_id
 FROM named_rows r LEFT JOIN named_rows q ON q.partner_id = r.partner_id AND q.quote_id = r.quote_id
   AND q.kind = 'requote_accepted' AND q.requote_id = r.requote_id
-WHERE r.kind = 'reversal' AND r.requote_id IS NOT NULL AND q.log_no IS NULL;
+WHERE r.kind = 'reversal' AND r.requote_id IS NOT NULL AND q.log_no IS NULL AND r.log_no NOT IN (SELECT log_no FROM unread);
 
 -- reversal_routed_as_sale: A reversal is invoiced or routed by the processor as the sale or requote that it reverses was.
 -- whole
@@ -999,8 +935,8 @@ WHERE r.kind = 'reversal' AND r.arrangement <> CASE WHEN r.requote_id IS NULL TH
 -- row_month: A row belongs to the month in which it was accepted in its time zone.
 -- whole
 -- columns at partner month time_zone first_accepted_at last_accepted_at
-SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.month, g.time_zone, g.first_at, g.last_at
-FROM row_groups g LEFT JOIN months m ON m.month = g.month
+SELECT 'rows of event ' || g.event_id, g.partner_id, g.month, g.time_zone, g.first_at, g.last_at
+FROM row_groups g LEFT JOIN months m USING (month)
 LEFT JOIN month_zones a ON a.time_zone = g.time_zone AND a.month = g.month
 LEFT JOIN month_zones b ON b.time_zone = g.time_zone AND b.month = m.next
 WHERE a.begins_at IS NULL OR m.month IS NULL OR g.first_at < a.begins_at
@@ -1009,19 +945,19 @@ WHERE a.begins_at IS NULL OR m.month IS NULL OR g.first_at < a.begins_at
 -- month_zone_plausible: A month begins once in a time zone, within 14 hours of its first midnight in UTC, at a whole quarter of an hour.
 -- columns at begins_at
 SELECT 'time zone ' || z.time_zone || ', month ' || z.month, z.begins_at
-FROM month_zones z LEFT JOIN months m ON m.month = z.month LEFT JOIN days d ON d.day = substr(z.begins_at, 1, 10)
+FROM month_zones z LEFT JOIN months m USING (month) LEFT JOIN days d ON d.day = substr(z.begins_at, 1, 10)
 WHERE m.month IS NULL OR d.n IS NULL OR d.n < m.first_day - 1 OR d.n > m.first_day
    OR (d.n = m.first_day AND substr(z.begins_at, 12, 5) > '12:00')
    OR (d.n < m.first_day AND substr(z.begins_at, 12, 5) < '10:00')
    OR substr(z.begins_at, 15) NOT IN ('00:00.000000Z', '15:00.000000Z', '30:00.000000Z', '45:00.000000Z')
 UNION ALL
-SELECT 'time zone ' || time_zone || ', month ' || month || ', stated ' || CAST(count(*) AS TEXT) || ' times',
+SELECT 'time zone ' || time_zone || ', month ' || month || ', stated ' || count(*) || ' times',
        min(begins_at)
 FROM month_zones GROUP BY time_zone, month HAVING count(*) > 1;
 
 -- row_not_early: No row was accepted more than five minutes after it was recorded.
 -- columns at partner last_accepted_at first_recorded_at
-SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.last_at, g.first_recorded
+SELECT 'rows of event ' || g.event_id, g.partner_id, g.last_at, g.first_recorded
 FROM row_groups g LEFT JOIN days a ON a.day = substr(g.last_at, 1, 10)
 LEFT JOIN days b ON b.day = substr(g.first_recorded, 1, 10)
 LEFT JOIN minutes c ON c.minute = substr(g.last_at, 12, 5) LEFT JOIN minutes d ON d.minute = substr(g.first_recorded, 12, 5)
@@ -1030,7 +966,7 @@ WHERE g.last_at > g.first_recorded AND coalesce(1440 * (a.n - b.n) + c.n - d.n, 
 -- row_posted: A row is posted to its own month; or if that was closed before, to the month that was open then.
 -- whole
 -- columns at partner month posted_month rows:int
-SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.month, g.posted_month, g.entries
+SELECT 'rows of event ' || g.event_id, g.partner_id, g.month, g.posted_month, g.entries
 FROM row_groups g LEFT JOIN closed_months p ON p.month = g.posted_month
 LEFT JOIN months n ON n.next = g.posted_month LEFT JOIN closed_months b ON b.month = n.month
 WHERE g.posted_month < g.month OR p.log_no < g.last_no
@@ -1039,9 +975,9 @@ WHERE g.posted_month < g.month OR p.log_no < g.last_no
 -- row_of_event: A row names an import, a release, an acceptance or a reversal that was recorded just before it, at the same time.
 -- whole
 -- columns at action event_names event_at rows:int kind quote first_recorded_at last_recorded_at
-SELECT 'rows of event ' || CAST(r.event_id AS TEXT), e.action, e.subject, e.occurred_at, r.entries, r.kind, r.quote_id,
+SELECT 'rows of event ' || r.event_id, e.action, e.subject, e.occurred_at, r.entries, r.kind, r.quote_id,
        r.first_recorded, r.last_recorded
-FROM row_events r LEFT JOIN audit_events e ON e.event_id = r.event_id
+FROM row_events r LEFT JOIN audit_events e USING (event_id)
 WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded <> e.occurred_at
    OR CASE e.action WHEN 'ledger.import' THEN 1 = 0
                     WHEN 'rows.release' THEN 1 = 0
@@ -1055,8 +991,8 @@ WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded
 -- rows_of_every_event: An import, release or reversal states the totals of its rows, and an acceptance has its row.
 -- whole
 -- columns at action event_names
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject
-FROM audit_events e LEFT JOIN row_events r ON r.event_id = e.event_id
+SELECT 'event ' || e.event_id, e.action, e.subject
+FROM audit_events e LEFT JOIN row_events r USING (event_id)
 LEFT JOIN (SELECT DISTINCT event_id FROM details WHERE substr(path, 1, 6) = 'totals') t ON t.event_id = e.event_id
 WHERE (e.action IN ('quote.accept', 'requote.accept') AND r.event_id IS NULL)
    OR (e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back', 'quote.reverse') AND t.event_id IS NULL);
@@ -1064,7 +1000,7 @@ WHERE (e.action IN ('quote.accept', 'requote.accept') AND r.event_id IS NULL)
 -- import_totals: An import's rows are as many, with the same sums of each currency, as its event states.
 -- whole
 -- columns at currency field stated of_rows
-SELECT 'event ' || CAST(coalesce(t.event_id, r.event_id) AS TEXT), coalesce(t.currency, r.currency),
+SELECT 'event ' || coalesce(t.event_id, r.event_id), coalesce(t.currency, r.currency),
        coalesce(t.field, r.field), t.value, r.value
 FROM row_totals r FULL JOIN stated_totals t
   ON t.event_id = r.event_id AND t.currency = r.currency AND t.field = r.field
@@ -1073,34 +1009,34 @@ WHERE (t.value IS NULL AND r.event_id IN (SELECT event_id FROM stated_totals)) O
 -- receipts: The receipts of an import or reversal are its rows: their number and sums by month, partner and currency.
 -- columns at partner month currency stated_rows:int counted_rows:int stated_price:amount price_of_rows:amount
 -- columns stated_cut:amount cut_of_rows:amount stated_amount:amount amount_of_rows:amount
-SELECT 'event ' || CAST(event_id AS TEXT), partner_id, posted_month, currency, sum(stated), sum(counted),
+SELECT 'event ' || event_id, partner_id, posted_month, currency, sum(stated), sum(counted),
        sum(spot_price), sum(spot), sum(partner_cut), sum(cut), sum(invoice_amount), sum(summed)
 FROM (SELECT event_id, partner_id, posted_month, currency, entries AS stated, spot_price, partner_cut, invoice_amount,
              0 AS counted, 0 AS spot, 0 AS cut, 0 AS summed FROM ledger_receipts
       UNION ALL
       SELECT g.event_id, g.partner_id, g.posted_month, g.currency, 0, 0, 0, 0, g.entries, g.spot_price, g.partner_cut,
              g.invoice_amount
-      FROM row_groups g LEFT JOIN audit_events e ON e.event_id = g.event_id
+      FROM row_groups g LEFT JOIN audit_events e USING (event_id)
       WHERE e.action IS NULL OR e.action NOT IN ('quote.accept', 'requote.accept')) x
 WHERE posted_month >= (SELECT CASE first WHEN 0 THEN '' ELSE from_month END FROM pack)
 GROUP BY event_id, partner_id, posted_month, currency
 HAVING sum(stated) <> sum(counted) OR sum(spot_price) <> sum(spot) OR sum(partner_cut) <> sum(cut)
     OR sum(invoice_amount) <> sum(summed)
 UNION ALL
-SELECT 'event ' || CAST(event_id AS TEXT) || ', stated ' || CAST(count(*) AS TEXT) || ' times', partner_id, posted_month,
+SELECT 'event ' || event_id || ', stated ' || count(*) || ' times', partner_id, posted_month,
        currency, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM ledger_receipts GROUP BY event_id, partner_id, posted_month, currency HAVING count(*) > 1;
 
 -- import_count: An import accepted and held as many rows as it states, and a release or discard decided as many.
 -- whole
 -- columns at stated counted:int
-SELECT 'event ' || CAST(d.event_id AS TEXT), d.value, coalesce(r.entries, 0)
+SELECT 'event ' || d.event_id, d.value, coalesce(r.entries, 0)
 FROM details d LEFT JOIN (SELECT event_id, sum(entries) AS entries FROM row_events GROUP BY event_id) r
   ON r.event_id = d.event_id
 WHERE d.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back') AND d.path = 'accepted'
   AND d.value <> CAST(coalesce(r.entries, 0) AS TEXT)
 UNION ALL
-SELECT 'held or decided by event ' || CAST(e.event_id AS TEXT), d.value, coalesce(h.rows, 0)
+SELECT 'held or decided by event ' || e.event_id, d.value, coalesce(h.rows, 0)
 FROM audit_events e
 LEFT JOIN details d ON d.event_id = e.event_id
   AND d.path = CASE WHEN e.action = 'ledger.import' THEN 'held'
@@ -1113,7 +1049,7 @@ WHERE e.action IN ('ledger.import', 'rows.release', 'rows.discard', 'reversal.gr
 -- held_row: A held row repeats a row known before, follows a held sale or reversal, or is a reversal of a known sale; it adds up and is held once.
 -- whole
 -- columns at partner kind sign currency spot_price:amount
-SELECT 'held row ' || CAST(h.held_row_id AS TEXT), h.partner_id, h.kind, h.sign, h.currency, h.spot_price
+SELECT 'held row ' || h.held_row_id, h.partner_id, h.kind, h.sign, h.currency, h.spot_price
 FROM held_rows h LEFT JOIN sales_known k ON k.partner_id = h.partner_id AND k.log_no < h.log_no AND CASE h.sign
     WHEN 'held_sale' THEN k.held = 1 AND (k.kind = 'quote_accepted' AND k.own_id = h.quote_id
       OR k.kind = 'requote_accepted' AND k.own_id = h.requote_id AND h.kind = 'reversal')
@@ -1131,14 +1067,13 @@ FROM held_rows h LEFT JOIN sales_known k ON k.partner_id = h.partner_id AND k.lo
     END
 WHERE k.own_id IS NULL OR h.spot_price <> h.partner_cut + h.invoice_amount
 UNION ALL
-SELECT 'held row ' || CAST(min(held_row_id) AS TEXT) || ', held ' || CAST(count(*) AS TEXT) || ' times', partner_id, kind,
-       NULL, NULL, NULL
+SELECT 'held row ' || min(held_row_id) || ', held ' || count(*) || ' times', partner_id, kind, NULL, NULL, NULL
 FROM held_rows GROUP BY partner_id, kind, coalesce(reversal_id, requote_id, quote_id) HAVING count(*) > 1;
 
 -- held_row_decided: A held row is decided at most once, and is in the ledger exactly if its decision recorded it: as it was, or a reversal with other amounts.
 -- whole
 -- columns at decision action partner row_kind
-SELECT 'decision on held row ' || CAST(d.held_row_id AS TEXT), d.decision, e.action, h.partner_id, h.kind
+SELECT 'decision on held row ' || d.held_row_id, d.decision, e.action, h.partner_id, h.kind
 FROM held_row_decisions d LEFT JOIN held_rows h ON h.held_row_id = d.held_row_id AND h.log_no < d.log_no
 LEFT JOIN audit_events e ON e.event_id = d.event_id
 LEFT JOIN named_rows r ON r.event_id = d.event_id AND r.partner_id = h.partner_id AND r.kind = h.kind AND r.quote_id = h.quote_id
@@ -1153,15 +1088,15 @@ WHERE h.log_no IS NULL
                       WHEN 'discarded' THEN e.action NOT IN ('rows.discard', 'reversal.refuse') ELSE 1 = 1 END
    OR (d.decision = 'recorded' AND r.log_no IS NULL)
 UNION ALL
-SELECT 'held row ' || CAST(h.held_row_id AS TEXT), d.decision, e.action, h.partner_id, h.kind
-FROM held_rows h LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id
+SELECT 'held row ' || h.held_row_id, d.decision, e.action, h.partner_id, h.kind
+FROM held_rows h LEFT JOIN held_row_decisions d USING (held_row_id)
 JOIN named_rows r ON r.partner_id = h.partner_id AND r.kind = h.kind AND r.quote_id = h.quote_id
   AND coalesce(r.reversal_id, r.requote_id, r.quote_id) = coalesce(h.reversal_id, h.requote_id, h.quote_id)
 JOIN audit_events e ON e.event_id = r.event_id
 WHERE e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back', 'quote.reverse', 'processor.reverse')
   AND (d.decision IS NULL OR d.decision <> 'recorded')
 UNION ALL
-SELECT 'held row ' || CAST(held_row_id AS TEXT) || ', decided ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL
+SELECT 'held row ' || held_row_id || ', decided ' || count(*) || ' times', NULL, NULL, NULL, NULL
 FROM held_row_decisions GROUP BY held_row_id HAVING count(*) > 1;
 
 -- reversal_ground: A reversal has one ground, which its event recorded just before it; a ground has its reversal.
@@ -1172,14 +1107,14 @@ FULL JOIN reversal_grounds g ON g.partner_id = r.partner_id AND g.reversal_id = 
 WHERE g.log_no IS NULL OR r.log_no IS NULL OR g.log_no > r.log_no OR g.event_id <> r.event_id
    OR g.ground NOT IN ('window', 'pro_rata', 'full', 'proportion', 'remainder', 'person', 'processor')
 UNION ALL
-SELECT 'reversal ' || reversal_id || ', allowed ' || CAST(count(*) AS TEXT) || ' times', partner_id, NULL
+SELECT 'reversal ' || reversal_id || ', allowed ' || count(*) || ' times', partner_id, NULL
 FROM reversal_grounds GROUP BY partner_id, reversal_id HAVING count(*) > 1;
 
 -- ground_of_person: A person allowed a reversal by a decision on its held row; a rule allowed only what a partner or an import sent.
 -- whole
 -- columns at partner ground action
 SELECT 'reversal ' || g.reversal_id, g.partner_id, g.ground, e.action
-FROM reversal_grounds g LEFT JOIN audit_events e ON e.event_id = g.event_id
+FROM reversal_grounds g LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN held_rows h ON h.held_row_id = g.held_row_id AND h.partner_id = g.partner_id AND h.reversal_id = g.reversal_id
 LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id AND d.event_id = g.event_id
 WHERE CASE g.ground WHEN 'person' THEN d.log_no IS NULL OR e.action NOT IN ('rows.release', 'reversal.grant')
@@ -1207,7 +1142,7 @@ WHERE g.sold_on IS NOT NULL
 -- columns at partner ground sold_at sold_on:day accepted_at judged_on:day window_days:int cover_from:day
 SELECT 'reversal ' || g.reversal_id, g.partner_id, g.ground, g.sold_at, g.sold_on, g.accepted_at, g.judged_on, t.window_days,
        g.cover_from
-FROM grounded g LEFT JOIN cancellation_terms t ON t.cancellation_terms_id = g.cancellation_terms_id
+FROM grounded g LEFT JOIN cancellation_terms t USING (cancellation_terms_id)
 LEFT JOIN days s ON s.day = substr(g.sold_at, 1, 10) LEFT JOIN days a ON a.day = substr(g.accepted_at, 1, 10)
 LEFT JOIN days r ON r.day = substr(g.recorded_at, 1, 10)
 WHERE g.sold_on IS NOT NULL
@@ -1225,7 +1160,7 @@ WHERE g.sold_on IS NOT NULL
 -- columns taken_share:amount
 SELECT 'reversal ' || g.reversal_id, g.partner_id, g.ground, g.currency, m.base_spot, m.base_cut, m.base_share, m.taken_spot,
        m.taken_cut, m.taken_share
-FROM grounded g JOIN ground_sums m ON m.log_no = g.log_no
+FROM grounded g JOIN ground_sums m USING (log_no)
 LEFT JOIN cancellation_terms t ON t.cancellation_terms_id = g.cancellation_terms_id
 WHERE m.taken_spot > m.base_spot OR m.taken_cut > m.base_cut OR m.taken_share > m.base_share
    OR (t.cut = 'kept_by_partner' AND g.partner_cut <> 0)
@@ -1260,23 +1195,22 @@ HAVING -sum(n.invoice_amount) > coalesce(b.amount, 0) OR g.arrangement <> 'conne
 
 -- cancellation_terms: The terms of a policy are complete, are known values, and are recorded once for a day by an import of partners.
 -- columns at partner policy from_day:day window_days:int after_window cut
-SELECT 'terms ' || CAST(cancellation_terms_id AS TEXT), partner_id, policy_id, from_day, window_days, after_window, cut
+SELECT 'terms ' || cancellation_terms_id, partner_id, policy_id, from_day, window_days, after_window, cut
 FROM cancellation_terms
 WHERE (window_days IS NULL) <> (after_window IS NULL) OR (window_days IS NULL) <> (cut IS NULL)
    OR (window_days IS NULL) <> (before_cover_only IS NULL) OR window_days < 0 OR window_days > 3660
    OR after_window NOT IN ('none', 'pro_rata', 'full') OR cut NOT IN ('in_proportion', 'kept_by_partner')
 UNION ALL
-SELECT 'policy ' || policy_id || ', ' || CAST(count(*) AS TEXT) || ' times', partner_id, policy_id, from_day, NULL, NULL, NULL
+SELECT 'policy ' || policy_id || ', ' || count(*) || ' times', partner_id, policy_id, from_day, NULL, NULL, NULL
 FROM cancellation_terms GROUP BY partner_id, policy_id, event_id, from_day HAVING count(*) > 1
 UNION ALL
-SELECT 'terms ' || CAST(cancellation_terms_id AS TEXT) || ', ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL,
-       NULL, NULL
+SELECT 'terms ' || cancellation_terms_id || ', ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
 FROM cancellation_terms GROUP BY cancellation_terms_id HAVING count(*) > 1;
 
 -- row_time_zone: A row has the time zone that its partner had when it was recorded.
 -- whole
 -- columns at partner time_zone partner_had
-SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.time_zone, f.value
+SELECT 'rows of event ' || g.event_id, g.partner_id, g.time_zone, f.value
 FROM row_groups g LEFT JOIN fields f ON f.subject = 'partner ' || g.partner_id AND f.field = 'time_zone'
   AND f.log_no < g.first_no AND (f.until_no IS NULL OR f.until_no > g.first_no)
 WHERE g.time_zone IS DISTINCT FROM f.value;
@@ -1284,7 +1218,7 @@ WHERE g.time_zone IS DISTINCT FROM f.value;
 -- row_policy_known: A row names a policy that its partner had when the row was recorded.
 -- whole
 -- columns at partner policy
-SELECT 'rows of event ' || CAST(g.event_id AS TEXT), g.partner_id, g.policy_id
+SELECT 'rows of event ' || g.event_id, g.partner_id, g.policy_id
 FROM row_groups g
 WHERE NOT EXISTS (SELECT 1 FROM fields f WHERE f.subject = 'partner ' || g.partner_id
                     AND f.field = 'policies.' || g.policy_id || '.name' AND f.log_no < g.first_no);
@@ -1310,7 +1244,7 @@ WHERE r.partner_id IS DISTINCT FROM a.partner_id OR r.posted_month <> a.posted_m
    OR r.requote_id IS DISTINCT FROM a.requote_id OR r.kind <> a.what || '_accepted' OR e.action <> a.what || '.accept'
    OR c.value IS DISTINCT FROM a.client_id OR q.value IS DISTINCT FROM a.requote_id
 UNION ALL
-SELECT coalesce('row ' || CAST(r.log_no AS TEXT), 'event ' || CAST(e.event_id AS TEXT)), r.partner_id, NULL, r.kind,
+SELECT coalesce('row ' || r.log_no, 'event ' || e.event_id), r.partner_id, NULL, r.kind,
        e.action, e.subject
 FROM row_events g JOIN audit_events e ON e.event_id = g.event_id AND e.action IN ('quote.accept', 'requote.accept')
 LEFT JOIN (SELECT event_id, log_no, kind, partner_id FROM named_rows) r ON r.event_id = g.event_id
@@ -1330,7 +1264,7 @@ WHERE a.step <> coalesce(a.previous_step, 0) + 1 OR (a.previous_step IS NOT NULL
 SELECT 'month ' || month, previous, before
 FROM (SELECT c.month, c.previous, m.n, lag(c.month) OVER (ORDER BY c.log_no) AS before,
              lag(m.n) OVER (ORDER BY c.log_no) AS before_n, c.log_no, min(c.log_no) OVER () AS first_no
-      FROM closed_months c LEFT JOIN months m ON m.month = c.month) c
+      FROM closed_months c LEFT JOIN months m USING (month)) c
 WHERE n IS NULL OR (log_no <> first_no AND (n <> before_n + 1 OR previous IS DISTINCT FROM before))
    OR (log_no = first_no AND previous IS NOT NULL AND (SELECT first FROM pack) = 0);
 
@@ -1349,7 +1283,7 @@ WHERE e.event_id IS NULL OR e.occurred_at <> c.closed_at OR coalesce(c.issued_on
 -- whole
 -- columns at closed_at time_zone ended_at
 SELECT 'month ' || c.month, c.closed_at, z.time_zone, z.begins_at
-FROM closed_months c JOIN months m ON m.month = c.month JOIN month_zones z ON z.month = m.next
+FROM closed_months c JOIN months m USING (month) JOIN month_zones z ON z.month = m.next
 JOIN fields f ON f.field = 'time_zone' AND f.value = z.time_zone AND f.subject <> 'settings' AND f.log_no < c.log_no
   AND (f.until_no IS NULL OR f.until_no > c.log_no)
 JOIN fields a ON a.field = 'active' AND a.value = 'true' AND a.subject = f.subject AND a.log_no < c.log_no
@@ -1382,8 +1316,8 @@ WHERE (c.before_that IS NULL OR t.month IS NOT NULL) AND n.month IS NULL
 -- feed_decision: A doubt about a partner's rows is accepted once, while the month is open, by the event that names the partner or by the month's close. A feed that is accepted as missing has no rows.
 -- whole
 -- columns at partner kind action event_names
-SELECT 'decision ' || CAST(d.feed_decision_id AS TEXT), d.partner_id, d.kind, e.action, e.subject
-FROM feed_decisions d LEFT JOIN audit_events e ON e.event_id = d.event_id
+SELECT 'decision ' || d.feed_decision_id, d.partner_id, d.kind, e.action, e.subject
+FROM feed_decisions d LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN closed_months c ON c.month = d.month AND c.log_no < d.log_no
 LEFT JOIN details m ON m.event_id = d.event_id AND m.path = 'month'
 WHERE c.month IS NOT NULL OR d.kind NOT IN ('missing', 'incomplete', 'totals', 'repeated', 'few', 'early')
@@ -1394,12 +1328,11 @@ WHERE c.month IS NOT NULL OR d.kind NOT IN ('missing', 'incomplete', 'totals', '
    OR (d.kind = 'missing' AND EXISTS (
          SELECT 1 FROM row_groups r WHERE r.partner_id = d.partner_id AND r.month = d.month AND r.first_no < d.log_no))
 UNION ALL
-SELECT 'decision ' || CAST(max(feed_decision_id) AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', partner_id,
+SELECT 'decision ' || max(feed_decision_id) || ', recorded ' || count(*) || ' times', partner_id,
        kind, NULL, month
 FROM feed_decisions GROUP BY month, partner_id, kind, evidence HAVING count(*) > 1
 UNION ALL
-SELECT 'decision ' || CAST(feed_decision_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
-       NULL
+SELECT 'decision ' || feed_decision_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL
 FROM feed_decisions GROUP BY feed_decision_id HAVING count(*) > 1;
 
 -- close_without_decided: If the settings expect all feeds, someone accepted each missing feed before the month closed.
@@ -1438,7 +1371,7 @@ WHERE (s.complete = 0 OR s.entries <> coalesce(x.entries, 0) OR x.differs = 1) A
 
 -- every_close_recorded: Every event of a close has closed its month.
 -- columns at month
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.subject
+SELECT 'event ' || e.event_id, e.subject
 FROM audit_events e LEFT JOIN closed_months c ON c.month = e.subject AND c.log_no > e.log_no
 WHERE e.action = 'month.close' AND c.month IS NULL;
 
@@ -1456,7 +1389,7 @@ WHERE coalesce(t.month, r.billed_month) >= (SELECT from_month FROM pack)
   AND (t.month IS NULL OR r.billed_month IS NULL OR t.entries <> r.entries OR t.spot_price <> r.spot_price
        OR t.partner_cut <> r.partner_cut OR t.invoice_amount <> r.invoice_amount)
 UNION ALL
-SELECT 'month ' || month || ', stated ' || CAST(count(*) AS TEXT) || ' times', currency, NULL, NULL, NULL, NULL, NULL,
+SELECT 'month ' || month || ', stated ' || count(*) || ' times', currency, NULL, NULL, NULL, NULL, NULL,
        NULL, NULL, NULL
 FROM month_totals GROUP BY month, currency HAVING count(*) > 1;
 
@@ -1475,7 +1408,7 @@ WHERE month >= (SELECT from_month FROM pack) GROUP BY month, partner_id, currenc
 HAVING sum(stated) <> sum(counted) OR sum(spot_price) <> sum(spot) OR sum(partner_cut) <> sum(cut)
     OR sum(invoice_amount) <> sum(summed) OR max(last_accepted_at) <> max(last_at)
 UNION ALL
-SELECT 'month ' || month || ', stated ' || CAST(count(*) AS TEXT) || ' times', partner_id, arrangement, currency, NULL,
+SELECT 'month ' || month || ', stated ' || count(*) || ' times', partner_id, arrangement, currency, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM month_partners
 GROUP BY month, partner_id, currency, arrangement HAVING count(*) > 1;
@@ -1534,7 +1467,7 @@ HAVING sum(counted) <> sum(entries) OR sum(spot) <> sum(spot_price) OR sum(cut) 
 -- columns price_of_lines:amount stated_cut:amount cut_of_lines:amount stated_amount:amount amount_of_lines:amount
 SELECT d.number, d.entries, l.entries, d.enrollments, l.sales, d.currency, d.spot_price, l.spot_price, d.partner_cut,
        l.partner_cut, d.invoice_amount, l.invoice_amount
-FROM documents d LEFT JOIN paper_lines l ON l.document_id = d.document_id
+FROM documents d LEFT JOIN paper_lines l USING (document_id)
 WHERE d.spot_price <> d.partner_cut + d.invoice_amount
    OR (d.purpose = 'month' AND (l.document_id IS NULL OR d.entries <> l.entries OR d.enrollments <> l.sales
        OR d.spot_price <> l.spot_price OR d.partner_cut <> l.partner_cut OR d.invoice_amount <> l.invoice_amount))
@@ -1543,21 +1476,21 @@ WHERE d.spot_price <> d.partner_cut + d.invoice_amount
    OR (d.purpose = 'missing_shares' AND (d.invoice_amount IS DISTINCT FROM l.invoice_amount OR d.entries <> 0
        OR d.spot_price <> l.spot_price OR d.partner_cut <> l.partner_cut))
 UNION ALL
-SELECT 'lines of unknown document ' || CAST(l.document_id AS TEXT), NULL, l.entries, NULL, l.sales, l.currency, NULL,
+SELECT 'lines of unknown document ' || l.document_id, NULL, l.entries, NULL, l.sales, l.currency, NULL,
        l.spot_price, NULL, l.partner_cut, NULL, l.invoice_amount
-FROM paper_lines l LEFT JOIN documents d ON d.document_id = l.document_id WHERE d.document_id IS NULL;
+FROM paper_lines l LEFT JOIN documents d USING (document_id) WHERE d.document_id IS NULL;
 
 -- line_adds_up: The price of a line is the cut and our amount, of at least one row, numbered once on its document.
 -- columns at month kind rows:int document_currency currency spot_price:amount partner_cut:amount
 -- columns invoice_amount:amount
-SELECT 'line ' || CAST(l.position AS TEXT) || ' of ' || d.number, l.month, l.kind, l.count, d.currency, l.currency,
+SELECT 'line ' || l.position || ' of ' || d.number, l.month, l.kind, l.count, d.currency, l.currency,
        l.spot_price, l.partner_cut, l.invoice_amount
-FROM document_lines l JOIN documents d ON d.document_id = l.document_id
+FROM document_lines l JOIN documents d USING (document_id)
 WHERE l.spot_price <> l.partner_cut + l.invoice_amount OR l.count < 1 OR l.currency <> d.currency
    OR (d.purpose = 'month' AND l.month > d.month) OR l.kind NOT IN ('quote_accepted', 'requote_accepted', 'reversal')
 UNION ALL
-SELECT 'line ' || CAST(position AS TEXT) || ' of document ' || CAST(document_id AS TEXT)
-         || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 'line ' || position || ' of document ' || document_id
+         || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM document_lines GROUP BY document_id, position HAVING count(*) > 1;
 
 -- one_live_document: A partner has one document of a month, currency and arrangement that is not void, and each further one replaces a void one.
@@ -1571,7 +1504,7 @@ HAVING sum(CASE WHEN void_no IS NULL THEN 1 ELSE 0 END) > 1 OR sum(CASE WHEN rep
 -- numbers_without_gaps: The numbers of a series begin with 1 and have no gap but skipped numbers, none is used twice, and their days never go back.
 -- whole
 -- columns at number_before:int issued_on:day latest_before:day
-SELECT 'number ' || CAST(sequence AS TEXT) || ' of ' || series, before, issued_on, latest
+SELECT 'number ' || sequence || ' of ' || series, before, issued_on, latest
 FROM (SELECT series, sequence, issued_on, lag(till) OVER (PARTITION BY series ORDER BY sequence, till, coalesce(issued_on, 0)) AS before,
              max(issued_on) OVER (PARTITION BY series ORDER BY sequence, till, coalesce(issued_on, 0)
                                   ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest
@@ -1589,28 +1522,28 @@ WHERE d.sequence < 1
        OR d.series IS DISTINCT FROM CASE d.document WHEN 'invoice' THEN 'INV-' WHEN 'credit_note' THEN 'CN-' ELSE 'ST-' END
           || substr(y.day, 1, 4)
        OR d.number <> d.series || '-'
-          || substr('00000' || CAST(d.sequence AS TEXT), CASE WHEN d.sequence < 100000 THEN length(CAST(d.sequence AS TEXT)) ELSE 6 END)))
+          || substr('00000' || d.sequence, CASE WHEN d.sequence < 100000 THEN length(CAST(d.sequence AS TEXT)) ELSE 6 END)))
    OR (d.purpose = 'opening' AND (d.series <> 'OPENING' OR d.number IS DISTINCT FROM d.opening_number
-       || CASE d.opening_revision WHEN 1 THEN '' ELSE '~' || CAST(d.opening_revision AS TEXT) END))
+       || CASE d.opening_revision WHEN 1 THEN '' ELSE '~' || d.opening_revision END))
 UNION ALL
-SELECT number || ', given ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL
+SELECT number || ', given ' || count(*) || ' times', NULL, NULL, NULL, NULL
 FROM documents GROUP BY number HAVING count(*) > 1;
 
 -- skipped_by_resumption: Numbers are skipped only by the resumption of a paused ledger, whose event names them.
 -- whole
 -- columns at resumed_by_event:int recorded_by_event:int
-SELECT 'numbers ' || CAST(s.first_sequence AS TEXT) || ' to ' || CAST(s.last_sequence AS TEXT) || ' of ' || s.series,
+SELECT 'numbers ' || s.first_sequence || ' to ' || s.last_sequence || ' of ' || s.series,
        r.event_id, s.event_id
-FROM skipped_numbers s LEFT JOIN resumptions r ON r.pause_id = s.pause_id
+FROM skipped_numbers s LEFT JOIN resumptions r USING (pause_id)
 WHERE r.event_id IS DISTINCT FROM s.event_id OR s.last_sequence < s.first_sequence OR s.first_sequence < 1
    OR 2 <> (SELECT count(*) FROM details d WHERE d.event_id = s.event_id AND d.action = 'ledger.resume'
               AND substr(d.path, 1, 8) = 'skipped.'
               AND ((substr(d.path, length(d.path) - 4) = '.from' AND d.value = s.series || '-'
-                    || substr('00000' || CAST(s.first_sequence AS TEXT), CASE WHEN s.first_sequence < 100000 THEN length(CAST(s.first_sequence AS TEXT)) ELSE 6 END))
+                    || substr('00000' || s.first_sequence, CASE WHEN s.first_sequence < 100000 THEN length(CAST(s.first_sequence AS TEXT)) ELSE 6 END))
                 OR (substr(d.path, length(d.path) - 2) = '.to' AND d.value = s.series || '-'
-                    || substr('00000' || CAST(s.last_sequence AS TEXT), CASE WHEN s.last_sequence < 100000 THEN length(CAST(s.last_sequence AS TEXT)) ELSE 6 END))))
+                    || substr('00000' || s.last_sequence, CASE WHEN s.last_sequence < 100000 THEN length(CAST(s.last_sequence AS TEXT)) ELSE 6 END))))
 UNION ALL
-SELECT 'event ' || CAST(d.event_id AS TEXT) || ', which names ' || CAST(count(*) AS TEXT) || ' series', d.event_id, NULL
+SELECT 'event ' || d.event_id || ', which names ' || count(*) || ' series', d.event_id, NULL
 FROM details d
 WHERE d.action = 'ledger.resume' AND substr(d.path, 1, 8) = 'skipped.' AND substr(d.path, length(d.path) - 4) = '.from'
 GROUP BY d.event_id
@@ -1619,7 +1552,7 @@ HAVING count(*) <> (SELECT count(*) FROM skipped_numbers s WHERE s.event_id = d.
 -- document_days: A document is issued when its month has ended at its partner, on the day of its record or of the latest document, and is due after its terms or when what it replaces was due.
 -- columns at month issued_on:day due_on:day terms_days:int issued_at
 SELECT d.number, d.month, d.issued_on, d.due_on, d.terms_days, d.issued_at
-FROM documents d LEFT JOIN months m ON m.month = d.month LEFT JOIN days x ON x.day = substr(d.issued_at, 1, 10)
+FROM documents d LEFT JOIN months m USING (month) LEFT JOIN days x ON x.day = substr(d.issued_at, 1, 10)
 LEFT JOIN documents o ON o.document_id = d.replaces
 WHERE d.purpose <> 'opening'
   AND ((d.document = 'invoice') <> (d.due_on IS NOT NULL) OR (d.due_on IS NULL) <> (d.terms_days IS NULL)
@@ -1635,7 +1568,7 @@ WHERE d.purpose <> 'opening'
 -- columns invoice_lowered_by:amount invoice_left:amount
 SELECT d.number, d.document, d.purpose, d.arrangement, d.currency, d.gross, d.credit_applied, f.original_amount,
        f.invoice_lowered_by, f.invoice_left
-FROM papers d JOIN documents f ON f.document_id = d.document_id
+FROM papers d JOIN documents f USING (document_id)
 WHERE d.document NOT IN ('invoice', 'credit_note', 'statement')
    OR d.purpose NOT IN ('month', 'adjustment', 'missing_shares', 'opening')
    OR (d.purpose = 'month' AND (d.document = 'statement') <> (d.arrangement = 'connected_account'))
@@ -1684,8 +1617,8 @@ WHERE NOT (substr(x.printed, 1, 1) = '#' AND length(x.printed) = 45)
 -- policy_named: A line names its policy as it was recorded before the document was issued.
 -- whole
 -- columns at policy printed recorded
-SELECT 'line ' || CAST(l.position AS TEXT) || ' of ' || d.number, l.policy_id, l.policy_name, f.value
-FROM document_lines l JOIN documents d ON d.document_id = l.document_id
+SELECT 'line ' || l.position || ' of ' || d.number, l.policy_id, l.policy_name, f.value
+FROM document_lines l JOIN documents d USING (document_id)
 LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'policies.' || l.policy_id || '.name'
   AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
 WHERE l.policy_name IS DISTINCT FROM f.value;
@@ -1704,13 +1637,13 @@ WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
 -- columns at issuer_version:int recorded_before sandbox:int sandbox_elsewhere:int
 SELECT d.number, d.issuer_version_id, CASE WHEN v.log_no < d.log_no THEN 'yes' ELSE 'no' END, d.sandbox,
        (SELECT min(sandbox) FROM documents)
-FROM documents d LEFT JOIN issuer_versions v ON v.issuer_version_id = d.issuer_version_id
+FROM documents d LEFT JOIN issuer_versions v USING (issuer_version_id)
 WHERE v.log_no IS NULL OR v.log_no > d.log_no OR d.sandbox <> (SELECT min(sandbox) FROM documents);
 
 -- issuer_in_force: Each text of a version of the issuer was a setting when the version was first used.
 -- whole
 -- columns at path text
-SELECT 'issuer version ' || CAST(v.issuer_version_id AS TEXT), t.path, t.value
+SELECT 'issuer version ' || v.issuer_version_id, t.path, t.value
 FROM issuer_versions v JOIN map_values t ON t.log_no = v.log_no AND t.column_name = 'content'
 WHERE t.path <> 'logo' AND t.value <> '' AND EXISTS (SELECT 1 FROM fields WHERE subject = 'settings' AND log_no < v.log_no)
   AND NOT EXISTS (SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.field = 'issuer.' || t.path AND f.value = t.value
@@ -1720,13 +1653,13 @@ WHERE t.path <> 'logo' AND t.value <> '' AND EXISTS (SELECT 1 FROM fields WHERE 
 -- whole
 -- columns at void_partner partner void_month month void_currency currency void_arrangement arrangement voided_on:day
 -- columns issued_on:day
-SELECT coalesce(d.number, 'unknown document ' || CAST(v.document_id AS TEXT)), v.partner_id, d.partner_id, v.month,
+SELECT coalesce(d.number, 'unknown document ' || v.document_id), v.partner_id, d.partner_id, v.month,
        d.month, v.currency, d.currency, v.arrangement, d.arrangement, v.voided_on, d.issued_on
-FROM voids v LEFT JOIN papers d ON d.document_id = v.document_id
+FROM voids v LEFT JOIN papers d USING (document_id)
 WHERE d.document_id IS NULL OR d.partner_id <> v.partner_id OR d.month <> v.month OR d.currency <> v.currency
    OR d.arrangement <> v.arrangement OR d.log_no > v.log_no OR v.voided_on < d.issued_on OR trim(v.reason) = ''
 UNION ALL
-SELECT 'document ' || CAST(document_id AS TEXT) || ', voided ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+SELECT 'document ' || document_id || ', voided ' || count(*) || ' times', NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM voids
 GROUP BY document_id HAVING count(*) > 1;
@@ -1743,7 +1676,7 @@ WHERE n.replaces IS NOT NULL
        OR n.month <> o.month OR n.currency <> o.currency OR n.arrangement <> o.arrangement OR n.purpose <> o.purpose
        OR n.sign * n.invoice_amount <> o.sign * o.invoice_amount)
 UNION ALL
-SELECT 'document ' || CAST(replaces AS TEXT) || ', replaced ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+SELECT 'document ' || replaces || ', replaced ' || count(*) || ' times', NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM papers
 WHERE replaces IS NOT NULL GROUP BY replaces HAVING count(*) > 1;
@@ -1751,33 +1684,30 @@ WHERE replaces IS NOT NULL GROUP BY replaces HAVING count(*) > 1;
 -- hold: A hold is put on an issued document after its last hold was released, and is released at most once.
 -- whole
 -- columns at document follows_hold:int released_before_at held_at released_at
-SELECT 'hold ' || CAST(h.hold_id AS TEXT), d.number, h.follows, r.released_at, h.held_at, NULL
-FROM holds h LEFT JOIN documents d ON d.document_id = h.document_id
+SELECT 'hold ' || h.hold_id, d.number, h.follows, r.released_at, h.held_at, NULL
+FROM holds h LEFT JOIN documents d USING (document_id)
 LEFT JOIN hold_releases r ON r.hold_id = h.follows AND r.document_id = h.document_id
 WHERE d.log_no IS NULL OR d.log_no > h.log_no OR (h.follows IS NOT NULL AND (r.log_no IS NULL OR r.log_no > h.log_no))
 UNION ALL
-SELECT 'release of hold ' || CAST(r.hold_id AS TEXT), d.number, NULL, NULL, h.held_at, r.released_at
-FROM hold_releases r LEFT JOIN documents d ON d.document_id = r.document_id
+SELECT 'release of hold ' || r.hold_id, d.number, NULL, NULL, h.held_at, r.released_at
+FROM hold_releases r LEFT JOIN documents d USING (document_id)
 LEFT JOIN holds h ON h.hold_id = r.hold_id AND h.document_id = r.document_id
 WHERE h.log_no IS NULL OR h.log_no > r.log_no OR h.held_at > r.released_at
 UNION ALL
-SELECT 'hold ' || CAST(hold_id AS TEXT) || ', released ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL,
-       NULL
+SELECT 'hold ' || hold_id || ', released ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL
 FROM hold_releases GROUP BY hold_id HAVING count(*) > 1
 UNION ALL
-SELECT 'hold ' || CAST(hold_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL,
-       NULL
+SELECT 'hold ' || hold_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL
 FROM holds GROUP BY hold_id HAVING count(*) > 1
 UNION ALL
-SELECT 'document ' || CAST(document_id AS TEXT) || ', held ' || CAST(count(*) AS TEXT) || ' times at once', NULL, NULL, NULL,
-       NULL, NULL
+SELECT 'document ' || document_id || ', held ' || count(*) || ' times at once', NULL, NULL, NULL, NULL, NULL
 FROM holds
 GROUP BY document_id, coalesce(follows, 0) HAVING count(*) > 1;
 
 -- held_credit: No credit of a credit note is applied or refunded between its hold and the release of that hold.
 -- whole
 -- columns at document currency used:amount held_at used_at released_at
-SELECT u.what || CAST(u.id AS TEXT), d.number, u.currency, u.amount, h.held_at, u.recorded_at, r.released_at
+SELECT u.what || u.id, d.number, u.currency, u.amount, h.held_at, u.recorded_at, r.released_at
 FROM (SELECT 'credit application ' AS what, credit_application_id AS id, credit_note_id AS document_id, currency, amount,
              recorded_at, log_no FROM credit_applications
       UNION ALL SELECT 'refund ', credit_refund_id, document_id, currency, amount, recorded_at, log_no FROM credit_refunds) u
@@ -1790,31 +1720,31 @@ WHERE r.log_no IS NULL OR r.log_no > u.log_no;
 -- whole
 -- columns at document currency disputed:amount document_currency document_amount:amount@document_currency
 -- columns disputed_on:day promised_on:day closed_on:day
-SELECT 'dispute ' || CAST(t.invoice_dispute_id AS TEXT), d.number, t.currency, t.amount, d.currency, d.gross,
+SELECT 'dispute ' || t.invoice_dispute_id, d.number, t.currency, t.amount, d.currency, d.gross,
        t.disputed_on, t.promised_on, c.closed_on
-FROM invoice_disputes t LEFT JOIN papers d ON d.document_id = t.document_id
+FROM invoice_disputes t LEFT JOIN papers d USING (document_id)
 LEFT JOIN invoice_dispute_closings c ON c.invoice_dispute_id = t.follows AND c.document_id = t.document_id
 WHERE d.log_no IS NULL OR d.log_no > t.log_no OR d.document <> 'invoice' OR t.amount <= 0 OR t.amount > d.gross
    OR t.currency <> d.currency OR t.promised_on < t.disputed_on OR trim(t.reason) = ''
    OR (t.follows IS NOT NULL AND (c.log_no IS NULL OR c.log_no > t.log_no))
 UNION ALL
-SELECT 'end of dispute ' || CAST(c.invoice_dispute_id AS TEXT), NULL, t.currency, t.amount, NULL, NULL, t.disputed_on,
+SELECT 'end of dispute ' || c.invoice_dispute_id, NULL, t.currency, t.amount, NULL, NULL, t.disputed_on,
        t.promised_on, c.closed_on
 FROM invoice_dispute_closings c LEFT JOIN invoice_disputes t ON t.invoice_dispute_id = c.invoice_dispute_id
   AND t.document_id = c.document_id
 WHERE t.log_no IS NULL OR t.log_no > c.log_no OR t.disputed_on > c.closed_on
 UNION ALL
-SELECT 'dispute ' || CAST(invoice_dispute_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL,
+SELECT 'dispute ' || invoice_dispute_id || ', recorded ' || count(*) || ' times', NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM invoice_disputes
 GROUP BY invoice_dispute_id HAVING count(*) > 1
 UNION ALL
-SELECT 'document ' || CAST(document_id AS TEXT) || ', disputed ' || CAST(count(*) AS TEXT) || ' times at once',
+SELECT 'document ' || document_id || ', disputed ' || count(*) || ' times at once',
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM invoice_disputes
 GROUP BY document_id, coalesce(follows, 0) HAVING count(*) > 1
 UNION ALL
-SELECT 'dispute ' || CAST(invoice_dispute_id AS TEXT) || ', ended ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL,
+SELECT 'dispute ' || invoice_dispute_id || ', ended ' || count(*) || ' times', NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL
 FROM invoice_dispute_closings
 GROUP BY invoice_dispute_id HAVING count(*) > 1;
@@ -1827,7 +1757,7 @@ WITH RECURSIVE chains(head, document_id) AS (
   SELECT d.document_id, d.document_id FROM papers d
   WHERE d.document = 'invoice' AND d.document_id NOT IN (SELECT replaces FROM papers WHERE replaces IS NOT NULL)
   UNION ALL
-  SELECT c.head, d.replaces FROM chains c JOIN papers d ON d.document_id = c.document_id WHERE d.replaces IS NOT NULL)
+  SELECT c.head, d.replaces FROM chains c JOIN papers d USING (document_id) WHERE d.replaces IS NOT NULL)
 SELECT 'credits of ' || d.number, d.partner_id, d.month, d.currency, sum(n.invoice_amount), d.number, d.partner_id,
        d.month, d.currency, d.invoice_amount
 FROM chains c JOIN papers d ON d.document_id = c.head JOIN papers n ON n.credits = c.document_id AND n.void_no IS NULL
@@ -1850,23 +1780,22 @@ LEFT JOIN (SELECT document_id, count(*) AS lines, count(DISTINCT line) AS once F
 WHERE d.tax_totals > 0 AND (d.taxable <> d.invoice_amount OR coalesce(l.lines, 0) <> coalesce(t.lines, 0)
   OR t.lines <> t.once)
 UNION ALL
-SELECT 'tax ' || CAST(t.position AS TEXT) || ' of ' || coalesce(d.number, 'unknown document '
-         || CAST(t.document_id AS TEXT)),
+SELECT 'tax ' || t.position || ' of ' || coalesce(d.number, 'unknown document '
+         || t.document_id),
        t.currency, t.taxable, d.currency, d.invoice_amount, NULL, NULL
-FROM document_taxes t LEFT JOIN papers d ON d.document_id = t.document_id
+FROM document_taxes t LEFT JOIN papers d USING (document_id)
 WHERE d.document_id IS NULL OR t.currency <> d.currency
 UNION ALL
-SELECT 'tax of document ' || CAST(document_id AS TEXT) || ', the same ' || CAST(count(*) AS TEXT) || ' times', NULL,
-       NULL, NULL, NULL, NULL, NULL
+SELECT 'tax of document ' || document_id || ', the same ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
 FROM document_taxes GROUP BY document_id, country, category, rate, reduced HAVING count(*) > 1
 UNION ALL
-SELECT 'tax ' || CAST(position AS TEXT) || ' of document ' || CAST(document_id AS TEXT)
-         || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 'tax ' || position || ' of document ' || document_id
+         || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
 FROM document_taxes GROUP BY document_id, position HAVING count(*) > 1;
 
 -- taxable_of_lines: Each taxable amount of a month's document is the sum of the lines that it names.
 -- columns at currency taxable:amount of_lines:amount
-SELECT 'tax ' || CAST(t.position AS TEXT) || ' of ' || d.number, t.currency, t.taxable,
+SELECT 'tax ' || t.position || ' of ' || d.number, t.currency, t.taxable,
        coalesce(sum(l.invoice_amount), 0)
 FROM document_taxes t JOIN papers d ON d.document_id = t.document_id AND d.purpose <> 'adjustment'
 LEFT JOIN taxed_lines x ON x.document_id = t.document_id AND x.position = t.position
@@ -1880,7 +1809,7 @@ HAVING coalesce(sum(l.invoice_amount), 0) <> t.taxable;
 WITH RECURSIVE chains(invoice_id, document_id) AS (
   SELECT DISTINCT credits, credits FROM papers WHERE credits IS NOT NULL
   UNION ALL
-  SELECT c.invoice_id, d.replaces FROM chains c JOIN papers d ON d.document_id = c.document_id
+  SELECT c.invoice_id, d.replaces FROM chains c JOIN papers d USING (document_id)
   WHERE d.replaces IS NOT NULL),
 notes AS (
   SELECT n.log_no, n.void_no, n.credits, t.country, t.category, t.rate, t.reduced, t.taxable, t.tax
@@ -1895,7 +1824,7 @@ before AS (
 SELECT number, rate, currency, taxable, tax
 FROM (SELECT d.number, t.rate, t.currency, t.taxable + coalesce(b.taxable, 0) AS taxable,
              t.tax + coalesce(b.tax, 0) AS tax
-      FROM document_taxes t JOIN papers d ON d.document_id = t.document_id
+      FROM document_taxes t JOIN papers d USING (document_id)
       LEFT JOIN before b ON b.log_no = t.log_no) t
 WHERE abs(taxable) >= 2000000000000 OR abs(tax) >= 2000000000000 OR rate > 1000000
    OR (tax <> 0 AND (tax > 0) <> (taxable > 0))
@@ -1904,7 +1833,7 @@ WHERE abs(taxable) >= 2000000000000 OR abs(tax) >= 2000000000000 OR rate > 10000
 
 -- tax_category: Only the standard category has a rate, and a category that charges nothing for a reason prints the reason.
 -- columns at category rate:rate reduced:int name reason reason_code currency tax:amount
-SELECT 'tax ' || CAST(position AS TEXT) || ' of document ' || CAST(document_id AS TEXT), category, rate, reduced,
+SELECT 'tax ' || position || ' of document ' || document_id, category, rate, reduced,
        nullif(name, ''), nullif(reason, ''), nullif(reason_code, ''), currency, tax
 FROM document_taxes
 WHERE category NOT IN ('standard', 'zero', 'exempt', 'reverse_charge', 'outside_scope')
@@ -1953,9 +1882,9 @@ fitting AS (
     AND coalesce(r.country = x.address_country, 1 = 1)
     AND coalesce(r.from_day <= x.day, r.until_day < x.begins || '-01' OR x.begins || '-01' <= x.day)
     AND coalesce(r.until_day >= x.day, 1 = 1))
-SELECT 'line ' || CAST(f.line AS TEXT) || ' of ' || f.number, f.country, f.category, f.rate, f.reduced,
+SELECT 'line ' || f.line || ' of ' || f.number, f.country, f.category, f.rate, f.reduced,
        f.address_country, f.rule_category, f.rule_rate, f.rule_reduced
-FROM fitting f LEFT JOIN rates n ON n.rate = f.rate
+FROM fitting f LEFT JOIN rates n USING (rate)
 WHERE f.place = 1 AND (f.category IS DISTINCT FROM f.rule_category OR f.country <> f.address_country
   OR n.text IS DISTINCT FROM coalesce(f.rule_rate, '0')
   OR f.reduced <> CASE WHEN f.rule_reduced = 'true' THEN 1 ELSE 0 END);
@@ -1967,7 +1896,7 @@ WITH reasons AS (
   SELECT value, min(log_no) AS log_no FROM details
   WHERE action = 'settings.change' AND value <> '' AND substr(path, length(path) - 6) = '.reason' GROUP BY value)
 SELECT d.number, t.position, t.country, t.registration
-FROM document_taxes t JOIN documents d ON d.document_id = t.document_id
+FROM document_taxes t JOIN documents d USING (document_id)
 WHERE d.purpose = 'month' AND EXISTS (SELECT 1 FROM tax_settings s WHERE s.log_no < d.log_no)
   AND ((t.registration <> '' AND NOT EXISTS (
           SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.field = 'tax.countries.' || t.country || '.registration'
@@ -1978,7 +1907,7 @@ WHERE d.purpose = 'month' AND EXISTS (SELECT 1 FROM tax_settings s WHERE s.log_n
 -- tax_of_reversals: A reversal has a country, category and rate with which an earlier document of the partner billed that policy, or a rule in force.
 -- whole
 -- columns at policy country category rate:rate
-SELECT 'line ' || CAST(l.position AS TEXT) || ' of ' || d.number, l.policy_id, t.country, t.category, t.rate
+SELECT 'line ' || l.position || ' of ' || d.number, l.policy_id, t.country, t.category, t.rate
 FROM documents d JOIN document_lines l ON l.document_id = d.document_id AND l.kind = 'reversal'
 JOIN taxed_lines x ON x.document_id = d.document_id AND x.line = CAST(l.position AS TEXT)
 JOIN document_taxes t ON t.document_id = d.document_id AND t.position = x.position
@@ -1998,7 +1927,7 @@ WHERE d.purpose = 'month' AND NOT EXISTS (
 -- whole
 -- columns at credit_note invoice partner invoice_partner currency applied:amount applied_on:day
 -- columns credit_note_voided_on:day invoice_voided_on:day
-SELECT 'credit application ' || CAST(a.credit_application_id AS TEXT), n.number, i.number, n.partner_id, i.partner_id,
+SELECT 'credit application ' || a.credit_application_id, n.number, i.number, n.partner_id, i.partner_id,
        a.currency, a.amount, a.applied_on, n.voided_on, i.voided_on
 FROM credit_applications a LEFT JOIN papers n ON n.document_id = a.credit_note_id
 LEFT JOIN papers i ON i.document_id = a.invoice_id
@@ -2009,8 +1938,7 @@ WHERE n.document IS DISTINCT FROM 'credit_note' OR i.document IS DISTINCT FROM '
    OR a.applied_on < n.issued_on OR a.applied_on < i.issued_on
    OR (r.log_no IS NULL AND (n.void_no IS NOT NULL OR i.void_no IS NOT NULL))
 UNION ALL
-SELECT 'credit application ' || CAST(credit_application_id AS TEXT) || ', recorded '
-         || CAST(count(*) AS TEXT) || ' times',
+SELECT 'credit application ' || credit_application_id || ', recorded ' || count(*) || ' times',
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM credit_applications
 GROUP BY credit_application_id HAVING count(*) > 1;
@@ -2027,7 +1955,7 @@ HAVING coalesce(sum(a.amount), 0) <> d.credit_applied;
 -- whole
 -- columns at currency to_pay:amount credit_note credit_left:amount
 SELECT d.number, d.currency, d.gross - d.credit_applied, n.number, sum(m.amount)
-FROM (SELECT p.*, x.event_no, x.next_no FROM papers p JOIN paper_events x ON x.document_id = p.document_id
+FROM (SELECT p.*, x.event_no, x.next_no FROM papers p JOIN paper_events x USING (document_id)
       WHERE p.document = 'invoice' AND p.purpose = 'month') d
 JOIN fields s ON s.subject = 'settings' AND s.field = 'credit_at_close' AND s.value = 'all' AND s.log_no < d.event_no
   AND (s.until_no IS NULL OR s.until_no > d.event_no)
@@ -2035,23 +1963,21 @@ JOIN papers n ON n.document = 'credit_note' AND n.partner_id = d.partner_id AND 
   AND n.arrangement = d.arrangement AND n.log_no < d.event_no AND (n.void_no IS NULL OR n.void_no > d.log_no)
 JOIN document_moves m ON m.document_id = n.document_id AND (m.log_no < d.next_no OR d.next_no IS NULL)
 WHERE d.gross > d.credit_applied AND NOT EXISTS (
-  SELECT 1 FROM holds h LEFT JOIN hold_releases r ON r.hold_id = h.hold_id
+  SELECT 1 FROM holds h LEFT JOIN hold_releases r USING (hold_id)
   WHERE h.document_id = n.document_id AND h.log_no < d.event_no AND (r.log_no IS NULL OR r.log_no > d.event_no))
 GROUP BY d.number, d.currency, d.gross, d.credit_applied, n.number HAVING sum(m.amount) > 0;
 
 -- credit_released: Credit is released once, after it was applied; by a void, only that of the invoice that it voids.
 -- whole
 -- columns at applied_on:day released_on:day by_void_of:int of_invoice:int
-SELECT 'credit application ' || CAST(r.credit_application_id AS TEXT), a.applied_on, r.released_on, r.document_id,
+SELECT 'credit application ' || r.credit_application_id, a.applied_on, r.released_on, r.document_id,
        a.invoice_id
-FROM credit_releases r LEFT JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+FROM credit_releases r LEFT JOIN credit_applications a USING (credit_application_id)
 LEFT JOIN voids v ON v.document_id = r.document_id
 WHERE a.log_no IS NULL OR a.log_no > r.log_no OR r.released_on < a.applied_on
    OR (r.document_id IS NOT NULL AND (r.document_id <> a.invoice_id OR v.log_no IS NULL))
 UNION ALL
-SELECT 'credit application ' || CAST(credit_application_id AS TEXT) || ', released '
-         || CAST(count(*) AS TEXT) || ' times',
-       NULL, NULL, NULL, NULL
+SELECT 'credit application ' || credit_application_id || ', released ' || count(*) || ' times', NULL, NULL, NULL, NULL
 FROM credit_releases
 GROUP BY credit_application_id HAVING count(*) > 1;
 
@@ -2059,7 +1985,7 @@ GROUP BY credit_application_id HAVING count(*) > 1;
 -- whole
 -- columns at currency stated:amount applied:amount
 SELECT d.number, d.currency, f.invoice_lowered_by, coalesce(sum(a.amount), 0)
-FROM papers d JOIN documents f ON f.document_id = d.document_id
+FROM papers d JOIN documents f USING (document_id)
 LEFT JOIN credit_applications a ON a.credit_note_id = d.document_id AND a.invoice_id = d.credits
   AND a.event_id IN (SELECT event_id FROM audit_events WHERE action = 'invoice.credit')
 WHERE d.purpose = 'adjustment' GROUP BY d.number, d.currency, f.invoice_lowered_by
@@ -2070,7 +1996,7 @@ HAVING coalesce(sum(a.amount), 0) <> coalesce(f.invoice_lowered_by, -1);
 -- columns at currency states_left:amount was_left:amount
 SELECT n.number, n.currency, n.invoice_left, sum(m.amount)
 FROM (SELECT d.number, d.currency, d.credits, d.invoice_left, x.next_no
-      FROM documents d JOIN paper_events x ON x.document_id = d.document_id
+      FROM documents d JOIN paper_events x USING (document_id)
       WHERE d.invoice_left IS NOT NULL AND d.credits IS NOT NULL) n
 JOIN document_moves m ON m.document_id = n.credits AND (m.log_no < n.next_no OR n.next_no IS NULL)
 GROUP BY n.number, n.currency, n.invoice_left HAVING sum(m.amount) <> n.invoice_left;
@@ -2078,7 +2004,7 @@ GROUP BY n.number, n.currency, n.invoice_left HAVING sum(m.amount) <> n.invoice_
 -- correction_dated: A void, a release of credit or a write-off is dated on the day of its record, or on that of the latest document.
 -- whole
 -- columns at dated_on:day recorded_at
-SELECT f.fact || ', fact ' || CAST(f.log_no AS TEXT), f.dated_on, f.recorded_at
+SELECT f.fact || ', fact ' || f.log_no, f.dated_on, f.recorded_at
 FROM dated f JOIN days r ON r.day = substr(f.recorded_at, 1, 10)
 WHERE f.fact IN ('document_voided', 'credit_released', 'written_off', 'write_off_undone') AND f.dated_on - r.n NOT IN (-1, 0, 1)
   AND f.dated_on NOT IN (SELECT d.issued_on FROM documents d WHERE d.log_no < f.log_no);
@@ -2096,7 +2022,7 @@ JOIN papers d ON d.document_id = m.document_id WHERE m.balance < 0;
 -- columns at settled_by currency still_applied:amount applied_after_void:amount
 SELECT d.number, m.what, d.currency, -sum(m.amount),
        sum(CASE WHEN m.log_no > d.void_no AND m.amount < 0 THEN -m.amount ELSE 0 END)
-FROM document_moves m JOIN papers d ON d.document_id = m.document_id
+FROM document_moves m JOIN papers d USING (document_id)
 WHERE d.void_no IS NOT NULL AND m.what <> 'issue' GROUP BY d.number, m.what, d.currency
 HAVING sum(m.amount) <> 0 OR sum(CASE WHEN m.log_no > d.void_no AND m.amount < 0 THEN 1 ELSE 0 END) > 0;
 
@@ -2104,20 +2030,19 @@ HAVING sum(m.amount) <> 0 OR sum(CASE WHEN m.log_no > d.void_no AND m.amount < 0
 -- whole
 -- columns at document document_currency currency write_off_is_of:amount issued_on:day written_off_on:day
 -- columns undone_on:day
-SELECT 'write-off ' || CAST(w.write_off_id AS TEXT), d.number, d.currency, w.currency, w.amount, d.issued_on,
+SELECT 'write-off ' || w.write_off_id, d.number, d.currency, w.currency, w.amount, d.issued_on,
        w.written_off_on, NULL
-FROM write_offs w LEFT JOIN papers d ON d.document_id = w.document_id
+FROM write_offs w LEFT JOIN papers d USING (document_id)
 WHERE d.document IS DISTINCT FROM 'invoice' OR d.log_no > w.log_no OR w.currency <> d.currency OR w.amount <= 0
    OR w.written_off_on < d.issued_on OR trim(w.reason) = ''
    OR (SELECT sum(m.amount) FROM document_moves m WHERE m.document_id = w.document_id AND m.log_no <= w.log_no) <> 0
 UNION ALL
-SELECT 'undone write-off ' || CAST(r.write_off_id AS TEXT), NULL, NULL, w.currency, w.amount, NULL, w.written_off_on,
+SELECT 'undone write-off ' || r.write_off_id, NULL, NULL, w.currency, w.amount, NULL, w.written_off_on,
        r.reversed_on
-FROM write_off_reversals r LEFT JOIN write_offs w ON w.write_off_id = r.write_off_id
+FROM write_off_reversals r LEFT JOIN write_offs w USING (write_off_id)
 WHERE w.log_no IS NULL OR w.log_no > r.log_no OR r.reversed_on < w.written_off_on OR trim(r.reason) = ''
 UNION ALL
-SELECT 'write-off ' || CAST(write_off_id AS TEXT) || ', undone ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL
+SELECT 'write-off ' || write_off_id || ', undone ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM write_off_reversals
 GROUP BY write_off_id HAVING count(*) > 1;
 
@@ -2125,21 +2050,21 @@ GROUP BY write_off_id HAVING count(*) > 1;
 -- whole
 -- columns at document document_partner partner document_currency currency refunded:amount method refunded_on:day
 -- columns returned_on:day
-SELECT 'refund ' || CAST(f.credit_refund_id AS TEXT), d.number, d.partner_id, f.partner_id, d.currency,
+SELECT 'refund ' || f.credit_refund_id, d.number, d.partner_id, f.partner_id, d.currency,
        f.currency, f.amount, f.method, f.refunded_on, NULL
-FROM credit_refunds f LEFT JOIN papers d ON d.document_id = f.document_id
+FROM credit_refunds f LEFT JOIN papers d USING (document_id)
 WHERE d.document IS DISTINCT FROM 'credit_note' OR d.log_no > f.log_no OR d.partner_id <> f.partner_id
    OR f.currency <> d.currency OR f.amount <= 0 OR f.method NOT IN ('ach', 'wire', 'check', 'other')
 UNION ALL
-SELECT 'returned refund ' || CAST(b.credit_refund_id AS TEXT), NULL, NULL, f.partner_id, NULL, f.currency, f.amount,
+SELECT 'returned refund ' || b.credit_refund_id, NULL, NULL, f.partner_id, NULL, f.currency, f.amount,
        f.method, f.refunded_on, b.returned_on
-FROM credit_refund_returns b LEFT JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id
+FROM credit_refund_returns b LEFT JOIN credit_refunds f USING (credit_refund_id)
 LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
 WHERE f.log_no IS NULL OR f.log_no > b.log_no OR b.returned_on < f.refunded_on
    OR (b.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'credit' OR l.amount <> f.amount
        OR l.currency <> f.currency))
 UNION ALL
-SELECT 'refund ' || CAST(credit_refund_id AS TEXT) || ', returned ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL,
+SELECT 'refund ' || credit_refund_id || ', returned ' || count(*) || ' times', NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM credit_refund_returns
 GROUP BY credit_refund_id HAVING count(*) > 1;
@@ -2147,30 +2072,28 @@ GROUP BY credit_refund_id HAVING count(*) > 1;
 -- payment_once: A payment has one identity, which is one of its sources; a source and a bank line belong to one payment.
 -- whole
 -- columns at identity currency amount:amount sources_of_identity:int
-SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.identity, p.currency, p.amount, count(s.log_no)
+SELECT 'payment ' || p.payment_id, p.identity, p.currency, p.amount, count(s.log_no)
 FROM payments p LEFT JOIN payment_sources s ON s.payment_id = p.payment_id AND s.identity = p.identity
 GROUP BY p.payment_id, p.identity, p.currency, p.amount HAVING count(s.log_no) <> 1
 UNION ALL
-SELECT 'payment ' || CAST(payment_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
-       NULL
+SELECT 'payment ' || payment_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL
 FROM payments
 GROUP BY payment_id HAVING count(*) > 1
 UNION ALL
-SELECT CAST(count(*) AS TEXT) || ' payments of identity ' || identity, NULL, NULL, NULL, NULL FROM payments
+SELECT count(*) || ' payments of identity ' || identity, NULL, NULL, NULL, NULL FROM payments
 GROUP BY identity HAVING count(*) > 1
 UNION ALL
-SELECT CAST(count(*) AS TEXT) || ' sources of identity ' || identity, NULL, NULL, NULL, NULL FROM payment_sources
+SELECT count(*) || ' sources of identity ' || identity, NULL, NULL, NULL, NULL FROM payment_sources
 GROUP BY identity HAVING count(*) > 1
 UNION ALL
-SELECT 'bank line ' || CAST(bank_line_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' sources', NULL, NULL, NULL,
-       NULL
+SELECT 'bank line ' || bank_line_id || ', of ' || count(*) || ' sources', NULL, NULL, NULL, NULL
 FROM payment_sources
 WHERE bank_line_id IS NOT NULL GROUP BY bank_line_id HAVING count(*) > 1;
 
 -- payment_of_event: A payment recorded by hand has the reference, currency and account that its event states.
 -- whole
 -- columns at field event_states recorded
-SELECT 'payment ' || CAST(p.payment_id AS TEXT), d.path, d.value,
+SELECT 'payment ' || p.payment_id, d.path, d.value,
        CASE d.path WHEN 'reference' THEN p.reference WHEN 'currency' THEN p.currency ELSE p.account END
 FROM payments p JOIN details d ON d.event_id = p.event_id AND d.action = 'payment.record'
 WHERE (d.path = 'reference' AND d.value <> p.reference AND NOT (substr(p.reference, 1, 1) = '#' AND length(p.reference) = 45))
@@ -2184,8 +2107,8 @@ FROM bank_lines l JOIN currencies c ON c.code = l.currency JOIN days d ON d.n = 
 JOIN numerals n ON n.amount = l.amount AND n.digits = c.digits
 WHERE replace(l.identity || '|', '|' || d.day || '|' || l.direction || '|' || n.plain || '|', '') = l.identity || '|'
 UNION ALL
-SELECT 'source ' || s.identity || ' of payment ' || CAST(s.payment_id AS TEXT), NULL, NULL, NULL, s.bank_line_id
-FROM payment_sources s JOIN bank_lines l ON l.bank_line_id = s.bank_line_id
+SELECT 'source ' || s.identity || ' of payment ' || s.payment_id, NULL, NULL, NULL, s.bank_line_id
+FROM payment_sources s JOIN bank_lines l USING (bank_line_id)
 WHERE s.source = 'bank' AND s.identity <> 'bank|' || l.account || '|' || l.identity
 UNION ALL
 SELECT 'payment ' || p.identity, p.currency, p.amount, p.received_on, NULL
@@ -2200,12 +2123,12 @@ WHERE p.source = 'hand'
 -- reversal_of_event: A payment taken back or assigned by hand has the kind, code, account and partners that its event states.
 -- whole
 -- columns at detail stated
-SELECT 'reversal ' || CAST(r.payment_reversal_id AS TEXT), d.path, d.value
+SELECT 'reversal ' || r.payment_reversal_id, d.path, d.value
 FROM payment_reversals r JOIN details d ON d.event_id = r.event_id AND d.action = 'payment.reverse'
 WHERE (d.path = 'kind' AND d.value IS DISTINCT FROM r.kind) OR (d.path = 'code' AND d.value IS DISTINCT FROM r.code)
    OR (d.path = 'account' AND d.value IS DISTINCT FROM r.booked_to)
 UNION ALL
-SELECT 'assignment ' || CAST(g.payment_assignment_id AS TEXT), d.path, d.value
+SELECT 'assignment ' || g.payment_assignment_id, d.path, d.value
 FROM payment_assignments g JOIN details d ON d.event_id = g.event_id AND d.action = 'payment.assign'
 WHERE g.kind = 'named' AND ((d.path = 'from' AND d.value IS DISTINCT FROM g.from_partner_id)
   OR (d.path = 'to' AND d.value IS DISTINCT FROM g.partner_id));
@@ -2216,7 +2139,7 @@ WHERE g.kind = 'named' AND ((d.path = 'from' AND d.value IS DISTINCT FROM g.from
 -- columns line_amount:amount@line_currency line_account line_on:day
 SELECT 'source ' || s.identity, s.source, s.payment_id, p.currency, p.amount, p.account, p.received_on, l.direction,
        l.currency, l.amount, l.account, l.bank_booked_on
-FROM payment_sources s LEFT JOIN payments p ON p.payment_id = s.payment_id
+FROM payment_sources s LEFT JOIN payments p USING (payment_id)
 LEFT JOIN bank_lines l ON l.bank_line_id = s.bank_line_id
 WHERE p.log_no IS NULL OR (s.source = 'bank') <> (s.bank_line_id IS NOT NULL)
    OR (s.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'credit' OR l.amount <> p.amount
@@ -2226,7 +2149,7 @@ WHERE p.log_no IS NULL OR (s.source = 'bank') <> (s.bank_line_id IS NOT NULL)
 
 -- payment_form: A payment is above zero and came by a known way, no later than the day after it was recorded.
 -- columns at source method currency amount:amount received_on:day entry_on:day recorded_at
-SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.source, p.method, p.currency, p.amount, p.received_on, p.entry_on,
+SELECT 'payment ' || p.payment_id, p.source, p.method, p.currency, p.amount, p.received_on, p.entry_on,
        p.recorded_at
 FROM payments p LEFT JOIN days d ON d.day = substr(p.recorded_at, 1, 10)
 WHERE p.amount <= 0 OR p.source NOT IN ('hand', 'bank', 'processor', 'opening')
@@ -2236,7 +2159,7 @@ WHERE p.amount <= 0 OR p.source NOT IN ('hand', 'bank', 'processor', 'opening')
 -- payment_not_overdrawn: On no day was more of a payment applied or given back than its owner had of it.
 -- whole
 -- columns at owner on:day currency left:amount
-SELECT 'payment ' || CAST(m.payment_id AS TEXT), nullif(m.partner_id, ''), m.entry_on, p.currency, m.balance
+SELECT 'payment ' || m.payment_id, nullif(m.partner_id, ''), m.entry_on, p.currency, m.balance
 FROM (SELECT payment_id, partner_id, entry_on,
              sum(sum(amount)) OVER (PARTITION BY payment_id, partner_id ORDER BY entry_on) AS balance
       FROM cash_moves GROUP BY payment_id, partner_id, entry_on) m
@@ -2247,7 +2170,7 @@ WHERE m.balance < 0;
 -- cash_of_payer: What is left of a payment belongs to its payer: as known when it came, or as named or assumed last.
 -- whole
 -- columns at owner currency left:amount payer
-SELECT 'payment ' || CAST(c.payment_id AS TEXT), nullif(c.partner_id, ''), p.currency, c.amount,
+SELECT 'payment ' || c.payment_id, nullif(c.partner_id, ''), p.currency, c.amount,
        coalesce(g.partner_id, p.partner_id)
 FROM (SELECT payment_id, partner_id, sum(amount) AS amount FROM cash_moves GROUP BY payment_id, partner_id
       HAVING sum(amount) <> 0) c
@@ -2260,13 +2183,13 @@ WHERE c.partner_id <> coalesce(g.partner_id, p.partner_id, '');
 -- payment_assigned: Unapplied cash moves from one partner to another, in the currency of its payment, after the payment came.
 -- whole
 -- columns at from_partner to_partner kind currency assigned:amount payment_currency
-SELECT 'assignment ' || CAST(g.payment_assignment_id AS TEXT), g.from_partner_id, g.partner_id, g.kind, g.currency,
+SELECT 'assignment ' || g.payment_assignment_id, g.from_partner_id, g.partner_id, g.kind, g.currency,
        g.amount, p.currency
-FROM payment_assignments g LEFT JOIN payments p ON p.payment_id = g.payment_id
+FROM payment_assignments g LEFT JOIN payments p USING (payment_id)
 WHERE p.log_no IS NULL OR p.log_no > g.log_no OR g.currency <> p.currency OR g.partner_id = coalesce(g.from_partner_id, '')
    OR g.kind NOT IN ('named', 'assumed', 'part') OR g.amount < 0 OR (g.amount = 0 AND g.kind <> 'named')
 UNION ALL
-SELECT 'assignment ' || CAST(payment_assignment_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times',
+SELECT 'assignment ' || payment_assignment_id || ', recorded ' || count(*) || ' times',
        NULL, NULL, NULL, NULL, NULL, NULL
 FROM payment_assignments
 GROUP BY payment_assignment_id HAVING count(*) > 1;
@@ -2275,16 +2198,16 @@ GROUP BY payment_assignment_id HAVING count(*) > 1;
 -- whole
 -- columns at payment:int document partner document_partner currency applied:amount payment_currency document_currency
 -- columns received_on:day applied_on:day entry_on:day voided_on:day
-SELECT 'application ' || CAST(a.payment_application_id AS TEXT), a.payment_id, d.number, a.partner_id, d.partner_id,
+SELECT 'application ' || a.payment_application_id, a.payment_id, d.number, a.partner_id, d.partner_id,
        a.currency, a.amount, p.currency, d.currency, p.received_on, a.applied_on, a.entry_on, d.voided_on
-FROM payment_applications a LEFT JOIN papers d ON d.document_id = a.document_id
+FROM payment_applications a LEFT JOIN papers d USING (document_id)
 LEFT JOIN payments p ON p.payment_id = a.payment_id
 WHERE p.log_no IS NULL OR d.document IS DISTINCT FROM 'invoice' OR d.partner_id <> a.partner_id
    OR d.currency <> a.currency OR p.currency <> a.currency OR a.amount <= 0 OR a.log_no < d.log_no
    OR a.log_no < p.log_no OR d.void_no < a.log_no OR a.applied_on < p.received_on
    OR a.entry_on < a.applied_on OR a.entry_on < p.entry_on
 UNION ALL
-SELECT 'application ' || CAST(payment_application_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times',
+SELECT 'application ' || payment_application_id || ', recorded ' || count(*) || ' times',
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM payment_applications
 GROUP BY payment_application_id HAVING count(*) > 1;
@@ -2292,16 +2215,15 @@ GROUP BY payment_application_id HAVING count(*) > 1;
 -- payment_unapplied: An application is taken back at most once, after it was made; by a reversal, only of its payment.
 -- whole
 -- columns at payment:int reversal_is_of_payment:int applied_entry_on:day unapplied_on:day entry_on:day
-SELECT 'application ' || CAST(u.payment_application_id AS TEXT), a.payment_id, r.payment_id, a.entry_on, u.unapplied_on,
+SELECT 'application ' || u.payment_application_id, a.payment_id, r.payment_id, a.entry_on, u.unapplied_on,
        u.entry_on
 FROM payment_unapplications u
-LEFT JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+LEFT JOIN payment_applications a USING (payment_application_id)
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
 WHERE a.log_no IS NULL OR a.log_no > u.log_no OR u.entry_on < a.entry_on OR u.entry_on < u.unapplied_on
    OR (u.payment_reversal_id IS NOT NULL AND r.payment_id IS DISTINCT FROM a.payment_id)
 UNION ALL
-SELECT 'application ' || CAST(payment_application_id AS TEXT) || ', taken back ' || CAST(count(*) AS TEXT) || ' times',
-       NULL, NULL, NULL, NULL, NULL
+SELECT 'application ' || payment_application_id || ', taken back ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL
 FROM payment_unapplications
 GROUP BY payment_application_id HAVING count(*) > 1;
 
@@ -2309,14 +2231,13 @@ GROUP BY payment_application_id HAVING count(*) > 1;
 -- whole
 -- columns at document:int currency difference:amount event:int applied_to:int applied_currency
 -- columns applied:amount@applied_currency applied_by_event:int
-SELECT 'difference of application ' || CAST(s.payment_application_id AS TEXT), s.document_id, s.currency, s.amount,
+SELECT 'difference of application ' || s.payment_application_id, s.document_id, s.currency, s.amount,
        s.event_id, a.document_id, a.currency, a.amount, a.event_id
-FROM small_differences s LEFT JOIN payment_applications a ON a.payment_application_id = s.payment_application_id
+FROM small_differences s LEFT JOIN payment_applications a USING (payment_application_id)
 WHERE a.log_no IS NULL OR a.log_no > s.log_no OR a.document_id <> s.document_id OR a.currency <> s.currency
    OR s.amount <= 0 OR a.event_id <> s.event_id
 UNION ALL
-SELECT 'difference of application ' || CAST(payment_application_id AS TEXT) || ', recorded '
-         || CAST(count(*) AS TEXT) || ' times',
+SELECT 'difference of application ' || payment_application_id || ', recorded ' || count(*) || ' times',
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM small_differences
 GROUP BY payment_application_id HAVING count(*) > 1;
@@ -2324,7 +2245,7 @@ GROUP BY payment_application_id HAVING count(*) > 1;
 -- small_difference_allowed: A small difference is at most what the settings allow in its currency.
 -- whole
 -- columns at currency amount:amount settings_allow
-SELECT 'difference of application ' || CAST(s.payment_application_id AS TEXT), s.currency, s.amount, f.value
+SELECT 'difference of application ' || s.payment_application_id, s.currency, s.amount, f.value
 FROM small_differences s JOIN fields f ON f.subject = 'settings' AND f.field = 'small_difference.' || s.currency
   AND f.log_no < s.log_no AND (f.until_no IS NULL OR f.until_no > s.log_no)
 JOIN limits l ON l.code = s.currency AND l.value = f.value
@@ -2336,9 +2257,9 @@ WHERE (length(CAST(s.amount AS TEXT)) > length(l.units)
 -- payment_suggested: A suggestion is for a payment of its currency, and names either a document or another payment.
 -- whole
 -- columns at payment:int document:int same_as:int currency suggested:amount payment_currency
-SELECT 'suggestion ' || CAST(s.payment_suggestion_id AS TEXT), s.payment_id, s.document_id, s.same_as,
+SELECT 'suggestion ' || s.payment_suggestion_id, s.payment_id, s.document_id, s.same_as,
        s.currency, s.amount, p.currency
-FROM payment_suggestions s LEFT JOIN payments p ON p.payment_id = s.payment_id
+FROM payment_suggestions s LEFT JOIN payments p USING (payment_id)
 LEFT JOIN documents d ON d.document_id = s.document_id LEFT JOIN payments o ON o.payment_id = s.same_as
 WHERE p.log_no IS NULL OR p.log_no > s.log_no OR p.currency <> s.currency OR s.amount <= 0 OR s.same_as = s.payment_id
    OR (s.document_id IS NULL) = (s.same_as IS NULL) OR (s.document_id IS NOT NULL AND d.log_no IS NULL)
@@ -2348,9 +2269,9 @@ WHERE p.log_no IS NULL OR p.log_no > s.log_no OR p.currency <> s.currency OR s.a
 -- whole
 -- columns at payment:int kind payment_currency currency reversed:amount payment_entry_on:day reversed_on:day
 -- columns entry_on:day direction line_currency line_amount:amount@line_currency
-SELECT 'reversal ' || CAST(r.payment_reversal_id AS TEXT), r.payment_id, r.kind, p.currency, r.currency, r.amount,
+SELECT 'reversal ' || r.payment_reversal_id, r.payment_id, r.kind, p.currency, r.currency, r.amount,
        p.entry_on, r.reversed_on, r.entry_on, l.direction, l.currency, l.amount
-FROM payment_reversals r LEFT JOIN payments p ON p.payment_id = r.payment_id
+FROM payment_reversals r LEFT JOIN payments p USING (payment_id)
 LEFT JOIN bank_lines l ON l.bank_line_id = r.bank_line_id
 WHERE p.log_no IS NULL OR p.log_no > r.log_no OR r.currency <> p.currency OR r.amount <= 0 OR r.entry_on < p.entry_on
    OR r.entry_on < r.reversed_on OR trim(r.reason) = ''
@@ -2359,16 +2280,16 @@ WHERE p.log_no IS NULL OR p.log_no > r.log_no OR r.currency <> p.currency OR r.a
    OR (r.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'debit' OR l.amount <> r.amount
        OR l.currency <> r.currency))
 UNION ALL
-SELECT 'reversal ' || CAST(payment_reversal_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL,
+SELECT 'reversal ' || payment_reversal_id || ', recorded ' || count(*) || ' times', NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM payment_reversals
 GROUP BY payment_reversal_id HAVING count(*) > 1
 UNION ALL
-SELECT 'reversal ' || identity || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL, NULL,
+SELECT 'reversal ' || identity || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL
 FROM payment_reversals GROUP BY identity HAVING count(*) > 1
 UNION ALL
-SELECT 'bank line ' || CAST(bank_line_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' reversals', NULL, NULL,
+SELECT 'bank line ' || bank_line_id || ', of ' || count(*) || ' reversals', NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM payment_reversals
 WHERE bank_line_id IS NOT NULL GROUP BY bank_line_id HAVING count(*) > 1;
@@ -2376,12 +2297,11 @@ WHERE bank_line_id IS NOT NULL GROUP BY bank_line_id HAVING count(*) > 1;
 -- payment_reinstated: A reversal is undone at most once, later.
 -- whole
 -- columns at reversal_entry_on:day reinstated_on:day entry_on:day
-SELECT 'reversal ' || CAST(i.payment_reversal_id AS TEXT), r.entry_on, i.reinstated_on, i.entry_on
-FROM payment_reinstatements i LEFT JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
+SELECT 'reversal ' || i.payment_reversal_id, r.entry_on, i.reinstated_on, i.entry_on
+FROM payment_reinstatements i LEFT JOIN payment_reversals r USING (payment_reversal_id)
 WHERE r.log_no IS NULL OR r.log_no > i.log_no OR i.entry_on < r.entry_on OR i.entry_on < i.reinstated_on
 UNION ALL
-SELECT 'reversal ' || CAST(payment_reversal_id AS TEXT) || ', undone ' || CAST(count(*) AS TEXT) || ' times', NULL,
-       NULL, NULL
+SELECT 'reversal ' || payment_reversal_id || ', undone ' || count(*) || ' times', NULL, NULL, NULL
 FROM payment_reinstatements
 GROUP BY payment_reversal_id HAVING count(*) > 1;
 
@@ -2393,13 +2313,13 @@ WITH RECURSIVE chain(payment_id, leads_to) AS (
   SELECT payment_id, duplicate_of FROM reversed WHERE kind = 'duplicate'
   UNION
   SELECT c.payment_id, r.duplicate_of FROM chain c JOIN reversed r ON r.payment_id = c.leads_to AND r.kind = 'duplicate')
-SELECT 'payment ' || CAST(p.payment_id AS TEXT), r.duplicate_of, p.partner_id, o.partner_id, p.currency, p.amount,
+SELECT 'payment ' || p.payment_id, r.duplicate_of, p.partner_id, o.partner_id, p.currency, p.amount,
        o.currency, o.amount
-FROM reversed r JOIN payments p ON p.payment_id = r.payment_id LEFT JOIN payments o ON o.payment_id = r.duplicate_of
+FROM reversed r JOIN payments p USING (payment_id) LEFT JOIN payments o ON o.payment_id = r.duplicate_of
 WHERE r.kind = 'duplicate' AND (o.log_no IS NULL OR p.amount <> o.amount OR p.currency <> o.currency
   OR p.partner_id <> o.partner_id OR p.payment_id = o.payment_id)
 UNION ALL
-SELECT 'payment ' || CAST(payment_id AS TEXT) || ', in a circle', leads_to, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT 'payment ' || payment_id || ', in a circle', leads_to, NULL, NULL, NULL, NULL, NULL, NULL
 FROM chain WHERE payment_id = leads_to;
 
 -- dispute_outcome: A processor's dispute names a payment; it takes at most the disputed amount, and gives the amount back exactly if the last outcome is not a loss.
@@ -2408,7 +2328,7 @@ FROM chain WHERE payment_id = leads_to;
 -- columns outcome opened_on:day decided_on:day
 SELECT 'dispute ' || d.identity, d.payment_id, r.payment_id, p.currency, d.currency, d.amount, r.amount,
        CASE WHEN i.log_no IS NULL THEN 'no' ELSE 'yes' END, o.outcome, d.opened_on, o.decided_on
-FROM disputes d LEFT JOIN payments p ON p.payment_id = d.payment_id
+FROM disputes d LEFT JOIN payments p USING (payment_id)
 LEFT JOIN (SELECT dispute_id, outcome, decided_on FROM (SELECT dispute_id, outcome, decided_on,
              row_number() OVER (PARTITION BY dispute_id ORDER BY log_no DESC) AS back FROM dispute_outcomes) w
            WHERE back = 1) o ON o.dispute_id = d.dispute_id
@@ -2418,13 +2338,13 @@ WHERE p.log_no IS NULL OR p.log_no > d.log_no OR d.currency <> p.currency OR d.a
    OR r.payment_id <> d.payment_id
    OR (r.log_no IS NOT NULL AND (i.log_no IS NOT NULL) <> (coalesce(o.outcome, 'open') IN ('won', 'closed')))
 UNION ALL
-SELECT 'dispute ' || identity || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL, NULL, NULL,
+SELECT 'dispute ' || identity || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL
 FROM disputes GROUP BY identity HAVING count(*) > 1
 UNION ALL
-SELECT 'outcome of dispute ' || CAST(o.dispute_id AS TEXT), d.payment_id, NULL, NULL, d.currency, d.amount, NULL, NULL,
+SELECT 'outcome of dispute ' || o.dispute_id, d.payment_id, NULL, NULL, d.currency, d.amount, NULL, NULL,
        o.outcome, d.opened_on, o.decided_on
-FROM dispute_outcomes o LEFT JOIN disputes d ON d.dispute_id = o.dispute_id
+FROM dispute_outcomes o LEFT JOIN disputes d USING (dispute_id)
 WHERE d.log_no IS NULL OR d.log_no > o.log_no OR o.decided_on < d.opened_on
    OR o.outcome NOT IN ('won', 'lost', 'closed');
 
@@ -2432,26 +2352,25 @@ WHERE d.log_no IS NULL OR d.log_no > o.log_no OR o.decided_on < d.opened_on
 -- whole
 -- columns at account stated_lines:int counted_lines:int currency opening:amount closing:amount stated_credits:amount
 -- columns credits_of_lines:amount stated_debits:amount debits_of_lines:amount
-SELECT 'statement ' || CAST(s.bank_statement_id AS TEXT), s.account, s.lines, coalesce(l.lines, 0), s.currency,
+SELECT 'statement ' || s.bank_statement_id, s.account, s.lines, coalesce(l.lines, 0), s.currency,
        s.opening, s.closing, s.credits, coalesce(l.credits, 0), s.debits, coalesce(l.debits, 0)
 FROM bank_statements s LEFT JOIN (
   SELECT x.bank_statement_id, count(*) AS lines, count(DISTINCT x.position) AS places,
          count(DISTINCT x.bank_line_id) AS once,
          sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE 0 END) AS credits,
          sum(CASE l.direction WHEN 'debit' THEN l.amount ELSE 0 END) AS debits
-  FROM bank_statement_lines x JOIN bank_lines l ON l.bank_line_id = x.bank_line_id GROUP BY x.bank_statement_id) l
+  FROM bank_statement_lines x JOIN bank_lines l USING (bank_line_id) GROUP BY x.bank_statement_id) l
   ON l.bank_statement_id = s.bank_statement_id
 LEFT JOIN bank_files f ON f.bank_file_id = s.bank_file_id
 WHERE s.lines <> coalesce(l.lines, 0) OR s.credits <> coalesce(l.credits, 0) OR s.debits <> coalesce(l.debits, 0)
    OR s.opening + s.credits - s.debits <> s.closing OR (s.opening IS NULL AND s.closing IS NOT NULL) OR l.places <> l.lines OR l.once <> l.lines OR f.log_no IS NULL
 UNION ALL
-SELECT 'statement ' || CAST(bank_statement_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL,
+SELECT 'statement ' || bank_statement_id || ', recorded ' || count(*) || ' times', NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM bank_statements
 GROUP BY bank_statement_id HAVING count(*) > 1
 UNION ALL
-SELECT 'statement at position ' || CAST(position AS TEXT) || ' of file ' || CAST(bank_file_id AS TEXT)
-         || ', recorded ' || CAST(count(*) AS TEXT) || ' times',
+SELECT 'statement at position ' || position || ' of file ' || bank_file_id || ', recorded ' || count(*) || ' times',
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM bank_statements
 GROUP BY bank_file_id, position HAVING count(*) > 1;
@@ -2460,25 +2379,25 @@ GROUP BY bank_file_id, position HAVING count(*) > 1;
 -- whole
 -- columns at account listed_account statement_account direction currency amount:amount listed_currency
 -- columns statement_currency
-SELECT 'bank line ' || CAST(coalesce(x.bank_line_id, l.bank_line_id) AS TEXT), l.account, x.account, s.account,
+SELECT 'bank line ' || coalesce(x.bank_line_id, l.bank_line_id), l.account, x.account, s.account,
        l.direction, l.currency, l.amount, x.currency, s.currency
 FROM bank_lines l FULL JOIN bank_statement_lines x ON x.bank_line_id = l.bank_line_id
 LEFT JOIN bank_statements s ON s.bank_statement_id = x.bank_statement_id
 WHERE l.log_no IS NULL OR x.log_no IS NULL OR s.log_no IS NULL OR x.account <> l.account OR x.currency <> l.currency
    OR x.account <> s.account OR x.currency <> s.currency OR l.amount <= 0 OR l.direction NOT IN ('credit', 'debit')
 UNION ALL
-SELECT 'bank line ' || identity || ', recorded ' || CAST(count(*) AS TEXT) || ' times', account, NULL, NULL, NULL, NULL,
+SELECT 'bank line ' || identity || ', recorded ' || count(*) || ' times', account, NULL, NULL, NULL, NULL,
        NULL, NULL, NULL
 FROM bank_lines GROUP BY identity, account HAVING count(*) > 1
 UNION ALL
-SELECT 'bank line ' || CAST(bank_line_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL,
+SELECT 'bank line ' || bank_line_id || ', recorded ' || count(*) || ' times', NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL
 FROM bank_lines GROUP BY bank_line_id HAVING count(*) > 1;
 
 -- bank_file_imported: A bank file is imported once, with the hash, format and number of lines that its event states.
 -- whole
 -- columns at name sha256 event_states_sha256 format event_states_format lines:int event_states_lines
-SELECT 'bank file ' || CAST(f.bank_file_id AS TEXT), f.name, f.sha256, h.value, f.format, m.value, coalesce(s.lines, 0),
+SELECT 'bank file ' || f.bank_file_id, f.name, f.sha256, h.value, f.format, m.value, coalesce(s.lines, 0),
        n.value
 FROM bank_files f LEFT JOIN details h ON h.event_id = f.event_id AND h.path = 'sha256'
 LEFT JOIN details m ON m.event_id = f.event_id AND m.path = 'format'
@@ -2488,7 +2407,7 @@ LEFT JOIN (SELECT bank_file_id, sum(lines) AS lines FROM bank_statements GROUP B
 WHERE h.value IS DISTINCT FROM f.sha256 OR m.value IS DISTINCT FROM f.format
    OR n.value IS DISTINCT FROM CAST(coalesce(s.lines, 0) AS TEXT)
 UNION ALL
-SELECT CAST(count(*) AS TEXT) || ' bank files of SHA-256 ' || sha256, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+SELECT count(*) || ' bank files of SHA-256 ' || sha256, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM bank_files
 GROUP BY sha256 HAVING count(*) > 1;
 
@@ -2496,10 +2415,10 @@ GROUP BY sha256 HAVING count(*) > 1;
 -- whole
 -- columns at direction currency amount:amount outcome payment:int payout:int reversal:int booked_currency
 -- columns booked:amount@booked_currency
-SELECT 'bank line ' || CAST(l.bank_line_id AS TEXT), l.direction, l.currency, l.amount, o.outcome, o.payment_id,
+SELECT 'bank line ' || l.bank_line_id, l.direction, l.currency, l.amount, o.outcome, o.payment_id,
        o.payout_id, o.payment_reversal_id, coalesce(p.currency, x.currency, r.currency),
        coalesce(p.amount, x.amount, r.amount)
-FROM bank_lines l LEFT JOIN bank_line_outcomes o ON o.bank_line_id = l.bank_line_id
+FROM bank_lines l LEFT JOIN bank_line_outcomes o USING (bank_line_id)
 LEFT JOIN payments p ON p.payment_id = o.payment_id
 LEFT JOIN payment_sources s ON s.bank_line_id = l.bank_line_id AND s.payment_id = o.payment_id
 LEFT JOIN payouts x ON x.payout_id = o.payout_id
@@ -2514,7 +2433,7 @@ WHERE o.log_no IS NULL OR o.log_no < l.log_no OR o.reason = '' OR CASE o.outcome
   WHEN 'ignored' THEN o.payment_id IS NOT NULL OR o.payout_id IS NOT NULL OR o.payment_reversal_id IS NOT NULL
   ELSE 1 = 1 END
 UNION ALL
-SELECT 'bank line ' || CAST(bank_line_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' outcomes', NULL, NULL, NULL,
+SELECT 'bank line ' || bank_line_id || ', of ' || count(*) || ' outcomes', NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL
 FROM bank_line_outcomes
 GROUP BY bank_line_id HAVING count(*) > 1;
@@ -2523,17 +2442,17 @@ GROUP BY bank_line_id HAVING count(*) > 1;
 -- whole
 -- columns at currency amount:amount account received_on:day direction line_currency line_amount:amount@line_currency
 -- columns line_account line_on:day
-SELECT 'payout ' || CAST(o.payout_id AS TEXT), o.currency, o.amount, o.account, o.received_on, l.direction,
+SELECT 'payout ' || o.payout_id, o.currency, o.amount, o.account, o.received_on, l.direction,
        l.currency, l.amount, l.account, l.bank_booked_on
-FROM payouts o LEFT JOIN bank_lines l ON l.bank_line_id = o.bank_line_id
+FROM payouts o LEFT JOIN bank_lines l USING (bank_line_id)
 WHERE l.log_no IS NULL OR l.log_no > o.log_no OR l.direction <> 'credit' OR o.direction <> 'credit'
    OR l.amount <> o.amount OR l.currency <> o.currency OR l.account <> o.account OR l.bank_booked_on <> o.received_on
 UNION ALL
-SELECT 'bank line ' || CAST(bank_line_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' payouts', NULL, NULL, NULL,
+SELECT 'bank line ' || bank_line_id || ', of ' || count(*) || ' payouts', NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL
 FROM payouts GROUP BY bank_line_id HAVING count(*) > 1
 UNION ALL
-SELECT 'payout ' || CAST(payout_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+SELECT 'payout ' || payout_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL
 FROM payouts GROUP BY payout_id HAVING count(*) > 1;
 
@@ -2541,27 +2460,27 @@ FROM payouts GROUP BY payout_id HAVING count(*) > 1;
 -- whole
 -- columns at currency gross:amount fees:amount of_payments:amount payout_currency paid_out:amount@payout_currency
 -- columns paid_out_on:day payment_currency payment_is_of:amount@payment_currency method received_on:day
-SELECT 'payout ' || CAST(t.payout_id AS TEXT), t.currency, t.gross, t.fees, coalesce(p.amount, 0), o.currency, o.amount,
+SELECT 'payout ' || t.payout_id, t.currency, t.gross, t.fees, coalesce(p.amount, 0), o.currency, o.amount,
        o.received_on, NULL, NULL, NULL, NULL
-FROM payout_settlements t LEFT JOIN payouts o ON o.payout_id = t.payout_id
+FROM payout_settlements t LEFT JOIN payouts o USING (payout_id)
 LEFT JOIN (SELECT payout_id, sum(amount) AS amount FROM payout_payments GROUP BY payout_id) p ON p.payout_id = t.payout_id
 LEFT JOIN account_payouts a ON a.payout_id = t.payout_id
 WHERE o.log_no IS NULL OR t.entry_on < o.entry_on OR o.amount + t.fees <> t.gross OR t.fees < 0 OR t.currency <> o.currency
    OR (a.payout_id IS NULL AND coalesce(p.amount, 0) <> t.gross) OR (a.payout_id IS NOT NULL AND p.payout_id IS NOT NULL)
 UNION ALL
-SELECT 'payment ' || CAST(x.payment_id AS TEXT) || ' in payout ' || CAST(x.payout_id AS TEXT), x.currency, NULL, NULL,
+SELECT 'payment ' || x.payment_id || ' in payout ' || x.payout_id, x.currency, NULL, NULL,
        x.amount, o.currency, o.amount, o.received_on, p.currency, p.amount, p.method, p.received_on
-FROM payout_payments x LEFT JOIN payments p ON p.payment_id = x.payment_id
+FROM payout_payments x LEFT JOIN payments p USING (payment_id)
 LEFT JOIN payouts o ON o.payout_id = x.payout_id LEFT JOIN payout_settlements t ON t.payout_id = x.payout_id
 WHERE p.log_no IS NULL OR t.log_no IS NULL OR p.method <> 'link' OR p.currency <> o.currency OR x.currency <> o.currency
    OR x.amount <= 0 OR x.amount > p.amount OR p.received_on > o.received_on
 UNION ALL
-SELECT 'payment ' || CAST(payment_id AS TEXT) || ', paid out ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+SELECT 'payment ' || payment_id || ', paid out ' || count(*) || ' times', NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM payout_payments GROUP BY payment_id
 HAVING count(*) > 1
 UNION ALL
-SELECT 'payout ' || CAST(payout_id AS TEXT) || ', settled ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+SELECT 'payout ' || payout_id || ', settled ' || count(*) || ' times', NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM payout_settlements GROUP BY payout_id
 HAVING count(*) > 1;
@@ -2569,12 +2488,11 @@ HAVING count(*) > 1;
 -- payout_covers_remaining: A payout has of each payment what had not been given back: by a mistake or duplicate known when it was settled, or by a reversal in force on the payout's day.
 -- whole
 -- columns at payout:int currency in_payout:amount payment:amount given_back:amount
-SELECT 'payment ' || CAST(x.payment_id AS TEXT), x.payout_id, x.currency, x.amount, p.amount, coalesce(sum(r.amount), 0)
-FROM payout_payments x JOIN payments p ON p.payment_id = x.payment_id JOIN payouts o ON o.payout_id = x.payout_id
+SELECT 'payment ' || x.payment_id, x.payout_id, x.currency, x.amount, p.amount, coalesce(sum(r.amount), 0)
+FROM payout_payments x JOIN payments p USING (payment_id) JOIN payouts o ON o.payout_id = x.payout_id
 JOIN payout_settlements s ON s.payout_id = x.payout_id
 LEFT JOIN (SELECT r.payment_id, r.amount, r.kind, r.event_id, r.reversed_on, i.event_id AS undone_by, i.reinstated_on
-           FROM payment_reversals r LEFT JOIN payment_reinstatements i
-             ON i.payment_reversal_id = r.payment_reversal_id) r
+           FROM payment_reversals r LEFT JOIN payment_reinstatements i USING (payment_reversal_id)) r
   ON r.payment_id = x.payment_id AND r.event_id < s.event_id
   AND (r.kind IN ('mistake', 'duplicate') OR (r.reversed_on <= o.received_on
        AND NOT coalesce(r.undone_by < s.event_id AND r.reinstated_on <= o.received_on, 1 = 0)))
@@ -2584,14 +2502,14 @@ GROUP BY x.payment_id, x.payout_id, x.currency, x.amount, p.amount HAVING x.amou
 -- whole
 -- columns at account transaction_account currency received:amount fees:amount account_currency
 -- columns paid_out:amount@account_currency kept:amount@account_currency
-SELECT 'payout ' || CAST(a.payout_id AS TEXT), a.account, m.account, coalesce(o.currency, s.currency), o.amount,
+SELECT 'payout ' || a.payout_id, a.account, m.account, coalesce(o.currency, s.currency), o.amount,
        s.fees, a.currency, -m.net, coalesce(k.kept, 0)
-FROM account_payouts a LEFT JOIN payouts o ON o.payout_id = a.payout_id
+FROM account_payouts a LEFT JOIN payouts o USING (payout_id)
 LEFT JOIN payout_settlements s ON s.payout_id = a.payout_id
 LEFT JOIN balance_transactions m ON m.balance_transaction_id = a.balance_transaction_id
 LEFT JOIN (SELECT a.payout_id, sum(CASE WHEN p.kind = 'other' AND substr(p.type, 1, 6) <> 'payout' THEN -p.net ELSE 0 END)
                     AS kept
-           FROM account_payouts a JOIN payout_settlements s ON s.payout_id = a.payout_id
+           FROM account_payouts a JOIN payout_settlements s USING (payout_id)
            JOIN payout_contents c ON c.payout_transaction_id = a.balance_transaction_id AND c.event_id <= s.event_id
            JOIN balance_transactions p ON p.balance_transaction_id = c.balance_transaction_id GROUP BY a.payout_id) k
   ON k.payout_id = a.payout_id
@@ -2603,7 +2521,7 @@ WHERE o.log_no IS NULL OR o.currency <> a.currency
 -- payout_contains: The contents of a connected account's payout add up to it, have its account and currency, and were paid out once.
 -- whole
 -- columns at type account other_account currency other_currency paid_out:amount contents:amount
-SELECT 'transaction ' || CAST(m.balance_transaction_id AS TEXT), m.type, m.account,
+SELECT 'transaction ' || m.balance_transaction_id, m.type, m.account,
        max(CASE WHEN p.account <> m.account THEN p.account END), m.currency,
        max(CASE WHEN p.currency <> m.currency THEN p.currency END), -m.net, sum(p.net)
 FROM payout_contents c JOIN balance_transactions m ON m.balance_transaction_id = c.payout_transaction_id
@@ -2612,9 +2530,9 @@ GROUP BY m.balance_transaction_id, m.type, m.account, m.currency, m.net
 HAVING m.type <> 'payout' OR sum(p.net) <> -m.net
     OR sum(CASE WHEN p.account = m.account AND p.currency = m.currency THEN 0 ELSE 1 END) > 0
 UNION ALL
-SELECT 'transaction ' || CAST(c.balance_transaction_id AS TEXT) || ', in ' || CAST(count(*) AS TEXT) || ' payouts',
+SELECT 'transaction ' || c.balance_transaction_id || ', in ' || count(*) || ' payouts',
        NULL, c.account, p.account, c.currency, p.currency, NULL, NULL
-FROM payout_contents c LEFT JOIN balance_transactions p ON p.balance_transaction_id = c.balance_transaction_id
+FROM payout_contents c LEFT JOIN balance_transactions p USING (balance_transaction_id)
 GROUP BY c.balance_transaction_id, c.account, c.currency, p.account, p.currency
 HAVING count(*) > 1 OR p.account IS DISTINCT FROM c.account OR p.currency IS DISTINCT FROM c.currency;
 
@@ -2622,9 +2540,9 @@ HAVING count(*) > 1 OR p.account IS DISTINCT FROM c.account OR p.currency IS DIS
 -- whole
 -- columns at currency paid:amount account paid_on:day direction line_currency line_amount:amount@line_currency
 -- columns line_account line_on:day refund_currency refund_is_of:amount@refund_currency
-SELECT 'refund match ' || CAST(m.refund_match_id AS TEXT), m.currency, m.amount, m.account, m.paid_on, l.direction,
+SELECT 'refund match ' || m.refund_match_id, m.currency, m.amount, m.account, m.paid_on, l.direction,
        l.currency, l.amount, l.account, l.bank_booked_on, coalesce(f.currency, r.currency), coalesce(f.amount, r.amount)
-FROM refund_matches m LEFT JOIN bank_lines l ON l.bank_line_id = m.bank_line_id
+FROM refund_matches m LEFT JOIN bank_lines l USING (bank_line_id)
 LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = m.payment_reversal_id
 WHERE l.log_no IS NULL OR l.direction <> 'debit' OR m.direction <> 'debit' OR l.amount <> m.amount
@@ -2633,25 +2551,24 @@ WHERE l.log_no IS NULL OR l.direction <> 'debit' OR m.direction <> 'debit' OR l.
    OR coalesce(f.amount, r.amount, -1) <> m.amount OR coalesce(f.currency, r.currency) <> m.currency
    OR coalesce(f.log_no, r.log_no) > m.log_no OR (f.account <> '' AND f.account <> m.account)
 UNION ALL
-SELECT 'bank line ' || CAST(m.bank_line_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' refunds', NULL, NULL,
+SELECT 'bank line ' || m.bank_line_id || ', of ' || count(*) || ' refunds', NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM refund_matches m LEFT JOIN credit_refund_returns b ON b.credit_refund_id = m.credit_refund_id
+FROM refund_matches m LEFT JOIN credit_refund_returns b USING (credit_refund_id)
 LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = m.payment_reversal_id
 WHERE b.log_no IS NULL AND i.log_no IS NULL GROUP BY m.bank_line_id HAVING count(*) > 1
 UNION ALL
 SELECT CASE WHEN credit_refund_id IS NULL THEN 'reversal ' ELSE 'refund ' END
-         || CAST(coalesce(credit_refund_id, payment_reversal_id) AS TEXT) || ', matched '
-         || CAST(count(*) AS TEXT) || ' times',
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+         || coalesce(credit_refund_id, payment_reversal_id) || ', matched '
+         || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM refund_matches
 GROUP BY credit_refund_id, payment_reversal_id HAVING count(*) > 1;
 
 -- bank_booking: A bank line is booked once at a time, in its amount, to an account that nothing else moves; a line that is a payment, payout, refund or return is not booked.
 -- whole
 -- columns at currency amount:amount account booked_to line_currency line_amount:amount@line_currency line_account outcome
-SELECT 'booking ' || CAST(b.bank_booking_id AS TEXT), b.currency, b.amount, b.account, b.booked_to, l.currency, l.amount,
+SELECT 'booking ' || b.bank_booking_id, b.currency, b.amount, b.account, b.booked_to, l.currency, l.amount,
        l.account, o.outcome
-FROM bank_bookings b LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
+FROM bank_bookings b LEFT JOIN bank_lines l USING (bank_line_id)
 LEFT JOIN bank_line_outcomes o ON o.bank_line_id = b.bank_line_id
 LEFT JOIN bank_bookings p ON p.bank_booking_id = b.previous
 LEFT JOIN bank_bookings n ON n.previous = b.bank_booking_id
@@ -2667,11 +2584,11 @@ WHERE l.log_no IS NULL OR l.log_no > b.log_no OR l.amount <> b.amount OR l.curre
      SELECT bank_line_id FROM payment_reversals WHERE bank_line_id IS NOT NULL
      UNION SELECT bank_line_id FROM credit_refund_returns WHERE bank_line_id IS NOT NULL
      UNION SELECT m.bank_line_id FROM refund_matches m
-     LEFT JOIN credit_refund_returns r ON r.credit_refund_id = m.credit_refund_id
+     LEFT JOIN credit_refund_returns r USING (credit_refund_id)
      LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = m.payment_reversal_id
      WHERE r.log_no IS NULL AND i.log_no IS NULL))
 UNION ALL
-SELECT 'bank line ' || CAST(bank_line_id AS TEXT) || ', booked ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
+SELECT 'bank line ' || bank_line_id || ', booked ' || count(*) || ' times', NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL
 FROM bank_bookings GROUP BY bank_line_id, coalesce(previous, 0) HAVING count(*) > 1;
 
@@ -2679,7 +2596,7 @@ FROM bank_bookings GROUP BY bank_line_id, coalesce(previous, 0) HAVING count(*) 
 -- whole
 -- columns at account kind reported_by currency amount:amount fee:amount net:amount source_currency
 -- columns source_amount:amount@source_currency exchange_rate
-SELECT 'transaction ' || CAST(balance_transaction_id AS TEXT), account, kind, reported_by, currency, amount, fee, net,
+SELECT 'transaction ' || balance_transaction_id, account, kind, reported_by, currency, amount, fee, net,
        source_currency, source_amount, exchange_rate
 FROM balance_transactions
 WHERE amount - fee <> net OR kind NOT IN ('share', 'misrouted', 'reversal', 'dispute', 'other')
@@ -2687,11 +2604,11 @@ WHERE amount - fee <> net OR kind NOT IN ('share', 'misrouted', 'reversal', 'dis
    OR (source_currency IS NULL) <> (exchange_rate IS NULL) OR source_currency = currency
    OR (source_amount > 0) <> (amount > 0)
 UNION ALL
-SELECT 'transaction ' || id || ', recorded ' || CAST(count(*) AS TEXT) || ' times', account, NULL, NULL, NULL, NULL,
+SELECT 'transaction ' || id || ', recorded ' || count(*) || ' times', account, NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL
 FROM balance_transactions GROUP BY account, id HAVING count(*) > 1
 UNION ALL
-SELECT 'transaction ' || CAST(balance_transaction_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times',
+SELECT 'transaction ' || balance_transaction_id || ', recorded ' || count(*) || ' times',
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM balance_transactions
 GROUP BY balance_transaction_id HAVING count(*) > 1;
@@ -2699,8 +2616,8 @@ GROUP BY balance_transaction_id HAVING count(*) > 1;
 -- share_dated: A share is dated on the day of its transaction.
 -- whole
 -- columns at dated_on:day transaction_at
-SELECT 'share ' || CAST(s.share_allocation_id AS TEXT), s.occurred_on, b.occurred_at
-FROM share_allocations s JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id
+SELECT 'share ' || s.share_allocation_id, s.occurred_on, b.occurred_at
+FROM share_allocations s JOIN balance_transactions b USING (balance_transaction_id)
 JOIN days d ON d.day = substr(b.occurred_at, 1, 10)
 WHERE s.occurred_on - d.n NOT IN (-1, 0, 1);
 
@@ -2708,29 +2625,29 @@ WHERE s.occurred_on - d.n NOT IN (-1, 0, 1);
 -- whole
 -- columns at currency net:amount line_currency line_amount:amount@line_currency
 SELECT 'transaction ' || b.id, b.currency, b.net, l.currency, l.amount
-FROM balance_transactions b JOIN settlement_lines l ON b.id = 'line:' || CAST(l.settlement_line_id AS TEXT)
+FROM balance_transactions b JOIN settlement_lines l ON b.id = 'line:' || l.settlement_line_id
 WHERE b.reported_by = 'settlement_file' AND (l.amount <> b.net OR l.currency <> b.currency OR l.occurred_at <> b.occurred_at);
 
 -- settlement_line: A line of a settlement file is in its partner's file, has the sign of its kind, and occurs once.
 -- whole
 -- columns at partner file_partner kind currency amount:amount refunded:amount
-SELECT 'settlement line ' || CAST(l.settlement_line_id AS TEXT), l.partner_id, f.partner_id, l.kind, l.currency,
+SELECT 'settlement line ' || l.settlement_line_id, l.partner_id, f.partner_id, l.kind, l.currency,
        l.amount, l.refunded
-FROM settlement_lines l LEFT JOIN settlement_files f ON f.settlement_file_id = l.settlement_file_id
+FROM settlement_lines l LEFT JOIN settlement_files f USING (settlement_file_id)
 WHERE f.log_no IS NULL OR f.log_no > l.log_no OR f.partner_id <> l.partner_id OR l.line > f.lines + 1
    OR CASE l.kind WHEN 'share' THEN l.amount <= 0 WHEN 'reversal' THEN l.amount >= 0 WHEN 'dispute' THEN l.amount = 0
                   ELSE 1 = 1 END OR l.refunded < 0 OR (l.transfer IS NULL AND l.payment IS NULL)
 UNION ALL
-SELECT CAST(count(*) AS TEXT) || ' lines of quote ' || quote_id || coalesce(', requote ' || requote_id, ''), partner_id,
+SELECT count(*) || ' lines of quote ' || quote_id || coalesce(', requote ' || requote_id, ''), partner_id,
        NULL, NULL, NULL, NULL, NULL
 FROM settlement_lines
 GROUP BY partner_id, payment, transfer, quote_id, requote_id HAVING count(*) > 1
 UNION ALL
-SELECT CAST(count(*) AS TEXT) || ' files of SHA-256 ' || sha256, partner_id, NULL, NULL, NULL, NULL, NULL
+SELECT count(*) || ' files of SHA-256 ' || sha256, partner_id, NULL, NULL, NULL, NULL, NULL
 FROM settlement_files
 GROUP BY partner_id, sha256 HAVING count(*) > 1
 UNION ALL
-SELECT 'settlement file ' || CAST(f.settlement_file_id AS TEXT) || ' of ' || CAST(f.lines AS TEXT) || ' lines, but '
+SELECT 'settlement file ' || f.settlement_file_id || ' of ' || f.lines || ' lines, but '
          || n.value || ' by its event', f.partner_id, NULL, NULL, NULL, NULL, NULL
 FROM settlement_files f JOIN details n ON n.event_id = f.event_id AND n.path = 'lines'
 WHERE n.value <> CAST(f.lines AS TEXT);
@@ -2739,7 +2656,7 @@ WHERE n.value <> CAST(f.lines AS TEXT);
 -- whole
 -- columns at partner quote posted_month matched_by currency amount:amount settled_currency
 -- columns settled:amount@settled_currency row_kind row_partner row_quote row_month row_currency row_arrangement
-SELECT 'share ' || CAST(s.share_allocation_id AS TEXT), s.partner_id, s.quote_id, s.posted_month, s.matched_by,
+SELECT 'share ' || s.share_allocation_id, s.partner_id, s.quote_id, s.posted_month, s.matched_by,
        s.currency, s.amount, s.settled_currency, s.settled_amount, r.kind, r.partner_id, r.quote_id, r.posted_month,
        r.currency, r.arrangement
 FROM share_allocations s LEFT JOIN named_rows r ON r.log_no = s.entry_id
@@ -2764,12 +2681,12 @@ WHERE r.kind IS DISTINCT FROM 'quote_accepted' OR r.partner_id <> s.partner_id O
          SELECT 1 FROM named_rows o WHERE o.partner_id = s.partner_id AND o.quote_id = s.quote_id
            AND o.kind <> 'quote_accepted' AND o.arrangement = 'connected_account'))
 UNION ALL
-SELECT 'share ' || CAST(share_allocation_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL,
+SELECT 'share ' || share_allocation_id || ', recorded ' || count(*) || ' times', NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM share_allocations
 GROUP BY share_allocation_id HAVING count(*) > 1
 UNION ALL
-SELECT 'transaction ' || CAST(balance_transaction_id AS TEXT) || ', matched ' || CAST(count(*) AS TEXT) || ' times',
+SELECT 'transaction ' || balance_transaction_id || ', matched ' || count(*) || ' times',
        NULL, quote_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM share_allocations WHERE matched_by <> 'finance' GROUP BY balance_transaction_id, quote_id, requote_id
 HAVING count(*) > 1;
@@ -2777,7 +2694,7 @@ HAVING count(*) > 1;
 -- shares_within_transaction: The shares of a transaction have its sign and are no more than its net amount.
 -- whole
 -- columns at currency net:amount of_shares:amount
-SELECT 'transaction ' || CAST(b.balance_transaction_id AS TEXT), b.currency, b.net, s.amount
+SELECT 'transaction ' || b.balance_transaction_id, b.currency, b.net, s.amount
 FROM balance_transactions b JOIN (SELECT balance_transaction_id, sum(settled_amount) AS amount FROM share_allocations
   GROUP BY balance_transaction_id) s ON s.balance_transaction_id = b.balance_transaction_id
 WHERE abs(s.amount) > abs(b.net) OR (s.amount <> 0 AND (s.amount > 0) <> (b.net > 0));
@@ -2785,8 +2702,8 @@ WHERE abs(s.amount) > abs(b.net) OR (s.amount <> 0 AND (s.amount > 0) <> (b.net 
 -- transaction_closed: Finance closed no more of a transaction than its net amount, with its sign and a reason.
 -- whole
 -- columns at currency closed:amount transaction_currency net:amount@transaction_currency
-SELECT 'transaction ' || CAST(c.balance_transaction_id AS TEXT), c.currency, c.amount, b.currency, b.net
-FROM balance_transaction_closings c LEFT JOIN balance_transactions b ON b.balance_transaction_id = c.balance_transaction_id
+SELECT 'transaction ' || c.balance_transaction_id, c.currency, c.amount, b.currency, b.net
+FROM balance_transaction_closings c LEFT JOIN balance_transactions b USING (balance_transaction_id)
 WHERE b.log_no IS NULL OR b.log_no > c.log_no OR b.currency <> c.currency OR abs(c.amount) > abs(b.net)
    OR (c.amount > 0) <> (b.net > 0) OR c.amount = 0 OR trim(c.reason) = '';
 
@@ -2794,16 +2711,16 @@ WHERE b.log_no IS NULL OR b.log_no > c.log_no OR b.currency <> c.currency OR abs
 -- whole
 -- columns at partner quote currency amount:amount row_kind row_partner row_quote row_currency
 -- columns row_amount:amount@row_currency row_arrangement
-SELECT 'share ' || CAST(v.share_allocation_id AS TEXT), s.partner_id, s.quote_id, s.currency, s.amount, r.kind,
+SELECT 'share ' || v.share_allocation_id, s.partner_id, s.quote_id, s.currency, s.amount, r.kind,
        r.partner_id, r.quote_id, r.currency, r.invoice_amount, r.arrangement
-FROM reversal_evidence v LEFT JOIN share_allocations s ON s.share_allocation_id = v.share_allocation_id
+FROM reversal_evidence v LEFT JOIN share_allocations s USING (share_allocation_id)
 LEFT JOIN named_rows r ON r.log_no = v.entry_id
 WHERE r.kind IS DISTINCT FROM 'reversal' OR s.log_no IS NULL OR r.quote_id <> s.quote_id OR r.invoice_amount <> s.amount
    OR r.partner_id <> v.partner_id OR r.partner_id <> s.partner_id OR r.posted_month <> v.posted_month
    OR r.arrangement <> 'connected_account' OR v.price_from NOT IN ('whole', 'settlement_file', 'finance')
    OR r.event_id <> v.event_id
 UNION ALL
-SELECT 'row ' || CAST(entry_id AS TEXT) || ', for ' || CAST(count(*) AS TEXT) || ' shares', NULL, NULL, NULL, NULL,
+SELECT 'row ' || entry_id || ', for ' || count(*) || ' shares', NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL
 FROM reversal_evidence GROUP BY entry_id HAVING count(*) > 1;
 
@@ -2811,7 +2728,7 @@ FROM reversal_evidence GROUP BY entry_id HAVING count(*) > 1;
 -- whole
 -- columns at partner month currency billed:amount of_quotes:amount sold:amount document_partner document_month
 -- columns document_currency
-SELECT coalesce(d.number, 'document ' || CAST(b.document_id AS TEXT)), d.partner_id, d.month,
+SELECT coalesce(d.number, 'document ' || b.document_id), d.partner_id, d.month,
        coalesce(d.currency, b.currency), d.invoice_amount, b.amount, NULL, d.partner_id, d.month, d.currency
 FROM (SELECT * FROM papers WHERE purpose = 'missing_shares') d
 FULL JOIN (SELECT document_id, min(currency) AS currency, sum(amount) AS amount FROM missing_shares
@@ -2829,7 +2746,7 @@ GROUP BY b.partner_id, b.quote_id, b.currency, r.amount HAVING sum(b.amount) > c
 UNION ALL
 SELECT 'quote ' || b.quote_id || ' on ' || d.number, b.partner_id, b.month, b.currency, b.amount, NULL, NULL,
        d.partner_id, d.month, d.currency
-FROM missing_shares b JOIN papers d ON d.document_id = b.document_id
+FROM missing_shares b JOIN papers d USING (document_id)
 WHERE b.partner_id <> d.partner_id OR b.month <> d.month OR b.currency <> d.currency OR b.amount <= 0
    OR b.arrangement <> d.arrangement;
 
@@ -2837,9 +2754,9 @@ WHERE b.partner_id <> d.partner_id OR b.month <> d.month OR b.currency <> d.curr
 -- whole
 -- columns at partner currency paid:amount share_currency share:amount@share_currency payment_partner payment_currency
 -- columns payment:amount@payment_currency reversal_currency reversed:amount@reversal_currency
-SELECT 'share ' || CAST(x.share_allocation_id AS TEXT), s.partner_id, x.currency, x.amount, s.currency, s.amount,
+SELECT 'share ' || x.share_allocation_id, s.partner_id, x.currency, x.amount, s.currency, s.amount,
        p.partner_id, p.currency, p.amount, r.currency, r.amount
-FROM share_payments x LEFT JOIN share_allocations s ON s.share_allocation_id = x.share_allocation_id
+FROM share_payments x LEFT JOIN share_allocations s USING (share_allocation_id)
 LEFT JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id
 LEFT JOIN payments p ON p.payment_id = x.payment_id
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = x.payment_reversal_id
@@ -2850,25 +2767,25 @@ WHERE s.log_no IS NULL OR p.log_no IS NULL OR x.currency <> s.currency OR x.curr
    OR p.account IS DISTINCT FROM b.account
    OR CASE WHEN x.payment_reversal_id IS NULL
              THEN x.amount <> p.amount
-               OR p.identity <> replace(p.identity, '|share ' || CAST(x.share_allocation_id AS TEXT), '')
-                 || '|share ' || CAST(x.share_allocation_id AS TEXT)
+               OR p.identity <> replace(p.identity, '|share ' || x.share_allocation_id, '')
+                 || '|share ' || x.share_allocation_id
            WHEN x.amount < 0 THEN r.amount IS DISTINCT FROM -x.amount OR r.payment_id <> x.payment_id
-             OR r.identity <> replace(r.identity, '|share ' || CAST(x.share_allocation_id AS TEXT) || '|'
-                                                    || CAST(x.payment_id AS TEXT), '')
-               || '|share ' || CAST(x.share_allocation_id AS TEXT) || '|' || CAST(x.payment_id AS TEXT)
+             OR r.identity <> replace(r.identity, '|share ' || x.share_allocation_id || '|'
+                                                    || x.payment_id, '')
+               || '|share ' || x.share_allocation_id || '|' || x.payment_id
            ELSE r.amount IS DISTINCT FROM x.amount OR r.payment_id <> x.payment_id OR i.log_no IS NULL END
 UNION ALL
-SELECT 'share ' || CAST(x.share_allocation_id AS TEXT), s.partner_id, s.currency, sum(x.amount), s.currency, s.amount,
+SELECT 'share ' || x.share_allocation_id, s.partner_id, s.currency, sum(x.amount), s.currency, s.amount,
        NULL, NULL, NULL, NULL, NULL
-FROM share_payments x JOIN share_allocations s ON s.share_allocation_id = x.share_allocation_id
+FROM share_payments x JOIN share_allocations s USING (share_allocation_id)
 GROUP BY x.share_allocation_id, s.partner_id, s.currency, s.amount HAVING abs(sum(x.amount)) > abs(s.amount)
 UNION ALL
-SELECT 'payment ' || CAST(payment_id AS TEXT), partner_id, NULL, NULL, NULL, NULL, partner_id, currency, amount, NULL, NULL
+SELECT 'payment ' || payment_id, partner_id, NULL, NULL, NULL, NULL, partner_id, currency, amount, NULL, NULL
 FROM payments
 WHERE substr(identity, 1, 10) = 'processor|' AND replace(identity, '|share ', '') <> identity
   AND payment_id NOT IN (SELECT payment_id FROM share_payments WHERE payment_reversal_id IS NULL)
 UNION ALL
-SELECT 'reversal ' || CAST(payment_reversal_id AS TEXT), partner_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, currency, amount
+SELECT 'reversal ' || payment_reversal_id, partner_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, currency, amount
 FROM payment_reversals
 WHERE substr(identity, 1, 10) = 'processor|' AND replace(identity, '|share ', '') <> identity
   AND payment_reversal_id NOT IN (SELECT payment_reversal_id FROM share_payments
@@ -2876,7 +2793,7 @@ WHERE substr(identity, 1, 10) = 'processor|' AND replace(identity, '|share ', ''
 
 -- reading: A reading of an account goes forward, and reports no more new transactions than it read.
 -- columns at account read_from read_to transactions:int new:int
-SELECT 'reading ' || CAST(processor_reading_id AS TEXT), account, read_from, read_to, balance_transactions,
+SELECT 'reading ' || processor_reading_id, account, read_from, read_to, balance_transactions,
        new_balance_transactions
 FROM processor_readings
 WHERE read_from >= read_to OR new_balance_transactions < 0 OR new_balance_transactions > balance_transactions;
@@ -2884,7 +2801,7 @@ WHERE read_from >= read_to OR new_balance_transactions < 0 OR new_balance_transa
 -- readings_of_transactions: An import of an account's transactions recorded as many of the account as its readings call new.
 -- whole
 -- columns at account called_new:int recorded:int
-SELECT 'event ' || CAST(r.event_id AS TEXT), r.account, r.new_transactions, coalesce(b.transactions, 0)
+SELECT 'event ' || r.event_id, r.account, r.new_transactions, coalesce(b.transactions, 0)
 FROM (SELECT event_id, account, sum(new_balance_transactions) AS new_transactions FROM processor_readings
       GROUP BY event_id, account) r
 LEFT JOIN (SELECT event_id, account, count(*) AS transactions FROM balance_transactions GROUP BY event_id, account) b
@@ -2896,7 +2813,7 @@ WHERE r.new_transactions <> coalesce(b.transactions, 0);
 -- columns at currency stated_items:int counted_items:int stated_control:amount control_of_items:amount
 -- columns stated_invoices:amount invoices_of_items:amount stated_credits:amount credits_of_items:amount
 -- columns stated_cash:amount cash_of_items:amount
-SELECT 'opening ' || CAST(coalesce(t.opening_id, s.opening_id) AS TEXT), coalesce(t.currency, s.currency), t.items,
+SELECT 'opening ' || coalesce(t.opening_id, s.opening_id), coalesce(t.currency, s.currency), t.items,
        s.items, t.control, s.invoices - s.credits - s.cash, t.invoices, s.invoices, t.credits, s.credits, t.cash, s.cash
 FROM opening_totals t FULL JOIN (
   SELECT opening_id, currency, count(*) AS items, sum(invoices) AS invoices, sum(credits) AS credits, sum(cash) AS cash
@@ -2908,12 +2825,12 @@ FROM opening_totals t FULL JOIN (
 WHERE t.items IS NULL OR s.items IS NULL OR t.items <> s.items OR t.invoices <> s.invoices OR t.credits <> s.credits
    OR t.cash <> s.cash OR t.control <> t.invoices - t.credits - t.cash
 UNION ALL
-SELECT 'opening ' || CAST(opening_id AS TEXT) || ', stated ' || CAST(count(*) AS TEXT) || ' times', currency, NULL,
+SELECT 'opening ' || opening_id || ', stated ' || count(*) || ' times', currency, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM opening_totals
 GROUP BY opening_id, currency HAVING count(*) > 1
 UNION ALL
-SELECT 'opening ' || CAST(o.opening_id AS TEXT) || ', cut over before the closed month ' || m.month, NULL, NULL, NULL,
+SELECT 'opening ' || o.opening_id || ', cut over before the closed month ' || m.month, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM openings o JOIN days d ON d.n = o.cut_over_on JOIN closed_months m ON m.month > d.month AND m.log_no < o.log_no;
 
@@ -2921,28 +2838,28 @@ FROM openings o JOIN days d ON d.n = o.cut_over_on JOIN closed_months m ON m.mon
 -- whole
 -- columns at dated_on:day entry_on:day cut_over_on:day revision:int
 SELECT d.number, d.issued_on, d.entry_on, o.cut_over_on, d.opening_revision
-FROM documents d LEFT JOIN openings o ON o.opening_id = d.opening_id
+FROM documents d LEFT JOIN openings o USING (opening_id)
 LEFT JOIN papers f ON f.document_id = d.opening_follows
 WHERE d.opening_id IS NOT NULL AND (o.log_no IS NULL OR o.log_no > d.log_no OR d.entry_on <> o.cut_over_on
   OR d.issued_on > o.cut_over_on OR (d.opening_revision = 1) <> (d.opening_follows IS NULL)
   OR (d.opening_follows IS NOT NULL AND (f.void_no IS NULL OR f.void_no > d.log_no)))
 UNION ALL
-SELECT 'payment ' || CAST(p.payment_id AS TEXT), p.received_on, p.entry_on, o.cut_over_on, NULL
-FROM payments p LEFT JOIN openings o ON o.opening_id = p.opening_id
+SELECT 'payment ' || p.payment_id, p.received_on, p.entry_on, o.cut_over_on, NULL
+FROM payments p LEFT JOIN openings o USING (opening_id)
 WHERE (p.opening_id IS NULL) <> (p.opening_number IS NULL)
    OR (p.opening_id IS NOT NULL AND (o.log_no IS NULL OR p.entry_on <> o.cut_over_on OR p.method = 'link'));
 
 -- opening_of_event: An opening has the cut-over, the hash and the totals that its event states.
 -- whole
 -- columns at sha256 event_states_sha256 cut_over_on:day event_states_cut_over_on
-SELECT 'opening ' || CAST(o.opening_id AS TEXT), o.sha256, h.value, o.cut_over_on, c.value
+SELECT 'opening ' || o.opening_id, o.sha256, h.value, o.cut_over_on, c.value
 FROM openings o LEFT JOIN details h ON h.event_id = o.event_id AND h.path = 'sha256'
 LEFT JOIN details c ON c.event_id = o.event_id AND c.path = 'cut_over_on' LEFT JOIN days d ON d.n = o.cut_over_on
 WHERE h.value IS DISTINCT FROM o.sha256 OR c.value IS DISTINCT FROM d.day
 UNION ALL
-SELECT 'opening ' || CAST(t.opening_id AS TEXT) || ', whose event states ' || v.path || ' ' || v.value || ' ' || t.currency, NULL,
+SELECT 'opening ' || t.opening_id || ', whose event states ' || v.path || ' ' || v.value || ' ' || t.currency, NULL,
        NULL, NULL, NULL
-FROM opening_totals t JOIN openings o ON o.opening_id = t.opening_id JOIN currencies c ON c.code = t.currency
+FROM opening_totals t JOIN openings o USING (opening_id) JOIN currencies c ON c.code = t.currency
 JOIN details s ON s.event_id = o.event_id AND substr(s.path, 1, 5) = 'sums.' AND s.value = t.currency
   AND substr(s.path, length(s.path) - 8) = '.currency'
 JOIN details v ON v.event_id = o.event_id
@@ -2958,9 +2875,9 @@ WHERE CASE substr(v.path, length(s.path) - 7) WHEN 'items' THEN v.value <> CAST(
 -- feed_stated: A statement of a feed has the partner, the month, the number of rows, the totals and the completeness that its event states.
 -- whole
 -- columns at partner month stated_rows:int event_states_rows complete:int event_states_complete currency stated:amount event_states
-SELECT 'statement ' || CAST(s.feed_statement_id AS TEXT), s.partner_id, s.month, s.entries, n.value, s.complete, c.value,
+SELECT 'statement ' || s.feed_statement_id, s.partner_id, s.month, s.entries, n.value, s.complete, c.value,
        NULL, NULL, NULL
-FROM feed_statements s LEFT JOIN audit_events e ON e.event_id = s.event_id
+FROM feed_statements s LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN details m ON m.event_id = s.event_id AND m.path = 'month'
 LEFT JOIN details n ON n.event_id = s.event_id AND n.path = 'entries'
 LEFT JOIN details c ON c.event_id = s.event_id AND c.path = 'complete'
@@ -2968,19 +2885,19 @@ WHERE e.subject IS DISTINCT FROM s.partner_id OR m.value IS DISTINCT FROM s.mont
    OR n.value IS DISTINCT FROM CAST(s.entries AS TEXT)
    OR c.value IS DISTINCT FROM CASE s.complete WHEN 1 THEN 'true' ELSE 'false' END
 UNION ALL
-SELECT 'statement ' || coalesce(CAST(t.feed_statement_id AS TEXT), 'of event ' || CAST(d.event_id AS TEXT)), t.partner_id,
+SELECT 'statement ' || coalesce(CAST(t.feed_statement_id AS TEXT), 'of event ' || d.event_id), t.partner_id,
        t.month, NULL, NULL, NULL, NULL, coalesce(t.currency, d.currency), t.invoice_amount, d.value
 FROM (SELECT t.log_no, t.feed_statement_id, t.currency, t.invoice_amount, s.partner_id, s.month, s.event_id,
              s.log_no AS statement_no, n.plain
-      FROM feed_statement_totals t LEFT JOIN feed_statements s ON s.feed_statement_id = t.feed_statement_id
+      FROM feed_statement_totals t LEFT JOIN feed_statements s USING (feed_statement_id)
       LEFT JOIN currencies c ON c.code = t.currency
       LEFT JOIN numerals n ON n.amount = t.invoice_amount AND n.digits = c.digits) t
 FULL JOIN (SELECT d.event_id, substr(d.path, 8) AS currency, d.value
-           FROM details d JOIN feed_statements s ON s.event_id = d.event_id WHERE substr(d.path, 1, 7) = 'totals.') d
+           FROM details d JOIN feed_statements s USING (event_id) WHERE substr(d.path, 1, 7) = 'totals.') d
   ON d.event_id = t.event_id AND d.currency = t.currency
 WHERE d.value IS DISTINCT FROM t.plain OR t.log_no IS NULL OR t.statement_no IS NULL OR t.log_no < t.statement_no
 UNION ALL
-SELECT 'statement ' || CAST(feed_statement_id AS TEXT) || ', total stated ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL,
+SELECT 'statement ' || feed_statement_id || ', total stated ' || count(*) || ' times', NULL, NULL,
        NULL, NULL, NULL, NULL, currency, NULL, NULL
 FROM feed_statement_totals GROUP BY feed_statement_id, currency HAVING count(*) > 1;
 
@@ -3003,7 +2920,7 @@ WITH reported AS (
   UNION ALL SELECT account, log_no, bank_booked_on FROM bank_lines),
 feeds AS (
   SELECT b.month, m.last_day, e.log_no, r.account, max(r.day) AS day
-  FROM book_closes b JOIN audit_events e ON e.event_id = b.event_id JOIN months m ON m.month = b.month
+  FROM book_closes b JOIN audit_events e USING (event_id) JOIN months m ON m.month = b.month
   JOIN reported r ON r.log_no < e.log_no GROUP BY b.month, m.last_day, e.log_no, r.account)
 SELECT 'books of ' || f.month, f.account, d.day, v.value
 FROM feeds f JOIN days d ON d.n = f.day
@@ -3018,14 +2935,14 @@ WHERE a.path IS NULL OR v.value IS DISTINCT FROM d.day OR (f.day < f.last_day AN
 WITH dated AS (
   SELECT s.bank_statement_id, s.account, s.currency, s.opening, s.closing, s.log_no,
          coalesce(min(l.bank_booked_on), s.closed_on) AS first_on, coalesce(max(l.bank_booked_on), s.closed_on) AS last_on
-  FROM bank_statements s LEFT JOIN bank_statement_lines p ON p.bank_statement_id = s.bank_statement_id
+  FROM bank_statements s LEFT JOIN bank_statement_lines p USING (bank_statement_id)
   LEFT JOIN bank_lines l ON l.bank_line_id = p.bank_line_id
   WHERE s.opening IS NOT NULL AND s.closing IS NOT NULL
   GROUP BY s.bank_statement_id, s.account, s.currency, s.opening, s.closing, s.log_no, s.closed_on),
 placed AS (
   SELECT d.*, lag(closing) OVER w AS before, lag(last_on) OVER w AS before_on, max(log_no) OVER w AS known_no
   FROM dated d WINDOW w AS (PARTITION BY account, currency ORDER BY first_on, last_on, bank_statement_id))
-SELECT 'statement ' || CAST(p.bank_statement_id AS TEXT), p.account, p.currency, p.opening, p.before, b.month
+SELECT 'statement ' || p.bank_statement_id, p.account, p.currency, p.opening, p.before, b.month
 FROM placed p JOIN book_closes b ON b.log_no > p.known_no JOIN months m ON m.month = b.month AND m.last_day >= p.first_on
 WHERE p.opening <> p.before + coalesce((
         SELECT sum(CASE l.direction WHEN 'credit' THEN l.amount ELSE -l.amount END) FROM bank_lines l
@@ -3041,14 +2958,14 @@ WHERE p.opening <> p.before + coalesce((
   AND NOT EXISTS (SELECT 1 FROM bank_lines l WHERE l.account = p.account AND l.currency = p.currency
                     AND l.bank_booked_on >= p.before_on AND l.bank_booked_on <= p.first_on
                     AND l.bank_line_id NOT IN (
-                      SELECT x.bank_line_id FROM bank_statement_lines x JOIN dated y ON y.bank_statement_id = x.bank_statement_id));
+                      SELECT x.bank_line_id FROM bank_statement_lines x JOIN dated y USING (bank_statement_id)));
 
 -- books_balance: The balances of closed books add up to zero in each currency; each names its account once and is not zero.
 -- columns at account control currency amount:amount
 SELECT 'books of ' || month, 'all', NULL, currency, sum(amount)
 FROM book_balances GROUP BY month, currency HAVING sum(amount) <> 0
 UNION ALL
-SELECT 'books of ' || month || ', stated ' || CAST(count(*) AS TEXT) || ' times', account, NULL, currency, sum(amount)
+SELECT 'books of ' || month || ', stated ' || count(*) || ' times', account, NULL, currency, sum(amount)
 FROM book_balances GROUP BY month, account, currency
 HAVING count(*) > 1 OR min(amount) = 0 AND max(amount) = 0
 UNION ALL
@@ -3072,19 +2989,19 @@ GROUP BY month, account, currency HAVING sum(stated) <> sum(posted);
 -- entry_day: Each entry of the journal has a day of this century.
 -- whole
 -- columns at day_number:int
-SELECT j.fact || ' ' || CAST(j.log_no AS TEXT), j.entry_on
+SELECT j.fact || ' ' || j.log_no, j.entry_on
 FROM entries j LEFT JOIN days d ON d.n = j.entry_on WHERE d.n IS NULL;
 
 -- entry_in_open_books: Nothing is dated in books that were closed before it was recorded, nor before the day on which it happened.
 -- whole
 -- columns at dated_on:day entry_on:day books_open_from:day
-SELECT f.fact || ', fact ' || CAST(f.log_no AS TEXT), f.dated_on, f.entry_on, f.opens_on
+SELECT f.fact || ', fact ' || f.log_no, f.dated_on, f.entry_on, f.opens_on
 FROM dated f WHERE f.entry_on < f.dated_on OR f.entry_on < f.opens_on;
 
 -- entry_dated_on_its_day: An entry is dated on its own day; or if the books of that day were closed, or what it settles was issued or opened again later, on that first possible day.
 -- whole
 -- columns at dated_on:day entry_on:day reopened_on:day books_open_from:day
-SELECT f.fact || ', fact ' || CAST(f.log_no AS TEXT), f.dated_on, f.entry_on, f.reopened_on, f.opens_on
+SELECT f.fact || ', fact ' || f.log_no, f.dated_on, f.entry_on, f.reopened_on, f.opens_on
 FROM dated f
 WHERE f.states_reopened > 0
   AND (f.entry_on <> CASE WHEN f.reopened_on > f.dated_on THEN f.reopened_on ELSE f.dated_on END
@@ -3096,7 +3013,7 @@ WHERE f.states_reopened > 0
 -- entry_not_late: A payment's entry that is dated after its own day is dated on the first open day, when it was recorded, or when its payment or document was opened again.
 -- whole
 -- columns at dated_on:day entry_on:day books_open_from:day
-SELECT f.fact || ', fact ' || CAST(f.log_no AS TEXT), f.dated_on, f.entry_on, f.opens_on
+SELECT f.fact || ', fact ' || f.log_no, f.dated_on, f.entry_on, f.opens_on
 FROM dated f LEFT JOIN days r ON r.day = substr(f.recorded_at, 1, 10)
 WHERE f.states_reopened = 0 AND f.entry_on > f.dated_on AND f.entry_on <> coalesce(f.opens_on, 0)
   AND f.entry_on > r.n + 1 AND f.entry_on NOT IN (SELECT entry_on FROM document_moves WHERE log_no <> f.log_no AND entry_on IS NOT NULL)
@@ -3105,8 +3022,8 @@ WHERE f.states_reopened = 0 AND f.entry_on > f.dated_on AND f.entry_on <> coales
 -- event_of_fact: A fact names an event that was recorded before it; only the row of an acceptance may come before its event.
 -- whole
 -- columns at event:int action
-SELECT f.kind || ', fact ' || CAST(f.log_no AS TEXT), f.event_id, e.action
-FROM fact_events f LEFT JOIN audit_events e ON e.event_id = f.event_id
+SELECT f.kind || ', fact ' || f.log_no, f.event_id, e.action
+FROM fact_events f LEFT JOIN audit_events e USING (event_id)
 WHERE f.event_id IS NOT NULL AND (e.log_no IS NULL OR e.log_no > f.log_no)
   AND NOT coalesce(f.kind = 'ledger_rows' AND e.action IN ('quote.accept', 'requote.accept'), 1 = 0);
 
@@ -3142,15 +3059,15 @@ GROUP BY kind, id HAVING count(*) > 1;
 -- event_makes_fact: A fact names an event of an action that records such facts.
 -- whole
 -- columns at action facts:int
-SELECT f.kind || ', fact ' || CAST(min(f.log_no) AS TEXT), e.action, count(*)
-FROM fact_events f JOIN audit_events e ON e.event_id = f.event_id
+SELECT f.kind || ', fact ' || min(f.log_no), e.action, count(*)
+FROM fact_events f JOIN audit_events e USING (event_id)
 LEFT JOIN recording r ON r.kind = f.kind AND r.action = e.action
 WHERE r.kind IS NULL GROUP BY f.kind, e.action;
 
 -- event_has_fact: An event of an action that always records a fact has recorded it, but for a payment that was recorded already.
 -- whole
 -- columns at action event_names lacks
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, r.kind
+SELECT 'event ' || e.event_id, e.action, e.subject, r.kind
 FROM audit_events e JOIN recording r ON r.action = e.action AND r.always = 1
 LEFT JOIN (SELECT DISTINCT kind, event_id FROM fact_events) f ON f.kind = r.kind AND f.event_id = e.event_id
 WHERE f.kind IS NULL AND NOT (e.action = 'payment.record' AND EXISTS (
@@ -3158,11 +3075,11 @@ WHERE f.kind IS NULL AND NOT (e.action = 'payment.record' AND EXISTS (
 
 -- event_once: An event's number occurs once.
 -- columns at times:int
-SELECT 'event ' || CAST(event_id AS TEXT), count(*) FROM audit_events GROUP BY event_id HAVING count(*) > 1;
+SELECT 'event ' || event_id, count(*) FROM audit_events GROUP BY event_id HAVING count(*) > 1;
 
 -- event_in_order: An event is not recorded a day before one that is earlier in the log, except in a sandbox, whose clock may be set.
 -- columns at occurred_at latest_before
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.occurred_at, e.latest
+SELECT 'event ' || e.event_id, e.occurred_at, e.latest
 FROM (SELECT event_id, occurred_at, max(occurred_at) OVER (ORDER BY log_no ROWS BETWEEN UNBOUNDED PRECEDING
              AND 1 PRECEDING) AS latest FROM audit_events) e
 JOIN days a ON a.day = substr(e.occurred_at, 1, 10) JOIN days b ON b.day = substr(e.latest, 1, 10)
@@ -3186,15 +3103,15 @@ WHERE old_no IS NOT NULL AND substr(coalesce(old, ''), 1, 1) <> '#' AND substr(c
 -- fact_of_event_time: A fact was recorded at the time of the event that it names.
 -- whole
 -- columns at recorded_at event_at
-SELECT f.kind || ', fact ' || CAST(f.log_no AS TEXT), f.recorded_at, e.occurred_at
-FROM fact_times f JOIN audit_events e ON e.event_id = f.event_id
+SELECT f.kind || ', fact ' || f.log_no, f.recorded_at, e.occurred_at
+FROM fact_events f JOIN audit_events e USING (event_id)
 WHERE f.recorded_at <> e.occurred_at
   AND f.kind NOT IN ('processor_readings', 'passkeys', 'passkey_ends', 'user_identities');
 
 -- reason_of_event: A void, write-off, hold, dispute, reversal or decision on a held row has the reason that its event states.
 -- whole
 -- columns at recorded event_states
-SELECT f.kind || ', fact ' || CAST(f.log_no AS TEXT), f.reason, d.value
+SELECT f.kind || ', fact ' || f.log_no, f.reason, d.value
 FROM fact_reasons f JOIN details d ON d.event_id = f.event_id AND d.path = 'reason'
 WHERE f.reason <> d.value AND d.action IN ('invoice.void', 'invoice.write_off', 'invoice.write_off_undone', 'invoice.hold',
   'dispute.open', 'dispute.close', 'reminder.pause', 'reminder.resume', 'feed.accept', 'payment.reverse', 'bank.book', 'bank.unbook',
@@ -3206,11 +3123,11 @@ WHERE f.reason <> d.value AND d.action IN ('invoice.void', 'invoice.write_off', 
 -- event_subject: An event names what its fact is about: the document, and the amount that was written off, refunded, disputed or credited.
 -- whole
 -- columns at action event_names recorded
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, x.number
+SELECT 'event ' || e.event_id, e.action, e.subject, x.number
 FROM event_subjects x JOIN audit_events e ON e.event_id = x.event_id AND e.action = x.action
 WHERE e.subject IS DISTINCT FROM x.number
 UNION ALL
-SELECT 'event ' || CAST(x.event_id AS TEXT), x.action, v.value, x.value
+SELECT 'event ' || x.event_id, x.action, v.value, x.value
 FROM event_amounts x LEFT JOIN details v ON v.event_id = x.event_id AND v.path = 'amount'
 WHERE CASE WHEN replace(v.value, '.', '') = v.value THEN v.value ELSE rtrim(rtrim(v.value, '0'), '.') END
   IS DISTINCT FROM x.value
@@ -3219,29 +3136,29 @@ WHERE CASE WHEN replace(v.value, '.', '') = v.value THEN v.value ELSE rtrim(rtri
 -- details_of_event: What an event says about its fact is what the fact says: the kind, amount, day, partner, invoice or reason.
 -- whole
 -- columns at about stated of_fact
-SELECT 'event ' || CAST(r.event_id AS TEXT), d.path, d.value, r.reason
+SELECT 'event ' || r.event_id, d.path, d.value, r.reason
 FROM payment_reversals r JOIN details d ON d.event_id = r.event_id AND d.action = 'payment.reverse'
 JOIN currencies c ON c.code = r.currency JOIN numerals n ON n.amount = r.amount AND n.digits = c.digits
 WHERE (d.path = 'kind' AND d.value IS DISTINCT FROM r.kind) OR (d.path = 'code' AND d.value IS DISTINCT FROM r.code)
    OR (d.path = 'amount' AND d.value IS DISTINCT FROM n.plain)
 UNION ALL
-SELECT 'event ' || CAST(i.event_id AS TEXT), d.path, d.value, y.day
+SELECT 'event ' || i.event_id, d.path, d.value, y.day
 FROM invoice_disputes i JOIN details d ON d.event_id = i.event_id AND d.action = 'dispute.open' AND d.path = 'promised_on'
 LEFT JOIN days y ON y.n = i.promised_on WHERE d.value IS DISTINCT FROM y.day
 UNION ALL
-SELECT 'event ' || CAST(p.event_id AS TEXT), d.path, d.value, y.day
+SELECT 'event ' || p.event_id, d.path, d.value, y.day
 FROM reminder_pauses p JOIN details d ON d.event_id = p.event_id AND d.path = 'until'
 LEFT JOIN days y ON y.n = p.until WHERE d.value IS DISTINCT FROM y.day
 UNION ALL
-SELECT 'event ' || CAST(d.event_id AS TEXT), d.action, d.path, d.value
+SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d LEFT JOIN (
-  SELECT a.event_id, x.number FROM payment_applications a JOIN documents x ON x.document_id = a.document_id
+  SELECT a.event_id, x.number FROM payment_applications a JOIN documents x USING (document_id)
   UNION SELECT a.event_id, x.number FROM credit_applications a JOIN documents x ON x.document_id = a.invoice_id
   UNION SELECT r.event_id, x.number FROM credit_releases r
-  JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+  JOIN credit_applications a USING (credit_application_id)
   JOIN documents x ON x.document_id = a.invoice_id
   UNION SELECT u.event_id, x.number FROM payment_unapplications u
-  JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+  JOIN payment_applications a USING (payment_application_id)
   JOIN documents x ON x.document_id = a.document_id) x ON x.event_id = d.event_id AND x.number = d.value
 WHERE (d.path = 'number' AND d.action IN ('payment.apply', 'credit.apply', 'credit.unapply') AND x.number IS NULL)
    OR (d.action = 'payment.unapply' AND substr(d.path, 1, 8) = 'numbers.' AND x.number IS NULL)
@@ -3249,59 +3166,59 @@ WHERE (d.path = 'number' AND d.action IN ('payment.apply', 'credit.apply', 'cred
          SELECT 1 FROM payment_assignments a WHERE a.event_id = d.event_id AND a.partner_id = d.value)
        AND EXISTS (SELECT 1 FROM payment_assignments a WHERE a.event_id = d.event_id))
 UNION ALL
-SELECT 'event ' || CAST(m.event_id AS TEXT), m.action, m.value, m.path
+SELECT 'event ' || m.event_id, m.action, m.value, m.path
 FROM details m JOIN details x ON x.log_no = m.log_no AND x.path = 'numbers.' || substr(m.path, 9)
 WHERE m.action = 'payment.unapply' AND substr(m.path, 1, 8) = 'amounts.' AND NOT EXISTS (
-  SELECT 1 FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+  SELECT 1 FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
   JOIN documents d ON d.document_id = a.document_id JOIN currencies c ON c.code = a.currency
   JOIN numerals n ON n.amount = a.amount AND n.digits = c.digits
   WHERE u.event_id = m.event_id AND d.number = x.value AND n.plain = m.value)
 UNION ALL
-SELECT 'event ' || CAST(d.event_id AS TEXT), d.action, d.value, n.plain
+SELECT 'event ' || d.event_id, d.action, d.value, n.plain
 FROM details d JOIN (
   SELECT r.event_id, a.currency, sum(a.amount) AS amount FROM credit_releases r
-  JOIN credit_applications a ON a.credit_application_id = r.credit_application_id GROUP BY r.event_id, a.currency
+  JOIN credit_applications a USING (credit_application_id) GROUP BY r.event_id, a.currency
   HAVING count(*) = 1) a ON a.event_id = d.event_id
 JOIN currencies c ON c.code = a.currency JOIN numerals n ON n.amount = a.amount AND n.digits = c.digits
 WHERE d.action = 'credit.unapply' AND d.path = 'amount' AND d.value <> n.plain
 UNION ALL
-SELECT 'event ' || CAST(x.event_id AS TEXT), 'approval', d.value, x.reason
+SELECT 'event ' || x.event_id, 'approval', d.value, x.reason
 FROM approval_decisions x JOIN details d ON d.event_id = x.event_id AND d.path = 'reason'
 WHERE substr(d.action, 1, 9) = 'approval.' AND d.value IS DISTINCT FROM x.reason
 UNION ALL
-SELECT 'event ' || CAST(x.event_id AS TEXT), d.action, d.value, x.reason
+SELECT 'event ' || x.event_id, d.action, d.value, x.reason
 FROM payment_exception_closings x JOIN details d ON d.event_id = x.event_id AND d.path = 'reason'
 WHERE d.action = 'payment.close_exception' AND d.value IS DISTINCT FROM x.reason
 UNION ALL
-SELECT 'event ' || CAST(a.event_id AS TEXT), d.action, d.value, a.partner_id
+SELECT 'event ' || a.event_id, d.action, d.value, a.partner_id
 FROM api_clients a JOIN details d ON d.event_id = a.event_id AND d.path = 'partner_id'
 WHERE d.action = 'client.create' AND d.value <> a.partner_id
 UNION ALL
-SELECT 'event ' || CAST(s.event_id AS TEXT), d.action, d.value, s.expires_at
+SELECT 'event ' || s.event_id, d.action, d.value, s.expires_at
 FROM client_secrets s JOIN details d ON d.event_id = s.event_id AND d.action = 'client.create' AND d.path = 'valid_days'
 LEFT JOIN days a ON a.day = substr(s.issued_at, 1, 10) LEFT JOIN days b ON b.day = substr(s.expires_at, 1, 10)
 WHERE d.value IS DISTINCT FROM CAST(b.n - a.n AS TEXT)
 UNION ALL
-SELECT 'event ' || CAST(x.event_id AS TEXT), d.path, d.value, n.plain
+SELECT 'event ' || x.event_id, d.path, d.value, n.plain
 FROM gl_exports x JOIN details d ON d.event_id = x.event_id AND substr(d.path, 1, 7) = 'totals.'
 JOIN currencies c ON c.code = substr(d.path, 8)
 LEFT JOIN gl_totals l ON l.gl_export_id = x.gl_export_id AND l.currency = c.code
 LEFT JOIN numerals n ON n.amount = l.amount AND n.digits = c.digits
 WHERE d.value IS DISTINCT FROM n.plain AND d.value IS DISTINCT FROM n.text
 UNION ALL
-SELECT 'event ' || CAST(d.event_id AS TEXT), d.action, d.path, d.value
+SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d
 WHERE d.action IN ('partner.create', 'partner.update') AND d.path = 'import_event_id' AND NOT EXISTS (
   SELECT 1 FROM audit_events e
   WHERE CAST(e.event_id AS TEXT) = d.value AND e.action = 'partner.import' AND e.log_no < d.log_no)
 UNION ALL
-SELECT 'event ' || CAST(d.event_id AS TEXT), d.action, d.path, d.value
+SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d
 WHERE d.action = 'user.role' AND substr(d.path, length(d.path) - 4) = '.role'
   AND NOT EXISTS (SELECT 1 FROM user_roles r WHERE r.event_id = d.event_id AND r.role = d.value
                     AND r.action = CASE substr(d.path, 1, 8) WHEN 'granted.' THEN 'grant' ELSE 'revoke' END)
 UNION ALL
-SELECT 'event ' || CAST(r.event_id AS TEXT), p.path, p.value, r.partner_id
+SELECT 'event ' || r.event_id, p.path, p.value, r.partner_id
 FROM user_roles r JOIN details p ON p.event_id = r.event_id AND p.action IN ('user.invite', 'user.role')
   AND substr(p.path, length(p.path) - 10) = '.partner_id'
   AND substr(p.path, 1, 5) IN ('roles', CASE r.action WHEN 'grant' THEN 'grant' ELSE 'revok' END)
@@ -3332,7 +3249,7 @@ WHERE NOT EXISTS (
 -- event_counts: An event that says how many items it recorded recorded as many.
 -- whole
 -- columns at action event_states recorded:int
-SELECT 'event ' || CAST(d.event_id AS TEXT), d.action, d.value, count(f.log_no)
+SELECT 'event ' || d.event_id, d.action, d.value, count(f.log_no)
 FROM details d JOIN (
   SELECT 'processor_event.erase' AS action, 'erased' AS path, 'processor_event_erasures' AS kind
   UNION ALL SELECT 'person.erase', 'texts', 'erasures'
@@ -3343,7 +3260,7 @@ GROUP BY d.event_id, d.action, d.value HAVING d.value <> CAST(count(f.log_no) AS
 -- erasure_once: A personal text is erased at most once, and its erasure has the form of a commitment.
 -- whole
 -- columns at fact:int
-SELECT 'text ' || commitment || ', erased ' || CAST(count(*) AS TEXT) || ' times', max(log_no)
+SELECT 'text ' || commitment || ', erased ' || count(*) || ' times', max(log_no)
 FROM erasures GROUP BY commitment HAVING count(*) > 1
 UNION ALL
 SELECT 'text ' || commitment, log_no FROM erasures WHERE length(commitment) <> 45 OR substr(commitment, 1, 1) <> '#';
@@ -3351,54 +3268,54 @@ SELECT 'text ' || commitment, log_no FROM erasures WHERE length(commitment) <> 4
 -- user_known: Who acted is a user who was recorded before and had not been deactivated.
 -- whole
 -- columns at action user:int
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.user_id
-FROM audit_events e LEFT JOIN users u ON u.user_id = e.user_id LEFT JOIN user_ends x ON x.user_id = e.user_id
+SELECT 'event ' || e.event_id, e.action, e.user_id
+FROM audit_events e LEFT JOIN users u USING (user_id) LEFT JOIN user_ends x ON x.user_id = e.user_id
 WHERE e.user_id IS NOT NULL AND (u.log_no IS NULL OR u.log_no > e.log_no OR x.log_no < e.log_no);
 
 -- user_once: A user is recorded once, is deactivated at most once, and a login follows a user who had ended.
 -- whole
 -- columns at name follows:int
-SELECT 'user ' || CAST(u.user_id AS TEXT), u.login, u.follows
+SELECT 'user ' || u.user_id, u.login, u.follows
 FROM users u LEFT JOIN user_ends x ON x.user_id = u.follows
 WHERE u.follows IS NOT NULL AND (x.log_no IS NULL OR x.log_no > u.log_no)
 UNION ALL
-SELECT 'user ' || CAST(user_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL FROM users
+SELECT 'user ' || user_id || ', recorded ' || count(*) || ' times', NULL, NULL FROM users
 GROUP BY user_id HAVING count(*) > 1
 UNION ALL
-SELECT 'user ' || CAST(user_id AS TEXT) || ', deactivated ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL
+SELECT 'user ' || user_id || ', deactivated ' || count(*) || ' times', NULL, NULL
 FROM user_ends
 GROUP BY user_id HAVING count(*) > 1
 UNION ALL
-SELECT 'end of unknown user ' || CAST(x.user_id AS TEXT), NULL, NULL
-FROM user_ends x LEFT JOIN users u ON u.user_id = x.user_id
+SELECT 'end of unknown user ' || x.user_id, NULL, NULL
+FROM user_ends x LEFT JOIN users u USING (user_id)
 WHERE u.log_no IS NULL OR u.log_no > x.log_no
 UNION ALL
-SELECT r.action || ' of a role of user ' || CAST(r.user_id AS TEXT), r.role, NULL
-FROM user_roles r LEFT JOIN users u ON u.user_id = r.user_id
+SELECT r.action || ' of a role of user ' || r.user_id, r.role, NULL
+FROM user_roles r LEFT JOIN users u USING (user_id)
 WHERE u.log_no IS NULL OR u.log_no > r.log_no OR r.action NOT IN ('grant', 'revoke')
    OR r.role NOT IN ('viewer', 'finance', 'approver', 'administrator')
 UNION ALL
-SELECT 'passkey of unknown user ' || CAST(p.user_id AS TEXT), p.credential_id, NULL
-FROM passkeys p LEFT JOIN users u ON u.user_id = p.user_id
+SELECT 'passkey of unknown user ' || p.user_id, p.credential_id, NULL
+FROM passkeys p LEFT JOIN users u USING (user_id)
 WHERE u.log_no IS NULL OR u.log_no > p.log_no
 UNION ALL
-SELECT 'end of unknown passkey ' || CAST(x.passkey_id AS TEXT), NULL, NULL
-FROM passkey_ends x LEFT JOIN passkeys p ON p.passkey_id = x.passkey_id
+SELECT 'end of unknown passkey ' || x.passkey_id, NULL, NULL
+FROM passkey_ends x LEFT JOIN passkeys p USING (passkey_id)
 WHERE p.log_no IS NULL OR p.log_no > x.log_no
 UNION ALL
-SELECT 'identity of unknown user ' || CAST(i.user_id AS TEXT), i.issuer, NULL
-FROM user_identities i LEFT JOIN users u ON u.user_id = i.user_id
+SELECT 'identity of unknown user ' || i.user_id, i.issuer, NULL
+FROM user_identities i LEFT JOIN users u USING (user_id)
 WHERE u.log_no IS NULL OR u.log_no > i.log_no;
 
 -- role_of_event: A user or a role was recorded by the event about that user, which names the role and its partner.
 -- whole
 -- columns at login role action event_names
-SELECT 'user ' || CAST(u.user_id AS TEXT), u.login, NULL, e.action, e.subject
-FROM users u JOIN audit_events e ON e.event_id = u.event_id
+SELECT 'user ' || u.user_id, u.login, NULL, e.action, e.subject
+FROM users u JOIN audit_events e USING (event_id)
 WHERE u.kind = 'person' AND u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.login) = 45)
 UNION ALL
-SELECT 'role of user ' || CAST(r.user_id AS TEXT), u.login, r.role, e.action, e.subject
-FROM user_roles r JOIN audit_events e ON e.event_id = r.event_id JOIN users u ON u.user_id = r.user_id
+SELECT 'role of user ' || r.user_id, u.login, r.role, e.action, e.subject
+FROM user_roles r JOIN audit_events e USING (event_id) JOIN users u ON u.user_id = r.user_id
 WHERE (u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.login) = 45)
        AND e.action IN ('user.invite', 'user.role'))
    OR (e.action IN ('user.invite', 'user.role', 'user.claims') AND NOT EXISTS (
@@ -3412,15 +3329,14 @@ WHERE (u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.lo
    OR (e.action = 'user.provision' AND (r.action <> 'grant' OR r.partner_id IS NOT NULL OR NOT EXISTS (
          SELECT 1 FROM details d WHERE d.log_no = e.log_no AND substr(d.path, 1, 6) = 'roles.' AND d.value = r.role)))
 UNION ALL
-SELECT 'role ' || CAST(user_role_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
-       NULL
+SELECT 'role ' || user_role_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL
 FROM user_roles
 GROUP BY user_role_id HAVING count(*) > 1;
 
 -- act_in_role: Users who changed users, clients or bank details, or erased a person, were administrators (users also while there is no administrator); users who corrected, paid or closed had the role finance.
 -- whole
 -- columns at action subject user:int
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
+SELECT 'event ' || e.event_id, e.action, e.subject, e.user_id
 FROM audit_events e JOIN users u ON u.user_id = e.user_id AND u.kind = 'person'
 WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create', 'client.rotate', 'client.revoke',
                    'instructions.adopt', 'person.erase', 'invoice.void', 'invoice.credit', 'invoice.write_off',
@@ -3449,44 +3365,42 @@ WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create
 -- sign_in_of_event: A passkey or an identity of a user was recorded by the event that names it; a user adds passkeys alone.
 -- whole
 -- columns at user:int event_states by_user:int
-SELECT 'passkey ' || CAST(p.passkey_id AS TEXT), p.user_id, e.action, e.user_id
-FROM passkeys p LEFT JOIN audit_events e ON e.event_id = p.event_id
+SELECT 'passkey ' || p.passkey_id, p.user_id, e.action, e.user_id
+FROM passkeys p LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN details c ON c.event_id = p.event_id AND c.path = 'credential_id'
 WHERE c.value IS DISTINCT FROM p.credential_id OR e.user_id IS DISTINCT FROM p.user_id
 UNION ALL
-SELECT 'end of passkey ' || CAST(x.passkey_id AS TEXT), p.user_id, c.value, 0
-FROM passkey_ends x JOIN passkeys p ON p.passkey_id = x.passkey_id
+SELECT 'end of passkey ' || x.passkey_id, p.user_id, c.value, 0
+FROM passkey_ends x JOIN passkeys p USING (passkey_id)
 LEFT JOIN details c ON c.event_id = x.event_id AND c.path = 'credential_id'
 WHERE c.value IS DISTINCT FROM p.credential_id
 UNION ALL
-SELECT 'identity of user ' || CAST(i.user_id AS TEXT), i.user_id, c.value, 0
+SELECT 'identity of user ' || i.user_id, i.user_id, c.value, 0
 FROM user_identities i LEFT JOIN details c ON c.event_id = i.event_id AND c.path = 'issuer'
 WHERE c.value IS DISTINCT FROM i.issuer;
 
 -- approval_by_another: A request is approved or rejected by another user, and withdrawn by its own; approved before it expired.
 -- whole
 -- columns at decision decided_by:int names_requester:int requested_by:int decided_at expires_at
-SELECT 'request ' || CAST(d.request_id AS TEXT), d.decision, d.decided_by, d.requested_by, r.requested_by,
+SELECT 'request ' || d.request_id, d.decision, d.decided_by, d.requested_by, r.requested_by,
        d.recorded_at, r.expires_at
-FROM approval_decisions d LEFT JOIN approval_requests r ON r.request_id = d.request_id
+FROM approval_decisions d LEFT JOIN approval_requests r USING (request_id)
 WHERE r.log_no IS NULL OR r.log_no > d.log_no OR r.requested_by <> d.requested_by
    OR (d.decision = 'withdraw') <> (d.decided_by = r.requested_by) OR d.decision NOT IN ('approve', 'reject', 'withdraw')
    OR (d.decision = 'approve' AND d.recorded_at >= r.expires_at)
 UNION ALL
-SELECT 'request ' || CAST(request_id AS TEXT) || ', decided ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
-       NULL, NULL, NULL
+SELECT 'request ' || request_id || ', decided ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
 FROM approval_decisions
 GROUP BY request_id HAVING count(*) > 1
 UNION ALL
-SELECT 'request ' || CAST(request_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL, NULL,
-       NULL, NULL, NULL
+SELECT 'request ' || request_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
 FROM approval_requests
 GROUP BY request_id HAVING count(*) > 1;
 
 -- approval_by_approver: Who approved or rejected was an approver for all partners, or for each that the request touches.
 -- whole
 -- columns at decision decided_by:int partner
-SELECT 'request ' || CAST(d.request_id AS TEXT), d.decision, d.decided_by,
+SELECT 'request ' || d.request_id, d.decision, d.decided_by,
        CASE t.partner_id WHEN '' THEN 'all' ELSE t.partner_id END
 FROM approval_decisions d JOIN (
   SELECT r.request_id, coalesce(v.value, '') AS partner_id FROM approval_requests r
@@ -3505,15 +3419,15 @@ WHERE d.decision <> 'withdraw' AND NOT EXISTS (
 -- approval_of_event: Requests and decisions are recorded by the events of their users, and these have their requests and decisions.
 -- whole
 -- columns at action about user:int event_states event_names event_user:int
-SELECT 'request ' || CAST(r.request_id AS TEXT), r.action, r.subject, r.requested_by, a.value, e.subject, e.user_id
-FROM approval_requests r LEFT JOIN audit_events e ON e.event_id = r.event_id
+SELECT 'request ' || r.request_id, r.action, r.subject, r.requested_by, a.value, e.subject, e.user_id
+FROM approval_requests r LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN details a ON a.event_id = r.event_id AND a.path = 'action'
 WHERE e.user_id IS DISTINCT FROM r.requested_by OR e.subject IS DISTINCT FROM r.subject
    OR a.value IS DISTINCT FROM r.action
 UNION ALL
-SELECT 'decision on request ' || CAST(d.request_id AS TEXT), 'approval.' || d.decision, CAST(d.request_id AS TEXT),
+SELECT 'decision on request ' || d.request_id, 'approval.' || d.decision, CAST(d.request_id AS TEXT),
        d.decided_by, e.action, a.value, e.user_id
-FROM approval_decisions d LEFT JOIN audit_events e ON e.event_id = d.event_id
+FROM approval_decisions d LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN details a ON a.event_id = d.event_id AND a.path = 'request'
 WHERE e.user_id IS DISTINCT FROM d.decided_by OR e.action IS DISTINCT FROM 'approval.' || d.decision
    OR a.value IS DISTINCT FROM CAST(d.request_id AS TEXT);
@@ -3521,21 +3435,21 @@ WHERE e.user_id IS DISTINCT FROM d.decided_by OR e.action IS DISTINCT FROM 'appr
 -- request_of_act: A request expires as the settings say, touches the partner of its document, and states the reason of the act.
 -- whole
 -- columns at stated of_act
-SELECT 'request ' || CAST(r.request_id AS TEXT), r.requested_at, r.expires_at
+SELECT 'request ' || r.request_id, r.requested_at, r.expires_at
 FROM approval_requests r JOIN fields f ON f.subject = 'settings' AND f.field = 'approvals_expire_days'
   AND f.log_no < r.log_no AND (f.until_no IS NULL OR f.until_no > r.log_no)
 LEFT JOIN days a ON a.day = substr(r.requested_at, 1, 10) LEFT JOIN days b ON b.day = substr(r.expires_at, 1, 10)
 WHERE CAST(b.n - a.n AS TEXT) IS DISTINCT FROM f.value AND NOT EXISTS (
   SELECT 1 FROM settings_changes z WHERE z.log_no < r.log_no AND substr(r.requested_at, 1, 16) <= z.until)
 UNION ALL
-SELECT 'request ' || CAST(r.request_id AS TEXT), d.partner_id, r.subject
+SELECT 'request ' || r.request_id, d.partner_id, r.subject
 FROM approval_requests r JOIN map_values i ON i.log_no = r.log_no AND i.column_name = 'input' AND i.path = 'number'
 JOIN documents d ON d.number = i.value AND d.log_no < r.log_no
 WHERE EXISTS (SELECT 1 FROM map_values p WHERE p.log_no = r.log_no AND p.column_name = 'partner_ids' AND p.path <> '')
   AND NOT EXISTS (SELECT 1 FROM map_values p
                   WHERE p.log_no = r.log_no AND p.column_name = 'partner_ids' AND p.value = d.partner_id)
 UNION ALL
-SELECT 'request ' || CAST(r.request_id AS TEXT), i.value, s.value
+SELECT 'request ' || r.request_id, i.value, s.value
 FROM approval_requests r JOIN map_values i ON i.log_no = r.log_no AND i.column_name = 'input' AND i.path = 'reason'
 JOIN details a ON a.path = 'approval.request' AND a.value = CAST(r.request_id AS TEXT) AND a.action = r.action
 JOIN details s ON s.log_no = a.log_no AND s.path = 'reason'
@@ -3544,15 +3458,15 @@ WHERE i.value <> s.value AND substr(i.value, 1, 1) <> '#' AND substr(s.value, 1,
 -- act_approved: An act done under an approval names a request for it, by the same user, that was approved before and was used once; an import has the files of its request.
 -- whole
 -- columns at action event_names request user:int requested_by:int
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, a.value, e.user_id, r.requested_by
-FROM details a JOIN audit_events e ON e.event_id = a.event_id
+SELECT 'event ' || e.event_id, e.action, e.subject, a.value, e.user_id, r.requested_by
+FROM details a JOIN audit_events e USING (event_id)
 LEFT JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
 LEFT JOIN approval_decisions d ON d.request_id = r.request_id AND d.decision = 'approve'
 WHERE a.path = 'approval.request' AND (r.requested_by IS DISTINCT FROM e.user_id OR d.log_no IS NULL OR d.log_no > e.log_no
   OR (e.action = 'ledger.import' AND e.occurred_at > r.expires_at)
   OR (r.action = e.action AND r.subject <> e.subject AND r.subject IN (SELECT number FROM documents)))
 UNION ALL
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, s.value, a.value, e.user_id, r.requested_by
+SELECT 'event ' || e.event_id, e.action, s.value, a.value, e.user_id, r.requested_by
 FROM details a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'ledger.import'
 JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
 JOIN details s ON s.log_no = e.log_no AND substr(s.path, 1, 7) = 'sha256.'
@@ -3560,20 +3474,20 @@ WHERE a.path = 'approval.request' AND NOT EXISTS (
   SELECT 1 FROM map_values i WHERE i.log_no = r.log_no AND i.column_name = 'input' AND i.value = s.value
     AND i.path = 'files.' || substr(s.path, 8) || '.sha256')
 UNION ALL
-SELECT 'request ' || a.value || ', used ' || CAST(count(*) AS TEXT) || ' times', e.action, e.subject, NULL, NULL, NULL
-FROM details a JOIN audit_events e ON e.event_id = a.event_id
+SELECT 'request ' || a.value || ', used ' || count(*) || ' times', e.action, e.subject, NULL, NULL, NULL
+FROM details a JOIN audit_events e USING (event_id)
 JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value AND r.action = e.action
 WHERE a.path = 'approval.request' GROUP BY a.value, e.action, e.subject HAVING count(*) > 1
 UNION ALL
 SELECT 'request ' || a.value || ', used by other acts only', NULL, NULL, NULL, NULL, NULL
-FROM details a JOIN audit_events e ON e.event_id = a.event_id
+FROM details a JOIN audit_events e USING (event_id)
 JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
 WHERE a.path = 'approval.request' GROUP BY a.value HAVING sum(CASE WHEN r.action = e.action THEN 1 ELSE 0 END) = 0;
 
 -- act_needed_approval: An act that the settings gave to two people for more than an hour states its approval, the amounts compared, that no one else could approve, or that a close or rerun put the document on hold.
 -- whole
 -- columns at action event_names user:int
-SELECT DISTINCT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
+SELECT DISTINCT 'event ' || e.event_id, e.action, e.subject, e.user_id
 FROM audit_events e JOIN (
   SELECT DISTINCT log_no, until_no, substr(field, 11) AS rule FROM fields
   WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.' AND value IS NOT NULL) r
@@ -3584,8 +3498,8 @@ WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r
                     OR substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'
                     OR (e.action = 'invoice.hold' AND d.path = 'by')))
 UNION
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, e.user_id
-FROM adjustments a JOIN audit_events e ON e.log_no = a.log_no
+SELECT 'event ' || e.event_id, e.action, e.subject, e.user_id
+FROM adjustments a JOIN audit_events e USING (log_no)
 JOIN fields f ON f.subject = 'settings' AND substr(f.field, 1, 22) = 'approvals.adjustments.' AND f.value IS NOT NULL
   AND f.log_no < e.log_no AND (f.until_no IS NULL OR f.until_no > e.log_no)
 JOIN settings_changes z ON z.log_no = f.log_no AND substr(e.occurred_at, 1, 16) > z.until
@@ -3596,8 +3510,8 @@ WHERE e.user_id IS NOT NULL AND NOT EXISTS (
 -- amounts_compared: The limit that an act was compared with is that of the settings, and its amount is within it.
 -- whole
 -- columns at action about limit_stated settings_have
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, c.value, a.value, f.value
-FROM details c JOIN audit_events e ON e.event_id = c.event_id
+SELECT 'event ' || e.event_id, e.action, c.value, a.value, f.value
+FROM details c JOIN audit_events e USING (event_id)
 JOIN details a ON a.log_no = c.log_no AND a.path = substr(c.path, 1, length(c.path) - 8) || 'above'
 LEFT JOIN details m ON m.log_no = c.log_no AND m.path = substr(c.path, 1, length(c.path) - 8) || 'amount'
 LEFT JOIN fields f ON f.subject = 'settings' AND f.field = 'approvals.' || e.action || '.above.' || c.value
@@ -3609,7 +3523,7 @@ WHERE substr(c.path, 1, 17) = 'compared.amounts.' AND substr(c.path, length(c.pa
   SELECT 1 FROM settings_changes z WHERE z.log_no < e.log_no AND substr(e.occurred_at, 1, 16) <= z.until)) OR length(x.units) > length(l.units)
        OR (length(x.units) = length(l.units) AND x.units > l.units))
 UNION ALL
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.action, e.subject, d.value, m.value
+SELECT 'event ' || e.event_id, e.action, e.subject, d.value, m.value
 FROM audit_events e JOIN details d ON d.log_no = e.log_no AND d.path = 'amount'
 JOIN details m ON m.log_no = e.log_no AND m.path = 'compared.amounts.0.amount'
 WHERE e.action IN ('credit.refund', 'invoice.write_off') AND d.value <> m.value;
@@ -3617,22 +3531,22 @@ WHERE e.action IN ('credit.refund', 'invoice.write_off') AND d.value <> m.value;
 -- adjustments_compared: An act that was compared with the rule for adjustments states what its facts adjust and what was adjusted for the partner in 30 days before, and both are within the limit of the settings.
 -- whole
 -- columns at of partner currency stated adjusted:amount settings_have
-SELECT 'event ' || CAST(s.event_id AS TEXT), 'amount', s.partner_id, s.currency, s.stated, s.adjusted, NULL
+SELECT 'event ' || s.event_id, 'amount', s.partner_id, s.currency, s.stated, s.adjusted, NULL
 FROM stated_adjustments s LEFT JOIN limits l ON l.code = s.currency AND l.value = s.stated
 WHERE l.units IS DISTINCT FROM CAST(s.adjusted AS TEXT)
 UNION ALL
-SELECT 'event ' || CAST(e.event_id AS TEXT), 'amount', a.partner_id, a.currency, NULL, a.amount, NULL
-FROM adjustments a JOIN audit_events e ON e.log_no = a.log_no
+SELECT 'event ' || e.event_id, 'amount', a.partner_id, a.currency, NULL, a.amount, NULL
+FROM adjustments a JOIN audit_events e USING (log_no)
 WHERE a.log_no IN (SELECT log_no FROM stated_adjustments) AND NOT EXISTS (
   SELECT 1 FROM stated_adjustments s WHERE s.log_no = a.log_no AND s.partner_id = a.partner_id AND s.currency = a.currency)
 UNION ALL
-SELECT 'event ' || CAST(s.event_id AS TEXT), 'before', s.partner_id, s.currency, s.stated_before, coalesce(b.amount, 0), NULL
+SELECT 'event ' || s.event_id, 'before', s.partner_id, s.currency, s.stated_before, coalesce(b.amount, 0), NULL
 FROM stated_adjustments s
 LEFT JOIN adjusted_before b ON b.log_no = s.log_no AND b.partner_id = s.partner_id AND b.currency = s.currency
 LEFT JOIN limits l ON l.code = s.currency AND l.value = s.stated_before
 WHERE l.units IS DISTINCT FROM coalesce(CAST(b.amount AS TEXT), '')
 UNION ALL
-SELECT 'event ' || CAST(t.event_id AS TEXT), 'limit', t.partner_id, t.currency, t.stated_limit, t.total, NULL
+SELECT 'event ' || t.event_id, 'limit', t.partner_id, t.currency, t.stated_limit, t.total, NULL
 FROM (SELECT s.event_id, s.partner_id, s.currency, s.stated_limit, s.adjusted + coalesce(b.amount, 0) AS total,
              CAST(s.adjusted + coalesce(b.amount, 0) AS TEXT) AS text
       FROM stated_adjustments s LEFT JOIN adjusted_before b
@@ -3640,7 +3554,7 @@ FROM (SELECT s.event_id, s.partner_id, s.currency, s.stated_limit, s.adjusted + 
 LEFT JOIN limits l ON l.code = t.currency AND l.value = t.stated_limit
 WHERE l.units IS NULL OR length(t.text) > length(l.units) OR (length(t.text) = length(l.units) AND t.text > l.units)
 UNION ALL
-SELECT 'event ' || CAST(s.event_id AS TEXT), 'limit', s.partner_id, s.currency, s.stated_limit, NULL, f.value
+SELECT 'event ' || s.event_id, 'limit', s.partner_id, s.currency, s.stated_limit, NULL, f.value
 FROM stated_adjustments s JOIN fields f ON f.subject = 'settings'
   AND f.field = 'approvals.adjustments.above.' || s.currency
   AND f.log_no < s.log_no AND (f.until_no IS NULL OR f.until_no > s.log_no)
@@ -3652,7 +3566,7 @@ WHERE f.value IS NOT NULL AND l.units IS DISTINCT FROM x.units AND NOT EXISTS (
 -- close_states_approvals: The close of a month states the approval rules that the settings had, and how many people could approve.
 -- whole
 -- columns at month rule
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.subject, r.rule
+SELECT 'event ' || e.event_id, e.subject, r.rule
 FROM audit_events e JOIN (
   SELECT v.event_id, v.value AS rule FROM details v WHERE v.action = 'month.close'
     AND substr(v.path, 1, 15) = 'approval_rules.') r ON r.event_id = e.event_id
@@ -3663,7 +3577,7 @@ WHERE EXISTS (SELECT 1 FROM fields WHERE subject = 'settings') AND NOT EXISTS (
     AND (f.until_no IS NULL OR f.until_no > e.log_no)
     AND substr(f.field, 1, length(r.rule) + 11) = 'approvals.' || r.rule || '.')
 UNION ALL
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.subject, f.field
+SELECT 'event ' || e.event_id, e.subject, f.field
 FROM audit_events e JOIN fields f ON f.subject = 'settings' AND substr(f.field, 1, 10) = 'approvals.'
   AND f.value IS NOT NULL AND f.log_no < e.log_no AND (f.until_no IS NULL OR f.until_no > e.log_no)
 JOIN audit_events c ON c.log_no = f.log_no
@@ -3672,7 +3586,7 @@ WHERE e.action = 'month.close' AND a.n < b.n AND NOT EXISTS (
   SELECT 1 FROM details v WHERE v.log_no = e.log_no AND substr(v.path, 1, 15) = 'approval_rules.'
     AND substr(f.field, 11, length(v.value) + 1) = v.value || '.')
 UNION ALL
-SELECT 'event ' || CAST(e.event_id AS TEXT), e.subject, v.value
+SELECT 'event ' || e.event_id, e.subject, v.value
 FROM audit_events e JOIN details v ON v.log_no = e.log_no AND v.path = 'approvers'
 LEFT JOIN (
   SELECT g.user_id, g.role, g.partner_id, g.source, g.action, g.log_no,
@@ -3688,19 +3602,19 @@ HAVING v.value <> CAST(count(DISTINCT CASE WHEN x.log_no IS NULL THEN u.user_id 
 -- pause_ended: A ledger was paused and resumed by its events, one after the other.
 -- whole
 -- columns at paused_at resumed_at
-SELECT 'pause ' || CAST(coalesce(p.pause_id, r.pause_id) AS TEXT), p.paused_at, r.resumed_at
+SELECT 'pause ' || coalesce(p.pause_id, r.pause_id), p.paused_at, r.resumed_at
 FROM pauses p FULL JOIN resumptions r ON r.pause_id = p.pause_id
 WHERE p.log_no IS NULL OR r.log_no < p.log_no
 UNION ALL
-SELECT 'pause ' || CAST(pause_id AS TEXT) || ', resumed ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL
+SELECT 'pause ' || pause_id || ', resumed ' || count(*) || ' times', NULL, NULL
 FROM resumptions
 GROUP BY pause_id HAVING count(*) > 1;
 
 -- nothing_while_paused: While the ledger was paused, nothing was sold, issued, paid, corrected or closed.
 -- whole
 -- columns at kind fact:int
-SELECT 'pause ' || CAST(p.pause_id AS TEXT), f.kind, f.log_no
-FROM pauses p LEFT JOIN resumptions r ON r.pause_id = p.pause_id
+SELECT 'pause ' || p.pause_id, f.kind, f.log_no
+FROM pauses p LEFT JOIN resumptions r USING (pause_id)
 JOIN (SELECT 'documents' AS kind, log_no FROM documents UNION ALL SELECT 'closed_months', log_no FROM closed_months
       UNION ALL SELECT 'ledger_rows', first_no FROM row_groups UNION ALL SELECT 'ledger_rows', last_no FROM row_groups
       UNION ALL SELECT kind, log_no FROM fact_events
@@ -3713,20 +3627,20 @@ JOIN (SELECT 'documents' AS kind, log_no FROM documents UNION ALL SELECT 'closed
 -- whole
 -- columns at secret:int previous:int
 SELECT 'client ' || s.client_id, s.sequence, s.previous_sequence
-FROM client_secrets s LEFT JOIN api_clients c ON c.client_id = s.client_id
+FROM client_secrets s LEFT JOIN api_clients c USING (client_id)
 LEFT JOIN client_revocations r ON r.client_id = s.client_id
 LEFT JOIN client_secrets p ON p.client_id = s.client_id AND p.sequence = s.previous_sequence
 WHERE c.log_no IS NULL OR c.log_no > s.log_no OR r.log_no < s.log_no OR s.sequence < 1
    OR s.sequence <> coalesce(s.previous_sequence, 0) + 1 OR (s.previous_sequence IS NOT NULL AND p.log_no IS NULL)
 UNION ALL
-SELECT 'client ' || client_id || ', ' || CAST(count(*) AS TEXT) || ' secrets of one number', sequence, NULL
+SELECT 'client ' || client_id || ', ' || count(*) || ' secrets of one number', sequence, NULL
 FROM client_secrets
 GROUP BY client_id, sequence HAVING count(*) > 1
 UNION ALL
-SELECT 'client ' || client_id || ', revoked ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL FROM client_revocations
+SELECT 'client ' || client_id || ', revoked ' || count(*) || ' times', NULL, NULL FROM client_revocations
 GROUP BY client_id HAVING count(*) > 1
 UNION ALL
-SELECT 'client ' || client_id || ', created ' || CAST(count(*) AS TEXT) || ' times', NULL, NULL FROM api_clients
+SELECT 'client ' || client_id || ', created ' || count(*) || ' times', NULL, NULL FROM api_clients
 GROUP BY client_id HAVING count(*) > 1;
 
 -- client_of_event: A client, its secrets and its revocation were recorded by events about it, which name its partner.
@@ -3735,7 +3649,7 @@ GROUP BY client_id HAVING count(*) > 1;
 SELECT 'client ' || c.client_id, c.what, e.subject, p.value
 FROM (SELECT 'made' AS what, client_id, partner_id, event_id FROM api_clients
       UNION ALL SELECT 'revoked', r.client_id, c.partner_id, r.event_id
-      FROM client_revocations r LEFT JOIN api_clients c ON c.client_id = r.client_id
+      FROM client_revocations r LEFT JOIN api_clients c USING (client_id)
       UNION ALL SELECT 'given a secret', client_id, NULL, event_id FROM client_secrets) c
 LEFT JOIN audit_events e ON e.event_id = c.event_id
 LEFT JOIN details p ON p.event_id = c.event_id AND p.path = 'partner_id'
@@ -3760,9 +3674,9 @@ WHERE (before IS NOT NULL AND previous IS DISTINCT FROM before) OR (previous IS 
 -- exception_closed: An exception that finance closed is one known thing, with a reason.
 -- whole
 -- columns at bank_line:int bank_statement:int payment:int processor_event:int reason
-SELECT 'closing ' || CAST(c.payment_exception_closing_id AS TEXT), c.bank_line_id, c.bank_statement_id, c.payment_id,
+SELECT 'closing ' || c.payment_exception_closing_id, c.bank_line_id, c.bank_statement_id, c.payment_id,
        c.processor_event_id, nullif(c.reason, '')
-FROM payment_exception_closings c LEFT JOIN bank_line_outcomes o ON o.bank_line_id = c.bank_line_id
+FROM payment_exception_closings c LEFT JOIN bank_line_outcomes o USING (bank_line_id)
 LEFT JOIN bank_statements s ON s.bank_statement_id = c.bank_statement_id LEFT JOIN payments p ON p.payment_id = c.payment_id
 LEFT JOIN processor_event_outcomes x ON x.processor_event_id = c.processor_event_id
 WHERE trim(c.reason) = '' OR CASE WHEN c.bank_line_id IS NULL THEN 0 ELSE 1 END
@@ -3773,41 +3687,40 @@ WHERE trim(c.reason) = '' OR CASE WHEN c.bank_line_id IS NULL THEN 0 ELSE 1 END
 -- processor_event: An event of the processor has one outcome; one that changed something names its payment; only one with an outcome was erased.
 -- whole
 -- columns at outcome payment:int
-SELECT 'processor event ' || CAST(o.processor_event_id AS TEXT), o.outcome, o.payment_id
-FROM processor_event_outcomes o LEFT JOIN payments p ON p.payment_id = o.payment_id
+SELECT 'processor event ' || o.processor_event_id, o.outcome, o.payment_id
+FROM processor_event_outcomes o LEFT JOIN payments p USING (payment_id)
 WHERE o.outcome NOT IN ('effect', 'nothing', 'manual_review') OR o.reason = '' OR (o.outcome = 'effect' AND o.payment_id IS NULL)
    OR (o.payment_id IS NOT NULL AND o.payment_id NOT IN (SELECT payment_id FROM payment_sources WHERE source = 'processor'))
 UNION ALL
-SELECT 'processor event ' || CAST(processor_event_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times',
-       NULL, NULL
+SELECT 'processor event ' || processor_event_id || ', recorded ' || count(*) || ' times', NULL, NULL
 FROM processor_event_outcomes
 GROUP BY processor_event_id HAVING count(*) > 1
 UNION ALL
-SELECT 'erased processor event ' || CAST(x.processor_event_id AS TEXT), NULL, NULL
-FROM processor_event_erasures x LEFT JOIN processor_event_outcomes o ON o.processor_event_id = x.processor_event_id
+SELECT 'erased processor event ' || x.processor_event_id, NULL, NULL
+FROM processor_event_erasures x LEFT JOIN processor_event_outcomes o USING (processor_event_id)
 WHERE o.log_no IS NULL OR o.log_no > x.log_no;
 
 -- pdf_of_document: A document has one PDF, of its own, made after its issue; nothing carried over has one.
 -- whole
 -- columns at purpose sha256
-SELECT 'PDF of ' || coalesce(d.number, 'unknown document ' || CAST(w.document_id AS TEXT)), d.purpose, w.sha256
-FROM document_pdfs w LEFT JOIN documents d ON d.document_id = w.document_id
+SELECT 'PDF of ' || coalesce(d.number, 'unknown document ' || w.document_id), d.purpose, w.sha256
+FROM document_pdfs w LEFT JOIN documents d USING (document_id)
 WHERE d.log_no IS NULL OR d.log_no > w.log_no OR d.purpose = 'opening' OR length(w.sha256) <> 64
    OR (d.sandbox = 0 AND w.rendered_at < d.issued_at
        AND coalesce((SELECT r.n < d.issued_on - 1 FROM days r WHERE r.day = substr(w.rendered_at, 1, 10)), 1 = 1))
 UNION ALL
-SELECT 'document ' || CAST(document_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' PDFs', NULL, NULL
+SELECT 'document ' || document_id || ', of ' || count(*) || ' PDFs', NULL, NULL
 FROM document_pdfs
 GROUP BY document_id HAVING count(*) > 1
 UNION ALL
-SELECT 'PDF of ' || CAST(count(DISTINCT document_id) AS TEXT) || ' documents', NULL, sha256 FROM document_pdfs
+SELECT 'PDF of ' || count(DISTINCT document_id) || ' documents', NULL, sha256 FROM document_pdfs
 GROUP BY sha256 HAVING count(DISTINCT document_id) > 1;
 
 -- pdf_prints_instructions: A PDF prints bank details of its document's currency, which were recorded before it.
 -- whole
 -- columns at currency bank_details:int of_currency
 SELECT d.number, d.currency, w.instruction_version_id, v.currency
-FROM document_pdfs w JOIN documents d ON d.document_id = w.document_id
+FROM document_pdfs w JOIN documents d USING (document_id)
 LEFT JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
 WHERE w.instruction_version_id IS NOT NULL AND (v.log_no IS NULL OR v.log_no > w.log_no OR v.currency <> d.currency);
 
@@ -3816,7 +3729,7 @@ WHERE w.instruction_version_id IS NOT NULL AND (v.log_no IS NULL OR v.log_no > w
 -- columns at bank_details:int field printed adopted
 WITH printed AS (
   SELECT min(d.number) AS number, d.currency, v.instruction_version_id, v.log_no AS version_no, a.adopted
-  FROM document_pdfs w JOIN documents d ON d.document_id = w.document_id
+  FROM document_pdfs w JOIN documents d USING (document_id)
   JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
   LEFT JOIN (SELECT w.log_no, max(e.log_no) AS adopted FROM document_pdfs w JOIN audit_events e
                ON e.action = 'instructions.adopt' AND e.log_no < w.log_no GROUP BY w.log_no) a ON a.log_no = w.log_no
@@ -3849,14 +3762,14 @@ WHERE t.number IS NULL AND (x.currency = 'USD' OR substr(x.path, 1, 4) <> 'ach.'
 -- e_invoice: An e-invoice belongs to a document that was to have one and whose PDF exists, and names the document's buyer; only what the document leaves empty may be filled.
 -- whole
 -- columns at e_invoice has_pdf sha256
-SELECT 'e-invoice of ' || coalesce(d.number, 'unknown document ' || CAST(x.document_id AS TEXT)), d.e_invoice,
+SELECT 'e-invoice of ' || coalesce(d.number, 'unknown document ' || x.document_id), d.e_invoice,
        CASE WHEN w.log_no IS NULL THEN 'no' ELSE 'yes' END, x.sha256
-FROM document_e_invoices x LEFT JOIN documents d ON d.document_id = x.document_id
+FROM document_e_invoices x LEFT JOIN documents d USING (document_id)
 LEFT JOIN document_pdfs w ON w.document_id = x.document_id
 WHERE d.e_invoice IS NULL OR d.e_invoice = 'none' OR w.log_no IS NULL OR length(x.sha256) <> 64
 UNION ALL
 SELECT 'e-invoice of ' || d.number || ', ' || v.path || ' ' || v.value, d.e_invoice, NULL, x.sha256
-FROM document_e_invoices x JOIN documents d ON d.document_id = x.document_id
+FROM document_e_invoices x JOIN documents d USING (document_id)
 JOIN map_values v ON v.log_no = x.log_no AND v.column_name = 'parties'
 WHERE v.value <> CASE v.path WHEN 'buyer.name' THEN coalesce(nullif(d.partner_name, ''), v.value)
         WHEN 'buyer.line1' THEN coalesce(nullif(d.address_line1, ''), v.value)
@@ -3870,14 +3783,14 @@ WHERE v.value <> CASE v.path WHEN 'buyer.name' THEN coalesce(nullif(d.partner_na
         WHEN 'buyer.electronic_address' THEN coalesce(nullif(d.electronic_address, ''), v.value)
         ELSE v.value END
 UNION ALL
-SELECT 'document ' || CAST(document_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT) || ' e-invoices', NULL, NULL, NULL
+SELECT 'document ' || document_id || ', of ' || count(*) || ' e-invoices', NULL, NULL, NULL
 FROM document_e_invoices
 GROUP BY document_id HAVING count(*) > 1;
 
 -- email_attempt: The attempts of an e-mail are numbered from 1 and end after they began; a PDF sent with one is that of the document that it names, and was made before.
 -- whole
 -- columns at attempt:int attempt_before:int outcome started_at ended_at pdf_sha256
-SELECT 'e-mail ' || CAST(email_id AS TEXT), attempt, before, outcome, started_at, ended_at, pdf_sha256
+SELECT 'e-mail ' || email_id, attempt, before, outcome, started_at, ended_at, pdf_sha256
 FROM (SELECT a.*, lag(a.attempt) OVER (PARTITION BY a.email_id ORDER BY a.attempt, a.log_no) AS before,
              lag(a.message_id) OVER (PARTITION BY a.email_id ORDER BY a.attempt, a.log_no) AS message_before FROM email_attempts a) a
 WHERE attempt <> coalesce(before, 0) + 1 OR ended_at < started_at OR message_id <> message_before
@@ -3885,7 +3798,7 @@ WHERE attempt <> coalesce(before, 0) + 1 OR ended_at < started_at OR message_id 
    OR (pdf_sha256 IS NOT NULL AND kind IN ('invoice', 'credit_note', 'statement')
        AND pdf_sha256 NOT IN (SELECT sha256 FROM document_pdfs))
 UNION ALL
-SELECT 'e-mail ' || CAST(a.email_id AS TEXT) || ' with the PDF of ' || d.number, a.attempt, NULL, a.outcome, a.started_at,
+SELECT 'e-mail ' || a.email_id || ' with the PDF of ' || d.number, a.attempt, NULL, a.outcome, a.started_at,
        a.ended_at, a.pdf_sha256
 FROM email_attempts a JOIN document_pdfs w ON w.sha256 = a.pdf_sha256 JOIN documents d ON d.document_id = w.document_id
 WHERE a.kind IN ('invoice', 'credit_note', 'statement')
@@ -3894,34 +3807,34 @@ WHERE a.kind IN ('invoice', 'credit_note', 'statement')
 -- email_sent_once: After an e-mail was sent it was not attempted again, and two e-mails have no message id in common.
 -- whole
 -- columns at sent_in_attempt:int attempted_again:int
-SELECT 'e-mail ' || CAST(a.email_id AS TEXT), a.attempt, b.attempt
+SELECT 'e-mail ' || a.email_id, a.attempt, b.attempt
 FROM email_attempts a JOIN email_attempts b ON b.email_id = a.email_id AND b.attempt > a.attempt WHERE a.outcome = 'sent'
 UNION ALL
-SELECT 'message ' || message_id || ', of ' || CAST(count(DISTINCT email_id) AS TEXT) || ' e-mails', NULL, NULL
+SELECT 'message ' || message_id || ', of ' || count(DISTINCT email_id) || ' e-mails', NULL, NULL
 FROM email_attempts GROUP BY message_id
 HAVING count(DISTINCT email_id) > 1;
 
 -- email_bounced: A bounce names an e-mail that was attempted and one of its recipients, once each.
 -- whole
 -- columns at recipient status
-SELECT 'e-mail ' || CAST(b.email_id AS TEXT), b.recipient, b.status
+SELECT 'e-mail ' || b.email_id, b.recipient, b.status
 FROM email_bounces b
 WHERE b.email_id NOT IN (SELECT email_id FROM email_attempts)
 UNION ALL
-SELECT 'e-mail ' || CAST(email_id AS TEXT) || ', bounced ' || CAST(count(*) AS TEXT) || ' times', recipient, NULL
+SELECT 'e-mail ' || email_id || ', bounced ' || count(*) || ' times', recipient, NULL
 FROM email_bounces
 GROUP BY email_id, recipient HAVING count(*) > 1;
 
 -- reminded: A reminder names an invoice of its partner and currency, counts days from the invoice's due date or later, and reaches each level once, no earlier, by an e-mail of that kind.
 -- whole
 -- columns at partner document_partner currency document_currency level:int counted_from:day due_on:day
-SELECT 'reminder of ' || coalesce(d.number, 'unknown document ' || CAST(r.document_id AS TEXT)), r.partner_id,
+SELECT 'reminder of ' || coalesce(d.number, 'unknown document ' || r.document_id), r.partner_id,
        d.partner_id, r.currency, d.currency, r.dunning_level, r.counted_from, d.due_on
-FROM reminders r LEFT JOIN documents d ON d.document_id = r.document_id
+FROM reminders r LEFT JOIN documents d USING (document_id)
 WHERE d.document IS DISTINCT FROM 'invoice' OR d.partner_id <> r.partner_id OR d.currency <> r.currency
    OR r.counted_from < d.due_on OR d.log_no > r.log_no
 UNION ALL
-SELECT 'reminder of document ' || CAST(r.document_id AS TEXT) || ' on ' || e.subject, r.partner_id, NULL, NULL, NULL,
+SELECT 'reminder of document ' || r.document_id || ' on ' || e.subject, r.partner_id, NULL, NULL, NULL,
        r.dunning_level, r.counted_from, NULL
 FROM reminders r
 JOIN (SELECT log_no, subject, lead(log_no) OVER (ORDER BY log_no) AS until_no FROM audit_events
@@ -3929,11 +3842,11 @@ JOIN (SELECT log_no, subject, lead(log_no) OVER (ORDER BY log_no) AS until_no FR
 JOIN days y ON y.day = e.subject
 WHERE r.counted_from + r.dunning_level > y.n
 UNION ALL
-SELECT 'reminder of document ' || CAST(r.document_id AS TEXT) || ' by an e-mail of the kind ' || a.kind, r.partner_id,
+SELECT 'reminder of document ' || r.document_id || ' by an e-mail of the kind ' || a.kind, r.partner_id,
        NULL, NULL, NULL, r.dunning_level, r.counted_from, NULL
-FROM reminders r JOIN email_attempts a ON a.email_id = r.email_id WHERE a.kind <> 'reminder'
+FROM reminders r JOIN email_attempts a USING (email_id) WHERE a.kind <> 'reminder'
 UNION ALL
-SELECT 'reminder of document ' || CAST(document_id AS TEXT) || ', sent ' || CAST(count(*) AS TEXT) || ' times', NULL,
+SELECT 'reminder of document ' || document_id || ', sent ' || count(*) || ' times', NULL,
        NULL, NULL, NULL, dunning_level, counted_from, NULL
 FROM reminders
 GROUP BY document_id, dunning_level, counted_from HAVING count(*) > 1;
@@ -3941,7 +3854,7 @@ GROUP BY document_id, dunning_level, counted_from HAVING count(*) > 1;
 -- reminder_pause: A pause of a partner's reminders ends on its day or later; only a pause that lasts is ended early.
 -- whole
 -- columns at partner until:day before:day recorded_on:day action subject
-SELECT 'pause of reminders ' || CAST(p.reminder_pause_id AS TEXT), p.partner_id, p.until, p.before, p.recorded_on,
+SELECT 'pause of reminders ' || p.reminder_pause_id, p.partner_id, p.until, p.before, p.recorded_on,
        e.action, e.subject
 FROM (SELECT reminder_pause_id, partner_id, until, recorded_on, event_id, reason,
              lag(until) OVER (PARTITION BY partner_id ORDER BY log_no) AS before FROM reminder_pauses) p
@@ -3950,7 +3863,7 @@ WHERE p.until < p.recorded_on OR trim(p.reason) = '' OR e.subject <> p.partner_i
    OR e.action <> CASE WHEN p.until IS NULL THEN 'reminder.resume' ELSE 'reminder.pause' END
    OR (p.until IS NULL AND coalesce(p.before < p.recorded_on, 1 = 1))
 UNION ALL
-SELECT 'pause of reminders ' || CAST(reminder_pause_id AS TEXT) || ', recorded ' || CAST(count(*) AS TEXT) || ' times',
+SELECT 'pause of reminders ' || reminder_pause_id || ', recorded ' || count(*) || ' times',
        NULL, NULL, NULL, NULL, NULL, NULL
 FROM reminder_pauses
 GROUP BY reminder_pause_id HAVING count(*) > 1;
@@ -3958,11 +3871,11 @@ GROUP BY reminder_pause_id HAVING count(*) > 1;
 -- gl_part: An exported journal is balanced in each currency, has its lines and files, and its parts are numbered from 1.
 -- whole
 -- columns at month format kind part:int part_before:int states_previous:int currency amount:amount
-SELECT 'export ' || CAST(l.gl_export_id AS TEXT), NULL, NULL, NULL, NULL, NULL, NULL, l.currency, sum(l.amount)
+SELECT 'export ' || l.gl_export_id, NULL, NULL, NULL, NULL, NULL, NULL, l.currency, sum(l.amount)
 FROM gl_export_lines l
 GROUP BY l.gl_export_id, l.currency HAVING sum(l.amount) <> 0
 UNION ALL
-SELECT 'export ' || CAST(e.gl_export_id AS TEXT), e.month, e.format, e.kind, e.part, e.before, e.previous, NULL, NULL
+SELECT 'export ' || e.gl_export_id, e.month, e.format, e.kind, e.part, e.before, e.previous, NULL, NULL
 FROM (SELECT x.*, lag(x.part) OVER (PARTITION BY x.month, x.format ORDER BY x.log_no) AS before FROM gl_exports x) e
 LEFT JOIN closed_months c ON c.month = e.month
 WHERE e.part <> coalesce(e.before, 0) + 1 OR e.previous IS DISTINCT FROM e.before OR (e.part = 1) <> (e.kind = 'journal')
@@ -3970,16 +3883,15 @@ WHERE e.part <> coalesce(e.before, 0) + 1 OR e.previous IS DISTINCT FROM e.befor
    OR e.gl_export_id NOT IN (SELECT gl_export_id FROM gl_export_files) OR c.log_no IS NULL OR c.log_no > e.log_no
    OR (e.books_closed = 1) <> EXISTS (SELECT 1 FROM book_closes b WHERE b.month = e.month AND b.log_no < e.log_no)
 UNION ALL
-SELECT 'export ' || CAST(l.gl_export_id AS TEXT) || ', of ' || CAST(count(*) AS TEXT)
-         || ' lines, the last with number ' || CAST(max(l.line) AS TEXT)
-         || coalesce(', of ' || n.value || ' by its event', ''),
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM gl_export_lines l LEFT JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+SELECT 'export ' || l.gl_export_id || ', of ' || count(*)
+         || ' lines, the last with number ' || max(l.line)
+         || coalesce(', of ' || n.value || ' by its event', ''), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+FROM gl_export_lines l LEFT JOIN gl_exports e USING (gl_export_id)
 LEFT JOIN details n ON n.event_id = e.event_id AND n.path = 'lines'
 GROUP BY l.gl_export_id, n.value
 HAVING count(*) <> max(l.line) OR count(DISTINCT l.line) <> count(*) OR n.value IS DISTINCT FROM CAST(count(*) AS TEXT)
 UNION ALL
-SELECT 'file ' || f.name || ' of export ' || CAST(f.gl_export_id AS TEXT) || ' with SHA-256 ' || f.sha256, NULL, NULL,
+SELECT 'file ' || f.name || ' of export ' || f.gl_export_id || ' with SHA-256 ' || f.sha256, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL
 FROM gl_export_files f
 WHERE length(f.sha256) <> 64 OR f.gl_export_id NOT IN (SELECT gl_export_id FROM gl_exports);
@@ -3987,18 +3899,18 @@ WHERE length(f.sha256) <> 64 OR f.gl_export_id NOT IN (SELECT gl_export_id FROM 
 -- gl_of_event: An exported journal has the month, format and part that its event states, and the accounts of its map.
 -- whole
 -- columns at month event_names format event_states_format part:int event_states_part kind event_states_kind
-SELECT 'export ' || CAST(e.gl_export_id AS TEXT), e.month, a.subject, e.format, f.value, e.part, p.value, e.kind,
+SELECT 'export ' || e.gl_export_id, e.month, a.subject, e.format, f.value, e.part, p.value, e.kind,
        k.value
-FROM gl_exports e LEFT JOIN audit_events a ON a.event_id = e.event_id
+FROM gl_exports e LEFT JOIN audit_events a USING (event_id)
 LEFT JOIN details f ON f.event_id = e.event_id AND f.path = 'format'
 LEFT JOIN details p ON p.event_id = e.event_id AND p.path = 'part'
 LEFT JOIN details k ON k.event_id = e.event_id AND k.path = 'kind'
 WHERE a.subject IS DISTINCT FROM e.month OR f.value IS DISTINCT FROM e.format OR k.value IS DISTINCT FROM e.kind
    OR p.value IS DISTINCT FROM CAST(e.part AS TEXT)
 UNION ALL
-SELECT 'export ' || CAST(l.gl_export_id AS TEXT) || ', line ' || CAST(l.line AS TEXT) || ' from ' || l.account || ' to ' || l.to_account,
+SELECT 'export ' || l.gl_export_id || ', line ' || l.line || ' from ' || l.account || ' to ' || l.to_account,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+FROM gl_export_lines l JOIN gl_exports e USING (gl_export_id)
 WHERE NOT EXISTS (
   SELECT 1 FROM map_values a JOIN map_values t ON t.log_no = a.log_no AND t.column_name = 'accounts'
     AND t.path = substr(a.path, 1, length(a.path) - 7) || 'to'
@@ -4010,12 +3922,12 @@ WHERE NOT EXISTS (
 -- gl_line: A line of an exported journal has an account of its control account, and is booked to an account that this export or an earlier one states.
 -- whole
 -- columns at control account to_account
-SELECT 'line ' || CAST(l.line AS TEXT) || ' of export ' || CAST(l.gl_export_id AS TEXT), l.control, l.account, l.to_account
-FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+SELECT 'line ' || l.line || ' of export ' || l.gl_export_id, l.control, l.account, l.to_account
+FROM gl_export_lines l JOIN gl_exports e USING (gl_export_id)
 WHERE l.account <> l.control AND substr(l.account, 1, length(l.control) + 1) <> l.control || ':'
 UNION ALL
-SELECT 'line ' || CAST(l.line AS TEXT) || ' of export ' || CAST(l.gl_export_id AS TEXT), l.control, l.account, l.to_account
-FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+SELECT 'line ' || l.line || ' of export ' || l.gl_export_id, l.control, l.account, l.to_account
+FROM gl_export_lines l JOIN gl_exports e USING (gl_export_id)
 WHERE NOT EXISTS (SELECT 1 FROM gl_exports x JOIN map_values t ON t.log_no = x.log_no AND t.column_name = 'accounts'
                   WHERE x.log_no <= e.log_no AND t.value = l.to_account AND substr(t.path, length(t.path) - 2) = '.to');
 
@@ -4027,9 +3939,9 @@ FROM (SELECT t.month, t.format, l.account, l.currency, l.amount AS exported, 0 A
       FROM gl_last t JOIN gl_exports e ON e.month = t.month AND e.format = t.format
       JOIN gl_export_lines l ON l.gl_export_id = e.gl_export_id
       UNION ALL SELECT t.month, t.format, b.account, b.currency, 0, b.amount
-      FROM gl_last t JOIN book_balances b ON b.month = t.month
+      FROM gl_last t JOIN book_balances b USING (month)
       UNION ALL SELECT t.month, t.format, b.account, b.currency, 0, -b.amount
-      FROM gl_last t JOIN book_closes c ON c.month = t.month JOIN book_balances b ON b.month = c.previous) x
+      FROM gl_last t JOIN book_closes c USING (month) JOIN book_balances b ON b.month = c.previous) x
 GROUP BY month, format, account, currency HAVING sum(exported) <> sum(posted);
 
 -- VIEWS
@@ -4067,7 +3979,7 @@ state AS (
   SELECT p.*, CASE p.document WHEN 'statement' THEN 0 ELSE p.gross - p.credit_applied END AS due,
          coalesce(s.credited, 0) - CASE WHEN p.void_no IS NULL THEN p.credit_applied ELSE 0 END AS credited,
          coalesce(s.paid, 0) AS paid
-  FROM papers p LEFT JOIN settled s ON s.document_id = p.document_id),
+  FROM papers p LEFT JOIN settled s USING (document_id)),
 mails AS (
   SELECT pdf_sha256, email_id, ended_at, row_number() OVER (PARTITION BY pdf_sha256 ORDER BY log_no DESC) AS back
   FROM email_attempts WHERE outcome = 'sent' AND kind IN ('invoice', 'credit_note', 'statement'))
@@ -4079,7 +3991,7 @@ SELECT d.number, d.series, d.sequence, d.document, d.purpose,
        CASE WHEN m.email_id IN (SELECT email_id FROM email_bounces) THEN 'bounced'
             WHEN m.email_id IS NOT NULL THEN 'sent' END, m.ended_at,
        former.number, successor.number, credited.number, d.reason, v.voided_on, v.reason
-FROM documents d JOIN state s ON s.document_id = d.document_id
+FROM documents d JOIN state s USING (document_id)
 JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month
 LEFT JOIN document_pdfs w ON w.document_id = d.document_id
 LEFT JOIN mails m ON m.pdf_sha256 = w.sha256 AND m.back = 1
@@ -4094,7 +4006,7 @@ WHERE d.purpose <> 'opening' ORDER BY d.series, d.sequence;
 -- columns spotPrice:amount partnerCut:amount invoiceAmount:amount
 SELECT d.number, l.position, l.policy_id, l.policy_name, l.kind, l.month, l.count, l.currency, l.spot_price,
        l.partner_cut, l.invoice_amount
-FROM document_lines l JOIN documents d ON d.document_id = l.document_id
+FROM document_lines l JOIN documents d USING (document_id)
 JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month
 WHERE d.purpose <> 'opening' ORDER BY d.series, d.sequence, l.position;
 
@@ -4103,7 +4015,7 @@ WHERE d.purpose <> 'opening' ORDER BY d.series, d.sequence, l.position;
 -- columns recorded_at:time event_id:int
 SELECT d.number, v.document_id, v.partner_id, v.month, v.currency, v.arrangement, v.reason, v.voided_on, v.entry_on,
        v.recorded_at, v.event_id
-FROM voids v JOIN documents d ON d.document_id = v.document_id
+FROM voids v JOIN documents d USING (document_id)
 JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month
 WHERE d.purpose <> 'opening' ORDER BY d.series, d.sequence;
 
@@ -4119,7 +4031,7 @@ FROM (SELECT log_no, write_off_id, 'written_off' AS move, document_id, amount, r
       UNION ALL
       SELECT r.log_no, r.write_off_id, 'reversed', o.document_id, -o.amount, r.reason, r.reversed_on, r.entry_on,
              r.recorded_at, r.event_id
-      FROM write_off_reversals r JOIN write_offs o ON o.write_off_id = r.write_off_id) w
+      FROM write_off_reversals r JOIN write_offs o USING (write_off_id)) w
 JOIN papers d ON d.document_id = w.document_id JOIN days t ON t.n = w.entry_on
 JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
 ORDER BY w.log_no;
@@ -4134,7 +4046,7 @@ WITH items AS (
          d.issued_on AS day, d.due_on, d.currency, d.original_amount, d.invoice_amount AS amount,
          CASE WHEN p.void_no IS NULL THEN 0 ELSE 1 END AS reversed,
          CASE WHEN p.void_no IS NULL THEN m.balance ELSE 0 END AS balance
-  FROM documents d JOIN papers p ON p.document_id = d.document_id
+  FROM documents d JOIN papers p USING (document_id)
   JOIN (SELECT document_id, sum(amount) AS balance FROM document_moves GROUP BY document_id) m
     ON m.document_id = d.document_id
   WHERE d.opening_id IS NOT NULL
@@ -4183,17 +4095,17 @@ FROM (SELECT a.log_no, a.payment_id, 'applied' AS move, a.document_id, a.currenc
       SELECT u.log_no, a.payment_id, 'unapplied', a.document_id, a.currency, -a.amount, u.unapplied_on, u.entry_on,
              CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END,
              u.recorded_at
-      FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+      FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
       UNION ALL
       SELECT s.log_no, a.payment_id, 'bank_charges', s.document_id, s.currency, s.amount, a.applied_on, s.entry_on,
              'a difference too small to pursue', s.recorded_at
-      FROM small_differences s JOIN payment_applications a ON a.payment_application_id = s.payment_application_id
+      FROM small_differences s JOIN payment_applications a USING (payment_application_id)
       UNION ALL
       SELECT u.log_no, a.payment_id, 'bank_charges_reversed', s.document_id, s.currency, -s.amount, u.unapplied_on,
              u.entry_on,
              CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END,
              u.recorded_at
-      FROM payment_unapplications u JOIN small_differences s ON s.payment_application_id = u.payment_application_id
+      FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
       JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
       UNION ALL
       SELECT r.log_no, r.payment_id, r.kind, NULL, r.currency, -r.amount, r.reversed_on, r.entry_on,
@@ -4202,7 +4114,7 @@ FROM (SELECT a.log_no, a.payment_id, 'applied' AS move, a.document_id, a.currenc
       UNION ALL
       SELECT i.log_no, r.payment_id, 'reinstated', NULL, r.currency, r.amount, i.reinstated_on, i.entry_on,
              'its reversal was taken back', i.recorded_at
-      FROM payment_reinstatements i JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
+      FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
       UNION ALL
       SELECT g.log_no, g.payment_id, 'assigned', NULL, g.currency, g.amount, g.assigned_on, g.entry_on,
              'from ' || coalesce(g.from_partner_id, 'an unknown payer') || ' to ' || g.partner_id, g.recorded_at
@@ -4217,11 +4129,11 @@ ORDER BY m.log_no, m.move;
 SELECT n.number, m.move, d.number, n.currency, m.amount, m.dated_on, m.entry_on, m.why, m.recorded_at
 FROM (SELECT a.log_no, a.credit_note_id, 'applied' AS move, a.invoice_id, a.amount, a.applied_on AS dated_on, a.entry_on,
              e.action AS why, a.recorded_at
-      FROM credit_applications a JOIN audit_events e ON e.event_id = a.event_id
+      FROM credit_applications a JOIN audit_events e USING (event_id)
       UNION ALL
       SELECT r.log_no, a.credit_note_id, 'released', a.invoice_id, -a.amount, r.released_on, r.entry_on, e.action,
              r.recorded_at
-      FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+      FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
       JOIN audit_events e ON e.event_id = r.event_id
       UNION ALL
       SELECT f.log_no, f.document_id, 'refunded', NULL, f.amount, f.refunded_on, f.entry_on, f.reference, f.recorded_at
@@ -4229,7 +4141,7 @@ FROM (SELECT a.log_no, a.credit_note_id, 'applied' AS move, a.invoice_id, a.amou
       UNION ALL
       SELECT b.log_no, f.document_id, 'refund_returned', NULL, -f.amount, b.returned_on, b.entry_on, b.reason,
              b.recorded_at
-      FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id) m
+      FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)) m
 JOIN papers n ON n.document_id = m.credit_note_id LEFT JOIN papers d ON d.document_id = m.invoice_id
 JOIN days t ON t.n = m.entry_on JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
 ORDER BY m.log_no;
@@ -4244,7 +4156,7 @@ SELECT x.bank_statement_id, x.position, l.bank_line_id, l.account, l.currency, l
        l.value_on, l.bank_reference, l.text, l.payer_name, l.payer_account, l.type, l.is_reversal, l.return_code,
        o.outcome, o.payment_id, o.payout_id, o.payment_reversal_id, b.booked_to, o.needs_review, o.reason, s.reference,
        f.name, f.sha256, f.recorded_at
-FROM bank_statement_lines x JOIN bank_lines l ON l.bank_line_id = x.bank_line_id
+FROM bank_statement_lines x JOIN bank_lines l USING (bank_line_id)
 JOIN bank_statements s ON s.bank_statement_id = x.bank_statement_id
 JOIN bank_files f ON f.bank_file_id = s.bank_file_id
 LEFT JOIN bank_line_outcomes o ON o.bank_line_id = l.bank_line_id
@@ -4334,7 +4246,7 @@ parts AS (
   GROUP BY c.log_no, c.field, substr(d.path, length(c.stem) + 6))
 SELECT e.event_id, e.occurred_at, e.subject, e.action, p.field, p.part, p.was, p.becomes, i.value, e.claimed_by,
        e.os_user, e.host, e.via
-FROM parts p JOIN audit_events e ON e.log_no = p.log_no
+FROM parts p JOIN audit_events e USING (log_no)
 JOIN span s ON p.log_no > s.after_no AND (s.until_no IS NULL OR p.log_no <= s.until_no)
 LEFT JOIN details i ON i.log_no = p.log_no AND i.path = 'import_event_id'
 WHERE p.was IS NOT NULL OR p.becomes IS NOT NULL ORDER BY p.log_no, p.field, p.part;
@@ -4368,43 +4280,43 @@ WITH named(log_no, document, reference) AS (
   FROM credit_applications a JOIN papers d ON d.document_id = a.invoice_id
   JOIN papers n ON n.document_id = a.credit_note_id
   UNION ALL SELECT r.log_no, d.number, n.number
-  FROM credit_releases r JOIN credit_applications a ON a.credit_application_id = r.credit_application_id
+  FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
   JOIN papers d ON d.document_id = a.invoice_id JOIN papers n ON n.document_id = a.credit_note_id
-  UNION ALL SELECT w.log_no, d.number, NULL FROM write_offs w JOIN papers d ON d.document_id = w.document_id
+  UNION ALL SELECT w.log_no, d.number, NULL FROM write_offs w JOIN papers d USING (document_id)
   UNION ALL SELECT r.log_no, d.number, NULL
-  FROM write_off_reversals r JOIN write_offs w ON w.write_off_id = r.write_off_id
+  FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
   JOIN papers d ON d.document_id = w.document_id
   UNION ALL SELECT a.log_no, d.number, p.reference
-  FROM payment_applications a JOIN papers d ON d.document_id = a.document_id JOIN payments p ON p.payment_id = a.payment_id
+  FROM payment_applications a JOIN papers d USING (document_id) JOIN payments p ON p.payment_id = a.payment_id
   UNION ALL SELECT u.log_no, d.number, p.reference
-  FROM payment_unapplications u JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+  FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
   JOIN papers d ON d.document_id = a.document_id JOIN payments p ON p.payment_id = a.payment_id
   UNION ALL SELECT s.log_no, d.number, p.reference
-  FROM small_differences s JOIN payment_applications a ON a.payment_application_id = s.payment_application_id
+  FROM small_differences s JOIN payment_applications a USING (payment_application_id)
   JOIN papers d ON d.document_id = s.document_id JOIN payments p ON p.payment_id = a.payment_id
-  UNION ALL SELECT f.log_no, d.number, f.reference FROM credit_refunds f JOIN papers d ON d.document_id = f.document_id
+  UNION ALL SELECT f.log_no, d.number, f.reference FROM credit_refunds f JOIN papers d USING (document_id)
   UNION ALL SELECT b.log_no, d.number, f.reference
-  FROM credit_refund_returns b JOIN credit_refunds f ON f.credit_refund_id = b.credit_refund_id
+  FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
   JOIN papers d ON d.document_id = f.document_id
   UNION ALL SELECT log_no, NULL, reference FROM payments
   UNION ALL SELECT log_no, NULL, reference FROM placed_payments
-  UNION ALL SELECT g.log_no, NULL, p.reference FROM payment_assignments g JOIN payments p ON p.payment_id = g.payment_id
-  UNION ALL SELECT r.log_no, NULL, p.reference FROM payment_reversals r JOIN payments p ON p.payment_id = r.payment_id
+  UNION ALL SELECT g.log_no, NULL, p.reference FROM payment_assignments g JOIN payments p USING (payment_id)
+  UNION ALL SELECT r.log_no, NULL, p.reference FROM payment_reversals r JOIN payments p USING (payment_id)
   UNION ALL SELECT i.log_no, NULL, p.reference
-  FROM payment_reinstatements i JOIN payment_reversals r ON r.payment_reversal_id = i.payment_reversal_id
+  FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
   JOIN payments p ON p.payment_id = r.payment_id
-  UNION ALL SELECT o.log_no, NULL, l.bank_reference FROM payouts o JOIN bank_lines l ON l.bank_line_id = o.bank_line_id
+  UNION ALL SELECT o.log_no, NULL, l.bank_reference FROM payouts o JOIN bank_lines l USING (bank_line_id)
   UNION ALL SELECT t.log_no, NULL, l.bank_reference
-  FROM payout_settlements t JOIN payouts o ON o.payout_id = t.payout_id
+  FROM payout_settlements t JOIN payouts o USING (payout_id)
   JOIN bank_lines l ON l.bank_line_id = o.bank_line_id
-  UNION ALL SELECT b.log_no, NULL, l.bank_reference FROM bank_bookings b JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
+  UNION ALL SELECT b.log_no, NULL, l.bank_reference FROM bank_bookings b JOIN bank_lines l USING (bank_line_id)
   UNION ALL SELECT m.log_no, d.number, coalesce(f.reference, p.reference)
-  FROM refund_matches m LEFT JOIN credit_refunds f ON f.credit_refund_id = m.credit_refund_id
+  FROM refund_matches m LEFT JOIN credit_refunds f USING (credit_refund_id)
   LEFT JOIN papers d ON d.document_id = f.document_id
   LEFT JOIN payment_reversals r ON r.payment_reversal_id = m.payment_reversal_id
   LEFT JOIN payments p ON p.payment_id = r.payment_id
   UNION ALL SELECT s.log_no, NULL, b.id
-  FROM share_allocations s JOIN balance_transactions b ON b.balance_transaction_id = s.balance_transaction_id),
+  FROM share_allocations s JOIN balance_transactions b USING (balance_transaction_id)),
 dated AS (
   SELECT r.log_no, r.kind, r.partner_id, r.policy_id, r.currency, r.spot_price, r.partner_cut, r.invoice_amount,
          r.arrangement, coalesce(r.reversal_id, r.requote_id, r.quote_id) AS own_id, t.n AS dated_on,
@@ -4416,13 +4328,13 @@ postings AS (
   SELECT e.entry_on, e.dated_on, e.fact, e.log_no, e.debit AS control, e.debit_part AS part,
          CASE e.fact WHEN 'payment_assigned' THEN nullif(e.debit_part, '') ELSE e.partner_id END AS partner_id,
          NULL AS policy_id, e.currency, e.amount, n.document, n.reference
-  FROM entries e LEFT JOIN named n ON n.log_no = e.log_no JOIN days t ON t.n = e.entry_on
+  FROM entries e LEFT JOIN named n USING (log_no) JOIN days t ON t.n = e.entry_on
   JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
   WHERE e.debit <> e.credit OR e.debit_part <> e.credit_part
   UNION ALL
   SELECT e.entry_on, e.dated_on, e.fact, e.log_no, e.credit, e.credit_part, e.partner_id, NULL, e.currency, -e.amount,
          n.document, n.reference
-  FROM entries e LEFT JOIN named n ON n.log_no = e.log_no JOIN days t ON t.n = e.entry_on
+  FROM entries e LEFT JOIN named n USING (log_no) JOIN days t ON t.n = e.entry_on
   JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
   WHERE e.debit <> e.credit OR e.debit_part <> e.credit_part
   UNION ALL
@@ -4447,7 +4359,7 @@ FROM postings WHERE amount <> 0 ORDER BY entry_on, fact, log_no, amount DESC, ac
 -- columns recorded_at:time event_id:int
 SELECT e.gl_export_id, e.month, e.format, e.part, e.kind, e.checkpoint, e.books_closed, f.position, f.name, f.sha256,
        e.recorded_at, e.event_id
-FROM gl_exports e JOIN gl_export_files f ON f.gl_export_id = e.gl_export_id
+FROM gl_exports e JOIN gl_export_files f USING (gl_export_id)
 JOIN pack k ON e.month BETWEEN k.from_month AND k.to_month
 ORDER BY e.gl_export_id, f.position;
 
@@ -4455,8 +4367,8 @@ ORDER BY e.gl_export_id, f.position;
 -- columns gl_export_id:int line:int month format part:int external_id control account partner_id policy_id currency
 -- columns amount:amount to_account class location name memo
 SELECT l.gl_export_id, l.line, e.month, e.format, e.part,
-       e.month || '-' || CAST(e.part AS TEXT) || '-' || l.currency || '-' || substr(e.checkpoint, 1, 6), l.control,
+       e.month || '-' || e.part || '-' || l.currency || '-' || substr(e.checkpoint, 1, 6), l.control,
        l.account, l.partner_id, l.policy_id, l.currency, l.amount, l.to_account, l.class, l.location, l.name, l.memo
-FROM gl_export_lines l JOIN gl_exports e ON e.gl_export_id = l.gl_export_id
+FROM gl_export_lines l JOIN gl_exports e USING (gl_export_id)
 JOIN pack k ON e.month BETWEEN k.from_month AND k.to_month
 ORDER BY l.gl_export_id, l.line;

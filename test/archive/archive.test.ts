@@ -81,6 +81,16 @@ describe('a month', () => {
     expect(await differences()).toEqual([]);
   });
 
+  test('is not archived into a store whose folder is gone, although it has other months', async () => {
+    await archive('2026-01');
+    const there = folder();
+    renameSync(there, `${world.home}/away`);
+    expect((await refusalOf(archive('2026-02'))).code).toBe('archive_incomplete');
+    expect(readdirSync(join(world.home, 'cold'))).toEqual([]);
+    renameSync(`${world.home}/away`, there);
+    await unarchive('2026-01');
+  });
+
   test('is not archived while its books are open, or while it is among the last three', async () => {
     for (const month of ['2026-06', '2026-05', '2026-04'])
       expect((await refusalOf(archive(month))).code).toBe('archive_too_early');
@@ -202,7 +212,7 @@ describe('while a month is archived', () => {
     // Two rows, and the invoice. The next event is of a row of February.
     expect(events.map(({ type }) => type)).toHaveLength(3);
     await archive('2026-01');
-    const last = await world.database.reading((tx) => readLastArchived(tx, 'p-1'));
+    const last = await world.database.reading((tx) => readLastArchived(tx, { partnerId: 'p-1' }));
     expect(last).toBeGreaterThan(2);
   });
 

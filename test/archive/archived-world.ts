@@ -59,12 +59,14 @@ function chainOf(before: Month, month: Month): Record<string, unknown>[] {
 
 /**
  * The same months, with quotes that a partner accepted through the API in January: two, a third with a requote, and a sale
- * by file. If `open`, there is also one with an open requote, and one that was quoted but recorded by file.
+ * by file. If `open`, there is also one with an open requote, and one that was quoted but recorded by file. If `reversed`, a
+ * part of the second is reversed through the API.
  */
 export async function worldOfOldQuotes({
   open = false,
+  reversed = false,
   ...options
-}: WorldOptions & { open?: boolean } = {}): Promise<{ world: World; quotes: string[] }> {
+}: WorldOptions & { open?: boolean; reversed?: boolean } = {}): Promise<{ world: World; quotes: string[] }> {
   const world = await openWorld(options);
   const quoting = { ...firstSettings('sandbox').quotes, valid_days: null };
   const settings = {
@@ -93,6 +95,10 @@ export async function worldOfOldQuotes({
   const requoted = async (id: string) =>
     (await caller.post(`/api/v1/quote/${id}/requote`, { insured_amount: '300' })).body['requote_id'] as string;
   await caller.get(`/api/v1/requote/${await requoted(quotes[2] as string)}/accept`);
+  if (reversed) {
+    const part = { reversal_id: 'refund', spotPrice: '-5.00', partnerCut: '-1.50', invoiceAmount: '-3.50' };
+    await caller.post(`/api/v1/quote/${quotes[1]}/reverse`, part);
+  }
   await world.rows([quote({ quote_id: 'imported' }), quote({ quote_id: 'other', partner_id: 'p-2' })].map(ofJanuary));
   if (open) {
     await requoted(await accepted());

@@ -89,7 +89,7 @@ test('people read a line for each month, and then what is open', async () => {
     env: { RECKONER_HOME: join(home, 'nothing'), DATABASE_URL: undefined },
   });
   expect(ran.status).toBe(4);
-  expect(ran.stdout).toMatch(/^months +rows +to invoice +root +result +path\n2026-01 +3 +\S+ USD +\S{12} +holds +/);
+  expect(ran.stdout).toMatch(/^months +rows +to invoice +root +result +in\n2026-01 +3 +\S+ USD +\S{12} +holds +\S+\n/);
   expect(ran.stdout).toMatch(/\n2026-02 +4 .* open /);
   expect(ran.stdout).toMatch(/\n2026-02: no held checkpoint has \d+ facts\n$/);
 });
@@ -217,7 +217,7 @@ describe('a folder', () => {
     rmSync(join(cold, 'years'), { recursive: true });
     expect(await verify()).toMatchObject({ status: 2, stdout: expect.stringMatching(/no archived month or pack/) });
     rmSync(cold, { recursive: true });
-    expect(await verify()).toMatchObject({ status: 2, stdout: expect.stringMatching(/no archived month or pack/) });
+    expect(await verify()).toMatchObject({ status: 2, stdout: expect.stringMatching(/there is no such folder/) });
   });
 
   test('holds by checkpoints that the key signed, and is refused if the key did not sign one', async () => {

@@ -39,6 +39,7 @@ test.each(rowTables)('the table $name made from the rows up to $to is that of th
   const rows = await world.database.preview(async (tx) => {
     const home = await makeLiveViews(tx, to);
     const made: unknown[] = [];
+    await execute(tx, 'CREATE TABLE unread (log_no bigint)');
     const statement = readRules().prepare.find((each) => each.includes(`CREATE TABLE ${name} AS`)) ?? '';
     const facts = to === undefined ? { home } : { home, to };
     for (const sql of [statement, liveStatement(statement, facts)]) {

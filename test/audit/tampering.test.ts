@@ -22,6 +22,7 @@ const OTHER_TABLES: Readonly<Record<string, string>> = {
   installation: 'the origin of each checkpoint names it',
   servers: 'where the ledger has been; the log is the same on every server',
   archived_sales: 'the months of rows; `verify` compares them',
+  archived_groups: 'counts and sums of rows; the rules compare them with facts, and `verify` with the files',
   rows_elsewhere: 'it never has a row',
   archived_months: 'where rows are: the facts of the close say which, and a read compares them',
   archived_files: 'files of rows, compared with the facts of the close before and with their hashes after',

@@ -124,7 +124,7 @@ const verifyDamaged = (statements: readonly string[], month?: Month): Promise<Ve
 const findingOf = (name: string, statements: readonly string[]): Promise<Finding> =>
   ofDamaged(statements, async (tx) => {
     const check = CHECKS.find((each) => each.name === name);
-    return check ? check.run(tx, await checkContext(tx, null)) : findBrokenRules(tx, name);
+    return check ? check.run(tx, await checkContext(tx, null)) : findBrokenRules(tx, 'all', name);
   });
 
 /**
@@ -641,7 +641,7 @@ const DAMAGES: readonly Damage[] = [
   [
     'credit given back by an invoice that is not void',
     'credit_released',
-    `INSERT INTO credit_releases
+    `INSERT INTO credit_releases (credit_application_id, document_id, released_on, recorded_at, event_id)
      SELECT credit_application_id, invoice_id, applied_on, recorded_at, event_id FROM credit_applications
      WHERE invoice_id = ${numbered('INV-2026-000006')}`,
   ],

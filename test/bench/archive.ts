@@ -36,9 +36,9 @@ export async function measureArchive(bench: Workbench): Promise<Measured[]> {
       }
       for (const { month } of MONTHS.slice(0, ARCHIVED)) await bench.reckoner(url, NOW, ['books', 'close', month]);
       // Partners have the events of all rows, as they must before a month can be archived.
-      const [{ month: oldest }] = MONTHS as [(typeof MONTHS)[number]];
-      await bench.reckoner(url, NOW, ['archive', oldest, '--to', 'cold']);
-      await bench.reckoner(url, NOW, ['unarchive', oldest]);
+      const { month: latest } = MONTHS[ARCHIVED - 1] as (typeof MONTHS)[number];
+      await bench.reckoner(url, NOW, ['archive', latest, '--to', 'cold']);
+      await bench.reckoner(url, NOW, ['unarchive', latest]);
     },
     await emptyLedger(bench, partners),
   );

@@ -17,7 +17,7 @@ import { Amount, compare } from '../../values.ts';
 /** An item of the work queue. `assignee` is null if no one is assigned. */
 export type WorkItem = Finding &
   Readonly<{
-    assignee: { readonly login: string; readonly name: string } | null;
+    assignee: Readonly<{ login: string; name: string }> | null;
   }>;
 
 type ListedWork = WorkItem &

@@ -1,20 +1,23 @@
 /** The check of archives: the files of archived months are the rows that their closes counted. */
 import { readColdMonths } from '../../archive/archive.sql.ts';
 import { proveColdMonths } from '../../archive/archive.ts';
+import { faultOf } from '../../archive/rows.ts';
 import type { Transaction } from '../../database/transaction.ts';
+import { isDerived } from '../../log/derive.ts';
 import type { CheckContext } from './check.ts';
-import type { Finding } from './query.ts';
+import type { Difference, Finding } from './query.ts';
 
-/** Reads the files of the months whose rows a run hashes. The other checks count the rows of all. */
-export async function findChangedArchives(
-  tx: Transaction,
-  { month, derived, environment }: CheckContext,
-): Promise<Finding> {
-  const scope = month === null ? derived : { month };
+/** Proves the files of the months whose rows a run hashes, and compares the sizes of those of other months. */
+export async function findChangedArchives(tx: Transaction, { derived, environment }: CheckContext): Promise<Finding> {
   const archived = (await readColdMonths(tx)).map((each) => each.month);
-  const months = archived.filter((each) => scope === 'all' || each === scope.month);
+  const months = archived.filter((each) => isDerived(derived, each));
   if (environment !== undefined) {
-    return { inspected: months.length, differences: await proveColdMonths(tx, environment, months) };
+    const differences: Difference[] = [];
+    const fault = await faultOf(async () => {
+      differences.push(...(await proveColdMonths(tx, environment, months)));
+    });
+    if (fault !== undefined) differences.push({ subject: 'archived months', detail: fault });
+    return { inspected: archived.length, differences };
   }
   const note = 'the files of archived months were not read';
   return { inspected: 0, differences: [], ...(months.length > 0 && { note }) };

@@ -12,6 +12,8 @@ export interface CheckContext extends CheckScope {
   readonly schema: () => Promise<SchemaComparison>;
   /** The rows whose leaves are hashed again when everything is checked. */
   readonly derived: DerivedRows;
+  /** The archived months whose quotes this transaction has whole. */
+  readonly copied: DerivedRows;
   /** For the files of archived months; if absent, they are not read. */
   readonly environment: Environment | undefined;
   /** The archived months whose rows this transaction has no copy of. */

@@ -1,6 +1,6 @@
 /** The check of the general-ledger hand-off: the files of exported journals are unchanged. */
 import { createHash } from 'node:crypto';
-import { query, type Transaction } from '../../database/transaction.ts';
+import { querying, type Transaction } from '../../database/transaction.ts';
 import { type GlFormat, storedAccounts } from '../../general-ledger/accounts.ts';
 import { filesOf, type GlKind, type Journal, WRITER } from '../../general-ledger/files.ts';
 import type { GlLine } from '../../general-ledger/journal.ts';
@@ -18,37 +18,33 @@ type StoredExport = Readonly<{
   accounts: unknown;
   writer: number;
   lines: readonly GlLine[];
-  files: readonly { readonly name: string; readonly sha256: string; readonly hex: string }[];
+  files: readonly Readonly<{ name: string; sha256: string; hex: string }>[];
 }>;
 
 /** Each export in scope, with its lines and files. */
-const readStored = (tx: Transaction, month: Month | null): Promise<StoredExport[]> =>
-  query(
-    tx,
-    `SELECT e.month, e.format, e.part, e.kind, e.checkpoint, e.books_closed, e.accounts, e.writer,
-            coalesce(l.lines, '[]') AS lines, coalesce(f.files, '[]') AS files
-     FROM gl_exports e
-     CROSS JOIN LATERAL (
-       SELECT json_agg(json_build_object(
-                'control', control, 'account', account, 'partner_id', partner_id, 'policy_id', policy_id,
-                'currency', currency, 'amount', amount::text, 'to_account', to_account, 'class', class,
-                'location', location, 'name', name, 'memo', memo) ORDER BY line) AS lines
-       FROM gl_export_lines l WHERE l.gl_export_id = e.gl_export_id) AS l
-     CROSS JOIN LATERAL (
-       SELECT json_agg(json_build_object('name', name, 'sha256', sha256, 'hex', encode(content, 'hex'))
-                       ORDER BY position) AS files
-       FROM gl_export_files f WHERE f.gl_export_id = e.gl_export_id) AS f
-     WHERE :month::text IS NULL OR e.month = :month
-     ORDER BY e.month, e.format, e.part`,
-    { month },
-  );
+const readStored = querying<StoredExport, { month: Month | null }>(`
+  SELECT e.month, e.format, e.part, e.kind, e.checkpoint, e.books_closed, e.accounts, e.writer,
+         coalesce(l.lines, '[]') AS lines, coalesce(f.files, '[]') AS files
+  FROM gl_exports e
+  CROSS JOIN LATERAL (
+    SELECT json_agg(json_build_object(
+             'control', control, 'account', account, 'partner_id', partner_id, 'policy_id', policy_id,
+             'currency', currency, 'amount', amount::text, 'to_account', to_account, 'class', class,
+             'location', location, 'name', name, 'memo', memo) ORDER BY line) AS lines
+    FROM gl_export_lines l WHERE l.gl_export_id = e.gl_export_id) AS l
+  CROSS JOIN LATERAL (
+    SELECT json_agg(json_build_object('name', name, 'sha256', sha256, 'hex', encode(content, 'hex'))
+                    ORDER BY position) AS files
+    FROM gl_export_files f WHERE f.gl_export_id = e.gl_export_id) AS f
+  WHERE :month::text IS NULL OR e.month = :month
+  ORDER BY e.month, e.format, e.part`);
 
 /**
  * Writes the files of each export again from its lines, and compares their bytes. If an older writer made the files,
  * only their hash is checked.
  */
 export async function findChangedGlFiles(tx: Transaction, { month }: Pick<CheckContext, 'month'>): Promise<Finding> {
-  const exports = await readStored(tx, month);
+  const exports = await readStored(tx, { month });
   const differences = exports.flatMap((stored) => [...changedIn(stored)]);
   return { inspected: exports.reduce((sum, { files }) => sum + files.length, 0), differences };
 }

@@ -10,8 +10,8 @@ import type { CheckContext } from './check.ts';
 import type { Difference, Finding } from './query.ts';
 
 /** The recorded checkpoints agree with the facts in the tables. */
-export async function findBrokenCheckpoints(tx: Transaction, { month, derived, cold }: CheckContext): Promise<Finding> {
-  const { checkpoints, differences } = await deriveLog(tx, month === null ? derived : { month }, cold);
+export async function findBrokenCheckpoints(tx: Transaction, { derived, cold }: CheckContext): Promise<Finding> {
+  const { checkpoints, differences } = await deriveLog(tx, derived, cold);
   return { inspected: checkpoints, differences };
 }
 

@@ -3,7 +3,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Instructions } from '../../config/instructions.ts';
-import { query, queryOne, type Transaction } from '../../database/transaction.ts';
+import { query, queryingValue, type Transaction } from '../../database/transaction.ts';
 import { librariesByVersion, PdfRendererPool } from '../../delivery/pdf-renderer-pool.ts';
 import { documentSnapshot } from '../../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
@@ -36,7 +36,7 @@ export async function findChangedPdfs(
 ): Promise<Finding> {
   const byHash = new Map(fonts.map((font) => [font.sha256, font]));
   const differences: Difference[] = [];
-  const renderer = new PdfRendererPool(await countPdfs(tx, month));
+  const renderer = new PdfRendererPool(await countPdfs(tx, { month }));
   let inspected = 0;
   let after = 0;
   try {
@@ -59,16 +59,10 @@ export async function findChangedPdfs(
   return { inspected, differences };
 }
 
-async function countPdfs(tx: Transaction, month: string | null): Promise<number> {
-  const { pdfs } = await queryOne<{ pdfs: number }>(
-    tx,
-    `SELECT count(*)::int AS pdfs
-     FROM document_pdfs JOIN documents d USING (document_id)
-     WHERE ${inMonth('d.month')}`,
-    { month },
-  );
-  return pdfs;
-}
+const countPdfs = queryingValue<number, { month: string | null }>(`
+  SELECT count(*)::int AS pdfs
+  FROM document_pdfs JOIN documents d USING (document_id)
+  WHERE ${inMonth('d.month')}`);
 
 function readPdfsAfter(tx: Transaction, after: number, month: string | null): Promise<StoredPdf[]> {
   return query(

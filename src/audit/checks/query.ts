@@ -37,9 +37,9 @@ export interface Difference {
   readonly detail: string;
 }
 
-export interface Finding {
-  readonly inspected: number;
-  readonly differences: readonly Difference[];
+export type Finding = Readonly<{
+  inspected: number;
+  differences: readonly Difference[];
   /** States what could not be compared here, and the remedy. */
-  readonly note?: string;
-}
+  note?: string;
+}>;

@@ -45,7 +45,8 @@ export const define: Definition = (command, action) => {
 };
 
 export const NOT_IN_A_BACKUP =
-  'Not in a backup: settings.json, templates/ and outbox/ of RECKONER_HOME, and the secrets in the environment.';
+  'Not in a backup: settings.json, templates/ and outbox/ of RECKONER_HOME, cold stores, and the secrets in the ' +
+  'environment.';
 
 async function backup(
   output: Output,
@@ -114,7 +115,7 @@ async function recordBackup(
   output: Output,
   database: Database,
   environment: Environment,
-  made: Backup & { readonly file: string; readonly encrypted_to?: readonly string[] },
+  made: Backup & Readonly<{ file: string; encrypted_to?: readonly string[] }>,
 ): Promise<void> {
   if (await isOlder(database)) return;
   // A crash may have kept an erasure from the file of the home.

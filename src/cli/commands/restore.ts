@@ -99,14 +99,14 @@ async function restore(output: Output, file: string, given: { identity?: string 
 /** Records and pauses a restored ledger, repeats erasures after the backup, and verifies. */
 export async function settleRestored(
   tx: Transaction,
-  given: {
-    readonly environment: Environment;
-    readonly by?: string | null;
-    readonly backup: Awaited<ReturnType<typeof checkBackup>>;
-    readonly schema: Recording;
-    readonly erasures?: ReturnType<typeof readErasureFile>;
-  },
-): Promise<{ readonly erased: number; readonly proof: Proof }> {
+  given: Readonly<{
+    environment: Environment;
+    by?: string | null;
+    backup: Awaited<ReturnType<typeof checkBackup>>;
+    schema: Recording;
+    erasures?: ReturnType<typeof readErasureFile>;
+  }>,
+): Promise<Readonly<{ erased: number; proof: Proof }>> {
   const { environment, by = null, erasures = [] } = given;
   const now = environment.now().toISO();
   const { file, created_at, program, sha256 } = given.backup;
@@ -143,8 +143,8 @@ async function prove(tx: Transaction, environment: Environment): Promise<Proof> 
   try {
     await openArchive(tx);
     // The files in the store are proved by the next `verify --all`.
-    const fault = await haveNamedRows(tx, environment, { month: null });
-    return fault ?? (await verify(tx, undefined, { derived: 'all' }));
+    const copied = { month: null };
+    return (await haveNamedRows(tx, environment, copied)) ?? (await verify(tx, undefined, { copied }));
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return error.code === 'nothing_to_verify' ? null : error.message;

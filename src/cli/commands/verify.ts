@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs';
+import { dirname, relative } from 'node:path';
 import { JOBS, packsIn, proveAll } from '../../archive/folder.ts';
 import { rowsOfToday, type Verification, verify as verifyAll } from '../../audit/verify.ts';
 import { EXIT, refuse } from '../../errors/refusals.ts';
 import { bodyOf, isSignedBy } from '../../log/note.ts';
+import { groupThousands } from '../../money.ts';
 import type { Month } from '../../month.ts';
 import { plural } from '../../text.ts';
 import { monthArgument, wholeNumberArgument } from '../arguments.ts';
@@ -27,8 +29,8 @@ export const define: Definition = (command, action) => {
       `
 Without a month, each run hashes the rows of the open months and of one closed
 month, a different one each day. It verifies all other facts, documents and
-balances every time; of other archived months, the sizes of files. --all hashes
-every row.`,
+balances every time. Of other archived months it compares the sizes of files,
+and reads the rows that facts name. --all hashes every row.`,
     )
     .action(
       action((output, month: Month | undefined, options: Options) =>
@@ -61,8 +63,10 @@ async function verify(
 }
 
 async function packs(output: Output, folder: string, { held = [], key, jobs = JOBS }: Options): Promise<number> {
-  const paths = existsSync(folder) ? packsIn(folder) : [];
-  if (paths.length === 0) throw refuse('file_unreadable', { file: folder, reason: 'it has no archived month or pack' });
+  const there = existsSync(folder);
+  const paths = there ? packsIn(folder) : [];
+  const reason = there ? 'it has no archived month or pack' : 'there is no such folder';
+  if (paths.length === 0) throw refuse('file_unreadable', { file: folder, reason });
   const own = key && logKeyOf('--key', key);
   const bodies = held.map(readNoteFile).map(({ head, lines }) => {
     if (!own || isSignedBy(head, lines, own)) return bodyOf(head);
@@ -76,10 +80,13 @@ async function packs(output: Output, folder: string, { held = [], key, jobs = JO
   output.print(proofs, () =>
     [
       table(
-        ['months', '>rows', 'to invoice', 'root', 'result', 'path'],
+        ['months', '>rows', 'to invoice', 'root', 'result', 'in'],
         proofs.map(({ months, rows = null, totals = {}, checkpoint, result, path }) => {
-          const sums = Object.entries(totals).map(([currency, { invoiceAmount }]) => `${invoiceAmount} ${currency}`);
-          return [months, rows, sums.join(', '), checkpoint?.split('\n')[2]?.slice(0, 12) ?? '', result, path];
+          const sums = Object.entries(totals).map(
+            ([currency, { invoiceAmount }]) => `${groupThousands(invoiceAmount)} ${currency}`,
+          );
+          const root = checkpoint?.split('\n')[2]?.slice(0, 12) ?? '';
+          return [months, rows, sums.join(', '), root, result, relative(folder, dirname(path)) || '.'];
         }),
       ),
       ...proofs.flatMap(({ months, wrong, open }) =>

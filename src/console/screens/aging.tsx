@@ -34,7 +34,7 @@ type Document = Aging['documents'][number];
 type AgingView = Readonly<{
   aging: Aging;
   /** The filter for the documents listed. If the filter is null, no documents are listed. */
-  documentsOf: { readonly partner?: string; readonly currency?: string; readonly bucket?: ListedAging } | null;
+  documentsOf: Readonly<{ partner?: string; currency?: string; bucket?: ListedAging }> | null;
   documents: readonly Document[];
   after: string | null;
 }>;

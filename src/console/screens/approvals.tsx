@@ -21,7 +21,7 @@ const Amounts = ({ amounts }: { amounts: RequestRow['preview']['amounts'] }) =>
 
 type ApprovalView = Readonly<{
   request: ListedRequest;
-  approvers: readonly { readonly login: string; readonly name: string }[];
+  approvers: readonly Readonly<{ login: string; name: string }>[];
 }>;
 
 /** Throws approval_unknown, also for a request outside the user's scope. */

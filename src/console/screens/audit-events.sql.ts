@@ -58,7 +58,7 @@ export const readActions = queryingColumn<string>(`
 /** The events that match the filter, latest first. `actions` must list all actions. */
 export async function readEvents(
   tx: Transaction,
-  asked: Filter & { readonly actions: readonly string[]; readonly scope: Scope; readonly limit: number },
+  asked: Filter & Readonly<{ actions: readonly string[]; scope: Scope; limit: number }>,
 ): Promise<ListedEvent[]> {
   const users = await query<{ user_id: number }>(
     tx,

@@ -18,7 +18,7 @@ export async function readLikelyPayers(
     scope,
   }: {
     known: readonly (string | null)[];
-    payer: { readonly name: string | null; readonly account: string | null };
+    payer: Readonly<{ name: string | null; account: string | null }>;
     scope: Scope;
   },
 ): Promise<LikelyPayer[]> {
@@ -81,7 +81,7 @@ export type Report = Readonly<{
   reference: string;
   recorded_at: string;
   text: string | null;
-  fields: readonly { readonly field: string; readonly text: string }[];
+  fields: readonly Readonly<{ field: string; text: string }>[];
 }>;
 
 export const readReports = querying<Report, { id: number }>(`

@@ -21,11 +21,11 @@ type ClosePreview = Readonly<{
   /** Whether the month has ended everywhere. */
   due: boolean;
   /** The result of the dry run. Null before the dry run, and if the month cannot be closed. */
-  seen: {
-    readonly report: CloseFigures & Pick<CloseReport, 'late'>;
-    readonly feeds: Feeds | undefined;
-    readonly holds: readonly ForeseenHold[];
-  } | null;
+  seen: Readonly<{
+    report: CloseFigures & Pick<CloseReport, 'late'>;
+    feeds: Feeds | undefined;
+    holds: readonly ForeseenHold[];
+  }> | null;
   refused: string | null;
   /** The state of the feeds, until the dry run has ended. */
   awaiting: Feeds | null;

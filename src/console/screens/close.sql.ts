@@ -7,7 +7,7 @@ export type ClosedMonth = Readonly<{
   books_closed: boolean;
   /** The number of facts of the checkpoint that closes the month. */
   checkpoint: number | null;
-  totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
+  totals: readonly Readonly<{ currency: string; invoice_amount: string }>[];
 }>;
 
 export const MONTHS_SHOWN = 11;

@@ -36,7 +36,7 @@ import { readSignOff, type SignOff, SignOffCard, SignOffLine, WaitingRequest } f
 type OpenMonth = Readonly<{
   month: Month;
   rows: number;
-  totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
+  totals: readonly Readonly<{ currency: string; invoice_amount: string }>[];
   due: boolean;
 }>;
 

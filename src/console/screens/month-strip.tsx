@@ -4,7 +4,7 @@ import { Money } from '../kit.tsx';
 
 type ShownMonth = Readonly<{
   month: Month;
-  totals: readonly { readonly currency: string; readonly invoice_amount: string }[];
+  totals: readonly Readonly<{ currency: string; invoice_amount: string }>[];
 }>;
 
 type MonthStripView = Readonly<{

@@ -153,13 +153,14 @@ export function StatementPeriod({
   );
 }
 
-type Line = Pick<ActivityLine, 'date' | 'dated_on' | 'balance'> & {
-  readonly text: string;
-  /** If it is not the statement's. */
-  readonly of: string;
-  readonly document: string | null;
-  readonly amount: string | null;
-};
+type Line = Pick<ActivityLine, 'date' | 'dated_on' | 'balance'> &
+  Readonly<{
+    text: string;
+    /** If it is not the statement's. */
+    of: string;
+    document: string | null;
+    amount: string | null;
+  }>;
 
 type AccountsProps = Readonly<{
   statement: AccountStatement;

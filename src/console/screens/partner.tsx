@@ -73,7 +73,7 @@ export async function readPartner(
     held: await readHeld(tx, { partnerId }),
     disputes: await readOpenDisputes(tx, { scope: [partnerId] }),
     children: await readChildren(tx, { partnerId, scope }),
-    pause: await readReminderPause(tx, partnerId, today),
+    pause: await readReminderPause(tx, { partnerId, today }),
   };
 }
 

@@ -32,7 +32,7 @@ const PAGE = 50;
 /** Returns one page. `after` is the last exception of the previous page. */
 export async function readPayments(
   tx: Transaction,
-  { after: asked, settings, scope }: { readonly after?: string; readonly settings: Settings; readonly scope: Scope },
+  { after: asked, settings, scope }: Readonly<{ after?: string; settings: Settings; scope: Scope }>,
 ): Promise<PaymentsView> {
   const all = await readExceptions(tx, scope);
   const after = textAsked(asked);

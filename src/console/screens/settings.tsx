@@ -40,7 +40,7 @@ type SettingsView = Readonly<{
   heldCount: number;
   documents: EmailCounts;
   others: EmailCounts;
-  mailFailing: { readonly since: string; readonly reason: string } | null;
+  mailFailing: Readonly<{ since: string; reason: string }> | null;
 }>;
 
 const HELD_SHOWN = 50;

@@ -24,7 +24,7 @@ export type SignOff = Readonly<{
   obstacles: readonly Refusal[];
   requests: readonly WaitingApproval[];
   /** The latest complete verify after the close. */
-  verified: { readonly at: string; readonly differences: number } | null;
+  verified: Readonly<{ at: string; differences: number }> | null;
   /** Empty while the books are open. */
   handOffs: readonly HandOff[];
 }>;

@@ -52,7 +52,7 @@ const CHECKOUT = `SELECT c.checkout_id, c.reference, c.partner_id, c.provider, c
   LEFT JOIN checkout_endings e ON e.checkout_id = c.checkout_id`;
 
 /** A partner's checkout; undefined if the checkout belongs to a different partner. */
-export const readCheckout = queryingFirst<Checkout, { readonly partnerId: string; readonly reference: string }>(
+export const readCheckout = queryingFirst<Checkout, Readonly<{ partnerId: string; reference: string }>>(
   `${CHECKOUT} WHERE c.reference = :reference AND c.partner_id = :partnerId`,
 );
 
@@ -133,7 +133,7 @@ type NewCheckout = Readonly<{
   expiresAt: string;
   now: string;
   eventId: number;
-  invoices: readonly { readonly document_id: number; readonly amount: string }[];
+  invoices: readonly Readonly<{ document_id: number; amount: string }>[];
 }>;
 
 export async function insertCheckout(tx: Transaction, checkout: NewCheckout): Promise<void> {

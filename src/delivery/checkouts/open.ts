@@ -37,11 +37,11 @@ type CheckoutRequest = Readonly<{
 }>;
 
 export type OpenedCheckout =
-  | { readonly status: 'opened'; readonly reference: string }
+  | Readonly<{ status: 'opened'; reference: string }>
   /** One of the numbers is not a document of this partner. */
   | { readonly status: 'unknown' }
   /** The reason is a sentence for the contact. */
-  | { readonly status: 'refused'; readonly reason: string };
+  | Readonly<{ status: 'refused'; reason: string }>;
 
 /** A concurrent request finds the session of the first one, and waits for it. */
 const TRIES = 4;

@@ -34,7 +34,7 @@ export type LinkFacts = Readonly<{
   idempotency_key: string | null;
   attempted_at: string | null;
   /** A refusal or limit noted within the last day, with the link that was wanted then. */
-  noted: { readonly kind: WaitKind; readonly reason: string; readonly wanted: string } | null;
+  noted: Readonly<{ kind: WaitKind; reason: string; wanted: string }> | null;
   waited_seconds: number | null;
   is_ordered: boolean;
   /** Whether its only session was completed without money. */

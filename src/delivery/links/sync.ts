@@ -41,8 +41,8 @@ export type LinkContext = Readonly<{
 
 type LinkState =
   /** The URL of the active link; null if there should be no link. */
-  | { readonly status: 'in_sync'; readonly url: string | null }
-  | { readonly status: 'waiting'; readonly kind: WaitKind; readonly reason: string; readonly waitedSeconds: number };
+  | Readonly<{ status: 'in_sync'; url: string | null }>
+  | Readonly<{ status: 'waiting'; kind: WaitKind; reason: string; waitedSeconds: number }>;
 
 /** Each step advances the link by one state. A balance that changes meanwhile adds a few. */
 const MOST_STEPS = 12;
@@ -73,14 +73,14 @@ export async function syncPaymentLink(context: LinkContext, documentId: number):
 
 type LinkPlan =
   | { readonly kind: 'nothing' }
-  | { readonly kind: 'impossible'; readonly reason: string; readonly text: string }
-  | {
-      readonly kind: 'link';
-      readonly provider: string;
-      readonly unitAmount: number;
-      readonly methods: readonly string[];
-      readonly text: string;
-    };
+  | Readonly<{ kind: 'impossible'; reason: string; text: string }>
+  | Readonly<{
+      kind: 'link';
+      provider: string;
+      unitAmount: number;
+      methods: readonly string[];
+      text: string;
+    }>;
 
 const makerOf = ({ provider }: Pick<WantedLinks, 'provider'>) => processorOf(provider).paymentLinks;
 

@@ -84,12 +84,12 @@ type Payment = Readonly<{
   code: '30' | '58' | '97';
   reference: string;
   /** The account to pay into; null if nothing is due. */
-  account: {
-    readonly id: string;
-    readonly isIban: boolean;
-    readonly holder: string;
-    readonly bic: string;
-  } | null;
+  account: Readonly<{
+    id: string;
+    isIban: boolean;
+    holder: string;
+    bic: string;
+  }> | null;
 }>;
 
 export type EInvoice = Readonly<{
@@ -102,19 +102,19 @@ export type EInvoice = Readonly<{
   note: string;
   period: Period;
   /** The invoice that this document corrects (BG-3). */
-  corrects: { readonly number: string; readonly issued_on: string } | null;
+  corrects: Readonly<{ number: string; issued_on: string }> | null;
   seller: Seller;
   buyer: Buyer;
   payment: Payment | null;
   lines: readonly EInvoiceLine[];
   taxes: readonly TaxTotal[];
-  totals: {
-    readonly lines: string;
-    readonly tax: string;
-    readonly gross: string;
-    readonly prepaid: string;
-    readonly due: string;
-  };
+  totals: Readonly<{
+    lines: string;
+    tax: string;
+    gross: string;
+    prepaid: string;
+    due: string;
+  }>;
 }>;
 
 /** What an e-invoice needs in addition to the snapshot. */
@@ -313,7 +313,7 @@ export const isGerman = (format: EInvoiceFormat, { seller, buyer }: Pick<Parties
 const countryOf = ({ tax_id: taxId, country }: Party): string => vatIdOf(taxId).slice(0, 2) || country;
 
 /** The scheme and the id in a text such as `0208:0843766574`; the scheme may be empty. */
-export function schemed(text: string): { readonly scheme: string; readonly id: string } {
+export function schemed(text: string): Readonly<{ scheme: string; id: string }> {
   const [, scheme = '', id = text] = /^([^:]+):(.*)$/.exec(text) ?? [];
   return { scheme, id };
 }

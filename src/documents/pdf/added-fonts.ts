@@ -17,7 +17,7 @@ export type AddedFont = Readonly<{
 
 const FONT_FILE = /\.(ttf|otf|ttc|otc|woff2?)$/i;
 
-const listed = new Map<string, { readonly changed: string; readonly fonts: readonly AddedFont[] }>();
+const listed = new Map<string, Readonly<{ changed: string; fonts: readonly AddedFont[] }>>();
 
 /** The fonts of a folder by name; none if the folder does not exist. Files that are not fonts are skipped. */
 export function addedFontsIn(folder: string): readonly AddedFont[] {

@@ -192,10 +192,7 @@ function checkpointOf({ checkpoint }: DocumentSnapshot, labels: Labels): string 
 /** Letter or A4, whichever is usual in the partner's country or, if that is unknown, in the issuer's. */
 export function paperSize(
   { paper, letter_countries: letterCountries }: Template['theme'],
-  {
-    partner,
-    issuer,
-  }: { readonly partner: { readonly address: Address }; readonly issuer: { readonly address: Address } },
+  { partner, issuer }: Readonly<{ partner: { readonly address: Address }; issuer: { readonly address: Address } }>,
 ): readonly [width: number, height: number] {
   return letterCountries.includes(partner.address.country || issuer.address.country) ? paper.letter : paper.a4;
 }
@@ -323,7 +320,7 @@ function tableOf(
   snapshot: DocumentSnapshot,
   { showsSales, tax, total, locale }: Presentation,
   { lines: labels }: Labels,
-  { currency, month }: { readonly currency: string; readonly month: string },
+  { currency, month }: Readonly<{ currency: string; month: string }>,
 ): Omit<Table, 'steps'> {
   const { document, lines } = snapshot;
   const shown: readonly AmountName[] = [...(showsSales ? SALES : []), 'invoiceAmount'];

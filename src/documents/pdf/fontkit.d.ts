@@ -7,15 +7,15 @@ declare module 'fontkit' {
     readonly capHeight: number;
     readonly xHeight: number;
     readonly italicAngle: number;
-    readonly bbox: { readonly minX: number; readonly minY: number; readonly maxX: number; readonly maxY: number };
+    readonly bbox: Readonly<{ minX: number; minY: number; maxX: number; maxY: number }>;
     readonly unitsPerEm: number;
     readonly 'OS/2'?: { readonly usWeightClass: number };
     hasGlyphForCodePoint(codePoint: number): boolean;
-    layout(text: string): {
-      readonly glyphs: readonly Glyph[];
+    layout(text: string): Readonly<{
+      glyphs: readonly Glyph[];
       /** Advances and offsets are in units of the font. */
-      readonly positions: readonly { readonly xAdvance: number; readonly xOffset: number; readonly yOffset: number }[];
-    };
+      positions: readonly Readonly<{ xAdvance: number; xOffset: number; yOffset: number }>[];
+    }>;
     getGlyph(id: number): Glyph;
     /** A subset of the font, to be embedded in a file. */
     createSubset(): Subset;
@@ -23,11 +23,11 @@ declare module 'fontkit' {
     _tables: Record<string, unknown>;
   }
 
-  export interface Glyph {
-    readonly id: number;
-    readonly advanceWidth: number;
-    readonly codePoints: readonly number[];
-  }
+  export type Glyph = Readonly<{
+    id: number;
+    advanceWidth: number;
+    codePoints: readonly number[];
+  }>;
 
   export interface Subset {
     /** Returns the glyph's number in the subset. */

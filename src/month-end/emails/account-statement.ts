@@ -151,7 +151,7 @@ async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
 export async function sendStatements(
   tx: Transaction,
   context: ActorContext,
-  request: { readonly month?: Month | undefined; readonly partnerId?: string | undefined },
+  request: Readonly<{ month?: Month | undefined; partnerId?: string | undefined }>,
 ): Promise<{ month: Month; preliminary: boolean; emails: EmailSubject[] }> {
   const books = await readLastClosedBooks(tx);
   const month = request.month ?? books;

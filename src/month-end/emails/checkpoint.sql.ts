@@ -14,7 +14,7 @@ const OF_LETTERS = `(:every::boolean OR closes LIKE 'month %')`;
  */
 export const readLettersDue = querying<
   Pick<Checkpoint, 'size'>,
-  { readonly every: boolean; readonly since: string; readonly unsignedBefore: string | null }
+  Readonly<{ every: boolean; since: string; unsignedBefore: string | null }>
 >(`
   SELECT size FROM log_checkpoints c
   WHERE ${OF_LETTERS}
@@ -33,7 +33,7 @@ export const readLetterHead = queryingOne<LetterHead, { size: number | null }>(
 );
 
 /** The checkpoint of the previous letter, or of the last one that the log's key signed. */
-export const readLetterBefore = queryingFirst<LetterHead, { readonly size: number; readonly signed: boolean }>(`
+export const readLetterBefore = queryingFirst<LetterHead, Readonly<{ size: number; signed: boolean }>>(`
   SELECT ${HEAD} FROM log_checkpoints c
   WHERE size < :size::bigint
     AND EXISTS (SELECT FROM emails e
@@ -45,7 +45,7 @@ export const readLetterBefore = queryingFirst<LetterHead, { readonly size: numbe
 /** The months whose books were closed by checkpoints after the size `after`, up to the size `to`. */
 export const readBooksClosed = querying<
   CheckpointOf & Pick<Checkpoint, 'closes'>,
-  { readonly after: number; readonly to: number }
+  Readonly<{ after: number; to: number }>
 >(`
   SELECT closes, size, encode(root, 'base64') AS root FROM log_checkpoints
   WHERE closes LIKE 'books %' AND size > :after::bigint AND size <= :to::bigint ORDER BY size`);
@@ -60,13 +60,13 @@ type MonthCounts = Readonly<{
   entries: number;
   late_entries: number;
   partners_with_documents: number;
-  totals: readonly {
-    readonly currency: string;
-    readonly entries: number;
-    readonly spot_price: string;
-    readonly partner_cut: string;
-    readonly invoice_amount: string;
-  }[];
+  totals: readonly Readonly<{
+    currency: string;
+    entries: number;
+    spot_price: string;
+    partner_cut: string;
+    invoice_amount: string;
+  }>[];
 }>;
 
 export const readMonthCounts = queryingOne<MonthCounts, { month: Month }>(`

@@ -32,7 +32,7 @@ import {
 const VERIFIERS = join(packageRoot, 'templates', 'export');
 
 /** Auditors compare these hashes before they run a copy of a verifier. */
-const verifiers = (): readonly { readonly file: string; readonly sha256: string }[] =>
+const verifiers = (): readonly Readonly<{ file: string; sha256: string }>[] =>
   readdirSync(VERIFIERS)
     .filter((file) => /^(?:verify\.\w+|checks\.sql)$/.test(file))
     .sort()
@@ -139,7 +139,7 @@ async function readDueLetters(
   tx: Transaction,
   { settings }: Pick<ActorContext, 'settings'>,
   takenAt: string,
-): Promise<{ readonly what: string; readonly day: string }[]> {
+): Promise<Readonly<{ what: string; day: string }>[]> {
   const { time_zone: zone } = settings;
   const every = settings.checkpoint_letters === 'every';
   const due: { what: string; day: string }[] = [];

@@ -51,16 +51,16 @@ type Receipt = Readonly<{
   /** The part received that is not a payment of the partner. */
   elsewhere: string;
   unapplied: string;
-  paid: readonly {
-    readonly number: string;
-    readonly partner_id: string;
-    readonly partner_name: string;
-    readonly amount: string;
-    readonly bank_charges: string;
-    readonly balance: string;
+  paid: readonly Readonly<{
+    number: string;
+    partner_id: string;
+    partner_name: string;
+    amount: string;
+    bank_charges: string;
+    balance: string;
     /** Whether the payer, or a company below it, owes the invoice. */
-    readonly of_family: boolean;
-  }[];
+    of_family: boolean;
+  }>[];
 }>;
 
 export async function readReceipt(tx: Transaction, paymentId: number): Promise<Receipt> {

@@ -17,10 +17,10 @@ type NewBankFile = Readonly<{
   name: string;
   format: string;
   bytes: number;
-  statements: readonly {
-    readonly statement: BankStatement;
-    readonly identities: readonly string[];
-  }[];
+  statements: readonly Readonly<{
+    statement: BankStatement;
+    identities: readonly string[];
+  }>[];
 }>;
 
 /**

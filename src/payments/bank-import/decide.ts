@@ -24,15 +24,15 @@ export type NewLine = Readonly<{
 }>;
 
 export type Decision =
-  | { readonly kind: 'payment'; readonly match: Match; readonly possibleDuplicates: readonly PossibleDuplicate[] }
+  | Readonly<{ kind: 'payment'; match: Match; possibleDuplicates: readonly PossibleDuplicate[] }>
   /**
    * A link payment that the bank reports before the processor does. `processorId` is the id in the processor's later
    * event.
    */
-  | { readonly kind: 'link_payment'; readonly match: Match; readonly processorId: string }
-  | { readonly kind: 'duplicate'; readonly payment: Candidate; readonly evidence: string }
+  | Readonly<{ kind: 'link_payment'; match: Match; processorId: string }>
+  | Readonly<{ kind: 'duplicate'; payment: Candidate; evidence: string }>
   | PayoutDecision
-  | { readonly kind: 'ignored'; readonly why: string; readonly needsReview: boolean };
+  | Readonly<{ kind: 'ignored'; why: string; needsReview: boolean }>;
 
 export type PayoutDecision = Readonly<{
   kind: 'payout';

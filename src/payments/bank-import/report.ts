@@ -26,7 +26,7 @@ export type LineReport = Readonly<{
   payment_id: number | null;
   applied: readonly (LineDocument & { readonly small_difference: string | null })[];
   /** Credit that the remittance deducts and that is applied with the payment. */
-  credit: readonly { readonly credit_note: string; readonly number: string; readonly amount: string }[];
+  credit: readonly Readonly<{ credit_note: string; number: string; amount: string }>[];
   suggested: readonly LineDocument[];
   same_as: readonly number[];
   why: string;

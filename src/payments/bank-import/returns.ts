@@ -104,13 +104,13 @@ const paymentNames = (ownLines: KnownPayments['ownLines']) => (paymentId: number
 type DebitDecision =
   | { readonly reverses: Candidate }
   /** The reason why the line is not a return. `goesOut`: the line is an ordinary debit, which may pay a refund. */
-  | {
-      readonly why: string;
-      readonly needsReview: boolean;
-      readonly goesOut?: true;
+  | Readonly<{
+      why: string;
+      needsReview: boolean;
+      goesOut?: true;
       /** The reason why the line is certainly the bank's own charges. */
-      readonly charges?: string;
-    };
+      charges?: string;
+    }>;
 
 function heldDebit({ account }: NewLine, equal: EqualDebit): string {
   const evidence = equalEvidence({ ...equal, other_file: equal.account === account ? equal.file : null });

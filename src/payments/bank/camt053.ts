@@ -298,7 +298,7 @@ class EntryReader {
     shared: EntryFacts,
     part: Node,
     amount: Amount,
-    { stated, where }: { readonly stated: Amount; readonly where: string },
+    { stated, where }: Readonly<{ stated: Amount; where: string }>,
   ): BankLine[] {
     const gross = this.partAmount(part, GROSS_AMOUNTS, amount.currency, where) ?? amount;
     const deducted = gross.minus(amount);

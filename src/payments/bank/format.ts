@@ -19,7 +19,7 @@ export type BankFormat = Readonly<{
    * Whether a file has this format. `head` is the beginning of the file, without a byte order mark and leading white
    * space.
    */
-  matches: (file: { readonly name: string; readonly head: string }) => boolean;
+  matches: (file: Readonly<{ name: string; head: string }>) => boolean;
   /** Refuses the whole file if its contents, totals or balances are wrong. */
   read: (file: BankFile, maps: Readonly<Record<string, BankCsvMap>>) => BankStatement[];
 }>;

@@ -78,7 +78,7 @@ export type OwnCheckout = Readonly<{
   amount: string;
   currency: string;
   /** The invoices of a checkout, in the order of payment. */
-  invoices: readonly { readonly number: string; readonly amount: string }[];
+  invoices: readonly Readonly<{ number: string; amount: string }>[];
 }>;
 
 /**
@@ -88,7 +88,7 @@ export type OwnCheckout = Readonly<{
 export async function readOwnCheckout(
   tx: Transaction,
   provider: string,
-  { session, reference }: { readonly session?: string; readonly reference?: string },
+  { session, reference }: Readonly<{ session?: string; reference?: string }>,
 ): Promise<OwnCheckout | undefined> {
   const [checkout] = await query<OwnCheckout>(
     tx,

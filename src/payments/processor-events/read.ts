@@ -18,10 +18,11 @@ const eventSchema = z.object({
 });
 
 /** Most events name no account. */
-export type ReadEvent = Omit<StorableEvent, 'account'> & {
-  readonly line: number;
-  readonly account: string | null | undefined;
-};
+export type ReadEvent = Omit<StorableEvent, 'account'> &
+  Readonly<{
+    line: number;
+    account: string | null | undefined;
+  }>;
 
 export const eventFile = readerOf(import.meta.url, 'eventFile', ({ name, bytes, now }: GivenFile & { now: number }) =>
   readEvents(name, Buffer.from(bytes).toString('utf8'), now),

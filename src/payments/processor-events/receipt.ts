@@ -142,7 +142,7 @@ async function checkoutOf(tx: Transaction, context: EventContext, receipt: Recei
 function proven(
   context: EventContext,
   { amount, installation = context.installation }: Receipt,
-  own: { readonly amount: string; readonly currency: string },
+  own: Readonly<{ amount: string; currency: string }>,
   { paid, parts, what }: { paid: PaidObject; parts: readonly Part[]; what: string },
 ): Purpose {
   const asked = Amount.of(own.amount, own.currency);

@@ -15,11 +15,11 @@ export type LinkFacts = Readonly<{
 }>;
 
 export type ProviderUrl =
-  | { readonly kind: 'url'; readonly url: string }
+  | Readonly<{ kind: 'url'; url: string }>
   /** The URL is known only after the processor has created the link. */
   | { readonly kind: 'made' }
   | { readonly kind: 'nothing' }
-  | { readonly kind: 'missing'; readonly what: string };
+  | Readonly<{ kind: 'missing'; what: string }>;
 
 export type LinkSecrets = Readonly<{
   linkSecret: string | undefined;
@@ -31,7 +31,7 @@ export type OpenProvider = Readonly<{
   /** The payment methods of a processor's links. Undefined if links are created without a call to the processor. */
   methods?: readonly string[];
   /** A required environment variable that is missing, for `init --check`. */
-  missing?: { readonly variable: string; readonly what: string } | undefined;
+  missing?: Readonly<{ variable: string; what: string }> | undefined;
   /** The amounts that a link can charge in a currency, as text for people. */
   limits?: (currency: string) => string;
   /**

@@ -174,8 +174,8 @@ function conversionOf(
  * the rate may instead convert between their major units. Both the rate and the amount are rounded.
  */
 function isConverted(
-  units: { readonly from: string; readonly to: string; readonly rate: string },
-  major: { readonly from: Amount; readonly to: Amount },
+  units: Readonly<{ from: string; to: string; rate: string }>,
+  major: Readonly<{ from: Amount; to: Amount }>,
 ): boolean {
   const fits = (from: string, to: string, step: InstanceType<typeof Decimal>): boolean => {
     const target = new Decimal(to).abs();

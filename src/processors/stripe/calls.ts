@@ -63,8 +63,8 @@ export class StripeCalls {
 }
 
 type Failure =
-  | { readonly kind: 'slow_down'; readonly reason: string; readonly retryAfterMilliseconds: number | undefined }
-  | { readonly kind: 'refused' | 'busy' | 'failed' | 'away'; readonly reason: string };
+  | Readonly<{ kind: 'slow_down'; reason: string; retryAfterMilliseconds: number | undefined }>
+  | Readonly<{ kind: 'refused' | 'busy' | 'failed' | 'away'; reason: string }>;
 
 /** Classifies an error of the library. Other errors are bugs and are rethrown. */
 async function failureOf(error: unknown): Promise<Failure> {

@@ -35,11 +35,11 @@ export type Payment = Made &
     next_action: { readonly type: string } | null;
     latest_charge:
       | string
-      | {
-          readonly transfer?: Reference | null;
-          readonly application_fee: Reference | null;
-          readonly balance_transaction?: Settled;
-        }
+      | Readonly<{
+          transfer?: Reference | null;
+          application_fee: Reference | null;
+          balance_transaction?: Settled;
+        }>
       | null;
   }>;
 

@@ -19,13 +19,13 @@ export async function atMostOnce<Made extends object>(
     find,
     done,
     after = 0,
-  }: {
-    readonly make: (key: string) => Promise<Made>;
-    readonly find: () => Promise<Made | undefined>;
-    readonly done: readonly Done[];
+  }: Readonly<{
+    make: (key: string) => Promise<Made>;
+    find: () => Promise<Made | undefined>;
+    done: readonly Done[];
     /** The last attempt whose result is not usable. */
-    readonly after?: number;
-  },
+    after?: number;
+  }>,
 ): Promise<{ made: Made; known: boolean; attempt: number }> {
   for (let attempt = after + 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
     try {

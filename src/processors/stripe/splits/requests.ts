@@ -8,13 +8,13 @@ import type { Metadata } from './client.ts';
  */
 export const STRIPE_VERSION = '2026-05-27.dahlia';
 
-export type Headers = {
+export type Headers = Readonly<{
   /** The key is the same for every retry, so that a repeated request has no second effect. */
-  readonly 'Idempotency-Key': string;
-  readonly 'Stripe-Version': typeof STRIPE_VERSION;
+  'Idempotency-Key': string;
+  'Stripe-Version': typeof STRIPE_VERSION;
   /** The account on which the request is made. Default: the platform's own account. */
-  readonly 'Stripe-Account'?: string;
-};
+  'Stripe-Account'?: string;
+}>;
 
 type Params = Readonly<{
   /** The amount in the currency's smallest unit. */
@@ -27,16 +27,16 @@ type PaymentParams = Params &
     currency: string;
     confirm: true;
     /** Excludes methods that redirect the customer. Stripe requires either `allow_redirects` or a `return_url`. */
-    automatic_payment_methods: { readonly enabled: true; readonly allow_redirects?: 'never' };
+    automatic_payment_methods: Readonly<{ enabled: true; allow_redirects?: 'never' }>;
     return_url?: string;
-    transfer_data?: {
-      readonly destination: string;
-      readonly amount: number;
+    transfer_data?: Readonly<{
+      destination: string;
+      amount: number;
       /** Stripe writes this metadata to the transfer. */
-      readonly metadata: Metadata;
+      metadata: Metadata;
       /** Stripe writes this metadata to the payment on the service's account, whose metadata is otherwise empty. */
-      readonly payment_data: { readonly metadata: Metadata };
-    };
+      payment_data: { readonly metadata: Metadata };
+    }>;
     application_fee_amount?: number;
     transfer_group?: string;
   }>;
@@ -71,46 +71,51 @@ type ByAcceptance = Made &
   }>;
 
 export type ProcessorRequest =
-  | (ByAcceptance & {
-      readonly does: 'payment';
-      readonly path: '/v1/payment_intents';
-      /** The checkout must add a payment method on the account that the request uses. */
-      readonly add: readonly ['payment_method'];
-      readonly params: PaymentParams;
-    })
-  | (ByAcceptance & {
-      /** A transfer is made after the payment has succeeded and its money is available on the platform. */
-      readonly does: 'transfer';
-      readonly path: '/v1/transfers';
-      readonly params: TransferParams;
-    })
-  | (Made & {
-      readonly does: 'refund';
-      readonly path: '/v1/refunds';
-      /** The payment of the acceptance: `pi_…`. */
-      readonly add: readonly ['payment_intent'];
-      readonly params: RefundParams;
-    })
-  | (Made & {
-      /**
-       * A transfer reversal is needed because neither an operator's refund nor a lost dispute reverses the transfer
-       * (7.4.6).
-       */
-      readonly does: 'transfer_reversal';
-      /** `{transfer}` stands for the id of the acceptance's transfer, `tr_…`. */
-      readonly path: '/v1/transfers/{transfer}/reversals';
-      readonly params: Params;
-    })
-  | (Made & {
-      /**
-       * A fee refund is made after a dispute that the operator lost. A refund of the payment returns the fee
-       * automatically.
-       */
-      readonly does: 'fee_refund';
-      /** `{application_fee}` stands for the id of the acceptance's application fee, `fee_…`. */
-      readonly path: '/v1/application_fees/{application_fee}/refunds';
-      readonly params: Params;
-    });
+  | (ByAcceptance &
+      Readonly<{
+        does: 'payment';
+        path: '/v1/payment_intents';
+        /** The checkout must add a payment method on the account that the request uses. */
+        add: readonly ['payment_method'];
+        params: PaymentParams;
+      }>)
+  | (ByAcceptance &
+      Readonly<{
+        /** A transfer is made after the payment has succeeded and its money is available on the platform. */
+        does: 'transfer';
+        path: '/v1/transfers';
+        params: TransferParams;
+      }>)
+  | (Made &
+      Readonly<{
+        does: 'refund';
+        path: '/v1/refunds';
+        /** The payment of the acceptance: `pi_…`. */
+        add: readonly ['payment_intent'];
+        params: RefundParams;
+      }>)
+  | (Made &
+      Readonly<{
+        /**
+         * A transfer reversal is needed because neither an operator's refund nor a lost dispute reverses the transfer
+         * (7.4.6).
+         */
+        does: 'transfer_reversal';
+        /** `{transfer}` stands for the id of the acceptance's transfer, `tr_…`. */
+        path: '/v1/transfers/{transfer}/reversals';
+        params: Params;
+      }>)
+  | (Made &
+      Readonly<{
+        /**
+         * A fee refund is made after a dispute that the operator lost. A refund of the payment returns the fee
+         * automatically.
+         */
+        does: 'fee_refund';
+        /** `{application_fee}` stands for the id of the acceptance's application fee, `fee_…`. */
+        path: '/v1/application_fees/{application_fee}/refunds';
+        params: Params;
+      }>);
 
 /** Returns the account of a request; undefined for the platform's own account. */
 export const accountOf = ({ headers }: Pick<ProcessorRequest, 'headers'>): string | undefined =>
