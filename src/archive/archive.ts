@@ -36,8 +36,8 @@ import {
 } from './archive.sql.ts';
 import { otherGroups, otherRows } from './cold.sql.ts';
 import { atOnce, JOBS } from './folder.ts';
-import { linesOf, needRows, needWholeQuotes, openStore, readingFiles } from './rows.ts';
-import { compareHeld, StoreError, type Take } from './store.ts';
+import { faultOf, linesOf, monthsIn, needRows, needWholeQuotes, openStore, readingFiles } from './rows.ts';
+import { compareHeld, type Named, type Store, StoreError, type Take } from './store.ts';
 
 /** A close compares feeds and amounts with those of the last months. */
 const LATER_MONTHS = 3;
@@ -211,26 +211,25 @@ export async function proveColdMonths(
 ): Promise<{ subject: string; detail: string }[]> {
   const files = await readStoredFiles(tx, {});
   const held = (await readCheckpoints(tx)).map(bodyOf);
-  const cold = await Promise.all(
-    (await readColdMonths(tx)).map(async ({ month, store }) => ({
-      ...{ month, store: await openStore(tx, environment, store) },
-      files: files.filter((file) => file.month === month),
-    })),
-  );
-  const others: { subject: string; detail: string }[] = [];
-  for (const { month, store, files: own } of cold) {
-    if (months.includes(month)) continue;
-    const lost = await store.lost(own, { stated: await readStated(tx, [month], undefined) }).then(
-      (names) => names.map((name) => `${name} is missing, or has another size`),
-      (error: unknown) => {
-        if (error instanceof StoreError) return [error.message];
-        throw error;
-      },
-    );
-    others.push(...lost.map((detail) => ({ subject: month, detail })));
-  }
-  const asked = cold.filter(({ month }) => months.includes(month));
-  const proofs = await atOnce(jobs, asked, async ({ month, store }) => compareHeld(await store.prove(month), held));
+  const cold = await readColdMonths(tx);
+  const stores = new Map<string, Store>();
+  for (const { store } of cold) if (!stores.has(store)) stores.set(store, await openStore(tx, environment, store));
+  const rest = files.filter(({ month }) => !months.includes(month));
+  const stated = await readStated(tx, monthsIn(rest), undefined);
+  const others = await atOnce(jobs, [...stores], async ([name, store]) => {
+    const own = rest.filter((file) => file.store === name);
+    if (own.length === 0) return [];
+    const ofOwn = stated.filter(({ month }) => own.some((file) => file.month === month));
+    const lost: Named[] = [];
+    const fault = await faultOf(async () => lost.push(...(await store.lost(own, { stated: ofOwn }))));
+    if (fault !== undefined) return [{ subject: `store ${name}`, detail: fault }];
+    return lost.map((file) => ({ subject: file.month, detail: `${file.name} is missing, or has another size` }));
+  });
+  const asked = cold.flatMap(({ month, store }) => {
+    const of = stores.get(store);
+    return of !== undefined && months.includes(month) ? [{ month, of }] : [];
+  });
+  const proofs = await atOnce(jobs, asked, async ({ month, of }) => compareHeld(await of.prove(month), held));
   const own = files.filter(({ month }) => months.includes(month));
   const isProved = proofs.every(({ wrong }) => wrong.length === 0) && own.length > 0;
   // Rows and groups that stayed are compared with their files.
@@ -253,5 +252,5 @@ export async function proveColdMonths(
     const other = isOther ? ['has other files in the database than its statement names'] : [];
     return [...wrong, ...open, ...other].map((detail) => ({ subject, detail }));
   });
-  return [...others, ...ofFiles, ...wrongRows];
+  return [...others.flat(), ...ofFiles, ...wrongRows];
 }

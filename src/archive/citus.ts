@@ -82,8 +82,8 @@ export const citusStore = (url: string, schema: string): Store => {
     lost: (files, scope) =>
       reading(files, scope, async ({ query }) => {
         const stated = (await query(`SELECT month FROM ${at.months}`)).map(String);
-        const others = files.map(({ month }) => month).filter((month) => !stated.includes(month));
-        return others.map((month) => `${month}.statement`);
+        const others = files.filter(({ month }) => !stated.includes(month));
+        return others.map(({ month }) => ({ month, name: `${month}.statement` }));
       }),
     reading,
   };

@@ -50,9 +50,13 @@ export const folderStore = (folder: string): Store => ({
   prove: (month) => proveBeside(statementPath(folder, month)),
   lost: async (files) => {
     const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size;
-    const others = files.filter(({ name, bytes }) => sizeOf(join(folder, name)) !== bytes).map(({ name }) => name);
-    const statements = [...new Set(files.map(({ month }) => statementPath(folder, month)))];
-    return [...others, ...statements.filter((path) => sizeOf(path) === undefined).map((path) => basename(path))];
+    const statements = [...new Set(files.map(({ month }) => month))].filter(
+      (month) => sizeOf(statementPath(folder, month)) === undefined,
+    );
+    return [
+      ...files.filter(({ name, bytes }) => sizeOf(join(folder, name)) !== bytes),
+      ...statements.map((month) => ({ month, name: basename(statementPath(folder, month)) })),
+    ];
   },
   reading: async (files, _, work) => {
     const paths: string[] = [];

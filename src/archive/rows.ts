@@ -231,7 +231,7 @@ export const linesOf =
   (take) =>
     copyOut(tx, statement, take);
 
-const monthsIn = (files: readonly StoredFile[]) => [...new Set(files.map(({ month }) => month))];
+export const monthsIn = (files: readonly StoredFile[]) => [...new Set(files.map(({ month }) => month))];
 
 /** A store that is open, with the months of the files. */
 type Opened = Readonly<{ reading: Reading; months: readonly Month[] }>;

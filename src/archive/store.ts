@@ -53,6 +53,9 @@ export interface Reading {
 /** The only partners whose rows are read, and the numbers of rows that the closes counted. */
 export type Scope = Readonly<{ partnerIds?: readonly string[] | undefined; stated: readonly Stated[] }>;
 
+/** A file or a statement of a month. */
+export type Named = Pick<StoredFile, 'month' | 'name'>;
+
 export interface Store {
   /** Whether the store has ever been written to. Refuses a store that cannot be read here. */
   readonly isThere: () => Promise<boolean>;
@@ -67,8 +70,8 @@ export interface Store {
   ) => Promise<void>;
   /** Reads a month back, and compares it with its statement. */
   readonly prove: (month: Month) => Promise<Proof>;
-  /** The files that are missing or cut, as far as this is known without reading all of them. */
-  readonly lost: (files: readonly StoredFile[], scope: Scope) => Promise<readonly string[]>;
+  /** The files and statements that are missing or cut, as far as this is known without reading all of them. */
+  readonly lost: (files: readonly StoredFile[], scope: Scope) => Promise<readonly Named[]>;
   /** Opens files that are what was archived. */
   readonly reading: <Result>(
     files: readonly StoredFile[],

@@ -132,6 +132,7 @@ const TESTED_ELSEWHERE: Readonly<Record<string, string>> = {
     events: 'partner-events',
     webhook: 'partner-events',
     archive: '../archive/crash',
+    'archive.copied': '../cluster/crash',
     late_request: '../archive/crash',
   },
 };
@@ -181,7 +182,7 @@ const OWN_FAILPOINTS = FAILPOINTS.filter((each) => !(wordOf(each) in TESTED_ELSE
 
 test('the program dies at every failpoint in one of these tests, here or in the file that is named', () => {
   const untold = FAILPOINTS.filter((failpoint) => {
-    const file = TESTED_ELSEWHERE[wordOf(failpoint)];
+    const file = TESTED_ELSEWHERE[failpoint] ?? TESTED_ELSEWHERE[wordOf(failpoint)];
     if (file === undefined) return !(commandOf(failpoint) in COMMANDS && commandsFor(failpoint) !== undefined);
     const text = readFileSync(join(import.meta.dirname, `${file}.test.ts`), 'utf8');
     // By its name, or with all others of its first word.
