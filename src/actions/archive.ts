@@ -8,6 +8,8 @@ import { table } from '../text-table.ts';
 import { defineAction, type Facts } from './action.ts';
 import { month, text } from './fields.ts';
 
+const PUBLISH_PATIENCE_MILLISECONDS = 600_000;
+
 export const monthArchive = defineAction({
   name: 'month.archive',
   title: 'Move the rows of an old month to a cold store',
@@ -29,8 +31,8 @@ the owner of the tables.`,
   subject: ({ month: of }) => of,
   partners: async () => 'all',
   async begin(context, input) {
-    // The events of rows that are gone could not be published any more.
-    await new Publisher(context.database).publish(5000);
+    // The events of rows that are gone could not be published any more. There may be years of them.
+    await new Publisher(context.database).publish(PUBLISH_PATIENCE_MILLISECONDS);
     await writeMonth(context, input);
   },
   perform: (tx, context, input) => archiveMonth(tx, context, input),
