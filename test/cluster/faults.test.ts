@@ -1,14 +1,18 @@
 /** Faults of the network and of workers while months are on a cluster: nothing is lost, short or doubled. */
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { monthArchive, monthUnarchive } from '../../src/actions/archive.ts';
 import { runAction } from '../../src/actions/run.ts';
+import { citusStore } from '../../src/archive/citus.ts';
 import { needRows } from '../../src/archive/rows.ts';
 import { query } from '../../src/database/transaction.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import { answerLateRequests } from '../../src/http/late-requests.ts';
 import { grantReversal } from '../../src/ledger/held.ts';
+import type { ImportReport } from '../../src/ledger/import.ts';
 import type { Month } from '../../src/month.ts';
 import { answersOf } from '../archive/answers.ts';
 import { worldOfOldMonths, worldOfOldQuotes } from '../archive/archived-world.ts';
@@ -16,13 +20,16 @@ import { refusalOf } from '../close/refusal.ts';
 import { type Link, startLink } from '../support/breaking-link.ts';
 import { type Cluster, hasCitus, startCluster } from '../support/cluster.ts';
 import { makeDatabase } from '../support/databases.ts';
+import { type SilentLink, silentLinks, whyNoNamespaces } from '../support/hosts.ts';
 import { ROOT } from '../support/modules.ts';
 import { job, reckoner } from '../support/program.ts';
 import { seeded } from '../support/random.ts';
 import { type Answer, serveWorld } from '../support/service.ts';
-import { times } from '../support/sweep.ts';
+import { REACH, times } from '../support/sweep.ts';
 import { tally } from '../support/tally.ts';
+import { needs } from '../support/tools.ts';
 import { quote, reversal, type World } from '../support/world.ts';
+import type { Statement } from './planned.ts';
 import { recordStatements } from './recorder.mjs';
 
 const CUTS = times({ few: 6, short: 12, long: 60 });
@@ -64,21 +71,22 @@ describe.skipIf(!hasCitus)('with months on a cluster', () => {
   });
 
   describe('and a worker that may be away', () => {
+    let rows: object[];
+    let preview: ImportReport;
     beforeAll(async () => {
       world = await worldOfOldMonths({ citusUrl: cluster.url });
-    });
-    afterAll(leave);
-
-    test('an import that names quotes of its partners is refused and loses nothing, and then ends as without', async () => {
-      world.at('2026-07-20T12:00:00Z');
-      const rows = [
+      rows = [
         reversal(quote({ quote_id: `q-a-${JANUARY}`, accepted_at: '2026-07-11T12:00:00Z' }), { reversal_id: 'back' }),
         quote({ quote_id: `q-a-${JANUARY}`, accepted_at: `${JANUARY}-10T12:00:00Z` }),
         reversal(quote({ quote_id: 'q-none', accepted_at: '2026-07-11T12:00:00Z' }), { reversal_id: 'of-none' }),
         quote({ quote_id: 'q-new' }),
       ];
-      const preview = await world.rows(rows, { skipInvalid: true, preview: true });
+      preview = await world.rows(rows, { skipInvalid: true, preview: true });
       for (const month of [JANUARY, FEBRUARY]) await archive(month);
+    });
+    afterAll(leave);
+
+    test('an import that names quotes of its partners is refused and loses nothing, and then ends as without', async () => {
       const node = await workerOf('p-1');
       const before = await world.sql('SELECT * FROM ledger_rows ORDER BY entry_id');
       await cluster.stop(node);
@@ -123,11 +131,15 @@ describe.skipIf(!hasCitus)('with months on a cluster', () => {
     });
 
     test('a lookup of one partner asks one shard', async () => {
-      const sent: string[] = [];
-      const end = recordStatements(({ text }) => sent.push(text));
+      const sent: Statement[] = [];
+      const end = recordStatements((statement) => sent.push(statement));
       const rows = await read(JANUARY, ['p-1']).finally(end);
       expect(rows).toHaveLength(2);
-      const lookups = sent.filter((text) => text.includes('"cold_rows"'));
+      const [session] = sent.filter(({ text }) => text.includes('"cold_rows"')).map((each) => each.session);
+      const texts = sent.filter((each) => each.session === session).map(({ text }) => text);
+      // Otherwise the coordinator would keep the locks of a host that is gone for two hours.
+      expect(texts[0]).toContain('SET tcp_keepalives_idle TO');
+      const lookups = texts.filter((text) => text.includes('"cold_rows"'));
       expect(lookups).toHaveLength(2);
       for (const text of lookups) {
         const plan = await cluster.sql(0, `EXPLAIN ${/^COPY \((.*)\) TO STDOUT$/.exec(text)?.[1] ?? text}`);
@@ -197,10 +209,10 @@ describe.skipIf(!hasCitus)('with months on a cluster', () => {
   describe('and a network that breaks', () => {
     let program: Link;
     let worker: Link;
-    const readdress = (from: number, to: number) =>
+    const readdress = (from: number, to: number, address = '127.0.0.1') =>
       cluster.sql(
         0,
-        `SELECT citus_update_node(nodeid, '127.0.0.1', ${to}) FROM pg_dist_node WHERE nodeport = ${from};
+        `SELECT citus_update_node(nodeid, '${address}', ${to}) FROM pg_dist_node WHERE nodeport = ${from};
          SELECT start_metadata_sync_to_all_nodes()`,
       );
     beforeAll(async () => {
@@ -215,6 +227,64 @@ describe.skipIf(!hasCitus)('with months on a cluster', () => {
       await readdress(worker.port, cluster.port + 1);
       for (const link of [program, worker]) await link.end();
     });
+
+    /** Keeps reads waiting on a server, until a statement ends it. */
+    async function holding(node: number): Promise<() => Promise<void>> {
+      const client = new pg.Client(`postgres://postgres@127.0.0.1:${cluster.port + node}/postgres`);
+      client.on('error', () => {});
+      await client.connect();
+      await client.query(`BEGIN; SET LOCAL citus.override_table_visibility TO off;
+        SET LOCAL citus.enable_manual_changes_to_shards TO on;
+        DO $$ DECLARE each regclass; BEGIN
+          FOR each IN SELECT oid FROM pg_class WHERE relnamespace = 'cold'::regnamespace AND relkind = 'r'
+                      AND relname ~ '${node === 0 ? '^cold_months$' : '^rows_.*_[0-9]+$'}' LOOP
+            EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', each);
+          END LOOP;
+        END $$`);
+      return () => client.end();
+    }
+
+    test('a read that waits for a server ends by itself if no packet reaches the server any more', async (context) => {
+      const missing = whyNoNamespaces();
+      if (missing !== undefined) {
+        needs('ip', context);
+        context.skip(missing);
+      }
+      const links = await silentLinks([cluster.port, cluster.port + 1]);
+      const [toCoordinator, toWorker] = links as [SilentLink, SilentLink];
+      const page = readFileSync(join(ROOT, 'docs', 'cluster.md'), 'utf8');
+      const [keepalive = ''] = /^ALTER SYSTEM SET citus.node_conninfo.*$/m.exec(page) ?? [];
+      try {
+        await cluster.sql(0, keepalive);
+        await cluster.sql(0, 'SELECT pg_reload_conf()');
+        await readdress(worker.port, cluster.port + 1, toWorker.address);
+        const prove = (url: string) => citusStore(url, 'cold').prove(JANUARY);
+        const far = cluster.url.replace('127.0.0.1', toCoordinator.address);
+        expect(await prove(far)).toMatchObject({ wrong: [] });
+        expect(await prove(cluster.url)).toMatchObject({ wrong: [] });
+        const cases = [
+          { link: toCoordinator, url: far, node: 0, seconds: 60 },
+          // The coordinator finds that the worker is gone, and then tries for two minutes to cancel its query there.
+          ...(REACH === 'long' ? [{ link: toWorker, url: cluster.url, node: 1, seconds: 240 }] : []),
+        ];
+        for (const { link, url, node, seconds } of cases) {
+          const release = await holding(node);
+          const begun = performance.now();
+          const found = prove(url);
+          await sleep(2000);
+          link.cut();
+          expect(await found).toMatchObject({ wrong: [expect.stringMatching(/its cluster answers: /)] });
+          const took = performance.now() - begun;
+          link.mend();
+          await release();
+          expect({ node, isInTime: took < seconds * 1000 }).toEqual({ node, isInTime: true });
+        }
+      } finally {
+        for (const each of links) each.mend();
+        await readdress(cluster.port + 1, worker.port);
+        for (const each of links.toReversed()) await each.end();
+      }
+    }, 400_000);
 
     const isArchived = async () =>
       (await world.sql('SELECT FROM archived_months WHERE month = $1', [FEBRUARY])).length === 1;
