@@ -402,7 +402,7 @@ describe.skipIf(!hasCitus)('with months on a cluster', () => {
       expect(third).toEqual(quiet);
       const after = await answersOf(world);
       for (const name of ['csv', 'rerun', 'balances', 'differences']) expect(after[name]).toEqual(before[name]);
-    });
+    }, 400_000);
 
     test('the standby of a worker takes over, and people read the same', async () => {
       const page = readFileSync(join(ROOT, 'docs', 'cluster.md'), 'utf8');
