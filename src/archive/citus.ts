@@ -15,7 +15,7 @@ import pg from 'pg';
 import { from as copyFrom, to as copyTo } from 'pg-copy-streams';
 import { connectionUrl } from '../database/address.ts';
 import { LOCKS } from '../database/locks.ts';
-import { SESSION } from '../database/session.ts';
+import { connectClient, SESSION } from '../database/session.ts';
 import { reasonOf } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import type { Month } from '../month.ts';
@@ -120,11 +120,8 @@ const answered = <Result>(answer: Promise<Result>): Promise<Result> =>
   });
 
 async function connected<Result>(url: string, work: (cluster: Cluster) => Promise<Result>): Promise<Result> {
-  const client = new pg.Client({ connectionString: connectionUrl(url), ...SESSION });
-  // The statement that waits gets the error, too.
-  client.on('error', () => {});
+  const client = await answered(connectClient({ connectionString: connectionUrl(url), ...SESSION }));
   try {
-    await answered(client.connect());
     const query = async (text: string) =>
       (await answered(client.query({ text, rowMode: 'array' }))).rows as unknown[][];
     return await work({ client, query });
@@ -139,8 +136,10 @@ const hasTables = async ({ query }: Pick<Reading, 'query'>, at: Names): Promise<
 /** Has Citus end transactions whose parts are prepared on workers. Without this it does so each minute. */
 const recover = ({ query }: Cluster) => query('SELECT recover_prepared_transactions()');
 
+/** A transaction may wait for the ledger or for another store. */
+const BEGIN = 'BEGIN; SET LOCAL idle_in_transaction_session_timeout TO 0';
 /** Nothing that a read writes remains. Lists have no statistics, so the planner would take them for short. */
-const BEGIN_READING = `BEGIN; SET LOCAL citus.propagate_set_commands TO local; SET LOCAL enable_nestloop TO off`;
+const BEGIN_READING = `${BEGIN}; SET LOCAL citus.propagate_set_commands TO local; SET LOCAL enable_nestloop TO off`;
 
 /** Refuses rows that are not as many as the closes counted. */
 async function compareCounts(cluster: Cluster, rows: string, { partnerIds, stated }: Scope): Promise<void> {
@@ -186,7 +185,7 @@ async function writeMonth(cluster: Cluster, at: Names, [month, parts, stateOf]: 
   const { query } = cluster;
   // Parts of an attempt that was killed have locks.
   await recover(cluster);
-  await query(`BEGIN; SELECT pg_advisory_xact_lock(${LOCKS.archives})`);
+  await query(`${BEGIN}; SELECT pg_advisory_xact_lock(${LOCKS.archives})`);
   if (!(await hasTables(cluster, at))) await query(tablesOf(at));
   // What a backup may name is never replaced. The proof tells whether it is the same.
   if ((await query(at.statement(month))).length > 0) return;

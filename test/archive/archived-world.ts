@@ -60,13 +60,17 @@ function chainOf(before: Month, month: Month): Record<string, unknown>[] {
 /**
  * The same months, with quotes that a partner accepted through the API in January: two, a third with a requote, and a sale
  * by file. If `open`, there is also one with an open requote, and one that was quoted but recorded by file. If `reversed`, a
- * part of the second is reversed through the API.
+ * part of the second is reversed through the API. Of `many` there are more: the first half from the API, the others by file.
  */
 export async function worldOfOldQuotes({
   open = false,
   reversed = false,
+  many = 0,
   ...options
-}: WorldOptions & { open?: boolean; reversed?: boolean } = {}): Promise<{ world: World; quotes: string[] }> {
+}: WorldOptions & { open?: boolean; reversed?: boolean; many?: number } = {}): Promise<{
+  world: World;
+  quotes: string[];
+}> {
   const world = await openWorld(options);
   const quoting = { ...firstSettings('sandbox').quotes, valid_days: null };
   const settings = {
@@ -91,7 +95,7 @@ export async function worldOfOldQuotes({
     await caller.get(`/api/v1/quote/${id}/accept`);
     return id;
   };
-  for (let count = 0; count < 3; count += 1) quotes.push(await accepted());
+  for (let count = 0; count < 3 + many / 2; count += 1) quotes.push(await accepted());
   const requoted = async (id: string) =>
     (await caller.post(`/api/v1/quote/${id}/requote`, { insured_amount: '300' })).body['requote_id'] as string;
   await caller.get(`/api/v1/requote/${await requoted(quotes[2] as string)}/accept`);
@@ -99,7 +103,10 @@ export async function worldOfOldQuotes({
     const part = { reversal_id: 'refund', spotPrice: '-5.00', partnerCut: '-1.50', invoiceAmount: '-3.50' };
     await caller.post(`/api/v1/quote/${quotes[1]}/reverse`, part);
   }
-  await world.rows([quote({ quote_id: 'imported' }), quote({ quote_id: 'other', partner_id: 'p-2' })].map(ofJanuary));
+  const sold = Array.from({ length: many / 2 }, (_, index) => quote({ quote_id: `sold-${index}`, partner_id: 'p-2' }));
+  await world.rows(
+    [quote({ quote_id: 'imported' }), quote({ quote_id: 'other', partner_id: 'p-2' }), ...sold].map(ofJanuary),
+  );
   if (open) {
     await requoted(await accepted());
     const amounts = { spotPrice: '21.25', partnerCut: '6.38', invoiceAmount: '14.87' };

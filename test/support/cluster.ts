@@ -24,6 +24,8 @@ export interface Cluster {
   /** Stops a server as a crash does. */
   readonly stop: (node: number) => Promise<void>;
   readonly start: (node: number) => Promise<void>;
+  /** Starts a streaming standby of a worker. Its number is 4. */
+  readonly standby: (node: number) => Promise<void>;
   /** Kills a process of a server with SIGKILL. The server restarts itself. */
   readonly kill: (node: number, process: number) => Promise<void>;
   readonly end: () => void;
@@ -62,6 +64,13 @@ export async function startCluster(port: number, { empty = false } = {}): Promis
       ran.child.stdin?.end(text);
       return (await ran).stdout;
     },
+    async standby(node) {
+      const of = `-h 127.0.0.1 -p ${port + node} -U postgres --checkpoint=fast -R -D ${data(STANDBY)}`;
+      const own = `echo port = ${port + STANDBY} >>${data(STANDBY)}/postgresql.conf`;
+      const line = `rm -rf ${data(STANDBY)} && /usr/lib/postgresql/17/bin/pg_basebackup ${of} && ${own}`;
+      await promisify(execFile)(tool('chroot'), [CITUS, 'su', 'postgres', '-c', line]);
+      await control(STANDBY, 'start');
+    },
     stop: (node) => control(node, '-m', 'immediate', 'stop'),
     start: (node) => control(node, 'start'),
     kill: async (node, pid) => {
@@ -69,11 +78,17 @@ export async function startCluster(port: number, { empty = false } = {}): Promis
       const postmaster = readFileSync(join(CITUS, data(node), 'postmaster.pid'), 'utf8').split('\n', 1)[0];
       if (pid === Number(postmaster)) await control(node, 'start');
     },
-    end: () => void execFileSync(tool('bash'), [script('down')], { env, stdio: 'ignore' }),
+    end: () =>
+      void execFileSync(tool('bash'), [script('down')], {
+        env: { ...env, CITUS_NODES: `${STANDBY + 1}` },
+        stdio: 'ignore',
+      }),
   };
 }
 
-/** As docs/operations.md has it. */
+const STANDBY = 4;
+
+/** As docs/cluster.md has it. */
 const LOGIN = `
   CREATE ROLE reckoner_cold LOGIN;
   GRANT CREATE ON DATABASE postgres TO reckoner_cold;

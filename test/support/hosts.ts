@@ -4,6 +4,7 @@
  * through its link, which can be cut.
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -11,7 +12,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { findPrograms, prepareCluster } from '../../src/database/cluster.ts';
 import { acquireEmbeddedServer } from '../../src/database/embedded.ts';
+import { startLink } from './breaking-link.ts';
 import { makeDatabase } from './databases.ts';
+import { ROOT } from './modules.ts';
 import { compiled } from './program.ts';
 import { has, needsNote, tool } from './tools.ts';
 
@@ -102,6 +105,50 @@ export async function networkNamespaces(): Promise<Site> {
     };
   } catch (error) {
     unlink();
+    throw error;
+  }
+}
+
+export type SilentLink = Pick<Host, 'address' | 'cut' | 'mend'> & { readonly end: () => Promise<void> };
+
+/**
+ * Addresses behind links that can be cut, each in a namespace. A connection to one at its port reaches a port of this
+ * machine.
+ */
+export async function silentLinks(ports: readonly number[]): Promise<SilentLink[]> {
+  const [id, net] = [process.pid, `198.19.${process.pid % 250}`];
+  const bridge = `rk${id}lb`;
+  const made: SilentLink[] = [];
+  const end = async () => {
+    for (const each of made) await each.end();
+    tryTo('link', 'del', bridge);
+  };
+  try {
+    ip('link', 'add', bridge, 'type', 'bridge');
+    ip('addr', 'add', `${net}.1/24`, 'dev', bridge);
+    ip('link', 'set', bridge, 'up');
+    for (const [nth, port] of ports.entries()) {
+      const { address, cut, mend, name } = namespace(`rk${id}l${nth}`, bridge, `${net}.${11 + nth}`);
+      const here = await startLink(port, { listen: `${net}.1` });
+      const relay = join(ROOT, 'test', 'support', 'relay.mjs');
+      const args = ['netns', 'exec', name, process.execPath, relay, String(port), `${net}.1`, String(here.port)];
+      const child = spawn(tool('ip'), args, { stdio: ['ignore', 'pipe', 'inherit'] });
+      await once(child.stdout, 'data');
+      const stop = async () => {
+        child.kill('SIGKILL');
+        await here.end();
+        tryTo('netns', 'del', name);
+      };
+      made.push({
+        address,
+        cut,
+        mend,
+        end: nth === 0 ? async () => stop().finally(() => tryTo('link', 'del', bridge)) : stop,
+      });
+    }
+    return made;
+  } catch (error) {
+    await end();
     throw error;
   }
 }
