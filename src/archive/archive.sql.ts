@@ -75,9 +75,10 @@ export async function countArchived(tx: Transaction, { partnerIds, from, to }: R
   return entries;
 }
 
-export type Stated = Readonly<{ month: Month; partner_id: string; entries: number }>;
+/** What a close stated of a partner's rows of a month: their number, and the values of its facts, with spaces between. */
+export type Stated = Readonly<{ month: Month; partner_id: string; entries: number; lines: readonly string[] }>;
 
-/** The numbers of rows of months and partners that the closes counted. */
+/** What the closes stated of months and partners. */
 export const readStated = (
   tx: Transaction,
   months: readonly Month[],
@@ -85,7 +86,11 @@ export const readStated = (
 ): Promise<Stated[]> =>
   query(
     tx,
-    `SELECT month, partner_id, sum(entries)::bigint AS entries FROM month_partners
+    `SELECT month, partner_id, sum(entries)::bigint AS entries,
+            array_agg(concat_ws(' ', month, partner_id, currency, arrangement, entries, trim_scale(spot_price),
+                                trim_scale(partner_cut), trim_scale(invoice_amount),
+                                ${time('last_accepted_at')}, root)) AS lines
+     FROM month_partners
      WHERE month = ANY (:months::text[]) AND (:partnerIds::text[] IS NULL OR partner_id = ANY (:partnerIds::text[]))
      GROUP BY month, partner_id`,
     { months, partnerIds: partnerIds ?? null },

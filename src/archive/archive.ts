@@ -154,8 +154,8 @@ export async function archiveMonth(
   const state = await readArchivable(tx, month);
   const store = state.store ?? asked;
   await openStore(tx, environment, store);
-  const isMoved = context.undone || state.store !== null;
-  const { files, statement } = isMoved ? { files: [] } : await readProven(tx, environment, month, store);
+  const proven = context.undone ? { files: [] } : await readProven(tx, environment, month, store);
+  const { files, statement } = state.store === null ? proven : { files: [] };
   if (!context.undone && !state.published) {
     throw refuse('archive_too_early', { month, books_closed: true, published: false, later: LATER_MONTHS });
   }
@@ -222,7 +222,7 @@ export async function proveColdMonths(
     const ofOwn = stated.filter(({ month }) => own.some((file) => file.month === month));
     const lost: Named[] = [];
     const fault = await faultOf(async () => lost.push(...(await store.lost(own, { stated: ofOwn }))));
-    if (fault !== undefined) return [{ subject: `store ${name}`, detail: fault }];
+    if (fault !== undefined) return monthsIn(own).map((subject) => ({ subject, detail: fault }));
     return lost.map((file) => ({ subject: file.month, detail: `${file.name} is missing, or has another size` }));
   });
   const asked = cold.flatMap(({ month, store }) => {

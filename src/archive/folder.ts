@@ -50,13 +50,10 @@ export const folderStore = (folder: string): Store => ({
   prove: (month) => proveBeside(statementPath(folder, month)),
   lost: async (files) => {
     const sizeOf = (path: string) => statSync(path, { throwIfNoEntry: false })?.size;
-    const statements = [...new Set(files.map(({ month }) => month))].filter(
-      (month) => sizeOf(statementPath(folder, month)) === undefined,
-    );
-    return [
-      ...files.filter(({ name, bytes }) => sizeOf(join(folder, name)) !== bytes),
-      ...statements.map((month) => ({ month, name: basename(statementPath(folder, month)) })),
-    ];
+    return [...new Set(files.map(({ month }) => month))].flatMap((month) => [
+      ...files.filter(({ name, bytes, ...of }) => of.month === month && sizeOf(join(folder, name)) !== bytes),
+      ...(sizeOf(statementPath(folder, month)) === undefined ? [{ month, name: `${month}.statement` }] : []),
+    ]);
   },
   reading: async (files, _, work) => {
     const paths: string[] = [];

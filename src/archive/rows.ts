@@ -13,8 +13,8 @@ import { copyOut } from '../database/copy.ts';
 import type { Database } from '../database/database.ts';
 import { Elsewhere } from '../database/elsewhere.ts';
 import { readInstallation } from '../database/installation.sql.ts';
-import { patiently, type Transaction } from '../database/transaction.ts';
-import { Refusal, refuse } from '../errors/refusals.ts';
+import { execute, patiently, sqlstate, type Transaction } from '../database/transaction.ts';
+import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { type DerivedRows, isDerived } from '../log/derive.ts';
 import type { Month } from '../month.ts';
 import {
@@ -135,9 +135,10 @@ export async function needWholeQuotes(tx: Transaction, month: Month): Promise<vo
  */
 export async function copyStagedQuotes(tx: Transaction, environment: Environment): Promise<void> {
   if (!(await hasTable(tx))) return;
-  const files = await readStoredFiles(tx, { partnerIds: await readStagedPartners(tx) });
+  const partnerIds = await readStagedPartners(tx);
+  const files = await readStoredFiles(tx, { partnerIds });
   const lists = [...ofIds(linesOf(tx, STAGED_IDS)), [DAY, linesOf(tx, STAGED_DAYS)] as const];
-  if (files.length > 0) await copyRows(tx, environment, files, { lists });
+  if (files.length > 0) await copyRows(tx, environment, files, { lists }, partnerIds);
 }
 
 /** Ends what beginWithArchives began, after the rows of an event were recorded. */
@@ -213,16 +214,17 @@ export async function faultOf(work: () => Promise<unknown>): Promise<string | un
 /** Opens a store. Each installation has its own folder in a folder. */
 export async function openStore(tx: Transaction, environment: Environment, store: string): Promise<Store> {
   const { archive } = readSettings(environment);
+  const { installation_id: installation } = await readInstallation(tx);
   const given = archive[store];
   if (given === undefined) throw refuse('archive_store_unknown', { store, known: Object.keys(archive) });
   if (given.citus !== undefined) {
     const reason = `is not set, and the settings have the store '${store}'`;
     const { citusUrl } = environment;
     if (citusUrl === undefined) throw refuse('environment_invalid', { variable: 'CITUS_URL', reason });
-    return citusStore(citusUrl, given.citus);
+    return citusStore(citusUrl, given.citus, installation);
   }
   const folder = resolve(environment.home, given.parquet ?? '');
-  return folderStore(join(folder, (await readInstallation(tx)).installation_id));
+  return folderStore(join(folder, installation));
 }
 
 /** The lines of a COPY, for a list of a store. */
@@ -291,12 +293,27 @@ export const recallQuotes = (
     for (const tree of trees) await recallRows(tx, partnerId, tree);
   });
 
+/** Undoes work that a store could not complete, or whose rows the ledger cannot have, so that the transaction can go on. */
+async function inSavepoint<Result>(tx: Transaction, work: () => Promise<Result>): Promise<Result> {
+  await execute(tx, 'SAVEPOINT copying');
+  try {
+    return await work();
+  } catch (error) {
+    await execute(tx, 'ROLLBACK TO SAVEPOINT copying');
+    const isOfRow = /^(22|23)/.test(sqlstate(error) ?? '');
+    throw isOfRow ? new StoreError(`a row of it is damaged: ${reasonOf(error)}`, { cause: error }) : error;
+  } finally {
+    await execute(tx, 'RELEASE SAVEPOINT copying');
+  }
+}
+
 /** Copies the wanted rows that have left the database. Returns the number of all wanted rows. */
 async function copyRows(
   tx: Transaction,
   environment: Environment,
   files: readonly StoredFile[],
   wanted: Wanted,
+  partnerIds = 'partnerIds' in wanted ? wanted.partnerIds : undefined,
 ): Promise<number> {
   const work = async (opened: readonly Opened[]) => {
     // This may read from the database, which cannot be done during the COPY.
@@ -304,17 +321,13 @@ async function copyRows(
       opened.map(({ reading }) => reading),
       wanted,
     );
-    const copy = tx.client.query(copyFrom(copyInto(LINE_COLUMNS)));
-    await pipeline(lines, copy);
-    return copy.rowCount;
+    return inSavepoint(tx, async () => {
+      const copy = tx.client.query(copyFrom(copyInto(LINE_COLUMNS)));
+      await pipeline(lines, copy);
+      return copy.rowCount;
+    });
   };
-  const count = await readingFiles(
-    tx,
-    environment,
-    files,
-    work,
-    'partnerIds' in wanted ? wanted.partnerIds : undefined,
-  );
+  const count = await readingFiles(tx, environment, files, work, partnerIds);
   if (count === 0) return 0;
   if (COPIED.has(tx)) await keepOneCopy(tx);
   await keepOnlyMoved(tx);

@@ -50,8 +50,12 @@ export interface Reading {
   readonly copy: (where: string) => AsyncGenerator<Buffer>;
 }
 
-/** The only partners whose rows are read, and the numbers of rows that the closes counted. */
-export type Scope = Readonly<{ partnerIds?: readonly string[] | undefined; stated: readonly Stated[] }>;
+/** The only partners whose rows are read, and what the closes stated of them. If `counted`, only numbers are compared. */
+export type Scope = Readonly<{
+  partnerIds?: readonly string[] | undefined;
+  stated: readonly Stated[];
+  counted?: true;
+}>;
 
 /** A file or a statement of a month. */
 export type Named = Pick<StoredFile, 'month' | 'name'>;

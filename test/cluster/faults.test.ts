@@ -94,6 +94,9 @@ describe.skipIf(!hasCitus)('with months on a cluster', () => {
         expect(await refusalOf(world.rows(rows, { skipInvalid: true }))).toMatchObject({ code: 'archive_incomplete' });
         expect(await world.sql('SELECT * FROM ledger_rows ORDER BY entry_id')).toEqual(before);
         expect(await world.sql('SELECT FROM held_rows')).toEqual([]);
+        // The rows of other partners are on the other worker.
+        expect(await workerOf('p-2')).not.toBe(node);
+        expect(await world.rows([quote({ partner_id: 'p-2', quote_id: 'q-near' })])).toMatchObject({ accepted: 1 });
       } finally {
         await cluster.start(node);
       }
@@ -128,6 +131,15 @@ describe.skipIf(!hasCitus)('with months on a cluster', () => {
       await run(empty.url, 'verify', '--all');
       expect(await rows(empty.url)).toEqual(before);
       await empty.drop();
+    });
+
+    test('a schema that has months of another ledger is refused', async () => {
+      await cluster.sql(0, `UPDATE cold.cold_months SET installation = 'another'`);
+      expect(await refusalOf(archive('2026-03' as Month))).toMatchObject({
+        facts: { reason: expect.stringMatching(/months of another ledger, another: name another schema$/) },
+      });
+      const [own] = await world.sql<{ id: string }>('SELECT installation_id AS id FROM installation');
+      await cluster.sql(0, `UPDATE cold.cold_months SET installation = '${own?.id}'`);
     });
 
     test('a lookup of one partner asks one shard', async () => {
@@ -258,7 +270,7 @@ describe.skipIf(!hasCitus)('with months on a cluster', () => {
         await cluster.sql(0, keepalive);
         await cluster.sql(0, 'SELECT pg_reload_conf()');
         await readdress(worker.port, cluster.port + 1, toWorker.address);
-        const prove = (url: string) => citusStore(url, 'cold').prove(JANUARY);
+        const prove = (url: string) => citusStore(url, 'cold', 'a').prove(JANUARY);
         const far = cluster.url.replace('127.0.0.1', toCoordinator.address);
         expect(await prove(far)).toMatchObject({ wrong: [] });
         expect(await prove(cluster.url)).toMatchObject({ wrong: [] });
