@@ -1,9 +1,9 @@
 /**
- * Moves the rows of a month whose books are closed to a cold store, and back. A store's files are accepted
- * only if the rows that are read back from them have the totals and the roots that the close of the month stated. Then one
+ * Moves the rows of a month whose books are closed to a cold store, and back. A store's files are accepted only if the
+ * rows that are read back from them have the totals and the roots that the close of the month stated. Then one
  * transaction records the files and deletes the rows. So a month is in the database or in the store, whenever a process
- * ends. `verify` proves them again. Refusals: month_not_closed, archive_too_early, archive_store_unknown, archive_incomplete, duckdb_missing,
- * month_not_archived.
+ * ends. `verify` proves them again. Refusals: month_not_closed, archive_too_early, archive_store_unknown,
+ * archive_incomplete, duckdb_missing, month_not_archived.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Environment } from '../config/environment.ts';

@@ -153,13 +153,13 @@ const BEGIN = 'BEGIN; SET LOCAL idle_in_transaction_session_timeout TO 0; SET LO
 /** Nothing that a read writes remains. Lists have no statistics, so the planner would take them for short. */
 const BEGIN_READING = `${BEGIN}; SET LOCAL citus.propagate_set_commands TO local; SET LOCAL enable_nestloop TO off`;
 
-/** What this process has compared with the closes, and when, in milliseconds. */
+/** The hashes of what this process has compared with the closes, and when, in milliseconds. */
 const COMPARED = new Map<string, number>();
 const A_DAY = 86_400_000;
 
 /** Refuses rows that are not those that the closes counted. */
 async function compareRead(cluster: Cluster, at: Names, rows: string, { stated, counted }: Scope): Promise<void> {
-  const what = `${cluster.url} ${rows}`;
+  const what = hash('sha256', `${cluster.url} ${rows}`);
   const compared = COMPARED.get(what);
   const isCounted = counted === true || (compared !== undefined && performance.now() - compared < A_DAY);
   const counts = `SELECT billed, partner_id, count(*) FROM ${rows} GROUP BY billed, partner_id`;

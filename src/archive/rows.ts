@@ -9,11 +9,12 @@ import { pipeline } from 'node:stream/promises';
 import { from as copyFrom } from 'pg-copy-streams';
 import type { Environment } from '../config/environment.ts';
 import { readSettings } from '../config/settings.ts';
+import { attempt } from '../database/attempt.ts';
 import { copyOut } from '../database/copy.ts';
 import type { Database } from '../database/database.ts';
 import { Elsewhere } from '../database/elsewhere.ts';
 import { readInstallation } from '../database/installation.sql.ts';
-import { execute, patiently, sqlstate, type Transaction } from '../database/transaction.ts';
+import { patiently, sqlstate, type Transaction } from '../database/transaction.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { type DerivedRows, isDerived } from '../log/derive.ts';
 import type { Month } from '../month.ts';
@@ -293,20 +294,6 @@ export const recallQuotes = (
     for (const tree of trees) await recallRows(tx, partnerId, tree);
   });
 
-/** Undoes work that a store could not complete, or whose rows the ledger cannot have, so that the transaction can go on. */
-async function inSavepoint<Result>(tx: Transaction, work: () => Promise<Result>): Promise<Result> {
-  await execute(tx, 'SAVEPOINT copying');
-  try {
-    return await work();
-  } catch (error) {
-    await execute(tx, 'ROLLBACK TO SAVEPOINT copying');
-    const isOfRow = /^(22|23)/.test(sqlstate(error) ?? '');
-    throw isOfRow ? new StoreError(`a row of it is damaged: ${reasonOf(error)}`, { cause: error }) : error;
-  } finally {
-    await execute(tx, 'RELEASE SAVEPOINT copying');
-  }
-}
-
 /** Copies the wanted rows that have left the database. Returns the number of all wanted rows. */
 async function copyRows(
   tx: Transaction,
@@ -321,10 +308,15 @@ async function copyRows(
       opened.map(({ reading }) => reading),
       wanted,
     );
-    return inSavepoint(tx, async () => {
+    const copied = async () => {
       const copy = tx.client.query(copyFrom(copyInto(LINE_COLUMNS)));
       await pipeline(lines, copy);
       return copy.rowCount;
+    };
+    return attempt(tx, copied, (error) => {
+      // The ledger cannot have such a row.
+      const isOfRow = /^(22|23)/.test(sqlstate(error) ?? '');
+      throw isOfRow ? new StoreError(`a row of it is damaged: ${reasonOf(error)}`, { cause: error }) : error;
     });
   };
   const count = await readingFiles(tx, environment, files, work, partnerIds);

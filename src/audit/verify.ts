@@ -7,6 +7,7 @@ import type { DateTime } from 'luxon';
 import { namesArchived, readColdMonths } from '../archive/archive.sql.ts';
 import { needNamedRows, needRows } from '../archive/rows.ts';
 import type { Environment } from '../config/environment.ts';
+import { attempt } from '../database/attempt.ts';
 import { compareSchema, type SchemaComparison } from '../database/schema.ts';
 import { raiseWorkMemory, type Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -14,9 +15,9 @@ import { readClosedMonth } from '../ledger/closed-months.sql.ts';
 import { readMonthRoots } from '../log/checkpoints.sql.ts';
 import type { DerivedRows } from '../log/derive.ts';
 import type { Month } from '../month.ts';
-import { attempt, unchecked } from './checks/attempt.ts';
 import type { Check, CheckContext } from './checks/check.ts';
 import type { Difference, Finding } from './checks/query.ts';
+import { unchecked } from './checks/query.ts';
 import { CHECKS } from './checks.ts';
 import { readEmptiness } from './exports.sql.ts';
 

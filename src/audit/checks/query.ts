@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { prepared, queryOne, type Transaction } from '../../database/transaction.ts';
+import { reasonOf } from '../../errors/refusals.ts';
 import type { Month } from '../../month.ts';
 
 /** What is checked: one closed month, or everything. */
@@ -43,3 +44,9 @@ export type Finding = Readonly<{
   /** States what could not be compared here, and the remedy. */
   note?: string;
 }>;
+
+/** The difference that reports a check or a rule that could not be run. */
+export const unchecked = (name: string, error: unknown): Difference => ({
+  subject: name,
+  detail: `cannot be checked, the database is damaged: ${reasonOf(error)}`,
+});

@@ -1,7 +1,6 @@
-/** Work on data that may be damaged. */
-import { execute, isFaultOfOne, sqlstate, type Transaction } from '../../database/transaction.ts';
-import { Refusal, reasonOf } from '../../errors/refusals.ts';
-import type { Difference } from './query.ts';
+/** Work in a savepoint, after whose failure the transaction goes on. */
+import { Refusal } from '../errors/refusals.ts';
+import { execute, isFaultOfOne, sqlstate, type Transaction } from './transaction.ts';
 
 /** Does the work in a savepoint. If damaged data prevents the work, undoes it and returns `instead`. */
 export async function attempt<Result>(
@@ -22,9 +21,3 @@ export async function attempt<Result>(
     return instead(error);
   }
 }
-
-/** The difference that reports a check or a rule that could not be run. */
-export const unchecked = (name: string, error: unknown): Difference => ({
-  subject: name,
-  detail: `cannot be checked, the database is damaged: ${reasonOf(error)}`,
-});
