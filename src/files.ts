@@ -63,11 +63,11 @@ process.on('exit', () => {
  * computation.
  */
 const exit = () => process.exit(143);
-function begun(path: string): void {
+function begun(path: string) {
   unpublished.add(path);
   if (process.listenerCount('SIGTERM') === 0) process.on('SIGTERM', exit);
 }
-function ended(path: string): void {
+function ended(path: string) {
   unpublished.delete(path);
   if (unpublished.size === 0) process.off('SIGTERM', exit);
 }

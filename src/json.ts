@@ -49,7 +49,7 @@ export function refuseDeep(text: string): void {
   }
 }
 
-function refuseMany(text: string): void {
+function refuseMany(text: string) {
   let commas = 0;
   for (let at = text.indexOf(','); at !== -1; at = text.indexOf(',', at + 1)) {
     commas += 1;
@@ -59,9 +59,9 @@ function refuseMany(text: string): void {
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-const isOpening = (code: number): boolean => code === 0x5b || code === 0x7b;
+const isOpening = (code: number) => code === 0x5b || code === 0x7b;
 
-function checkedNumber(token: string): string {
+function checkedNumber(token: string) {
   if (token.length <= LONGEST_NUMBER && !LONGEST_EXPONENT.test(token)) return token;
   throw new SyntaxError(`a number has more than ${LONGEST_NUMBER} digits`);
 }
@@ -124,7 +124,7 @@ export function parseExactFields(text: string): unknown {
   return unmarked(JSON.parse(marked));
 }
 
-const unmarkedName = (name: string): string => (name.startsWith(STRING) ? name.slice(STRING.length) : name);
+const unmarkedName = (name: string) => (name.startsWith(STRING) ? name.slice(STRING.length) : name);
 
 function unmarked(value: unknown): unknown {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) {

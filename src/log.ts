@@ -32,7 +32,7 @@ export function openLog(
 export const droppedLogLines = (): number => stderr?.dropped() ?? 0;
 
 let stderr: LogDestination | undefined;
-function stderrLog(): LogDestination {
+function stderrLog() {
   stderr ??= dropping(sinkOf(2, process.stderr));
   return stderr;
 }
@@ -74,13 +74,13 @@ export function dropping(sink: Sink): LogDestination {
 /** If the unread lines exceed this number of bytes, further lines are dropped. */
 const QUEUE_BYTES = 1024 * 1024;
 
-function sinkOf(fd: number, stream: NodeJS.WriteStream): Sink {
+function sinkOf(fd: number, stream: NodeJS.WriteStream) {
   const file = fstatSync(fd);
   return file.isFIFO() || file.isSocket() ? streamSink(stream) : fileSink(unblocked(fd));
 }
 
 /** Opens the terminal again in nonblocking mode. In blocking mode, Ctrl-S in the terminal would stop the process. */
-function unblocked(fd: number): number {
+function unblocked(fd: number) {
   if (!isatty(fd)) return fd;
   try {
     return openSync(`/dev/fd/${fd}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);

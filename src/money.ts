@@ -209,7 +209,7 @@ export function sumsOf(amounts: readonly Amount[]): Amount[] {
   return [...sums.values()];
 }
 
-const rounded = (value: InstanceType<typeof Decimal>, currency: string): InstanceType<typeof Decimal> =>
+const rounded = (value: InstanceType<typeof Decimal>, currency: string) =>
   value.toDecimalPlaces(minorDigits(currency) as number, SharedDecimal.ROUND_HALF_UP);
 
 /** `-1234567.50` becomes `-1,234,567.50`. */

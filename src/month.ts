@@ -22,7 +22,7 @@ interface MonthInterval {
   readonly endsAt: DateTime<true>;
 }
 
-const valid = (at: DateTime): DateTime<true> => {
+const valid = (at: DateTime) => {
   if (!at.isValid) throw new TypeError(`${at.invalidReason}: ${at.invalidExplanation}`);
   return at as DateTime<true>;
 };
@@ -32,7 +32,7 @@ const valid = (at: DateTime): DateTime<true> => {
  * the first instant is the instant of the jump. If the clocks go back to midnight (Havana on 2026-11-01), the first
  * instant is the first of the two midnights.
  */
-function startOfLocalMonth(year: number, month: number, zone: string): DateTime<true> {
+function startOfLocalMonth(year: number, month: number, zone: string) {
   const start = valid(DateTime.fromObject({ year, month, day: 1 }, { zone }).startOf('day'));
   const justBefore = start.minus({ milliseconds: 1 });
   return justBefore.month === month ? start.plus({ minutes: start.offset - justBefore.offset }) : start;

@@ -53,7 +53,7 @@ const valueAt = (row: object, column: string): Value => (row as Record<string, V
 
 const NUMBER = /^-?\d+(\.\d+)?$/;
 
-function unformulated(value: string | number): string {
+function unformulated(value: string | number) {
   const text = String(value);
   return couldRun(text) ? `'${text}` : text;
 }
@@ -78,13 +78,12 @@ function xlsxCell(value: Value, type: ColumnType): XlsxCell {
 }
 
 /** Excel keeps 15 significant digits. Longer amounts are written as text, so that no digit is lost. */
-const isExactAsNumber = (text: string): boolean =>
-  NUMBER.test(text) && text.replace(/\D/g, '').replace(/^0+/, '').length <= 15;
+const isExactAsNumber = (text: string) => NUMBER.test(text) && text.replace(/\D/g, '').replace(/^0+/, '').length <= 15;
 
-function amountFormat(text: string): string {
+function amountFormat(text: string) {
   const decimals = text.split('.')[1]?.length ?? 0;
   return decimals === 0 ? '#,##0' : `#,##0.${'0'.repeat(decimals)}`;
 }
 
-const widthOf = (values: readonly Value[]): number =>
+const widthOf = (values: readonly Value[]) =>
   Math.min(60, 2 + Math.max(...values.map((value) => String(value ?? '').length)));

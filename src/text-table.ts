@@ -56,7 +56,7 @@ export const printable = (text: string): string => text.replace(ACTING, '\uFFFD'
 export const printableLines = (text: string): string =>
   text.replace(ACTING, (character) => (character === '\n' ? character : '\uFFFD'));
 
-function short(text: string, width: number): string {
+function short(text: string, width: number) {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 

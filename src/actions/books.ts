@@ -91,7 +91,7 @@ const inJson = async (obstacle: BooksReport['obstacles'][number]) => ({
   remedies: await remediesJson(obstacle.remedies),
 });
 
-function titleOf({ month, closed_at: closedAt }: BooksReport, now: boolean, zone: string): string {
+function titleOf({ month, closed_at: closedAt }: BooksReport, now: boolean, zone: string) {
   const books = `The books of ${monthName(month)}`;
   if (closedAt === null) return `${books} are open.`;
   if (now) return `${books} are closed.`;
@@ -102,7 +102,7 @@ function titleOf({ month, closed_at: closedAt }: BooksReport, now: boolean, zone
 function describeBooks(
   report: BooksReport,
   { dryRun, title, width }: { dryRun: boolean; title: string; width: number | undefined },
-): string {
+) {
   const { status, checkpoint, obstacles } = report;
   const refused = obstacles.map(({ message }) => `- ${message}`).join('\n');
   return [
@@ -118,7 +118,7 @@ function describeBooks(
 }
 
 /** Returns nothing if no file states balances. */
-function describeBalances({ month, bank_balances: balances }: BooksReport): string[] {
+function describeBalances({ month, bank_balances: balances }: BooksReport) {
   if (balances.length === 0) return [];
   const reasons = balances.flatMap((each) =>
     (
@@ -148,7 +148,7 @@ function describeBalances({ month, bank_balances: balances }: BooksReport): stri
   ];
 }
 
-function facts(report: BooksReport): string {
+function facts(report: BooksReport) {
   const { month, bank_feeds, exceptions, unapplied } = report;
   const open = Object.values(exceptions).reduce((sum, count) => sum + count, 0);
   const cash = unapplied.map(({ currency, amount }) => `${groupThousands(amount)} ${currency}`).join(', ');

@@ -1,5 +1,5 @@
 import type { Transaction } from '../database/transaction.ts';
-import { type ClientRow, readClients } from '../partners/clients.sql.ts';
+import { readClients } from '../partners/clients.sql.ts';
 import {
   type Action as ClientAction,
   createClient,
@@ -49,7 +49,7 @@ export const clientCreate = defineAction({
   }),
 });
 
-const clientsNamed = (tx: Transaction, clientId: string, { environment }: ActionContext): Promise<ClientRow[]> =>
+const clientsNamed = (tx: Transaction, clientId: string, { environment }: ActionContext) =>
   readClients(tx, { clientId, now: environment.now().toISO() });
 
 async function clientFacts(tx: Transaction, clientId: string, context: ActionContext): Promise<Facts> {

@@ -141,7 +141,7 @@ export const monthClose = defineAction({
  * The names of the totals of a month's documents, one for each kind. The currency is appended, as in `invoices in USD`.
  */
 const SUMS = { invoice: 'invoices in ', credit_note: 'credit notes in ' } as const;
-const isSum = (field: string): boolean => Object.values(SUMS).some((name) => field.startsWith(name));
+const isSum = (field: string) => Object.values(SUMS).some((name) => field.startsWith(name));
 
 const factsOf = (counts: MonthFacts, sums: readonly MonthSum[], content: string | undefined): Facts[string] => ({
   status: 'closed',
@@ -210,7 +210,7 @@ async function reportPreview(
   };
 }
 
-const describeDocuments = (documents: readonly DocumentRow[], width: number | undefined): string =>
+const describeDocuments = (documents: readonly DocumentRow[], width: number | undefined) =>
   table(
     ['number', '~partner', 'month', '>rows', '>amount due'],
     documents.map((row) => [
@@ -232,7 +232,7 @@ function withHolds(facts: MonthFacts, documents: readonly DocumentRow[], holds: 
   return { ...facts, deliveries: { ...facts.deliveries, pending: pending + held - count, held: count } };
 }
 
-const describeHolds = (holds: readonly ForeseenHold[]): string[] =>
+const describeHolds = (holds: readonly ForeseenHold[]) =>
   holds.length === 0
     ? []
     : [
@@ -245,7 +245,7 @@ const describeHolds = (holds: readonly ForeseenHold[]): string[] =>
 const otherCurrenciesJson = (others: readonly OtherCurrency[]) =>
   others.length === 0 ? {} : { other_currencies: others.map(otherCurrencyJson) };
 
-const describeOtherCurrencies = (others: readonly OtherCurrency[]): string[] =>
+const describeOtherCurrencies = (others: readonly OtherCurrency[]) =>
   others.length === 0
     ? []
     : [
@@ -255,7 +255,7 @@ const describeOtherCurrencies = (others: readonly OtherCurrency[]): string[] =>
         ].join('\n'),
       ];
 
-function describeDoubts(feeds: Feeds, decision: FeedDecision): string {
+function describeDoubts(feeds: Feeds, decision: FeedDecision) {
   const { month, doubts, empty } = feeds;
   const stops = doubts.some((each) => each.stops);
   return [
@@ -298,14 +298,14 @@ function describeMonths(
   months: readonly MonthFacts[],
   verb: (facts: MonthFacts) => string,
   checkpoints: ReadonlyMap<Month, CheckpointOf> = new Map(),
-): string {
+) {
   if (months.length === 0) {
     return 'Nothing to do: no month is due.\nThe first month with rows is due once it has ended everywhere, then each month.';
   }
   return months.map((facts) => describeMonth(facts, verb(facts), checkpoints.get(facts.month))).join('\n\n');
 }
 
-function describeMonth(facts: MonthFacts, verb: string, checkpoint: CheckpointOf | undefined): string {
+function describeMonth(facts: MonthFacts, verb: string, checkpoint: CheckpointOf | undefined) {
   const { sent, pending, held, failed, uncertain } = facts.deliveries;
   const totals = facts.totals.map(({ currency, spot_price, partner_cut, invoice_amount }) => [
     `  ${currency}`,

@@ -77,7 +77,7 @@ export function commandText(action: ActionWithCommand, known: KnownInput): strin
   return ['reckoner', wordsOf(action), ...words.filter((word) => word !== '')].join(' ');
 }
 
-const inCapitals = (placeholder: string): string => placeholder.replaceAll(/[<[\].>]/g, '').toUpperCase();
+const inCapitals = (placeholder: string) => placeholder.replaceAll(/[<[\].>]/g, '').toUpperCase();
 
-const quoted = (value: string | number | true): string =>
+const quoted = (value: string | number | true) =>
   /^[\w@%+=:,./-]+$/.test(String(value)) ? String(value) : `"${String(value).replaceAll(/["$`\\]/g, '\\$&')}"`;

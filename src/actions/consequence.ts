@@ -112,7 +112,7 @@ async function figuresOf<Input, Result>(
   };
 }
 
-function summed(adjustments: readonly Adjustment[]): Adjustment[] {
+function summed(adjustments: readonly Adjustment[]) {
   const sums = new Map<string, Adjustment>();
   for (const { partner, amount } of adjustments) {
     const name = `${partner} ${amount.currency}`;
@@ -179,7 +179,7 @@ export const storedPreview = <Input>(action: Action<Input>, input: Input, conseq
   };
 };
 
-const shown = (value: Amount | string | null | undefined): string | null =>
+const shown = (value: Amount | string | null | undefined) =>
   value instanceof Amount ? moneyText(value.toString(), value.currency) : (value ?? null);
 
 function changesOf({ before, after }: FactsChange): Change[] {
@@ -192,9 +192,9 @@ function changesOf({ before, after }: FactsChange): Change[] {
 }
 
 /** Returns whether a field of a new thing has its default value, such as no amount or no hold. */
-const isNothing = (before: object | undefined, after: Amount | string | null | undefined): boolean =>
+const isNothing = (before: object | undefined, after: Amount | string | null | undefined) =>
   before === undefined && (after instanceof Amount ? after.isZero() : after === 'no');
 
-const fieldsIn = (before: Facts, after: Facts, of: string): string[] => [
+const fieldsIn = (before: Facts, after: Facts, of: string) => [
   ...new Set([...Object.keys(before[of] ?? {}), ...Object.keys(after[of] ?? {})]),
 ];

@@ -20,10 +20,7 @@ export const sendThese = ({ reporter, ...context }: AfterContext, ids: readonly 
 
 type OnEmail = (result: EmailResult) => void;
 
-async function collected(
-  heard: OnEmail | undefined,
-  send: (onEmail: OnEmail) => Promise<void>,
-): Promise<EmailResult[]> {
+async function collected(heard: OnEmail | undefined, send: (onEmail: OnEmail) => Promise<void>) {
   const results: EmailResult[] = [];
   await send((result) => {
     results.push(result);

@@ -15,7 +15,7 @@ type Given = Readonly<{
   partnerContact?: string | undefined;
 }>;
 
-function personOf({ user, payerAccount, payment, partnerContact }: Given): Person {
+function personOf({ user, payerAccount, payment, partnerContact }: Given) {
   const persons: Person[] = [
     ...(user === undefined ? [] : [{ of: 'user', login: user } as const]),
     ...(payerAccount === undefined ? [] : [{ of: 'payer', account: payerAccount } as const]),

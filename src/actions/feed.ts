@@ -59,7 +59,7 @@ export const feedLine = (feed: StatedTotals) => ({
   ...{ partner_id: feed.partner_id, name: feed.name, ...feedJson(feed) },
 });
 
-function describe(feed: StatedTotals, { fresh, width }: { fresh: boolean; width: number | undefined }): string {
+function describe(feed: StatedTotals, { fresh, width }: { fresh: boolean; width: number | undefined }) {
   const { name, month, complete, stated, here, agrees } = feed;
   const currencies = currenciesOf(stated.totals, here.totals);
   const line = (what: string, { entries, totals }: FeedTotals) => [

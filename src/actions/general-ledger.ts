@@ -74,9 +74,9 @@ export const glExport = defineAction({
   },
 });
 
-const sha256Of = (content: Buffer): string => createHash('sha256').update(content).digest('hex');
+const sha256Of = (content: Buffer) => createHash('sha256').update(content).digest('hex');
 
-function titleOf(month: string, format: string, { part, recorded, lines }: GlExportResult): string {
+function titleOf(month: string, format: string, { part, recorded, lines }: GlExportResult) {
   if (part === undefined) return `Nothing was posted in ${month}, so there is nothing to export.`;
   const of = `${month} for ${format}`;
   if (!recorded) {
@@ -94,7 +94,7 @@ function titleOf(month: string, format: string, { part, recorded, lines }: GlExp
   return `${what[part.kind]}\n${books}`;
 }
 
-function describe({ currency, lines, total }: CurrencyJournal, id: string, width: number | undefined): string {
+function describe({ currency, lines, total }: CurrencyJournal, id: string, width: number | undefined) {
   return table(
     [`~${id}`, '~name', '~ours', '>debit', '>credit', ''],
     [
@@ -110,7 +110,7 @@ function describe({ currency, lines, total }: CurrencyJournal, id: string, width
   );
 }
 
-function describeMovable({ movable }: GlExportResult): string[] {
+function describeMovable({ movable }: GlExportResult) {
   const accounts = [...new Set(movable.map(({ account }) => account))];
   if (accounts.length === 0) return [];
   return [

@@ -25,9 +25,9 @@ const heldRowIds = () =>
 
 const arguments_ = { rows: '<rows...>' };
 
-const nameOf = ({ held_row_id }: HeldRow): string => `held row ${held_row_id}`;
+const nameOf = ({ held_row_id }: HeldRow) => `held row ${held_row_id}`;
 
-const partnersOf = async (tx: Transaction, ids: readonly number[]): Promise<string[]> => {
+const partnersOf = async (tx: Transaction, ids: readonly number[]) => {
   const rows = await readHeldRows(tx, { ids });
   const known = rows.map(({ partner_id }) => partner_id);
   return [...new Set(rows.length === new Set(ids).size ? known : [...known, NOBODY])];

@@ -72,5 +72,4 @@ export const emailBounces = defineAction({
 
 const readReports = (files: readonly FileInput[]) => contentsOf(files, bounceFile);
 
-const namesOf = (files: readonly FileInput[]): string =>
-  files.map(({ name }) => (name === '-' ? 'stdin' : name)).join(', ');
+const namesOf = (files: readonly FileInput[]) => files.map(({ name }) => (name === '-' ? 'stdin' : name)).join(', ');

@@ -65,7 +65,7 @@ const numbersOf = (
       .map(({ number }) => number),
   );
 
-function described(result: OpeningImport, preview: boolean, width: number | undefined): string {
+function described(result: OpeningImport, preview: boolean, width: number | undefined) {
   const { file: name, already_imported: at, cut_over_on: day, items, opening_id: id } = result;
   if (at !== null) return `${name} was already carried over as of ${day}, at ${at}, as opening ${id}. Nothing to do.`;
   const done = preview ? 'Would carry over' : 'Carried over';

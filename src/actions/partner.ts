@@ -53,7 +53,7 @@ export const partnerImport = defineAction({
 function describeImport(
   report: PartnerImport & { readonly changes: readonly PartnerChange[] },
   width: number | undefined,
-): string {
+) {
   const changes = report.changes.flatMap(({ partner_id, changes: fields }) =>
     fields.map((change, index) => [index === 0 ? partner_id : '', ...changeCells(change)]),
   );
@@ -64,7 +64,7 @@ function describeImport(
 }
 
 /** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning at the import avoids a held invoice later. */
-async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]): Promise<string[]> {
+async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]) {
   const { addressText, fontFolder, installedFonts, unprintableFields } = await import('../documents/printable.ts');
   const fonts = installedFonts(environment);
   return partners.flatMap(({ partner_id: partnerId, name, address, legal_note: note }) => {

@@ -13,7 +13,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { NOBODY, requireRole, scopeOf } from '../people/roles.ts';
 import { actAs } from '../people/users.ts';
-import { type Action, type ActionContext, inputJson, type Partners } from './action.ts';
+import { type Action, type ActionContext, inputJson } from './action.ts';
 import { type Consequence, consequenceAside, consequenceForeseen, digestOf, storedPreview } from './consequence.ts';
 
 /** Thrown if the action's effect differs from its preview. Nothing was done. */
@@ -47,12 +47,7 @@ export async function admit<Input>(
 }
 
 /** Hides from a user limited to some partners whether a thing is missing or belongs to another partner. */
-async function partnersTouched<Input>(
-  tx: Transaction,
-  context: ActionContext,
-  action: Action<Input>,
-  input: Input,
-): Promise<Partners> {
+async function partnersTouched<Input>(tx: Transaction, context: ActionContext, action: Action<Input>, input: Input) {
   try {
     return await action.partners(tx, input, context);
   } catch (error) {
@@ -118,7 +113,7 @@ async function permitEffect<Input>(
   action: Action<Input>,
   input: Input,
   { rules, consequence, kept }: Readonly<{ rules: Rules; consequence: Consequence; kept: unknown }>,
-): Promise<Refusal | Permission> {
+) {
   const { amounts, adjustments } = consequence;
   const digest = digestOf(consequence);
   // The rule for adjustments does not apply to an action that adjusts nothing, as long as it adjusts nothing.
@@ -136,8 +131,8 @@ async function permitEffect<Input>(
   return answer instanceof Refusal ? answer : { digest, ...answer };
 }
 
-const isPartOf = (rest: readonly PreviewedChange[], whole: readonly PreviewedChange[]): boolean => {
+const isPartOf = (rest: readonly PreviewedChange[], whole: readonly PreviewedChange[]) => {
   const known = new Set(whole.map(written));
   return rest.every((change) => known.has(written(change)));
 };
-const written = ({ of, field, before, after }: PreviewedChange): string => JSON.stringify([of, field, before, after]);
+const written = ({ of, field, before, after }: PreviewedChange) => JSON.stringify([of, field, before, after]);

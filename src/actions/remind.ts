@@ -63,7 +63,7 @@ function countsOf(results: readonly EmailResult[]) {
 }
 
 /** Counts all e-mails sent, not only reminders. The next run of `deliver` sends the queued e-mails. */
-function describeEmails(results: readonly EmailResult[]): string {
+function describeEmails(results: readonly EmailResult[]) {
   const sent = results.filter(({ status }) => status === 'sent');
   const queued = results.filter(({ status }) => status === 'deferred');
   return [
@@ -74,7 +74,7 @@ function describeEmails(results: readonly EmailResult[]): string {
 
 type Names = ReadonlyMap<string, string>;
 
-function describePlan({ reminders, skipped }: ReminderPlan, names: Names, width: number | undefined): string {
+function describePlan({ reminders, skipped }: ReminderPlan, names: Names, width: number | undefined) {
   const parts = [reminders.length === 0 ? 'No reminders are due today.' : ''];
   if (reminders.length > 0) {
     parts[0] = table(
@@ -99,7 +99,7 @@ function describePlan({ reminders, skipped }: ReminderPlan, names: Names, width:
   return parts.join('\n\n');
 }
 
-function levelName(days: number): string {
+function levelName(days: number) {
   if (days === 0) return 'due day';
   return days < 0 ? `${-days} d before` : `${days} d after`;
 }

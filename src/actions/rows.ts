@@ -101,7 +101,7 @@ const record = (
   { environment, actor, settings }: ActionContext,
   sources: readonly SourceFile[],
   { skipInvalid = false, acceptDiffering = false, control, count, rejects, onProgress, agree }: RecordOptions,
-): Promise<ImportReport> =>
+) =>
   importRows(tx, sources, {
     ...{ skipInvalid, acceptDiffering, ...controlGiven({ control, count }), rejects, agree },
     ...(onProgress && { onProgress }),
@@ -169,13 +169,13 @@ function reportImport(report: ImportReport, { dryRun, width }: { dryRun: boolean
 }
 
 /** How many held rows are reversals that a person grants or refuses. */
-const requestsAmong = (held: ImportReport['held_rows']): number =>
+const requestsAmong = (held: ImportReport['held_rows']) =>
   held.filter(({ field, code: sign }) => isRequest({ kind: field === 'reversal_id' ? 'reversal' : '', sign })).length;
 
 /** The maximum number of invalid rows that are shown. With --json, the report shows a thousand invalid rows. */
 const SHOWN = 20;
 
-function describe(report: ImportReport, dryRun: boolean, width: number | undefined): string {
+function describe(report: ImportReport, dryRun: boolean, width: number | undefined) {
   const { accepted, duplicates, held, rejected, late, errors, refused, control } = report;
   const differs = control.some(({ agrees }) => !agrees);
   const recorded = dryRun ? 'would be recorded' : 'recorded';

@@ -35,7 +35,7 @@ export async function runAction<Input, Result, Followed, Json>(
 }
 
 /** In a refusal, names each field by the name that the action's command or the context's interface uses. */
-async function naming<Given>(context: ActionContext, action: Naming, work: () => Promise<Given>): Promise<Given> {
+async function naming<Given>(context: ActionContext, action: Naming, work: () => Promise<Given>) {
   try {
     return await work();
   } catch (error) {
@@ -43,14 +43,14 @@ async function naming<Given>(context: ActionContext, action: Naming, work: () =>
   }
 }
 type Naming = Pick<Action, 'input' | 'command'>;
-const named = (error: unknown, nameOf: NameOf): unknown => (error instanceof Refusal ? error.named(nameOf) : error);
+const named = (error: unknown, nameOf: NameOf) => (error instanceof Refusal ? error.named(nameOf) : error);
 
 async function runNamed<Input, Result, Followed, Json>(
   context: ActionContext,
   action: Action<Input, Result, Followed, Json>,
   given: Input,
   { deliver: follows = true, reporter = {}, approval, shown, later }: RunOptions,
-): Promise<Report<Json>> {
+) {
   const input = readInput(action, given);
   await readFiles(context, action, input, { isAsked: approval !== undefined });
   if (action.begin !== undefined) {
@@ -83,7 +83,7 @@ async function performPermitted<Input, Result, Followed, Json>(
   action: Action<Input, Result, Followed, Json>,
   input: Input,
   agreed: Agreement,
-): Promise<Result> {
+) {
   const isAgreed = agreed.approval !== undefined || agreed.shown !== undefined;
   for (let attempt = 1; ; attempt += 1) {
     let permission: Permission = {};
@@ -116,7 +116,7 @@ async function performAsAgreed<Input, Result, Followed, Json>(
   action: Action<Input, Result, Followed, Json>,
   input: Input,
   { approval, shown, permission, agree }: Agreement & Readonly<{ permission: Permission; agree: Agree<Result> }>,
-): Promise<Result> {
+) {
   const agreed = [shown, permission.digest].filter((each) => each !== undefined);
   if (agreed.length === 0) return action.perform(tx, context, input, agree);
   const { result, ...figures } = await performSeen(tx, context, action, input, agree);
@@ -152,7 +152,7 @@ async function readFiles<Input>(
   action: Action<Input>,
   input: Input,
   asked: { readonly isAsked: boolean },
-): Promise<void> {
+) {
   if (action.read === undefined) return;
   await context.database.reading((tx) => admit(tx, context, action, input, asked));
   await action.read(context, input);

@@ -127,7 +127,7 @@ async function mailLink(
   }
 }
 
-const urlOf = ({ settings }: Pick<ActionContext, 'settings'>, { link }: InvitedUser): string =>
+const urlOf = ({ settings }: Pick<ActionContext, 'settings'>, { link }: InvitedUser) =>
   `${publicAddress(settings)}/console/sign-in#${link.secret}`;
 
 function linkReport(
@@ -157,7 +157,7 @@ function linkReport(
   };
 }
 
-const describeMailed = ({ outcome, reply }: SentLink, login: string): string =>
+const describeMailed = ({ outcome, reply }: SentLink, login: string) =>
   outcome === 'sent'
     ? `E-mailed to ${login}.`
     : `Not e-mailed: ${printable(reply)}. Give the link to ${login} in a safe way.`;
@@ -204,13 +204,13 @@ export const userRole = defineAction({
  * Refuses an administrator who is limited to one partner, because administrators manage all users. The database refuses
  * this too.
  */
-function checkNotNarrowed(roles: readonly Role[] = [], partnerId: string | undefined): void {
+function checkNotNarrowed(roles: readonly Role[] = [], partnerId: string | undefined) {
   if (partnerId === undefined || !roles.includes('administrator')) return;
   const reason = 'cannot limit the role administrator, which is for all partners';
   throw refuseField('partnerId', partnerId, reason);
 }
 
-async function checkPartner(tx: Transaction, partnerId: string | undefined): Promise<void> {
+async function checkPartner(tx: Transaction, partnerId: string | undefined) {
   if (partnerId !== undefined && !(await partnerExists(tx, { partnerId })))
     throw refuse('partner_unknown', { partner_id: partnerId });
 }

@@ -79,7 +79,7 @@ export const webhookRotate = defineAction({
 
 const ONCE = 'Give it to the partner in a safe way. It is shown only once. To get another, rotate the secret.';
 
-const secretOf = ({ secret }: SetWebhook): string =>
+const secretOf = ({ secret }: SetWebhook) =>
   secret === null ? 'The secret is unchanged.' : `  secret        ${secret}\n${ONCE}`;
 
 export const webhookResume = defineAction({

@@ -114,7 +114,7 @@ export const outdated = (
   now: readonly PreviewedChange[],
 ): Refusal => refuse('approval_outdated', { request_id: requestId, shown: inWords(shown), now: inWords(now) });
 
-const inWords = (changes: readonly PreviewedChange[]): string =>
+const inWords = (changes: readonly PreviewedChange[]) =>
   changes.map(({ of, field, before, after }) => `${of} ${field} ${before ?? 'none'} → ${after ?? 'none'}`).join(', ') ||
   'no figure changes';
 
@@ -185,14 +185,13 @@ async function compare(
   };
 }
 
-const isLimited = (rule: ApprovalRule | undefined, amounts: readonly Amount[]): boolean =>
+const isLimited = (rule: ApprovalRule | undefined, amounts: readonly Amount[]) =>
   rule === undefined ||
   ('above' in rule &&
     amounts.length > 0 &&
     amounts.every((each) => each.isZero() || limitOf(rule, each) !== undefined));
 
-const limitOf = (rule: ApprovalRule, { currency }: Amount): string | undefined =>
-  'above' in rule ? rule.above[currency] : undefined;
+const limitOf = (rule: ApprovalRule, { currency }: Amount) => ('above' in rule ? rule.above[currency] : undefined);
 
 async function compareAmounts(
   tx: Transaction,

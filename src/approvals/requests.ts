@@ -123,8 +123,7 @@ export async function requestNumbered(tx: Transaction, requestId: number): Promi
   return request;
 }
 
-const isExpired = ({ expires_at }: Pick<RequestRow, 'expires_at'>, now: number): boolean =>
-  Date.parse(expires_at) <= now;
+const isExpired = ({ expires_at }: Pick<RequestRow, 'expires_at'>, now: number) => Date.parse(expires_at) <= now;
 
 export type RequestStatus = 'waiting' | 'expired' | 'approved' | 'rejected' | 'withdrawn';
 

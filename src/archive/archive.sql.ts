@@ -138,7 +138,7 @@ export const readStagedPartners = async (tx: Transaction): Promise<string[]> =>
 export const copyInto = (columns: readonly string[]): string =>
   `COPY pg_temp.archived_rows (${columns.join(', ')}) FROM STDIN`;
 
-const listed = (months: readonly Month[]): string => months.map((month) => `'${month}'`).join(', ');
+const listed = (months: readonly Month[]) => months.map((month) => `'${month}'`).join(', ');
 
 const IN_ARCHIVES = 'e.posted_month IN (SELECT posted_month FROM archived_posting_months)';
 
@@ -168,7 +168,7 @@ const NAMED_QUOTES = `
   WHERE NOT EXISTS (SELECT FROM ONLY ledger_rows s
                     WHERE s.partner_id = n.partner_id AND s.kind = 'quote_accepted' AND own_id(s) = n.quote_id)`;
 
-const lines = (sql: string): string => `COPY (${sql}) TO STDOUT`;
+const lines = (sql: string) => `COPY (${sql}) TO STDOUT`;
 /** Lines of a partner and a number; of a partner and a quote; and of those of each row in the database. */
 export const NUMBER_LINES = lines(NAMED);
 export const QUOTE_LINES = lines(NAMED_QUOTES);
@@ -180,8 +180,8 @@ export async function namesArchived(tx: Transaction): Promise<boolean> {
   return (await queryOne<{ named: boolean }>(tx, sql)).named;
 }
 
-const among = (names: readonly string[], name: string): boolean => names.includes(name);
-const groupText = (name: string): string =>
+const among = (names: readonly string[], name: string) => names.includes(name);
+const groupText = (name: string) =>
   among(GROUP_TIMES, name) ? time(name) : among(GROUP_AMOUNTS, name) ? `trim_scale(${name})` : name;
 /** The partners and groups of months, for `otherGroups`. */
 export const storedGroups = (months: readonly Month[]): string => `COPY (

@@ -69,7 +69,7 @@ function rangesOf(partners: Awaited<ReturnType<typeof readMonthPartners>>) {
   return ranges;
 }
 
-async function readArchivable(tx: Transaction, month: Month): Promise<MonthState> {
+async function readArchivable(tx: Transaction, month: Month) {
   const [state] = await readMonthState(tx, month);
   if (state === undefined) throw refuse('month_not_closed', { month });
   if (!state.books_closed || state.later < LATER_MONTHS) {
@@ -84,7 +84,7 @@ async function readArchivable(tx: Transaction, month: Month): Promise<MonthState
 }
 
 /** The statement of the close whose first fact has the number `first`. */
-async function statementOf(tx: Transaction, first: number, files: readonly ArchivedFile[]): Promise<string> {
+async function statementOf(tx: Transaction, first: number, files: readonly ArchivedFile[]) {
   const checkpoints = await readCheckpoints(tx);
   const at = checkpoints.findIndex(({ last_no }) => last_no >= first);
   const [before, own] = [checkpoints[at - 1], checkpoints[at] as Checkpoint];
@@ -124,7 +124,7 @@ export async function writeMonth(
   });
 }
 
-const mendable = <Result>(store: string, work: Promise<Result>): Promise<Result> =>
+const mendable = <Result>(store: string, work: Promise<Result>) =>
   work.catch((error: unknown) => {
     if (!(error instanceof StoreError)) throw error;
     throw refuse('file_unwritable', { file: store, reason: error.message });
@@ -174,7 +174,7 @@ export async function archiveMonth(
 }
 
 /** Another command may have moved the month or brought it back before this one had the locks. */
-async function refuseOtherState(tx: Transaction, month: Month, { store }: MonthState): Promise<void> {
+async function refuseOtherState(tx: Transaction, month: Month, { store }: MonthState) {
   const [now] = await readMonthState(tx, month);
   if (now?.store === store) return;
   const reason = 'another command archived the month or brought it back meanwhile';

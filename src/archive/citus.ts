@@ -94,14 +94,14 @@ export const citusStore = (url: string, schema: string, installation: string): S
   };
 };
 
-async function statementOf({ query }: Cluster, at: Names, month: Month): Promise<string> {
+async function statementOf({ query }: Cluster, at: Names, month: Month) {
   const [row] = await query(at.statement(month));
   if (row === undefined) throw new StoreError('the cluster does not have it');
   return String(row[0]);
 }
 
 /** Citus asks only the workers that have these partners. */
-const ofPartners = (partnerIds: Scope['partnerIds']): string =>
+const ofPartners = (partnerIds: Scope['partnerIds']) =>
   partnerIds === undefined ? '' : `AND partner_id IN (${texts(partnerIds)})`;
 
 /** The names of the tables, as SQL. */
@@ -121,17 +121,17 @@ type Names = ReturnType<typeof namesOf>;
 type Cluster = Pick<Reading, 'query'> & Readonly<{ client: pg.Client; url: string }>;
 
 /** An error of the cluster. Other errors are not of the store. */
-const clusterError = (error: unknown): StoreError =>
+const clusterError = (error: unknown) =>
   error instanceof StoreError
     ? error
     : new StoreError(`its cluster answers: ${reasonOf(error).replaceAll(/\s+/g, ' ')}`, { cause: error });
 
-const answered = <Result>(answer: Promise<Result>): Promise<Result> =>
+const answered = <Result>(answer: Promise<Result>) =>
   answer.catch((error: unknown) => {
     throw clusterError(error);
   });
 
-async function connected<Result>(url: string, work: (cluster: Cluster) => Promise<Result>): Promise<Result> {
+async function connected<Result>(url: string, work: (cluster: Cluster) => Promise<Result>) {
   const client = await answered(connectClient({ connectionString: connectionUrl(url), ...SESSION }));
   try {
     const query = async (text: string) =>
@@ -142,7 +142,7 @@ async function connected<Result>(url: string, work: (cluster: Cluster) => Promis
   }
 }
 
-const hasTables = async ({ query }: Pick<Reading, 'query'>, at: Names): Promise<boolean> =>
+const hasTables = async ({ query }: Pick<Reading, 'query'>, at: Names) =>
   (await query(`SELECT to_regclass(${texts([at.months])})`))[0]?.[0] !== null;
 
 /** Has Citus end transactions whose parts are prepared on workers. Without this it does so each minute. */
@@ -158,7 +158,7 @@ const COMPARED = new Map<string, number>();
 const A_DAY = 86_400_000;
 
 /** Refuses rows that are not those that the closes counted. */
-async function compareRead(cluster: Cluster, at: Names, rows: string, { stated, counted }: Scope): Promise<void> {
+async function compareRead(cluster: Cluster, at: Names, rows: string, { stated, counted }: Scope) {
   const what = hash('sha256', `${cluster.url} ${rows}`);
   const compared = COMPARED.get(what);
   const isCounted = counted === true || (compared !== undefined && performance.now() - compared < A_DAY);
@@ -181,7 +181,7 @@ async function compareRead(cluster: Cluster, at: Names, rows: string, { stated, 
 }
 
 /** The sums and roots of partners, each after the values of `more`. */
-const totalsOf = async ({ query }: Cluster, at: Names, rows: string, more = ''): Promise<string[]> => {
+const totalsOf = async ({ query }: Cluster, at: Names, rows: string, more = '') => {
   const found = await query(
     `SELECT concat_ws(' ', ${more}partner_id, currency, arrangement, count(*), ${SUMS}, max(accepted_at),
                       encode(${at.root}(array_agg(${LEAF} ORDER BY entry_id)), 'base64'))
@@ -190,7 +190,7 @@ const totalsOf = async ({ query }: Cluster, at: Names, rows: string, more = ''):
   return found.map(([line]) => String(line)).sort();
 };
 
-async function copyIn({ client }: Cluster, sql: string, fill: Fill): Promise<void> {
+async function copyIn({ client }: Cluster, sql: string, fill: Fill) {
   const copy = client.query(copyFrom(sql));
   const ended = finished(copy);
   ended.catch(() => {});
@@ -203,12 +203,7 @@ async function copyIn({ client }: Cluster, sql: string, fill: Fill): Promise<voi
 
 type Write = Parameters<Store['write']>;
 
-async function writeMonth(
-  cluster: Cluster,
-  at: Names,
-  installation: string,
-  [month, parts, stateOf]: Write,
-): Promise<void> {
+async function writeMonth(cluster: Cluster, at: Names, installation: string, [month, parts, stateOf]: Write) {
   const { query } = cluster;
   // Parts of an attempt that was killed have locks.
   await recover(cluster);
@@ -249,7 +244,7 @@ const [TREE_ROOT] = /CREATE FUNCTION tree_root[\s\S]*?\n\$\$/.exec(
 ) as [string];
 
 /** A list exists only in the transaction of its read, which is rolled back. */
-const tablesOf = (at: Names): string => `
+const tablesOf = (at: Names) => `
   CREATE SCHEMA IF NOT EXISTS ${at.schema};
   CREATE TABLE ${at.months} (month text PRIMARY KEY, statement text NOT NULL, installation text NOT NULL);
   SELECT citus_add_local_table_to_metadata(${texts([at.months])});

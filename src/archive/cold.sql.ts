@@ -21,8 +21,7 @@ export type Wanted =
 
 const IDS = ['quote_id', 'requote_id', 'reversal_id'];
 
-const inList = (list: string, column = 'quote_id'): string =>
-  `(partner_id, ${column}) IN (SELECT partner_id, id FROM ${list})`;
+const inList = (list: string, column = 'quote_id') => `(partner_id, ${column}) IN (SELECT partner_id, id FROM ${list})`;
 
 /** Finds wanted rows, and returns their lines in pieces. A quote may have rows in several stores. */
 export async function findRows(readings: readonly Reading[], wanted: Wanted): Promise<AsyncGenerator<Buffer>> {
@@ -48,7 +47,7 @@ async function* copyAll(
 }
 
 /** A query of the partners and quotes whose rows are wanted. */
-async function quotesOf({ rows, list }: Reading, wanted: Exclude<Wanted, { partnerIds?: unknown }>): Promise<string> {
+async function quotesOf({ rows, list }: Reading, wanted: Exclude<Wanted, { partnerIds?: unknown }>) {
   const conditions: string[] = [];
   if ('named' in wanted) {
     for (const id of [...IDS, 'enrollment_id', 'order_reference']) conditions.push(`${id} = ${texts([wanted.named])}`);
@@ -97,7 +96,7 @@ export async function readTrees(
 }
 
 /** The ids of a list that no row, or group of rows, of the same partner has. */
-async function missing({ query, list }: Reading, fill: Fill, from: string, id: string): Promise<string[]> {
+async function missing({ query, list }: Reading, fill: Fill, from: string, id: string) {
   const found = await query(
     `SELECT l.id FROM ${await list(fill)} AS l
      WHERE NOT EXISTS (SELECT 1 FROM (SELECT partner_id, ${id} AS id FROM ${from}) AS r

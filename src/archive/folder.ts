@@ -29,7 +29,7 @@ import {
   unproved,
 } from './store.ts';
 
-const fileName = (month: Month, index: number): string => `${month}-${String(index + 1).padStart(4, '0')}.parquet`;
+const fileName = (month: Month, index: number) => `${month}-${String(index + 1).padStart(4, '0')}.parquet`;
 
 export const folderStore = (folder: string): Store => ({
   isThere: () => withDuckDb(async () => existsSync(folder)),
@@ -86,27 +86,27 @@ async function writePart(
 }
 
 /** A file that an archive may name, even in a backup, is never replaced by another. */
-async function refuseOther(target: string, written: string): Promise<void> {
+async function refuseOther(target: string, written: string) {
   const [there, now] = await Promise.all([sha256Of(target), sha256Of(written)]);
   if (there === now) return;
   const reason = `${basename(target)} has other bytes than this month's rows give now. Move it away if no backup needs it`;
   throw refuse('file_unwritable', { file: target, reason });
 }
 
-async function synced(path: string): Promise<void> {
+async function synced(path: string) {
   const file = await open(path, 'r+');
   await file.sync().finally(() => file.close());
 }
 
 /** The path of a file, whose content must be what was archived. */
-async function provenPath(folder: string, { name, sha256 }: StoredFile): Promise<string> {
+async function provenPath(folder: string, { name, sha256 }: StoredFile) {
   const path = join(folder, name);
   const found = await mendable(() => sha256Of(path));
   if (found !== sha256) throw new StoreError(`${path} is not the file of the archive`);
   return path;
 }
 
-async function mendable<Result>(work: () => Promise<Result>): Promise<Result> {
+async function mendable<Result>(work: () => Promise<Result>) {
   try {
     return await work();
   } catch (error) {
@@ -123,14 +123,9 @@ export const proveMonth = (path: string): Promise<Proof> =>
     faultsOf(dirname(path), basename(path, '.statement'), files, stated),
   );
 
-const isFileOf = (name: string, month: string): boolean => /^(.*)-\d+\.parquet$/.exec(name)?.[1] === month;
+const isFileOf = (name: string, month: string) => /^(.*)-\d+\.parquet$/.exec(name)?.[1] === month;
 
-async function faultsOf(
-  folder: string,
-  month: string,
-  files: readonly ArchivedFile[],
-  stated: readonly string[],
-): Promise<string[]> {
+async function faultsOf(folder: string, month: string, files: readonly ArchivedFile[], stated: readonly string[]) {
   const paths = files.map(({ name }) => join(folder, basename(name)));
   const hashes = await Promise.all(paths.map((path) => sha256Of(path).catch(reasonOf)));
   const others = files.filter(({ sha256 }, at) => sha256 !== hashes[at]);

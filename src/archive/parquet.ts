@@ -18,7 +18,7 @@ import { COLUMNS, FIELDS, type Fill, type Reading, SUMS, text, texts } from './s
 const LEAF = `unhex(sha256('\\x00'::BLOB || encode(concat_ws(chr(9), 'ledger_rows', entry_id, ${FIELDS}))))`;
 
 /** The lines of a file that COPY wrote, as rows of named columns with DuckDB's types. */
-function linesIn(path: string, columns: Readonly<Record<string, string>>): string {
+function linesIn(path: string, columns: Readonly<Record<string, string>>) {
   const types = Object.entries(columns).map(([name, type]) => `${name}: '${type}'`);
   return `read_csv(${text(path)}, delim = '\t', header = false, auto_detect = false, quote = '', escape = '',
     nullstr = '\\N', columns = {${types.join(', ')}})`;
@@ -119,8 +119,7 @@ export function readingParquet(connection: DuckDBConnection, folder: string, fil
   };
 }
 
-const parquet = (files: readonly string[], option = 'filename = false'): string =>
-  `read_parquet([${texts(files)}], ${option})`;
+const parquet = (files: readonly string[], option = 'filename = false') => `read_parquet([${texts(files)}], ${option})`;
 
 /** The files that this process has hashed, with what tells that they did not change since. */
 const HASHED = new Map<string, { readonly seen: string; readonly sha256: string }>();
@@ -136,7 +135,7 @@ export async function sha256Of(path: string): Promise<string> {
   return sha256;
 }
 
-async function hashed(path: string): Promise<string> {
+async function hashed(path: string) {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
   return hash.digest('hex');

@@ -57,16 +57,16 @@ interface Copied {
 }
 const COPIED = new WeakMap<Transaction, readonly Copied[]>();
 
-const nameOf = ({ month, name }: StoredFile): string => `${month} ${name}`;
+const nameOf = ({ month, name }: StoredFile) => `${month} ${name}`;
 
-function remember(tx: Transaction, copied: readonly Copied[]): void {
+function remember(tx: Transaction, copied: readonly Copied[]) {
   COPIED.set(tx, [...(COPIED.get(tx) ?? []), ...copied]);
 }
 
-const remembers = (tx: Transaction, what: string): Copied | undefined => COPIED.get(tx)?.find(({ of }) => of === what);
+const remembers = (tx: Transaction, what: string) => COPIED.get(tx)?.find(({ of }) => of === what);
 
 /** Returns whether a transaction has copies of the file's rows, for these partners. */
-const hasCopy = (tx: Transaction, file: StoredFile, wanted?: RowScope['partnerIds']): boolean =>
+const hasCopy = (tx: Transaction, file: StoredFile, wanted?: RowScope['partnerIds']) =>
   (COPIED.get(tx) ?? []).some(
     ({ of, partnerIds }) =>
       of === nameOf(file) && (partnerIds === undefined || wanted?.every((id) => partnerIds.includes(id))),
@@ -178,7 +178,7 @@ export async function needNamedRows(tx: Transaction, derived: DerivedRows): Prom
 }
 
 /** The archived months whose quotes are to be read whole; undefined if nothing is to be read. */
-async function monthsToRead(tx: Transaction, derived: DerivedRows): Promise<Month[] | undefined> {
+async function monthsToRead(tx: Transaction, derived: DerivedRows) {
   const cold = await readColdMonths(tx);
   const months = cold.map(({ month }) => month).filter((month) => isDerived(derived, month));
   return months.length > 0 || (cold.length > 0 && (await namesArchived(tx))) ? months : undefined;
@@ -301,7 +301,7 @@ async function copyRows(
   files: readonly StoredFile[],
   wanted: Wanted,
   partnerIds = 'partnerIds' in wanted ? wanted.partnerIds : undefined,
-): Promise<number> {
+) {
   const work = async (opened: readonly Opened[]) => {
     // This may read from the database, which cannot be done during the COPY.
     const lines = await findRows(

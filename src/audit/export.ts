@@ -140,7 +140,7 @@ const VIEWS_OF: Readonly<Record<Exclude<ExportKind, 'ledger'>, readonly string[]
 /** The views whose sums are in the manifest. */
 const SUMMED = ['invoices', 'payments'];
 
-async function writeViews(writing: Writing, names: readonly string[]): Promise<void> {
+async function writeViews(writing: Writing, names: readonly string[]) {
   const { tx, log, request } = writing;
   const [first, { size, last_no: lastNo }] = [log.from?.size ?? 0, log.to];
   const views = await makeViews(tx, names, { ...request, first, size, lastNo });
@@ -152,7 +152,7 @@ async function writeViews(writing: Writing, names: readonly string[]): Promise<v
 }
 
 /** Streams the rows of a view. */
-async function writeView(writing: Writing, view: View): Promise<void> {
+async function writeView(writing: Writing, view: View) {
   const { tx, pack, onProgress } = writing;
   const format = tableFormat(writing);
   const file = await pack.file(`${view.name}.${format}`);
@@ -168,7 +168,7 @@ async function writeView(writing: Writing, view: View): Promise<void> {
 }
 
 /** Writes the journal for an accounting program. */
-async function writeText({ tx, pack, request, onProgress }: Writing, view: View, text: JournalFormat): Promise<void> {
+async function writeText({ tx, pack, request, onProgress }: Writing, view: View, text: JournalFormat) {
   const { from, to } = request;
   const file = await pack.file(text.file);
   const title = `Journal of ${from === to ? from : `${from} to ${to}`}, exported by Reckoner ${packageVersion}`;

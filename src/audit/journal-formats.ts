@@ -42,20 +42,19 @@ export type JournalFormat = Readonly<{
   closing: (day: string, balances: readonly Posting[]) => string;
 }>;
 
-const exact = ({ amount, currency }: Pick<Posting, 'amount' | 'currency'>): string =>
+const exact = ({ amount, currency }: Pick<Posting, 'amount' | 'currency'>) =>
   `${Amount.of(amount, currency)} ${currency}`;
 
-const dayAfter = (day: string): string =>
-  new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
+const dayAfter = (day: string) => new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
 
-const byCurrency = (postings: readonly Posting[]): Posting[][] => {
+const byCurrency = (postings: readonly Posting[]) => {
   const groups = new Map<string, Posting[]>();
   for (const posting of postings) groups.set(posting.currency, [...(groups.get(posting.currency) ?? []), posting]);
   return [...groups.values()];
 };
 
 /** Puts a text on one line, without characters that have a meaning in the formats. The CSV export has the original. */
-const plain = (text: string): string =>
+const plain = (text: string) =>
   text
     .replace(/[^\p{L}\p{N} ._,:/#@+-]+/gu, ' ')
     .replace(/ +/g, ' ')
@@ -66,26 +65,25 @@ const plain = (text: string): string =>
 /**
  * The name of a subaccount. Spaces, colons and other characters that could end or split the name are percent-encoded.
  */
-const escaped = (detail: string): string =>
+const escaped = (detail: string) =>
   detail.replace(/[^A-Za-z0-9._-]/gu, (character) => encodeURIComponent(character).replace(/[!'()*~]/g, hexed));
 
-const hexed = (character: string): string => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
+const hexed = (character: string) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`;
 
 /** For example `assets:receivable:billed:p-1`. */
 export const accountName = ({ control, detail }: Pick<Account, 'control' | 'detail'>): string =>
   detail === '' ? control : `${control}:${escaped(detail)}`;
 
-const line = (posting: Posting, assertion = ''): string =>
-  `    ${accountName(posting)}    ${exact(posting)}${assertion}\n`;
+const line = (posting: Posting, assertion = '') => `    ${accountName(posting)}    ${exact(posting)}${assertion}\n`;
 
 // hledger requires a decimal mark in a format, but ledger does not accept a decimal mark without decimals.
-const commodity = (currency: string): string => {
+const commodity = (currency: string) => {
   const digits = minorDigits(currency) as number;
   const format = digits === 0 ? '' : `    format 1000.${'0'.repeat(digits)} ${currency}\n`;
   return `commodity ${currency}\n${format}`;
 };
 
-const distinct = (texts: readonly string[]): string[] => [...new Set(texts)].sort();
+const distinct = (texts: readonly string[]) => [...new Set(texts)].sort();
 
 export const HLEDGER: JournalFormat = {
   file: 'journal.ledger',
@@ -134,7 +132,7 @@ export const beancountAccount = ({ control, detail }: Pick<Account, 'control' | 
   return [...words, ...(detail === '' ? [] : [`Id-${own}`])].join(':');
 };
 
-const beancountLine = (posting: Posting): string => `  ${beancountAccount(posting)}  ${exact(posting)}\n`;
+const beancountLine = (posting: Posting) => `  ${beancountAccount(posting)}  ${exact(posting)}\n`;
 
 export const BEANCOUNT: JournalFormat = {
   file: 'journal.beancount',

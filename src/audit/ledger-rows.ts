@@ -29,7 +29,7 @@ export const documentKey = (partnerId: string, currency: string, arrangement: st
 
 /** The grounds of the reversals whose rows follow in the log, by `groundKey` of the fields as they are written. */
 type Grounds = Map<string, string>;
-const groundKey = (partnerId: string, reversalId: string): string => `${partnerId}\t${reversalId}`;
+const groundKey = (partnerId: string, reversalId: string) => `${partnerId}\t${reversalId}`;
 
 /** Turns complete lines of the log into lines of CSV or JSON. `month` is the month in which the lines are billed. */
 export function ledgerRows(format: TableFormat, facts: RowFacts): (lines: Buffer) => Buffer {
@@ -42,7 +42,7 @@ export function ledgerRows(format: TableFormat, facts: RowFacts): (lines: Buffer
     );
 }
 
-const linesIn = (text: string): string[] => text.split('\n').slice(0, -1);
+const linesIn = (text: string) => text.split('\n').slice(0, -1);
 
 /** The runs of neighbouring lines whose rows the same month bills. Other lines have no month. */
 export function* runsByMonth(
@@ -50,7 +50,7 @@ export function* runsByMonth(
   months: readonly Readonly<{ month: Month; previous: Month | null }>[],
 ): Generator<Readonly<{ month: Month | undefined; run: Buffer }>> {
   const billing = new Map<string, Month | undefined>();
-  const monthOf = (posted: string): Month | undefined => {
+  const monthOf = (posted: string) => {
     if (!billing.has(posted)) {
       const billed = months.find(({ month, previous }) => posted <= month && posted > (previous ?? ''));
       billing.set(posted, billed?.month);
@@ -74,7 +74,7 @@ export function* runsByMonth(
 const ROW = 'ledger_rows\t';
 
 /** The posting month of the row whose line ends at `end`. */
-function postedMonth(lines: Buffer, end: number): string {
+function postedMonth(lines: Buffer, end: number) {
   let at = end;
   for (let tabs = FIELDS - POSTED_MONTH; tabs > 0 && at > 0; at -= 1) if (lines[at - 1] === TAB) tabs -= 1;
   return lines.toString('latin1', at + 1, at + 8);
@@ -94,7 +94,7 @@ export function readOtherLines(lines: Buffer, grounds: Grounds): string[] {
 }
 
 /** The ground of a reversal. Each is asked for once. */
-function takeGround(grounds: Grounds, partnerId: string, reversalId: string): string {
+function takeGround(grounds: Grounds, partnerId: string, reversalId: string) {
   const key = groundKey(partnerId, reversalId);
   const ground = grounds.get(key) ?? '';
   grounds.delete(key);
@@ -102,7 +102,7 @@ function takeGround(grounds: Grounds, partnerId: string, reversalId: string): st
 }
 
 /** A line has the kind and the number before the columns of its form. */
-const place = (name: string): number => 2 + (LOG_FORMS[0]?.columns.findIndex((column) => column.name === name) ?? 0);
+const place = (name: string) => 2 + (LOG_FORMS[0]?.columns.findIndex((column) => column.name === name) ?? 0);
 const ENTRY_ID = 1;
 const PARTNER = place('partner_id');
 const KIND = place('kind');
@@ -124,7 +124,7 @@ const ARRANGEMENT = place('arrangement');
 const RECORDED = place('recorded_at');
 
 /** The fields are in the order of COLUMNS. NULL becomes an empty text. */
-function valuesOf(line: string, { month, numbers, grounds }: RowFacts): string[] {
+function valuesOf(line: string, { month, numbers, grounds }: RowFacts) {
   const written = line.split('\t');
   const fields = written.map(unescaped);
   const field = (index: number) => fields[index] as string;
@@ -144,17 +144,17 @@ function valuesOf(line: string, { month, numbers, grounds }: RowFacts): string[]
 const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t' };
 
 /** A field of a line. NULL (\N) becomes an empty text. */
-const unescaped = (field: string): string =>
+const unescaped = (field: string) =>
   field === '\\N' ? '' : field.replace(/\\(.)/gs, (_, letter: string) => ESCAPES[letter] ?? letter);
 
 /** A decimal padded with zeros to this many digits. */
-function withDigits(decimal: string, digits: number): string {
+function withDigits(decimal: string, digits: number) {
   const point = decimal.indexOf('.');
   if (point >= 0) return decimal.padEnd(point + 1 + digits, '0');
   return digits === 0 ? decimal : `${decimal}.${'0'.repeat(digits)}`;
 }
 
-function jsonRow(line: string, facts: RowFacts): string {
+function jsonRow(line: string, facts: RowFacts) {
   const values = valuesOf(line, facts);
   const pairs = COLUMNS.map((name, index) => {
     const value = values[index] as string;
@@ -163,9 +163,9 @@ function jsonRow(line: string, facts: RowFacts): string {
   return `{${pairs.join(', ')}}\n`;
 }
 
-const quotedRow = (line: string, facts: RowFacts): string => csvLine(valuesOf(line, facts).map(cellOf));
+const quotedRow = (line: string, facts: RowFacts) => csvLine(valuesOf(line, facts).map(cellOf));
 
-const codeOf = (letter: string): number => letter.charCodeAt(0);
+const codeOf = (letter: string) => letter.charCodeAt(0);
 const [TAB, LINE_END, COMMA] = [codeOf('\t'), codeOf('\n'), codeOf(',')];
 const [MINUS, POINT, ZERO] = [codeOf('-'), codeOf('.'), codeOf('0')];
 const [ESCAPE, NULL] = [codeOf('\\'), codeOf('N')];
@@ -189,7 +189,7 @@ const BYTES = Uint8Array.from({ length: 256 }, (_, byte) =>
  * Finds where each field of the line at `from` begins, and where the next line begins. Returns whether the line is
  * usual. The loops over bytes use only local variables, which makes them three times as fast.
  */
-function findFields(lines: Buffer, from: number, begins: Int32Array): boolean {
+function findFields(lines: Buffer, from: number, begins: Int32Array) {
   let isUsual = true;
   let [at, field, begin] = [from, 0, from];
   begins[0] = from;
@@ -214,7 +214,7 @@ function findFields(lines: Buffer, from: number, begins: Int32Array): boolean {
  * Writes the fields from the kind to the end of the cover, which are those of the CSV in its order, each with a comma.
  * NULL is an empty cell. Returns the length of what is written.
  */
-function writeFields(lines: Buffer, begins: Int32Array, digits: number, csv: Buffer, from: number): number {
+function writeFields(lines: Buffer, begins: Int32Array, digits: number, csv: Buffer, from: number) {
   let length = from;
   for (let field = KIND; field <= COVER_TO; field += 1) {
     const end = (begins[field + 1] as number) - 1;
@@ -240,7 +240,7 @@ function writeFields(lines: Buffer, begins: Int32Array, digits: number, csv: Buf
 function csvRows(facts: RowFacts): (lines: Buffer) => Buffer {
   const { month, numbers, grounds } = facts;
   const begins = new Int32Array(FIELDS + 1);
-  const begin = (field: number): number => begins[field] as number;
+  const begin = (field: number) => begins[field] as number;
   return (lines) => {
     const textOf = (field: number): string => lines.toString('latin1', begin(field), begin(field + 1) - 1);
     let csv = Buffer.allocUnsafe(2 * lines.length);

@@ -14,7 +14,7 @@ import { quoteFacts } from '../splits/reconcile.sql.ts';
 import { columnsIn, type Rule } from './columns.sql.ts';
 
 /** A column's value for the rules; undefined for a map, whose values are rows of map_values. */
-function expressionOf({ kind }: LogForm, { name, type }: LogColumn): string | undefined {
+function expressionOf({ kind }: LogForm, { name, type }: LogColumn) {
   const value = COMPUTED[`${kind}.${name}`] ?? `f."${name}"`;
   const [base, currency = 'currency'] = type.split('@');
   switch (base) {
@@ -43,7 +43,7 @@ function expressionOf({ kind }: LogForm, { name, type }: LogColumn): string | un
   }
 }
 
-const viewOf = (home: string, form: LogForm, to: number | undefined): string => {
+const viewOf = (home: string, form: LogForm, to: number | undefined) => {
   const columns = form.columns.flatMap((column) => {
     const value = expressionOf(form, column);
     return value === undefined ? [] : [`${value} AS "${column.name}"`];
@@ -54,14 +54,13 @@ const viewOf = (home: string, form: LogForm, to: number | undefined): string => 
     FROM ${home}.${form.kind} f${upTo(number, to)}`;
 };
 
-const upTo = (number: string, to: number | undefined): string =>
-  to === undefined ? '' : ` WHERE f.${number} <= ${to}`;
+const upTo = (number: string, to: number | undefined) => (to === undefined ? '' : ` WHERE f.${number} <= ${to}`);
 
 /**
  * The reversals that stay in archived months, without those whose sales were copied. A `verify` of all months, or of the
  * month of such a reversal, must find its sale.
  */
-const unread = (home: string, copied: DerivedRows): string => `
+const unread = (home: string, copied: DerivedRows) => `
   SELECT r.entry_id AS log_no FROM ONLY ${home}.ledger_rows r JOIN ${home}.archived_postings p
     ON r.posted_month > p.after AND r.posted_month <= p.month
   WHERE r.kind = 'reversal' AND ${copied === 'all' ? 'false' : `p.month <> '${copied.month ?? ''}'`}
@@ -69,7 +68,7 @@ const unread = (home: string, copied: DerivedRows): string => `
                       AND ${home}.own_id(s) = r.quote_id)`;
 
 /** The first instants that the next checkpoint will record (recordMonthZones), for the rows since the last one. */
-const comingZones = (home: string): string => `
+const comingZones = (home: string) => `
   UNION ALL
   SELECT NULL, r.time_zone COLLATE "C", each::text COLLATE "C", ${time('first_instant(each, r.time_zone)')}
   FROM (SELECT DISTINCT time_zone, month FROM ${home}.ledger_rows
@@ -78,7 +77,7 @@ const comingZones = (home: string): string => `
   WHERE NOT EXISTS (SELECT FROM ${home}.month_zones z WHERE z.time_zone = r.time_zone AND z.month = each)
   GROUP BY r.time_zone, each`;
 
-const mapsOf = (home: string, { kind, columns }: LogForm, to: number | undefined): string[] =>
+const mapsOf = (home: string, { kind, columns }: LogForm, to: number | undefined) =>
   columns
     .filter(({ type }) => type === 'map')
     .map(
@@ -124,10 +123,10 @@ export async function makeLiveViews(tx: Transaction, to?: number): Promise<strin
   return home;
 }
 
-const units = (sum: string, currency = 'currency'): string => `(${sum} * log_units(${currency}))::bigint`;
+const units = (sum: string, currency = 'currency') => `(${sum} * log_units(${currency}))::bigint`;
 
 /** Groups with the values that rules read. */
-const converted = (groups: string): string => `
+const converted = (groups: string) => `
   SELECT posted_month, partner_id, currency, arrangement, policy_id, kind, month, time_zone COLLATE "C" AS time_zone,
          event_id, entries, ${units('spot_price')} AS spot_price, ${units('partner_cut')} AS partner_cut,
          ${units('invoice_amount')} AS invoice_amount, ${time('first_at')} AS first_at, ${time('last_at')} AS last_at,
@@ -166,11 +165,10 @@ interface LiveFacts {
   readonly copied?: DerivedRows;
 }
 
-const tableOf = (statement: string): string =>
-  /^(?:--.*\n)*(?:CREATE TABLE|INSERT INTO) (\w+)/.exec(statement)?.[1] ?? '';
+const tableOf = (statement: string) => /^(?:--.*\n)*(?:CREATE TABLE|INSERT INTO) (\w+)/.exec(statement)?.[1] ?? '';
 
 /** The rows that are in no group of an archived month. */
-const ungrouped = (home: string): string => `(
+const ungrouped = (home: string) => `(
   SELECT * FROM ${home}.ledger_rows WHERE posted_month NOT IN (SELECT posted_month FROM ${home}.archived_posting_months)
     OR event_id NOT IN (SELECT event_id FROM ${home}.ledger_receipts
                         WHERE posted_month IN (SELECT posted_month FROM ${home}.archived_posting_months)))`;

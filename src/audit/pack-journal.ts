@@ -7,8 +7,7 @@ import type { JournalEntry, JournalFormat, Posting } from './journal-formats.ts'
 import { readAccounts, readJournal, readOpening, type Sum } from './views.sql.ts';
 
 /** The part of an account's name after its control account. */
-const detailOf = ({ control, account }: { control: string; account: string }): string =>
-  account.slice(control.length + 1);
+const detailOf = ({ control, account }: { control: string; account: string }) => account.slice(control.length + 1);
 
 const posting = (sum: Sum): Posting => ({
   control: sum.control,

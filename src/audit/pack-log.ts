@@ -21,7 +21,7 @@ export type LogOfPack = Readonly<{
   checkpoints: readonly Checkpoint[];
 }>;
 
-const closeOf = (checkpoints: readonly Checkpoint[], what: 'month' | 'books', month: Month): Checkpoint | undefined =>
+const closeOf = (checkpoints: readonly Checkpoint[], what: 'month' | 'books', month: Month) =>
   checkpoints.find(({ closes }) => closes === `${what} ${month}`);
 
 /**

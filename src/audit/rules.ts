@@ -6,7 +6,7 @@ import type { DerivedRows } from '../log/derive.ts';
 import { CHECKS_SQL } from '../log/forms.ts';
 import type { Difference, Finding } from './checks/query.ts';
 import { unchecked } from './checks/query.ts';
-import { columnsIn, expressionOf, type Rule, rowsOf, type View, type ViewColumn } from './columns.sql.ts';
+import { columnsIn, expressionOf, type Rule, rowsOf, type View } from './columns.sql.ts';
 import { LIVE_RULES, makeLiveViews, prepareTables } from './live.sql.ts';
 
 type Rules = Readonly<{
@@ -36,10 +36,9 @@ export function readRules(text = readFileSync(CHECKS_SQL, 'utf8')): Rules {
   };
 }
 
-const queryOf = (sql: string): string => sql.replace(/^-- .*\n/gm, '').replace(/;\s*$/, '');
+const queryOf = (sql: string) => sql.replace(/^-- .*\n/gm, '').replace(/;\s*$/, '');
 
-const columnsOf = (sql: string): ViewColumn[] =>
-  [...sql.matchAll(/^-- columns (.+)$/gm)].flatMap(([, list = '']) => columnsIn(list));
+const columnsOf = (sql: string) => [...sql.matchAll(/^-- columns (.+)$/gm)].flatMap(([, list = '']) => columnsIn(list));
 
 /** The maximum number of items that one rule names. */
 const NAMED = 100;

@@ -117,7 +117,7 @@ const UNKNOWN = 'it failed; the server log says why';
 
 class TooLarge extends Error {}
 
-function problemOf(thrown: unknown): string {
+function problemOf(thrown: unknown) {
   const error = databaseFailure(thrown) ?? thrown;
   if (error instanceof TooLarge) return 'it is too large for the console: use the command';
   return error instanceof Refusal ? error.message : UNKNOWN;
@@ -146,7 +146,7 @@ async function makePack(
 }
 
 /** Removes packs that are older than a day, and keeps only the latest few. */
-async function removeOldPacks(folder: string): Promise<void> {
+async function removeOldPacks(folder: string) {
   const names = (await readdir(folder)).filter((name) => /^\d+\.zip$/.test(name));
   const latest = names.sort((one, other) => Number.parseInt(other, 10) - Number.parseInt(one, 10));
   for (const [at, name] of latest.entries()) {

@@ -125,7 +125,7 @@ const BESIDE = CHECKS.filter(({ beside }) => beside);
 const OTHERS = CHECKS.filter(({ beside }) => !beside);
 
 /** The next report in the order of the list, if its check is done. */
-const nextOf = (done: ReadonlyMap<string, CheckReport>, checks: readonly CheckReport[]): CheckReport | undefined =>
+const nextOf = (done: ReadonlyMap<string, CheckReport>, checks: readonly CheckReport[]) =>
   done.get(CHECKS[checks.length]?.name ?? '');
 
 /**
@@ -139,7 +139,7 @@ export async function rowsOfToday(tx: Transaction, now: DateTime): Promise<Deriv
 }
 
 /** A ledger without its table of rows is damaged, not empty. */
-function isEmpty(tx: Transaction): Promise<boolean> {
+function isEmpty(tx: Transaction) {
   return attempt(
     tx,
     async () => (await readEmptiness(tx)).empty,
@@ -164,7 +164,7 @@ export async function checkContext(
   return { month, fonts, schema: compared, derived, copied: copied ?? derived, environment, cold };
 }
 
-function once<Result>(work: () => Promise<Result>): () => Promise<Result> {
+function once<Result>(work: () => Promise<Result>) {
   let done: Promise<Result> | undefined;
   return () => {
     done ??= work();

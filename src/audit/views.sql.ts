@@ -36,7 +36,7 @@ export async function makeViews(
 }
 
 /** The statements that make or fill a table, if a view or a later statement of these names the table. */
-function tablesFor(views: readonly View[], prepare: readonly string[]): string[] {
+function tablesFor(views: readonly View[], prepare: readonly string[]) {
   const words = new Set<string>();
   const read = (sql: string) => {
     for (const [word] of sql.matchAll(/\w+/g)) words.add(word);

@@ -3,7 +3,7 @@ import { DATE, INSTANT, LINE, MONTH } from '../actions/fields.ts';
 import { refuse } from '../errors/refusals.ts';
 
 export function choiceArgument<Choice extends string>(argument: string, choices: readonly Choice[]) {
-  return (value: string): Choice => {
+  return (value: string) => {
     if ((choices as readonly string[]).includes(value)) return value as Choice;
     throw refuse('argument_invalid', { argument, value, reason: `must be one of ${choices.join(', ')}` });
   };
@@ -13,7 +13,7 @@ export function choiceArgument<Choice extends string>(argument: string, choices:
 const fieldArgument =
   <Value>(schema: { readonly safeParse: (text: string) => ParseResult<Value> }) =>
   (argument: string) =>
-  (value: string): Value => {
+  (value: string) => {
     const read = schema.safeParse(value);
     if (read.success) return read.data;
     throw refuse('argument_invalid', { argument, value, reason: read.error.issues[0]?.message ?? '' });
@@ -42,7 +42,7 @@ export function idArgument(argument: string): (value: string) => number {
 export const repeatedArgument = (value: string, before: string[] | undefined): string[] => [...(before ?? []), value];
 
 export function wholeNumberArgument(argument: string, least: number, most: number) {
-  return (value: string): number => {
+  return (value: string) => {
     if (/^\d{1,9}$/.test(value) && Number(value) >= least && Number(value) <= most) return Number(value);
     throw refuse('argument_invalid', { argument, value, reason: `is not a whole number from ${least} to ${most}` });
   };

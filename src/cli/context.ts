@@ -95,7 +95,7 @@ export const acting =
       { by: output.by, writesNothing: isDryRun(given) },
     );
 
-const isDryRun = (given: readonly unknown[]): boolean =>
+const isDryRun = (given: readonly unknown[]) =>
   given.some((each) => (each as Record<string, unknown> | null | undefined)?.['dryRun'] === true);
 
 /** Supervisors kill a process after 30 seconds. */

@@ -39,7 +39,7 @@ export async function withProgress<Result>(
   }
 }
 
-function remarksOn({ number, status, detail, link }: Delivery): string[] {
+function remarksOn({ number, status, detail, link }: Delivery) {
   const remarks = link === undefined ? [] : [`${number} ${link}`];
   if (status !== 'sent' && status !== 'withdrawn' && status !== 'no_email') {
     remarks.push(`${number} ${status === 'deferred' ? 'not delivered yet' : status}: ${detail}`);
@@ -48,10 +48,10 @@ function remarksOn({ number, status, detail, link }: Delivery): string[] {
 }
 
 /** The reason starts with the name of the authority. */
-const describeUnstamped = (head: TreeHead, reason: string): string =>
+const describeUnstamped = (head: TreeHead, reason: string) =>
   `The ${checkpointTitle(head)} has no time stamp yet: ${reason}`;
 
-function describeEmail({ email, status, detail }: EmailResult): string {
+function describeEmail({ email, status, detail }: EmailResult) {
   const name = nameOf(email);
   const state = status === 'deferred' ? 'not sent yet' : status;
   return `${name[0]?.toUpperCase()}${name.slice(1)} ${state}${detail === '' ? '' : `: ${detail}`}`;

@@ -267,7 +267,7 @@ export async function checkDkim(
 }
 
 /** The public key of a record with tags between semicolons and white space anywhere (RFC 6376, 3.6.1). */
-const publicKeyOf = (record: string): string | undefined =>
+const publicKeyOf = (record: string) =>
   record
     .split(';')
     .map((tag) => tag.replaceAll(/\s/g, ''))

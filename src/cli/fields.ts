@@ -59,7 +59,7 @@ const typedAs =
  * Reads the files of an input, after everything else is checked, because stdin may never end. Refusal: file_unreadable.
  */
 export function withContents<Input>(fields: z.ZodObject, input: Input): Input {
-  const read = ({ name }: FileInput): FileInput => ({ name, bytes: readInput(name) });
+  const read = ({ name }: FileInput) => ({ name, bytes: readInput(name) });
   const files = fieldsOf(fields).flatMap(({ name, kind }) => {
     const given = (input as Readonly<Record<string, FileInput | FileInput[] | undefined>>)[name];
     if (kind !== 'file' || given === undefined) return [];
@@ -69,7 +69,7 @@ export function withContents<Input>(fields: z.ZodObject, input: Input): Input {
 }
 
 /** A field's help for --help: `The reason. It is recorded. Default: none.` becomes `the reason; it is recorded (default: none)`. */
-function helpOf({ help, kind, choices = [] }: Field): string {
+function helpOf({ help, kind, choices = [] }: Field) {
   const [, sentences = '', byDefault] = /^(.*?) ?(?:Default: (.*)\.)?$/.exec(help) ?? [];
   const said = inClauses(sentences.replace(/\.$/, ''));
   const isNamed = choices.every((each) => said.includes(each));
@@ -81,7 +81,7 @@ function helpOf({ help, kind, choices = [] }: Field): string {
 }
 
 /** Joins sentences with semicolons. Abbreviations keep their capitals. */
-const inClauses = (sentences: string): string =>
+const inClauses = (sentences: string) =>
   sentences
     .split('. ')
     .map((sentence) => sentence.replace(/^[A-Z](?![A-Z])/, (letter) => letter.toLowerCase()))

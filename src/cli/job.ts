@@ -51,7 +51,7 @@ async function runJob(
   name: string,
   work: (job: Job) => Promise<number>,
   { whilePaused = false }: { whilePaused?: boolean } = {},
-): Promise<number> {
+) {
   const log = openLog({ job: name });
   try {
     return await withContext(
@@ -164,7 +164,7 @@ export function runMonthClose(): Promise<number> {
 }
 
 /** This job's requests whose action a person has since carried out. Only approval_needed shows what was done. */
-async function withdrawDoneBy(job: Job, action: Action, refusal: unknown): Promise<void> {
+async function withdrawDoneBy(job: Job, action: Action, refusal: unknown) {
   const asked = refusal instanceof Refusal && refusal.code === 'approval_needed' ? refusal : undefined;
   if (refusal !== undefined && asked === undefined) return;
   for (const request of await withdrawDone(job, action, asked?.facts['request_id'] as number | undefined)) {
@@ -176,7 +176,7 @@ async function withdrawDoneBy(job: Job, action: Action, refusal: unknown): Promi
 const isAskedFor = (error: unknown): error is Refusal =>
   error instanceof Refusal && (error.code === 'approval_needed' || error.code === 'approval_rejected');
 
-function logRefused(log: pino.Logger, error: unknown): void {
+function logRefused(log: pino.Logger, error: unknown) {
   if (isAskedFor(error)) log.warn({ code: error.code, ...error.facts }, 'waits for approval');
   else logFailure(log, error);
 }
@@ -288,14 +288,14 @@ export function runReconcile(): Promise<number> {
 }
 
 /** Processes events that `serve` stored but did not process, because it was killed or a lock on payments was held. */
-async function processPendingEvents({ database, log, ...job }: Job): Promise<void> {
+async function processPendingEvents({ database, log, ...job }: Job) {
   const { effects, waiting, manual_review } = await database.transaction((tx) => processEvents(tx, job));
   if (effects + waiting.length + manual_review.length === 0) return;
   log.info({ effects, waiting: waiting.length, manual_review: manual_review.length }, 'events of the processor');
 }
 
 /** Returns the names of the e-mails that need attention. */
-async function unsent({ database, environment, log }: Job): Promise<string[]> {
+async function unsent({ database, environment, log }: Job) {
   const [deliveries, needing, failing] = await database.reading(async (tx) => [
     await countDeliveries(tx),
     await nameNeedingAttention(tx),
@@ -308,7 +308,7 @@ async function unsent({ database, environment, log }: Job): Promise<string[]> {
 }
 
 /** What stops a month, each as an item that is reported. */
-const stopsOf = ({ code, facts }: Refusal): string[] =>
+const stopsOf = ({ code, facts }: Refusal) =>
   code === 'feeds_in_doubt'
     ? (facts['doubts'] as readonly Doubt[]).map(
         (each) => `${facts['month']} ${each.partner_id} ${each.kind} ${each.evidence}`,
@@ -322,7 +322,7 @@ const exitFor = async (job: Job, needing: readonly string[]): Promise<number> =>
   (await tell(job, needing)).length > 0 ? EXIT.attention : EXIT.done;
 
 /** Reports the items that are new, or that are due to be reported again, after a day. Returns these items. */
-async function tell({ environment, database, name: job, log }: Job, needing: readonly string[]): Promise<string[]> {
+async function tell({ environment, database, name: job, log }: Job, needing: readonly string[]) {
   const found = { job, items: needing.map((item) => ({ item, count: 1 })), now: environment.now().toISO() };
   const untold = await database.transaction((tx) => tellAttention(tx, found));
   for (const item of untold) log.warn({ item }, 'needs attention');

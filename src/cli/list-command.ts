@@ -98,24 +98,24 @@ export function tableOf(list: List, rows: readonly unknown[], today: string): st
   );
 }
 
-function headingOf(list: List, name: string): string {
+function headingOf(list: List, name: string) {
   const { heading, type, cut } = columnOf(list, name);
   const mark = type === 'amount' || type === 'count' ? '>' : cut ? '~' : '';
   return `${mark}${lowered(heading)}${type === 'instant' ? ' (UTC)' : ''}`;
 }
 
-const lowered = (heading: string): string => heading.charAt(0).toLowerCase() + heading.slice(1);
+const lowered = (heading: string) => heading.charAt(0).toLowerCase() + heading.slice(1);
 
-function inTable(value: Value, { look, type }: Column<unknown>): string {
+function inTable(value: Value, { look, type }: Column<unknown>) {
   if (!(value instanceof Amount)) return inTime(textOf(value), type);
   return look === 'quiet' && value.isZero() ? '' : groupThousands(value.toString());
 }
 
 /** Shows a time to the minute in UTC, and a date as its day. */
-const inTime = (text: string, type: Column<unknown>['type']): string =>
+const inTime = (text: string, type: Column<unknown>['type']) =>
   type === 'instant' ? text.slice(0, 16).replace('T', ' ') : type === 'date' ? text.slice(0, 10) : text;
 
-function totalsOf(totals: readonly Total[]): string {
+function totalsOf(totals: readonly Total[]) {
   const [first = {}] = totals;
   return table(
     ['total', ...Object.keys(first).map((name) => `>${lowered(name)}`)],

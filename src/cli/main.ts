@@ -23,6 +23,6 @@ export async function runProcess(work: () => Promise<number>): Promise<never> {
 /** How long to wait for a reader of the log. */
 const DRAIN_MILLISECONDS = 1000;
 
-async function until(done: () => boolean): Promise<void> {
+async function until(done: () => boolean) {
   while (!done()) await new Promise((resolve) => setTimeout(resolve, 5));
 }

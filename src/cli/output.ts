@@ -78,13 +78,13 @@ export function writeFileAsked(file: string, content: Buffer | string, flag: 'w'
 export const amount = (text: string, currency: string): string => groupThousands(Amount.of(text, currency).toString());
 
 /** JSON.stringify escapes only control characters below U+0020; terminals obey others. */
-const jsonText = (value: unknown): string =>
+const jsonText = (value: unknown) =>
   `${JSON.stringify(value, null, 2).replace(
     /[\u007F-\u009F\u2028\u2029\u202A-\u202E\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )}\n`;
 
-const ended = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
+const ended = (text: string) => (text === '' || text.endsWith('\n') ? text : `${text}\n`);
 
 /** Prints an error and returns the exit status. With RECKONER_DEBUG, an unexpected error has its stack trace. */
 export async function reportError(thrown: unknown, json: boolean): Promise<number> {

@@ -246,7 +246,7 @@ export async function runProgram(argv: readonly string[]): Promise<number> {
 }
 
 /** The command that a command line names, such as `invoice void`, unless it is only a group. */
-function calledCommand(program: Command, words: readonly string[]): string | undefined {
+function calledCommand(program: Command, words: readonly string[]) {
   let command = program;
   const path: string[] = [];
   for (const word of words) {
@@ -264,30 +264,26 @@ function calledCommand(program: Command, words: readonly string[]): string | und
 }
 
 /** So that the message of a usage error refers to the command's own help. */
-const withCommand = (error: unknown, command: string | undefined): unknown =>
+const withCommand = (error: unknown, command: string | undefined) =>
   error instanceof Refusal && error.code === 'usage'
     ? refuse('usage', { reason: String(error.facts['reason']), command }, error)
     : error;
 
-async function reportUsage(
-  { code, message }: CommanderError,
-  wantsJson: boolean,
-  command: string | undefined,
-): Promise<number> {
+async function reportUsage({ code, message }: CommanderError, wantsJson: boolean, command: string | undefined) {
   if (code !== 'commander.help')
     return reportError(refuse('usage', { reason: message.replace(/^error: |\.$/g, ''), command }), wantsJson);
   // commander has written the group's help to stderr.
   return wantsJson ? reportError(refuse('usage', { reason: 'a command is missing' }), true) : EXIT.badInput;
 }
 
-const describedOption = (option: Option): string =>
+const describedOption = (option: Option) =>
   `${new Help().optionDescription(option)}${option.mandatory ? ' (required)' : ''}`;
 
 /**
  * A command with its arguments, such as `apply <id>`. The form "[options]", which commander would add, is omitted to
  * leave more room for the description.
  */
-const termOf = (command: Command): string =>
+const termOf = (command: Command) =>
   [
     command.name(),
     ...command.registeredArguments.map((each) => {

@@ -156,10 +156,9 @@ export async function runCloseBooks(
   return closed;
 }
 
-const booksAreClosed = ({ last_books }: BooksState, month: Month): boolean =>
-  last_books !== null && month <= last_books;
+const booksAreClosed = ({ last_books }: BooksState, month: Month) => last_books !== null && month <= last_books;
 
-const nextBooks = ({ last_books, first_closed }: BooksState): Month | null =>
+const nextBooks = ({ last_books, first_closed }: BooksState) =>
   last_books === null ? first_closed : monthAfter(last_books);
 
 export function openBooks(state: BooksState): Month[] {

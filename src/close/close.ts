@@ -114,7 +114,7 @@ async function monthsOfPlan(
   { environment, settings }: Pick<IssueContext, 'environment' | 'settings'>,
   request: CloseRequest,
   state: LedgerState,
-): Promise<Month[]> {
+) {
   const next = nextToClose(state, request.firstMonth);
   const zones = await readPartnerZones(tx);
   const { month } = request;
@@ -264,7 +264,7 @@ export function nextToClose(state: LedgerState, firstMonth: Month | undefined): 
   return firstMonth ?? state.earliest_row ?? undefined;
 }
 
-function checkFirstMonth(state: LedgerState, { firstMonth, month }: CloseRequest): void {
+function checkFirstMonth(state: LedgerState, { firstMonth, month }: CloseRequest) {
   if (firstMonth !== undefined && state.first_month !== null && firstMonth !== state.first_month) {
     throw refuse('first_month_fixed', { asked: firstMonth, fixed: state.first_month });
   }
@@ -276,7 +276,7 @@ function checkFirstMonth(state: LedgerState, { firstMonth, month }: CloseRequest
  * Refuses a month that has not ended. If there are no partners, the issuer's zone decides, so that no future month
  * closes by mistake.
  */
-function refuseRunning(month: Month, zones: readonly string[], settings: Settings, now: DateTime): void {
+function refuseRunning(month: Month, zones: readonly string[], settings: Settings, now: DateTime) {
   const end = endOfMonthEverywhere(month, zones.length > 0 ? zones : [settings.time_zone]);
   if (now < end.at) throw refuse('month_not_ended', { month, time_zone: end.zone, ends_at: end.at.toISO() });
 }
@@ -285,12 +285,7 @@ function refuseRunning(month: Month, zones: readonly string[], settings: Setting
  * Refuses to close a month while an earlier open month has rows. At the first close, rows of earlier months post to the
  * first month.
  */
-async function refuseOpenRows(
-  tx: Transaction,
-  state: LedgerState,
-  firstMonth: Month | undefined,
-  before: Month,
-): Promise<void> {
+async function refuseOpenRows(tx: Transaction, state: LedgerState, firstMonth: Month | undefined, before: Month) {
   const gathering = state.last_closed === null ? firstMonth : undefined;
   const open = (await readOpenMonthsWithRows(tx, { after: state.last_closed, before }))
     .map((each) => (gathering !== undefined && each.month < gathering ? { ...each, month: gathering } : each))

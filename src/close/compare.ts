@@ -90,7 +90,7 @@ export function compareInvoices(documents: readonly DocumentRow[], invoiced: rea
   });
 }
 
-function sumsOf(lines: readonly (Omit<Line, 'amount'> & { readonly amount: Amount })[]): Map<string, Amount> {
+function sumsOf(lines: readonly (Omit<Line, 'amount'> & { readonly amount: Amount })[]) {
   const sums = new Map<string, Amount>();
   for (const { partner_id, policy_id, currency, amount } of lines) {
     const key = JSON.stringify([partner_id, policy_id, currency]);

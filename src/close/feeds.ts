@@ -144,7 +144,7 @@ export async function readPartnerFeeds(
   };
 }
 
-const keyOf = ({ partner_id, kind, evidence }: { partner_id: string; kind: string; evidence: string }): string =>
+const keyOf = ({ partner_id, kind, evidence }: { partner_id: string; kind: string; evidence: string }) =>
   JSON.stringify([partner_id, kind, evidence]);
 
 const missing = ({ partner_id, name }: ExpectedFeed): Suspicion => ({
@@ -152,7 +152,7 @@ const missing = ({ partner_id, name }: ExpectedFeed): Suspicion => ({
   evidence: 'has no rows, but had rows in each of the last closed months',
 });
 
-const isConfirmed = (statement: StatedTotals | undefined): boolean => statement?.complete === true && statement.agrees;
+const isConfirmed = (statement: StatedTotals | undefined) => statement?.complete === true && statement.agrees;
 
 function ofStatement({ partner_id, name, complete, agrees, stated, here }: StatedTotals): Suspicion[] {
   const said = `stated ${totalsText(stated)}`;
@@ -176,7 +176,7 @@ const repeated = (found: RepeatedDelivery): Suspicion => ({
     `different ids, ${found.first === null ? 'in one import' : `at ${found.first} and`} at ${found.second}`,
 });
 
-async function readUnusual(tx: Transaction, month: Month, history: HistoryRead): Promise<Suspicion[]> {
+async function readUnusual(tx: Transaction, month: Month, history: HistoryRead) {
   if (history === 'none' || (history === 'strict' && !(await readWhetherStrict(tx)).strict)) return [];
   const rows = {
     ...{ month, previous: await readLastClosed(tx), partnerId: null },
@@ -187,7 +187,7 @@ async function readUnusual(tx: Transaction, month: Month, history: HistoryRead):
 }
 
 /** The suspicions that the history of a feed raises. */
-function unusual(feed: FeedHistory): Suspicion[] {
+function unusual(feed: FeedHistory) {
   const { partner_id, name, currency, strict, sales, quiet, sales_now: now, quiet_now: quietNow } = feed;
   const about = { partner_id, name, currency, stops: strict };
   const before = `the ${plural(sales.length, 'month')} before`;
@@ -235,7 +235,7 @@ export type FeedDecision = Readonly<{
   allowEmpty?: boolean | undefined;
 }>;
 
-const isDecided = (doubt: Doubt, { without = [], acceptFeed = [], allowEmpty = false }: FeedDecision): boolean =>
+const isDecided = (doubt: Doubt, { without = [], acceptFeed = [], allowEmpty = false }: FeedDecision) =>
   doubt.accepted ||
   (doubt.kind === 'missing' ? allowEmpty || without.includes(doubt.partner_id) : acceptFeed.includes(doubt.partner_id));
 

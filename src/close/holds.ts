@@ -46,7 +46,7 @@ async function doubted(tx: Transaction, doubts: readonly Doubt[]): Promise<Held[
   });
 }
 
-function reasonOf(odd: OddDocument, { settings: { holds } }: IssueContext): string {
+function reasonOf(odd: OddDocument, { settings: { holds } }: IssueContext) {
   const { currency, largest } = odd;
   const people = (amount: string) => Amount.of(amount, currency).forPeople();
   return odd.is_above

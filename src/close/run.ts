@@ -59,7 +59,7 @@ const PATIENCE_MILLISECONDS = 2_000;
  * Takes a checkpoint if many facts, for example an import of today, are not covered yet. The close then hashes only a
  * few facts while it blocks writers.
  */
-async function hashBeforeLock(database: Database, context: IssueContext): Promise<void> {
+async function hashBeforeLock(database: Database, context: IssueContext) {
   if ((await database.reading(countUncovered)) <= FEW) return;
   try {
     await takeCheckpoint(database, context, PATIENCE_MILLISECONDS);

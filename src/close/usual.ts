@@ -50,7 +50,7 @@ export function earlyEnd(sales: readonly number[], quiet: readonly number[]): nu
   return Math.max(...quiet) + LEAST_QUIET_DAYS + Math.ceil(SALES_MISSED / perDay);
 }
 
-function middle(numbers: readonly number[]): number {
+function middle(numbers: readonly number[]) {
   const sorted = [...numbers].sort((one, other) => one - other);
   const half = Math.floor(sorted.length / 2);
   return sorted.length % 2 === 1

@@ -75,7 +75,7 @@ const registrationId = line(100).refine((text) => {
 }, "must be the seller's id in a register, alone or after the register's ISO 6523 code, such as 0002:732829320");
 
 /** ISO 6523 codes, as in version 1.3.16 of the EN 16931 rules. */
-const isRegister = (code: string): boolean =>
+const isRegister = (code: string) =>
   /^\d{4}$/.test(code) && code >= '0002' && code <= '0248' && !['0092', '0103', '0181', '0182'].includes(code);
 
 /** An EN 16931 category, and a reason that is printed as written. */

@@ -115,13 +115,13 @@ export const LOG_HOST_FORM = 'must be the name of a host in lower case, such as 
 
 export const isLogHost = (given: string): boolean => /^[a-z0-9]([a-z0-9.-]{0,100}[a-z0-9])?$/.test(given);
 
-function logHost(given: string | undefined): string | undefined {
+function logHost(given: string | undefined) {
   if (!given) return undefined;
   if (isLogHost(given)) return given;
   throw invalid('RECKONER_LOG_HOST', LOG_HOST_FORM);
 }
 
-function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly string[]): string | undefined {
+function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly string[]) {
   const value = variables[variable];
   if (!value) return undefined;
   // The value may contain a password, so no message contains it.
@@ -131,7 +131,7 @@ function url(variables: NodeJS.ProcessEnv, variable: string, protocols: readonly
 }
 
 /** In production, another machine requires TLS unless the URL sets `sslmode` or `ssl`. */
-function databaseUrl(environment: EnvironmentName, variables: NodeJS.ProcessEnv, variable: string): string | undefined {
+function databaseUrl(environment: EnvironmentName, variables: NodeJS.ProcessEnv, variable: string) {
   const value = url(variables, variable, ['postgres:', 'postgresql:']);
   if (value !== undefined && /^[a-z]+:\/\/(?:[^/?#]*@)?[^/?#@]*,/.test(value)) {
     throw invalid(variable, 'names several hosts: give the single name or address that follows the primary');
@@ -158,7 +158,7 @@ export const isThisMachine = (host: string): boolean => {
 };
 
 /** Refuses test keys in production and live keys in a sandbox. */
-function stripeKey(environment: EnvironmentName, variable: string, key: string | undefined): string | undefined {
+function stripeKey(environment: EnvironmentName, variable: string, key: string | undefined) {
   if (!key) return undefined;
   const mode = /^[sr]k_(test|live)_\w+$/.exec(key)?.[1];
   const wanted = environment === 'production' ? 'live' : 'test';
@@ -201,7 +201,7 @@ function webhookSecrets(variables: NodeJS.ProcessEnv): ReadonlyMap<string, reado
   return secrets;
 }
 
-function stripeBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv): string | undefined {
+function stripeBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv) {
   const base = url(variables, 'STRIPE_API_BASE', ['http:', 'https:']);
   if (base !== undefined && environment === 'production') {
     throw invalid(
@@ -215,13 +215,13 @@ function stripeBase(environment: EnvironmentName, variables: NodeJS.ProcessEnv):
 /** HMAC-SHA256 accepts any length, but a short key can be guessed from one signed URL or event. */
 const SHORTEST_SECRET = 32;
 
-function longSecret(variables: NodeJS.ProcessEnv, variable: string): string | undefined {
+function longSecret(variables: NodeJS.ProcessEnv, variable: string) {
   const secret = variables[variable];
   if (!secret || secret.length >= SHORTEST_SECRET) return secret || undefined;
   throw invalid(variable, `must have at least ${SHORTEST_SECRET} characters ('openssl rand -hex 32')`);
 }
 
-function clock(environment: EnvironmentName, text: string | undefined): () => DateTime<true> {
+function clock(environment: EnvironmentName, text: string | undefined) {
   if (!text) return () => DateTime.utc();
   if (environment === 'production') {
     throw invalid('RECKONER_NOW', 'sets the clock, which is allowed in sandbox only; this is production');

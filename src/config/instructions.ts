@@ -74,7 +74,7 @@ export type WireInstructions = z.output<typeof wireSchema>;
 
 // An empty object is a section that is not filled in yet: `init` writes empty sections in production. For any other
 // value this schema aborts, so that only problems of the section's own schema are reported.
-const isEmptyObject = (value: unknown): boolean =>
+const isEmptyObject = (value: unknown) =>
   typeof value === 'object' && value !== null && Object.keys(value).length === 0;
 const unfilled = z.custom<Record<string, never>>(isEmptyObject, { abort: true }).transform(() => undefined);
 export const instructionsSchema = z.strictObject({

@@ -42,7 +42,7 @@ export function readLogKey(variables: NodeJS.ProcessEnv, variable: string): LogK
 
 const invalid = (variable: string, reason: string) => refuse('environment_invalid', { variable, reason });
 
-function parse(variable: string, pem: string, makeOne: string): KeyObject {
+function parse(variable: string, pem: string, makeOne: string) {
   if (!/^\s*-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(pem)) {
     throw invalid(
       variable,

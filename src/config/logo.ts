@@ -72,7 +72,7 @@ function pngSize(bytes: Buffer): ImageSize | string | undefined {
 }
 
 /** Checks the checksum and the end of each chunk. */
-function isWholePng(bytes: Buffer): boolean {
+function isWholePng(bytes: Buffer) {
   let at = PNG_BEGIN.length;
   while (at + 12 <= bytes.length) {
     const end = at + 8 + bytes.readUInt32BE(at);

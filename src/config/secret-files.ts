@@ -23,7 +23,7 @@ const SECRETS: ReadonlySet<string> = new Set([
 /** Each of these prefixes is followed by the name of a connected account. */
 const SECRETS_OF_ACCOUNTS = ['STRIPE_SECRET_KEY_', 'STRIPE_WEBHOOK_SECRET_'];
 
-const isSecret = (variable: string): boolean =>
+const isSecret = (variable: string) =>
   SECRETS.has(variable) || SECRETS_OF_ACCOUNTS.some((prefix) => variable.startsWith(prefix) && variable !== prefix);
 
 /** The variables. For each `X_FILE` of a secret, `X` has the content of the file. */

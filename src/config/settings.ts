@@ -63,7 +63,7 @@ const amountsByCurrency = z
   .superRefine(checkAmounts);
 
 /** Amounts by currency are at least zero, with at most the currency's digits. */
-function checkAmounts(amounts: Readonly<Record<string, string>>, context: z.RefinementCtx): void {
+function checkAmounts(amounts: Readonly<Record<string, string>>, context: z.RefinementCtx) {
   for (const [currency, amount] of Object.entries(amounts)) {
     const problem = amountProblem(amount, minorDigits(currency) ?? 0);
     const reason = problem?.reason ?? (amount.startsWith('-') ? 'is below zero' : undefined);

@@ -82,7 +82,7 @@ const ruleSchema = z
   }));
 
 /** The first digit of a Japanese corporate number is a check digit (Ordinance of 2014, article 2). */
-function japaneseNumberIsRight(number: string): boolean {
+function japaneseNumberIsRight(number: string) {
   const digits = [...number].map(Number);
   const sum = digits
     .slice(1)
@@ -147,7 +147,7 @@ const countrySchema = z.strictObject({
  * Without `from`, a rule begins when the tax begins: older sales were billed without tax, and a reversal must not
  * return what was never charged. A rule that ends before the tax begins has no first day.
  */
-const firstDayOf = ({ from, until }: z.output<typeof ruleSchema>, began: Month): string | null =>
+const firstDayOf = ({ from, until }: z.output<typeof ruleSchema>, began: Month) =>
   from ?? (until !== null && until < `${began}-01` ? null : `${began}-01`);
 
 export const taxSchema = z
@@ -178,10 +178,10 @@ export const taxSchema = z
 export type Tax = z.output<typeof taxSchema>;
 type TaxRule = Tax['rules'][number];
 
-const equallySpecific = (one: TaxRule, other: TaxRule): boolean =>
+const equallySpecific = (one: TaxRule, other: TaxRule) =>
   SELECTORS.every((selector) => one[selector] === other[selector]);
 
-const overlap = (one: TaxRule, other: TaxRule): boolean =>
+const overlap = (one: TaxRule, other: TaxRule) =>
   (one.from ?? '') <= (other.until ?? '9999-12-31') && (other.from ?? '') <= (one.until ?? '9999-12-31');
 
 /** The facts about a sale that select a rule. */
@@ -195,13 +195,13 @@ export type Sale = Readonly<{
   date: string;
 }>;
 
-const isFor = (rule: TaxRule, sale: Sale): boolean =>
+const isFor = (rule: TaxRule, sale: Sale) =>
   SELECTORS.every((selector) => rule[selector] === undefined || rule[selector] === sale[selector]);
 
-const appliesTo = (rule: TaxRule, sale: Sale): boolean =>
+const appliesTo = (rule: TaxRule, sale: Sale) =>
   isFor(rule, sale) && (rule.from ?? '') <= sale.date && sale.date <= (rule.until ?? '9999-12-31');
 
-const weightOf = (rule: TaxRule): number =>
+const weightOf = (rule: TaxRule) =>
   SELECTORS.reduce((weight, selector) => weight * 2 + (rule[selector] === undefined ? 0 : 1), 0);
 
 /** The most specific rule for a sale, or undefined. */

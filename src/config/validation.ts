@@ -54,7 +54,7 @@ export function fieldProblems(error: z.ZodError): FieldProblem[] {
 }
 
 /** A wrong type in plain English. Users call our type ExactNumber a number. */
-function plainReason(issue: string): string {
+function plainReason(issue: string) {
   const reason = issue.replace('ExactNumber', 'number');
   const [, choices] = /^Invalid option: expected one of (.+)$/.exec(reason) ?? [];
   if (choices !== undefined) return `must be one of ${choices.replaceAll('"', '').split('|').join(', ')}`;

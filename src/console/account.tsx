@@ -54,7 +54,7 @@ export function addAccount({ screen, action }: Routes): void {
 
 const EVERYWHERE = '/account/sign-out-everywhere';
 
-function left({ method }: Session, place: Place, reply: FastifyReply): { to: string } {
+function left({ method }: Session, place: Place, reply: FastifyReply) {
   endCookie(reply, place, 'reckoner');
   return { to: method === 'provider' ? '/console/sign-in/provider/left' : '/console/sign-in' };
 }

@@ -30,7 +30,7 @@ export function addActions({ screen, form: sent }: Routes): void {
 }
 
 /** A refused action shows the form again, with the problem above the entered values. */
-async function answerTo(action: Action, visit: Visit, form: URLSearchParams): Promise<Answer> {
+async function answerTo(action: Action, visit: Visit, form: URLSearchParams) {
   const asked = { action, reader: visit.reader, form };
   const input = inputOfForm(action.input, form);
   const step = form.get('step');
@@ -53,7 +53,7 @@ async function answerTo(action: Action, visit: Visit, form: URLSearchParams): Pr
 }
 
 /** Runs the action. Returns undefined if the action's effect is no longer the effect that was shown. */
-async function confirmed(action: Action, visit: Visit, input: unknown, shown: string): Promise<Report | undefined> {
+async function confirmed(action: Action, visit: Visit, input: unknown, shown: string) {
   try {
     return await runAction(visit.context, action, input, { ...laterOf(action, visit), shown });
   } catch (thrown) {
@@ -88,7 +88,7 @@ function linksOf(
   action: Action,
   reader: PageUser,
   { number, partnerId, paymentId, month }: Readonly<Record<string, unknown>>,
-): { name: string; href: string }[] {
+) {
   const documents = [number].flat().filter((each) => typeof each === 'string');
   return [
     ...documents.map((each) => ({ name: each, href: `/console/invoices/${encodeURIComponent(each)}` })),

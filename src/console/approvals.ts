@@ -45,15 +45,15 @@ export function addApprovals(routes: Routes): void {
   });
 }
 
-const nowOf = ({ context: { environment } }: Visit): number => environment.now().toMillis();
+const nowOf = ({ context: { environment } }: Visit) => environment.now().toMillis();
 
-function idOf({ params, request }: Visit): number {
+function idOf({ params, request }: Visit) {
   const { id = '' } = params;
   if (!/^[1-9]\d{0,14}$/.test(id)) throw refuse('page_unknown', { path: request.url });
   return Number(id);
 }
 
-function reasonOf(given: string | undefined): string | null {
+function reasonOf(given: string | undefined) {
   if (given === undefined || given.trim() === '') return null;
   const read = LINE.safeParse(given);
   if (read.success) return read.data;

@@ -19,14 +19,14 @@ type Asset = Readonly<{
 
 const assets = new Map<string, Asset>();
 
-function add(name: string, type: string, content: Buffer | string): string {
+function add(name: string, type: string, content: Buffer | string) {
   const hash = createHash('sha256').update(content).digest('hex').slice(0, 12);
   const url = `/console/assets/${name.replace(/(?=\.\w+$)/, `.${hash}`)}`;
   assets.set(name, { url, type, content });
   return url;
 }
 
-function addFont(): void {
+function addFont() {
   const css = readFileSync(join(FONT, 'index.css'), 'utf8').replaceAll(
     /url\(\.\/files\/([\w-]+\.woff2)\)/g,
     (_, file: string) => `url(${add(file, 'font/woff2', readFileSync(join(FONT, 'files', file)))})`,

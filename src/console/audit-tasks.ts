@@ -77,7 +77,7 @@ function ask(
   transact: Transact,
   kind: TaskKind,
   input: ExportInput | Record<string, never>,
-): Promise<number | undefined> {
+) {
   const now = environment.now().toISO();
   return transact(async (tx) => {
     const taskId = await insertTask(tx, { kind, input, userId: user.user_id, host: hostname(), now });
@@ -90,12 +90,7 @@ function ask(
 }
 
 /** If the process ends without a result, the task shows a problem. */
-function startTask(
-  { database, environment, log }: Shared,
-  running: Set<() => void>,
-  kind: TaskKind,
-  taskId: number,
-): void {
+function startTask({ database, environment, log }: Shared, running: Set<() => void>, kind: TaskKind, taskId: number) {
   const failed = (err: unknown) => log.error({ err, kind, task: taskId }, 'a task of an auditor failed');
   // Node 20 cannot start a process from TypeScript.
   if (!COMPILED) {

@@ -32,7 +32,7 @@ export const isNamed = ({ origin }: Place): boolean => isIP(new URL(origin).host
 type CookieName = 'reckoner' | 'reckoner-sign-in' | 'reckoner-partner';
 
 /** The prefix `__Host-` keeps other hosts from setting the cookie. Browsers accept the prefix only over https. */
-const nameOf = (name: CookieName, { secure }: Place): string => (secure ? `__Host-${name}` : name);
+const nameOf = (name: CookieName, { secure }: Place) => (secure ? `__Host-${name}` : name);
 
 export function readCookie(request: FastifyRequest, place: Place, name: CookieName): string | undefined {
   const found = cookiesOf(request, nameOf(name, place));
@@ -40,7 +40,7 @@ export function readCookie(request: FastifyRequest, place: Place, name: CookieNa
   return found.length === 1 ? found[0] : undefined;
 }
 
-function cookiesOf({ headers }: FastifyRequest, name: string): string[] {
+function cookiesOf({ headers }: FastifyRequest, name: string) {
   return (headers.cookie ?? '').split(';').flatMap((each) => {
     const at = each.indexOf('=');
     return each.slice(0, at).trim() === name ? [each.slice(at + 1).trim()] : [];
@@ -87,7 +87,7 @@ export const setKeys = (reply: FastifyReply, place: Place, on: boolean): void =>
   setChoice(reply, place, KEYS_COOKIE, on ? null : 'off');
 
 /** Outlasts the session. Null removes it. */
-function setChoice(reply: FastifyReply, { secure }: Place, name: string, value: string | null): void {
+function setChoice(reply: FastifyReply, { secure }: Place, name: string, value: string | null) {
   const life = `Max-Age=${value === null ? 0 : YEAR}`;
   const parts = [`${name}=${value ?? ''}`, 'Path=/', 'HttpOnly', 'SameSite=Lax', life];
   reply.header('Set-Cookie', [...parts, ...(secure ? ['Secure'] : [])].join('; '));

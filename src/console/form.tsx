@@ -81,7 +81,7 @@ export async function uploadOf(body: unknown, type: string | undefined): Promise
   return form;
 }
 
-const nameOf = (file: File): string =>
+const nameOf = (file: File) =>
   file.name
     .replace(/^.*[/\\]/s, '')
     .replaceAll(/[\p{C}\p{Zl}\p{Zp}]/gu, '')

@@ -56,12 +56,10 @@ const askedOf = (list: List, question: Question, { scope, today, context }: List
   ...{ scope, today, context, limit: PAGE + 1 },
 });
 
-const namesInViews = ({ views = [] }: List): string[] => [
-  ...new Set(views.flatMap(([, filter]) => Object.keys(filter))),
-];
+const namesInViews = ({ views = [] }: List) => [...new Set(views.flatMap(([, filter]) => Object.keys(filter)))];
 
 /** If no filter is given, a list shows its first view. */
-function beginning(list: List, question: Question): Question {
+function beginning(list: List, question: Question) {
   const [[, first] = ['', {}]] = list.views ?? [];
   return question['view'] || namesInViews(list).some((name) => question[name]) ? question : { ...question, ...first };
 }
@@ -99,7 +97,7 @@ type ListProps = Readonly<{
   user?: Seer;
 }>;
 
-const consoleHref = (place: string, at: Link[1]): string =>
+const consoleHref = (place: string, at: Link[1]) =>
   typeof at === 'string' ? `/console/${place}/${encodeURIComponent(at)}` : addressOf(`/console/${place}`, at);
 
 export function ListPage({ view, path, user }: { view: ListView; path: string; user: Seer }) {
@@ -123,7 +121,7 @@ export function ListPage({ view, path, user }: { view: ListView; path: string; u
   );
 }
 
-function nothingOf({ list: { one }, question }: ListView, fields: readonly Field[]): string {
+function nothingOf({ list: { one }, question }: ListView, fields: readonly Field[]) {
   if (question['after']) return `There are no more ${one}s.`;
   return fields.every(({ name }) => !question[name])
     ? `There are no ${one}s yet.`

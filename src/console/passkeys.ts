@@ -27,7 +27,7 @@ import { begin, countRefused, openRoute } from './sign-in.tsx';
 
 const OWN: Access = { role: 'viewer', scope: 'partners', proof: '/console/account' };
 
-function hostOf(place: Place): string {
+function hostOf(place: Place) {
   if (isNamed(place)) return new URL(place.origin).hostname;
   throw refuse('passkey_refused', { reason: 'passkeys need a name such as localhost, not an address' });
 }
@@ -40,7 +40,7 @@ const credential = z.looseObject({
 type Credential = z.output<typeof credential>;
 
 /** Kept by an authenticator beside its passkey. */
-const handleOf = ({ user_id }: User): Uint8Array<ArrayBuffer> => new TextEncoder().encode(`user-${user_id}`);
+const handleOf = ({ user_id }: User) => new TextEncoder().encode(`user-${user_id}`);
 const registration = z.strictObject({ name: line(60).min(1), credential });
 const assertion = z.strictObject({ to: z.string().max(2000).optional(), credential });
 
@@ -121,7 +121,7 @@ async function signInWith(
   shared: Shared,
   request: FastifyRequest,
   { challenge, answer, place }: { challenge: string; answer: Credential; place: Place },
-): Promise<string> {
+) {
   const known = await readCredential(tx, answer.id);
   if (known === undefined)
     throw refuse('passkey_refused', { reason: 'it is not registered here. Sign in with a link' });
@@ -148,7 +148,7 @@ async function verifying<Result>(
   log: FastifyBaseLogger,
   { response: { clientDataJSON: said } }: Credential,
   work: () => Promise<Result>,
-): Promise<Result> {
+) {
   try {
     const { crossOrigin, topOrigin } = JSON.parse(Buffer.from(said, 'base64url').toString()) ?? {};
     if (crossOrigin === true || topOrigin !== undefined) throw new Error('another site framed the page');

@@ -54,7 +54,7 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
 }
 
 /** Answers with a problem page. Without a session or a recent proof, leads to the sign-in and back. */
-function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
   const refusal = answerTo(thrown, request, reply);
   const status = httpStatusOf(refusal.code);
   const isPage = request.method === 'GET' || request.method === 'HEAD';

@@ -11,7 +11,7 @@ import { presentSettings, type Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { settingsInForce } from '../documents/instructions.ts';
-import { type Refusal, refuse } from '../errors/refusals.ts';
+import { refuse } from '../errors/refusals.ts';
 import type { BoundName } from '../http/gates.ts';
 import type { Shared } from '../http/shared.ts';
 import { packageVersion } from '../package.ts';
@@ -129,7 +129,7 @@ function addSheets(
   path: string,
   options: RouteShorthandOptions,
   read: (request: FastifyRequest) => Promise<Sheet>,
-): void {
+) {
   for (const format of FORMATS) {
     const { type, write } = SHEETS[format];
     const name = `${path.replace(/^.*\//, '')}.${format}`;
@@ -224,7 +224,7 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
 /** The longest query of an address to return to. Longer fields must be entered again. */
 const LONGEST_QUERY = 1500;
 
-function refuseWithoutProof({ proof }: Access, { session, context, request }: Visit): void {
+function refuseWithoutProof({ proof }: Access, { session, context, request }: Visit) {
   if (proof === undefined || isProved(session, context)) return;
   if (proof !== true) throw refuse('proof_needed', { to: proof });
   const form = formOf(request.body, request.headers['content-type']);
@@ -234,7 +234,7 @@ function refuseWithoutProof({ proof }: Access, { session, context, request }: Vi
   throw refuse('proof_needed', { to: query.length > LONGEST_QUERY ? `${path}` : `${path}?${query}` });
 }
 
-const secretOf = (request: FastifyRequest, place: Place): string => readCookie(request, place, 'reckoner') ?? '';
+const secretOf = (request: FastifyRequest, place: Place) => readCookie(request, place, 'reckoner') ?? '';
 
 export function jsonOf({ body, headers }: FastifyRequest): unknown {
   if (!/^application\/json\b/i.test(headers['content-type'] ?? '') || !(body instanceof Buffer)) return undefined;
@@ -283,14 +283,14 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
   };
 }
 
-const roleNeeded = ({ login }: User, { role, scope }: Access): Refusal =>
+const roleNeeded = ({ login }: User, { role, scope }: Access) =>
   refuse('role_needed', { login, role, all_partners: scope === 'ledger' });
 
 /** Polling must not keep a session alive. */
-const isOfTheReader = ({ method, headers }: FastifyRequest): boolean =>
+const isOfTheReader = ({ method, headers }: FastifyRequest) =>
   method !== 'GET' || headers['hx-request'] === undefined || headers['hx-boosted'] !== undefined;
 
-const isStale = ({ last_seen_at }: Session, now: string): boolean =>
+const isStale = ({ last_seen_at }: Session, now: string) =>
   Date.parse(now) - Date.parse(last_seen_at) > SEEN_SECONDS * 1000;
 
 const presents = new WeakMap<Shared, () => Settings>();
@@ -324,7 +324,7 @@ export function addressParts(request: FastifyRequest, repeats = false): Pick<Vis
   return { params, query: repeats ? Object.fromEntries(asked) : queryOf(request), asked };
 }
 
-function queryOf({ query }: FastifyRequest): Record<string, string> {
+function queryOf({ query }: FastifyRequest) {
   const given = Object.entries(query as Record<string, unknown>);
   const twice = given.filter(([, value]) => typeof value !== 'string').map(([path]) => path);
   if (twice.length > 0) {
@@ -335,7 +335,7 @@ function queryOf({ query }: FastifyRequest): Record<string, string> {
 }
 
 /** A page may carry files of 4 MB. As bytes, it is encoded once. */
-const sendScreen = (reply: FastifyReply, reader: PageUser, screen: Screen, status = 200): FastifyReply =>
+const sendScreen = (reply: FastifyReply, reader: PageUser, screen: Screen, status = 200) =>
   reply
     .code(status)
     .type('text/html; charset=utf-8')

@@ -108,7 +108,7 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   });
 }
 
-function addClose({ screen }: Routes): void {
+function addClose({ screen }: Routes) {
   for (const path of ['/close', '/close/:month']) {
     screen(
       path,
@@ -133,7 +133,7 @@ function addClose({ screen }: Routes): void {
   );
 }
 
-function addPayments(routes: Routes): void {
+function addPayments(routes: Routes) {
   const { screen, redirect, form } = routes;
   screen(
     '/payments',
@@ -174,7 +174,7 @@ function addPayments(routes: Routes): void {
   });
 }
 
-function addReports(routes: Routes): void {
+function addReports(routes: Routes) {
   const { screen, sheets, file } = routes;
   screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
   screen('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverage(tx, query, seen), coverageScreen);
@@ -215,7 +215,7 @@ function addReports(routes: Routes): void {
   });
 }
 
-function addPartners(routes: Routes): void {
+function addPartners(routes: Routes) {
   const { screen, file, sheets } = routes;
   const idOf = ({ params }: Visit) => params['id'] ?? '';
   addList(routes, '/feeds', {
@@ -251,7 +251,7 @@ function addPartners(routes: Routes): void {
   });
 }
 
-function addAudit(routes: Routes): void {
+function addAudit(routes: Routes) {
   const { screen } = routes;
   screen('/audit', PARTNERS, (tx, { query, ...seen }) => readAuditEvents(tx, query, seen), auditEventsScreen);
   addList(routes, '/audit/checkpoints', {

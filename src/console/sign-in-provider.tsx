@@ -108,7 +108,7 @@ function reasonFor(error: unknown): string {
 }
 
 /** Returns whether the provider failed. `fetch` reports a missing response as a TypeError. */
-function isUnavailable(error: unknown): boolean {
+function isUnavailable(error: unknown) {
   const { cause, code } = error as { cause?: unknown; code?: unknown };
   return error instanceof TypeError || code === 'OAUTH_TIMEOUT' || (cause instanceof Response && cause.status >= 500);
 }
@@ -141,7 +141,7 @@ async function claimsOf(
   configuration: oidc.Configuration,
   request: FastifyRequest,
   { place, asked, settings }: { place: Place; asked: Readonly<Record<string, string>>; settings: OidcSettings },
-): Promise<Claims> {
+) {
   const tokens = await oidc.authorizationCodeGrant(configuration, new URL(request.url, place.origin), {
     expectedState: asked['state'] ?? '',
     expectedNonce: asked['nonce'] ?? '',
@@ -177,7 +177,7 @@ function identityOf(settings: OidcSettings, claims: Claims): Identity {
 }
 
 /** The setting counts only without the claim, which some providers send as text. */
-const isVerified = ({ email_verified: absent }: OidcSettings, claim: unknown): boolean =>
+const isVerified = ({ email_verified: absent }: OidcSettings, claim: unknown) =>
   claim === undefined ? absent === 'assumed' : claim === true || claim === 'true';
 
 function rolesOf({ roles }: OidcSettings, claim: unknown): Role[] {

@@ -30,7 +30,7 @@ export function connectionUrl(given: string, variables: NodeJS.ProcessEnv = proc
  * Reads the password file. The result is empty if the file is missing, or if other users of this machine may read the
  * file. PostgreSQL's own programs also ignore a file that others may read.
  */
-function readPasswordFile(variables: NodeJS.ProcessEnv): string {
+function readPasswordFile(variables: NodeJS.ProcessEnv) {
   const home = variables['HOME'];
   const file = variables['PGPASSFILE'] || (home && join(home, '.pgpass'));
   if (!file) return '';
@@ -46,7 +46,7 @@ function readPasswordFile(variables: NodeJS.ProcessEnv): string {
  * Returns the password of the first matching line `host:port:database:user:password`. `*` matches everything, and `\`
  * escapes a literal `:` or `\`.
  */
-function passwordOf(content: string, wanted: readonly string[]): string | undefined {
+function passwordOf(content: string, wanted: readonly string[]) {
   for (const line of content.split(/\r?\n/)) {
     if (line.startsWith('#')) continue;
     // The password is the rest of the line, as in libpq, so a `:` in the password may be escaped or not.
@@ -59,4 +59,4 @@ function passwordOf(content: string, wanted: readonly string[]): string | undefi
   return undefined;
 }
 
-const unescaped = (field: string | undefined): string | undefined => field?.replace(/\\(.)/g, '$1');
+const unescaped = (field: string | undefined) => field?.replace(/\\(.)/g, '$1');

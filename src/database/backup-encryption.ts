@@ -6,7 +6,7 @@
 import { open } from 'node:fs/promises';
 import { ReadableStream as WebStream } from 'node:stream/web';
 import { readSecretFile } from '../config/secret-files.ts';
-import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
 
 type Chunks = AsyncIterable<Uint8Array>;
 export type Encrypt = (chunks: Chunks) => Chunks;
@@ -14,7 +14,7 @@ export type Decrypt = (chunks: Chunks) => Chunks;
 
 /** Matches private keys, so that no message prints a private key. */
 const PRIVATE_KEY = /AGE-SECRET-KEY-[0-9A-Z-]*/gi;
-const withoutKeys = (text: string): string => text.replace(PRIVATE_KEY, 'AGE-SECRET-KEY-…');
+const withoutKeys = (text: string) => text.replace(PRIVATE_KEY, 'AGE-SECRET-KEY-…');
 
 /** The backup is encrypted to all of these public keys. Any one of the private keys can decrypt the file. */
 export async function encryptionTo(argument: string, recipients: readonly string[]): Promise<Encrypt | undefined> {
@@ -99,18 +99,17 @@ export async function decryptionOf(file: string, identities: readonly string[]):
   };
 }
 
-function problemOf(file: string, error: unknown): Refusal {
+function problemOf(file: string, error: unknown) {
   if (/no identity matched/.test(reasonOf(error))) {
     return refuse('backup_encrypted', { file, reason: 'none of the keys in the file that --identity names opens it' });
   }
   return invalid(file, 'it is encrypted, and was changed or cut off afterwards', error);
 }
 
-const invalid = (file: string, reason: string, cause?: unknown): Refusal =>
-  refuse('backup_invalid', { file, reason }, cause);
+const invalid = (file: string, reason: string, cause?: unknown) => refuse('backup_invalid', { file, reason }, cause);
 
 /** The first bytes of a file, or empty if the file cannot be read: the later complete read reports the error. */
-async function beginningOf(file: string): Promise<string> {
+async function beginningOf(file: string) {
   const handle = await open(file, 'r').catch(() => undefined);
   try {
     const read = await handle?.read(Buffer.alloc(LONGEST_HEADER), 0, LONGEST_HEADER, 0).catch(() => undefined);

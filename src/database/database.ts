@@ -228,7 +228,7 @@ function wherever(work: Work, aside: Aside, environment: Environment): Work {
 }
 
 /** A look that begins after the call. Callers that wait at the same time share one look. */
-function lookingThrough(app: pg.Pool, look: Look | undefined): () => Promise<void> {
+function lookingThrough(app: pg.Pool, look: Look | undefined) {
   if (look === undefined) return async () => {};
   let running: Promise<void> = Promise.resolve();
   let next: Promise<void> | undefined;
@@ -246,7 +246,7 @@ function lookingThrough(app: pg.Pool, look: Look | undefined): () => Promise<voi
 }
 
 /** Waits for work in progress and closes the pools. Safe to repeat. */
-async function endPools(pools: readonly pg.Pool[]): Promise<void> {
+async function endPools(pools: readonly pg.Pool[]) {
   await Promise.all(pools.map((pool) => (pool.ending ? undefined : pool.end())));
 }
 
@@ -266,7 +266,7 @@ async function openReplica(environment: Environment, url: string): Promise<Datab
     await close();
     throw error;
   }
-  const never = async (): Promise<never> => {
+  const never = async () => {
     throw new Error('a command that only reads tried to write');
   };
   // A replica allows no temporary tables.
@@ -358,7 +358,7 @@ async function reachServer(environment: Environment, { scratch }: DatabaseOption
  * Refuses to start the embedded server in production by accident: if DATABASE_URL is missing, for example in cron, a
  * second, empty ledger would be created.
  */
-function refuseAccidentalLedger(environment: Environment): void {
+function refuseAccidentalLedger(environment: Environment) {
   if (environment.name === 'sandbox' || readSettings(environment).database === 'embedded') return;
   const reason =
     'is not set, and this is production: set it, or say "database": "embedded" in settings.json if the ledger is in the ' +
@@ -372,7 +372,7 @@ const stateOf = ({ totalCount, idleCount, waitingCount }: pg.Pool): PoolState =>
   waiting: waitingCount,
 });
 
-async function checkServer(owner: Queryable, name: string): Promise<void> {
+async function checkServer(owner: Queryable, name: string) {
   let version: { number: number; text: string };
   try {
     const { rows } = await owner.query(
@@ -386,7 +386,7 @@ async function checkServer(owner: Queryable, name: string): Promise<void> {
   refuseOldServer(version);
 }
 
-function unreachableBecause(error: unknown): string {
+function unreachableBecause(error: unknown) {
   const reason = reasonOf(error);
   if (!/client password must be a (non-empty )?string/.test(reason)) return reason;
   return 'the server asks for a password, and the URL, PGPASSWORD and the password file (~/.pgpass, mode 0600) have none';

@@ -63,7 +63,7 @@ const connectionTo = ({ data }: Cluster) =>
 
 const IN_USE = 7_261_003_101; // The advisory lock. This number must be the same in every release.
 
-async function leave(cluster: Cluster, lease: pg.Client): Promise<void> {
+async function leave(cluster: Cluster, lease: pg.Client) {
   try {
     await lease.query('SELECT pg_advisory_unlock_shared($1)', [IN_USE]);
     const { rows } = await lease.query<{ last: boolean }>('SELECT pg_try_advisory_lock($1) AS last', [IN_USE]);
@@ -76,7 +76,7 @@ async function leave(cluster: Cluster, lease: pg.Client): Promise<void> {
 }
 
 /** Joins the server. If no server answers, starts one first. */
-async function enterOrStart(cluster: Cluster): Promise<pg.Client> {
+async function enterOrStart(cluster: Cluster) {
   if (!isCreated(cluster)) await createCluster(cluster);
   const since = performance.now();
   for (;;) {

@@ -74,7 +74,7 @@ export async function checkUnmigrated(pool: Queryable, name: string, clock?: Clo
   if (clock && !clock.clockIsSet) refuseOtherClock(answer.now, before, clock.now().toMillis());
 }
 
-function refuseReadOnly({ read_only, recovering }: Pick<Answer, 'read_only' | 'recovering'>, name: string): void {
+function refuseReadOnly({ read_only, recovering }: Pick<Answer, 'read_only' | 'recovering'>, name: string) {
   if (!read_only) return;
   const reason = recovering ? 'is a standby' : 'has default_transaction_read_only = on';
   throw refuse('database_read_only', { database: name, reason });
@@ -84,7 +84,7 @@ function refuseReadOnly({ read_only, recovering }: Pick<Answer, 'read_only' | 'r
  * Compares clocks. The database answered at some time from `before` to `after`, so a slow answer does not count as a
  * difference.
  */
-function refuseOtherClock(there: number, before: number, after: number): void {
+function refuseOtherClock(there: number, before: number, after: number) {
   const differs = there < before ? before - there : Math.max(0, there - after);
   if (differs <= TOLERANCE_MILLISECONDS) return;
   const [machine, database] = [after, there].map((each) => new Date(each).toISOString()) as [string, string];

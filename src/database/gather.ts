@@ -30,7 +30,7 @@ export function gather<Item>(
   let running = 0;
   let scheduled = false;
 
-  async function startBatch(): Promise<void> {
+  async function startBatch() {
     scheduled = false;
     if (waiting.length === 0 || waiting.length < Math.min(Math.max(running, least()), MAX_BATCH)) return;
     const items = waiting.slice(0, MAX_BATCH);
@@ -41,7 +41,7 @@ export function gather<Item>(
     schedule();
   }
 
-  function schedule(): void {
+  function schedule() {
     if (scheduled) return;
     scheduled = true;
     // Runs after the other requests of this turn of the event loop, so if 16 requests arrive at once, the batch has all

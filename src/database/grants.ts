@@ -36,7 +36,7 @@ type Ownership = Readonly<{
 }>;
 
 /** The owner of our tables, or undefined if there are no tables. */
-async function readOwnership(pool: Queryable): Promise<Ownership | undefined> {
+async function readOwnership(pool: Queryable) {
   const { rows } = await pool.query(
     `SELECT current_user AS login, pg_get_userbyid(relowner) AS owner,
             pg_has_role(current_user, relowner, 'USAGE') AS owns

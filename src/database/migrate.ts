@@ -24,10 +24,10 @@ export const MIGRATION_NAMES: readonly string[] = readdirSync(FOLDER)
   .map((file) => file.replace(/\.sql$/, ''))
   .sort();
 
-const readMigration = (name: string): string => readFileSync(join(FOLDER, `${name}.sql`), 'utf8');
+const readMigration = (name: string) => readFileSync(join(FOLDER, `${name}.sql`), 'utf8');
 
 /** The id of a migration as a database stores it: the name, and a hash of the text without comments. */
-const idOf = (name: string): string => {
+const idOf = (name: string) => {
   const statements = readMigration(name).replaceAll(/^ *(--.*)?\n/gm, '');
   return `${name}.${createHash('sha256').update(statements).digest('hex').slice(0, 12)}`;
 };
@@ -141,7 +141,7 @@ export async function migrateWhole(tx: Transaction): Promise<{ names: string[]; 
 }
 
 /** Reads the objects that all migrations create in a separate, unmodified schema, which is then rolled back. */
-async function makeAgain(tx: Transaction): Promise<SchemaObject[]> {
+async function makeAgain(tx: Transaction) {
   await execute(tx, 'SAVEPOINT made_again');
   await execute(tx, 'CREATE SCHEMA reckoner_migrated');
   await execute(tx, 'SET LOCAL search_path TO reckoner_migrated');
@@ -160,7 +160,7 @@ async function withPatience<Result>(
   owner: pg.Pool,
   { table }: MigrationPatience,
   work: (tx: Transaction) => Promise<Result>,
-): Promise<Result> {
+) {
   try {
     return await inTransaction(owner, async (tx) => {
       await execute(tx, `SET LOCAL lock_timeout TO '${table}s'`);

@@ -16,7 +16,7 @@ const QUESTIONS = 5;
 /** In session mode, a client waits for a server connection until another client leaves. */
 const WAIT_MILLISECONDS = 15_000;
 
-async function backendOf(client: pg.Client): Promise<number> {
+async function backendOf(client: pg.Client) {
   const { rows } = await client.query<{ pid: number }>(BACKEND);
   return rows[0]?.pid ?? 0;
 }
@@ -40,7 +40,7 @@ export async function refusePooled(connection: pg.ClientConfig, pool: pg.Pool, n
   }
 }
 
-async function connectBehindPooler(connection: pg.ClientConfig, name: string): Promise<pg.Client> {
+async function connectBehindPooler(connection: pg.ClientConfig, name: string) {
   try {
     return await connectClient({ ...connection, query_timeout: WAIT_MILLISECONDS });
   } catch (error) {
@@ -56,7 +56,7 @@ const NO_CONNECTION = /query read timeout|timeout expired|query_wait_timeout/i;
  * True if a transaction of the second client gets the first client's server connection, or if a client's server
  * connection changes.
  */
-async function changesBackends(first: pg.Client, second: pg.Client): Promise<boolean> {
+async function changesBackends(first: pg.Client, second: pg.Client) {
   const backend = await backendOf(first);
   await second.query('BEGIN');
   if ((await backendOf(second)) === backend) return true;

@@ -58,11 +58,11 @@ export async function awaitReplica(
   }
 }
 
-async function one<Row>(replica: Queryable, sql: string, values: string[] = []): Promise<Row> {
+async function one<Row>(replica: Queryable, sql: string, values: string[] = []) {
   return (await replica.query(sql, values)).rows[0] as Row;
 }
 
-async function positionOf({ name, connection }: ServerAt): Promise<Position> {
+async function positionOf({ name, connection }: ServerAt) {
   let client: pg.Client | undefined;
   try {
     client = await connectClient(connection);

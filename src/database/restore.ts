@@ -70,8 +70,7 @@ type OnProgress = (bytesOfTheFile: number) => void;
 
 // --- The file ---------------------------------------------------------------------------------------------------------
 
-const invalid = (file: string, reason: string, cause?: unknown): Refusal =>
-  refuse('backup_invalid', { file, reason }, cause);
+const invalid = (file: string, reason: string, cause?: unknown) => refuse('backup_invalid', { file, reason }, cause);
 
 const FOREIGN = 'it is not a backup of this program';
 const CUT_OFF = 'it ends too early, a part of it is missing';
@@ -120,7 +119,7 @@ export async function checkBackup(
 }
 
 /** Reads rows without using them. */
-async function passOver(rows: AsyncIterable<Buffer>): Promise<void> {
+async function passOver(rows: AsyncIterable<Buffer>) {
   for await (const _ of rows);
 }
 
@@ -174,7 +173,7 @@ async function readBackup(
   }
 }
 
-async function readHeader(file: string, content: Content): Promise<Header> {
+async function readHeader(file: string, content: Content) {
   const found = parsed(await content.line());
   const any = anyHeaderSchema.safeParse(found);
   if (!any.success) throw invalid(file, FOREIGN);
@@ -356,7 +355,7 @@ const OF_A_FRESH_HOME: readonly string[] = ['installation', 'job_runs', 'persona
 /** Excludes the events that `init` and the first command record. */
 const OF_USERS = `WHERE action NOT IN ('database.migrate', 'settings.change', 'backup.take')`;
 
-async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName): Promise<void> {
+async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName) {
   if ((await pendingMigrations(tx.client)).length === MIGRATIONS.length) return;
   const filled: string[] = [];
   for (const { name } of await readTables(tx)) {
@@ -372,7 +371,7 @@ async function refuseUnlessEmpty(tx: Transaction, environment: EnvironmentName):
  * The backup's installation replaces the installation that `init` made: its id is part of the ids of sent messages. The
  * backup's audit events replace those of the fresh home, which no row refers to.
  */
-async function clearFreshHome(tx: Transaction): Promise<void> {
+async function clearFreshHome(tx: Transaction) {
   for (const [table, guard] of Object.entries({
     ...{ installation: 'append_only', servers: 'append_only', audit_events: 'append_only' },
     ...{ job_runs: 'kept_rows', personal_texts: 'kept_rows' },
@@ -384,7 +383,7 @@ async function clearFreshHome(tx: Transaction): Promise<void> {
 }
 
 /** Loads the rows into the current schema. Returns the tables that the schema does not have. */
-async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgress): Promise<string[]> {
+async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgress) {
   const { file } = backup;
   const tables = new Map((await readTables(tx)).map((table) => [table.name, table]));
   const leftOut: string[] = [];
@@ -403,7 +402,7 @@ async function load(tx: Transaction, backup: CheckedBackup, onProgress: OnProgre
 }
 
 /** Disables guards (restore-guards.ts). Foreign keys are checked at the end, because tables refer to each other. */
-async function whileLoading<Result>(tx: Transaction, file: string, work: () => Promise<Result>): Promise<Result> {
+async function whileLoading<Result>(tx: Transaction, file: string, work: () => Promise<Result>) {
   await execute(tx, 'SET CONSTRAINTS ALL DEFERRED');
   await execute(tx, alterGuards('DISABLE'));
   const result = await work();
@@ -420,7 +419,7 @@ async function loadTable(
   { name, columns: present }: Table,
   columns: readonly string[],
   rows: AsyncIterable<Buffer>,
-): Promise<void> {
+) {
   if ([...present].sort().join() !== [...columns].sort().join()) {
     throw invalid(file, `its columns of ${name} differ from those that its migrations make`);
   }
@@ -451,7 +450,7 @@ async function loadTable(
 }
 
 /** Fills a table. Refuses the file if a constraint or index rejects a row. */
-const filled = (tx: Transaction, file: string, name: string, fill: () => Promise<unknown>): Promise<void> =>
+const filled = (tx: Transaction, file: string, name: string, fill: () => Promise<unknown>) =>
   fillTable(tx, name, fill).catch((error: unknown) => {
     throw isOfTheRows(error)
       ? invalid(file, `the database refuses its rows of ${name}: ${reasonOf(error)}`, error)
@@ -459,10 +458,10 @@ const filled = (tx: Transaction, file: string, name: string, fill: () => Promise
   });
 
 /** True for data exceptions and violated constraints: the file caused them, not the server. */
-const isOfTheRows = (error: unknown): boolean => /^2[23]/.test(sqlstate(error) ?? '');
+const isOfTheRows = (error: unknown) => /^2[23]/.test(sqlstate(error) ?? '');
 
 /** Uses RESTART, because setval is not rolled back with the transaction. */
-async function setSequences(tx: Transaction, sequences: Readonly<Record<string, number>>): Promise<void> {
+async function setSequences(tx: Transaction, sequences: Readonly<Record<string, number>>) {
   const present = Object.keys(await readSequences(tx));
   for (const [name, next] of Object.entries(sequences)) {
     if (present.includes(name)) await query(tx, `ALTER SEQUENCE ${quoted(name)} RESTART WITH ${next}`);
@@ -473,7 +472,7 @@ async function setSequences(tx: Transaction, sequences: Readonly<Record<string, 
  * Loads a backup of an older schema into a temporary schema with only the backup's migrations. Runs the later
  * migrations in the temporary schema, and copies the rows to the database's own schema.
  */
-async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnProgress): Promise<string[]> {
+async function loadOlder(tx: Transaction, backup: CheckedBackup, onProgress: OnProgress) {
   const older = `reckoner_restore_${randomBytes(4).toString('hex')}`;
   const { path } = await queryOne<{ path: string }>(tx, `SELECT current_setting('search_path') AS path`);
   const enter = (search: string) => query(tx, `SELECT set_config('search_path', :search, true)`, { search });

@@ -38,7 +38,7 @@ const OUR_FUNCTIONS = `
  * The names of columns in the order of an array of their numbers. In such an array, the number 0 stands for an
  * expression. Each name is looked up by an index.
  */
-const columnNames = (table: string, numbers: string): string => `
+const columnNames = (table: string, numbers: string) => `
   (SELECT string_agg(coalesce((SELECT a.attname FROM pg_attribute a
                                WHERE a.attrelid = ${table} AND a.attnum = k.attnum AND k.attnum > 0), '()'),
                      ',' ORDER BY k.place)
@@ -48,7 +48,7 @@ const columnNames = (table: string, numbers: string): string => `
  * Adds the schema to a name, unless the schema is `home`. Objects of the same name in two schemas are different
  * objects.
  */
-const named = (name: string, namespace: string, home: string): string =>
+const named = (name: string, namespace: string, home: string) =>
   `CASE WHEN ${namespace} <> ${home} THEN ${namespace}::regnamespace || '.' ELSE '' END || ${name}`;
 
 const CATALOG = `'pg_catalog'::regnamespace`;
@@ -235,7 +235,7 @@ const PLAIN: readonly string[] = [
    FROM pg_roles r WHERE r.rolname = 'reckoner_app'`,
 ];
 
-const objectsOf = (printed: ExpressionPrinter): string => `
+const objectsOf = (printed: ExpressionPrinter) => `
 WITH home AS (
   SELECT n.oid, n.nspname AS name, n.nspacl AS acl, n.nspowner AS acl_owner, c.relowner AS owner
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = to_regclass('migrations')

@@ -11,7 +11,7 @@ import { packageRoot, packageVersion } from '../package.ts';
 import { readSchemaObjects, type SchemaObject } from './schema-objects.ts';
 import { execute, queryingFirst, queryOne, type Transaction } from './transaction.ts';
 
-const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32);
+const hashOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32);
 
 // --- The record -------------------------------------------------------------------------------------------------------
 
@@ -41,7 +41,7 @@ const readRecord = queryingFirst<SchemaRecord>(
   'SELECT server_version, objects FROM schema_records ORDER BY schema_record_id DESC LIMIT 1',
 );
 
-const digestOfRecord = ({ server_version, objects }: SchemaRecord): string =>
+const digestOfRecord = ({ server_version, objects }: SchemaRecord) =>
   createHash('sha256')
     .update(`${server_version}\n`)
     .update(
@@ -102,9 +102,9 @@ export async function readRecordDigest(tx: Transaction): Promise<string | undefi
 const isOfTheRole = (object: string) => object.startsWith('privileges on ') || object === 'role reckoner_app';
 
 /** The SHA-256 of all lines, which is the same on every server. */
-const digestOf = (lines: readonly string[]): string => createHash('sha256').update(lines.join('')).digest('hex');
+const digestOf = (lines: readonly string[]) => createHash('sha256').update(lines.join('')).digest('hex');
 
-const lineOf = (object: string, facts: string): string => `${object} ${facts}\n`;
+const lineOf = (object: string, facts: string) => `${object} ${facts}\n`;
 
 /**
  * The first line of migrations/schema.sql: the digests of what the migrations create, with and without the app's role.
@@ -179,7 +179,7 @@ function isOfThisDatabase(
   { objects, server_version }: SchemaRecord,
   version: number,
   found: ReadonlyMap<string, SchemaObject>,
-): boolean {
+) {
   const tables = Object.entries(objects).filter(([, [, , oid]]) => oid !== null);
   const same = tables.filter(([object, [, , oid]]) => found.get(object)?.oid === oid);
   return Math.floor(server_version / 10_000) === Math.floor(version / 10_000) && same.length * 2 > tables.length;

@@ -59,7 +59,7 @@ type SessionOptions = Readonly<{
 /** Compares a connection's database with what this host has seen (documents/last-seen.ts). */
 export type Look = (client: pg.Client) => Promise<void>;
 
-function setupOf({ role, patience, clockIsSet = false, opening }: SessionOptions): string {
+function setupOf({ role, patience, clockIsSet = false, opening }: SessionOptions) {
   const { lockSeconds = 0, statementSeconds = 0 } = patience ?? {};
   return [
     SETUP,

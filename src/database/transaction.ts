@@ -95,7 +95,7 @@ export const executing = <Given = unknown>(sql: string | PreparedQuery): Asking<
 
 // This function is not async, because a transaction in one round trip must get all statements before anything is
 // awaited.
-function ask(tx: Transaction, query: string | PreparedQuery, bindings: Bindings): Promise<pg.QueryResult> {
+function ask(tx: Transaction, query: string | PreparedQuery, bindings: Bindings) {
   const { name, sql } = typeof query === 'string' ? { name: undefined, sql: query } : query;
   const { text, names, json } = compiled(sql);
   const values = names.map((each, index) => {
@@ -106,7 +106,7 @@ function ask(tx: Transaction, query: string | PreparedQuery, bindings: Bindings)
   return tx.ask({ ...(name !== undefined && { name }), text, values });
 }
 
-const nameOf = (query: string | PreparedQuery): string =>
+const nameOf = (query: string | PreparedQuery) =>
   (typeof query === 'string' ? query.trim().split('\n')[0] : query.name) ?? '';
 
 type CompiledQuery = Readonly<{
@@ -182,7 +182,7 @@ const within = (client: pg.Client, knex: Knex.Transaction): Transaction => ({
 });
 
 /** Returns a connection to its pool. The pool drops a connection that is lost or has not ended its transaction. */
-const release = (client: pg.PoolClient): void => client.release(client.getTransactionStatus() !== 'I');
+const release = (client: pg.PoolClient) => client.release(client.getTransactionStatus() !== 'I');
 
 /** After these errors the server has rolled the whole transaction back, and the next attempt may succeed. */
 const RETRIED_SQLSTATES: ReadonlySet<string> = new Set([

@@ -42,7 +42,7 @@ export async function changeLink(
   return find(tx, number);
 }
 
-async function find(tx: Transaction, number: string): Promise<DocumentRow> {
+async function find(tx: Transaction, number: string) {
   const [document] = await readDocuments(tx, { number });
   if (document === undefined) throw await documentUnknown(tx, number);
   return document;

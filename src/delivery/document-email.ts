@@ -21,7 +21,7 @@ export const recipientsOf = ({
 
 const NOTES = { invoice: 'the invoice', credit_note: 'the credit note', statement: 'the statement' } as const;
 
-function rowsNote({ purpose }: DocumentRow, count: number): string {
+function rowsNote({ purpose }: DocumentRow, count: number) {
   if (purpose === 'missing_shares') return count === 1 ? 'the quote billed' : `the ${count} quotes billed`;
   return count === 1 ? 'the ledger row behind it' : `the ${count} ledger rows behind it`;
 }

@@ -15,7 +15,6 @@ import {
   ELSEWHERE,
   messageOf,
   messageToRepeat,
-  type OutgoingEmail,
   type Sender,
   type SendResult,
   takeOver,
@@ -101,7 +100,7 @@ async function deliverEmail(
   return { number, ...(await result) };
 }
 
-async function keepLink(context: DeliveryContext, document: DocumentRow): Promise<void> {
+async function keepLink(context: DeliveryContext, document: DocumentRow) {
   if (document.status !== 'open' || document.printed_link !== null || !isPayable(document)) return;
   if (whyNoLink(context.links, document) !== undefined) return;
   const link = await context.steps.outside(() => linkToPrint(context, document));
@@ -135,7 +134,7 @@ async function sendOrHold(context: DeliveryContext, document: DocumentRow, email
   }
 }
 
-async function send(context: DeliveryContext, document: DocumentRow, email: DocumentEmail): Promise<SendResult> {
+async function send(context: DeliveryContext, document: DocumentRow, email: DocumentEmail) {
   if (document.held_at !== null) throw new HoldReason(whyHeld(document.held_at, document.hold_reason ?? ''));
   // What others will have seen, this host remembers first.
   await context.database.look();
@@ -174,7 +173,7 @@ async function compose(
   document: DocumentRow,
   email: DocumentEmail,
   prepared: PreparedDocument,
-): Promise<OutgoingEmail | Refusal> {
+) {
   try {
     return await messageOf(
       context,

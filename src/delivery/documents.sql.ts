@@ -322,7 +322,7 @@ export type RowLines = Readonly<{
 }>;
 
 /** The columns of delivery/rows.ts. No identifier or month needs CSV quotes. `concat` leaves nulls empty. */
-const lineOf = (amounts: RowLines['amounts']): string => `
+const lineOf = (amounts: RowLines['amounts']) => `
          concat(e.kind, ',', e.partner_id, ',', e.quote_id, ',', e.requote_id, ',', e.reversal_id, ',',
                 e.enrollment_id, ',', e.policy_id, ',', e.currency, ',',
                 replace(replace(e.accepted_at::text, ' ', 'T'), '+00', 'Z'), ',',
@@ -335,7 +335,7 @@ const AMOUNTS_OF_PRICE = `
                 round(e.spot_price, minor_digits(e.currency)), ',',
                 round(e.partner_cut, minor_digits(e.currency)), ',',`;
 
-const linesOfDocument = (amounts: RowLines['amounts']): string => `
+const linesOfDocument = (amounts: RowLines['amounts']) => `
   SELECT ${lineOf(amounts)}
   FROM billed_rows e WHERE e.document_id = :documentId::bigint ORDER BY e.entry_id`;
 

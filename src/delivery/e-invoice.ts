@@ -92,7 +92,7 @@ export function completed(frozen: Parties, present: Parties): Parties {
   };
 }
 
-const filled = <P extends { readonly [K in keyof P]: string }>(frozen: P, present: P): P =>
+const filled = <P extends { readonly [K in keyof P]: string }>(frozen: P, present: P) =>
   Object.fromEntries(Object.entries(frozen).map(([field, text]) => [field, text || present[field as keyof P]])) as P;
 
 type EInvoiceRequest = Readonly<{
@@ -122,7 +122,7 @@ export function lacksOfPartner(settings: Settings, buyer: PresentBuyer): Lack[] 
 }
 
 /** The reason why no e-invoice can be written yet, with the remedy; undefined if one can be written. */
-function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvoiceRequest): string | undefined {
+function whyNoEInvoice({ format, parties, currency, taxes, instructions }: EInvoiceRequest) {
   const name = FORMAT_NAMES[format];
   if (!isCurrencyOfEInvoices(currency)) {
     const cure = 'Set e_invoice to none in partners.json, and rerun the issued documents';
@@ -162,5 +162,5 @@ export function eInvoiceFor(
   return { writerVersion: E_INVOICE_WRITER_VERSION, parties, sha256, xml };
 }
 
-const isDue = ({ document, amount_due, currency }: DocumentSnapshot): boolean =>
+const isDue = ({ document, amount_due, currency }: DocumentSnapshot) =>
   document === 'invoice' && !Amount.of(amount_due, currency).isZero();

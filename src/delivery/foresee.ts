@@ -56,7 +56,7 @@ export async function foreseeHolds(
   return holds;
 }
 
-function refuseUnpayable(context: Installation, links: LinkProvider, document: DocumentRow): void {
+function refuseUnpayable(context: Installation, links: LinkProvider, document: DocumentRow) {
   if (!isPayable(document)) return;
   const noLink = whyNoLink(links, document);
   if (noLink !== undefined) throw new HoldReason(noLink);

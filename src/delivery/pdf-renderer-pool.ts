@@ -49,7 +49,7 @@ export class PdfRendererPool {
   }
 }
 
-async function startThreads(most: number): Promise<Piscina> {
+async function startThreads(most: number) {
   const { Piscina } = await import('piscina');
   return new Piscina({
     filename: new URL('./render-thread.js', import.meta.url).href,
@@ -61,10 +61,9 @@ async function startThreads(most: number): Promise<Piscina> {
 }
 
 /** Structured clone turns Buffers into Uint8Arrays. */
-const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array): Buffer =>
-  Buffer.from(buffer, byteOffset, byteLength);
+const bufferOf = ({ buffer, byteOffset, byteLength }: Uint8Array) => Buffer.from(buffer, byteOffset, byteLength);
 
-const versionOf = (name: string): string => versionOfPackageAt(dirname(fileURLToPath(import.meta.resolve(name))));
+const versionOf = (name: string) => versionOfPackageAt(dirname(fileURLToPath(import.meta.resolve(name))));
 
 const LIBRARIES = {
   pdfkit: versionOf('pdfkit'),

@@ -95,7 +95,7 @@ export async function prepareDocument(
   return { snapshot, rows: prepared.rows, pdf, eInvoice: attached, instructionsOutdated: false, pdfToKeep };
 }
 
-const attachedOf = ({ e_invoice: format }: DocumentRow, xml: Buffer | undefined): Buffer | undefined =>
+const attachedOf = ({ e_invoice: format }: DocumentRow, xml: Buffer | undefined) =>
   format === 'facturx' ? undefined : xml;
 
 /** Throws a HoldReason if there are no bank details to print. */
@@ -113,5 +113,5 @@ export function instructionsOf(
   return { documentId, partnerId, currency, now: environment.now().toISO() };
 }
 
-const noInstructions = ({ currency }: DocumentRow): HoldReason =>
+const noInstructions = ({ currency }: DocumentRow) =>
   new HoldReason(`no payment instructions for ${currency} are in force: adopt those of settings.json`);

@@ -50,7 +50,7 @@ export async function linkToPrint(context: PrintContext, document: DocumentRow):
 }
 
 /** The URL to print; null if the document cannot have a link. Waits briefly if the processor is down. */
-async function linkAtProcessor(context: LinkContext, document: DocumentRow): Promise<string | null> {
+async function linkAtProcessor(context: LinkContext, document: DocumentRow) {
   const link = await syncPaymentLink(context, document.document_id);
   if (link.status === 'in_sync') return link.url;
   if (link.kind === 'unavailable' && link.waitedSeconds < LONGEST_WAIT_FOR_LINK_SECONDS) {

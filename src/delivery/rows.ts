@@ -35,7 +35,7 @@ function columnsOf(rows: readonly Row[]): readonly string[] {
   return COLUMNS.filter((column) => !unused.some((field) => field === column));
 }
 
-function linesOf(rows: readonly Row[], columns: readonly string[], { header }: { header: boolean }): string {
+function linesOf(rows: readonly Row[], columns: readonly string[], { header }: { header: boolean }) {
   const written = rows.map((row) => {
     const currency = row['currency'] as string;
     const amounts = AMOUNTS.flatMap((field) => {

@@ -159,7 +159,7 @@ function together<Question, Answer>(
     resolve: (answer: Answer) => void;
     reject: (error: unknown) => void;
   }>;
-  const answer = async (asked: readonly Asked[]): Promise<void> => {
+  const answer = async (asked: readonly Asked[]) => {
     try {
       const answers = await answerAll(asked.map(({ question }) => question));
       for (const [index, { resolve }] of asked.entries()) resolve(answers[index] as Answer);
@@ -213,7 +213,7 @@ async function prepareAll(tx: Transaction, wanted: readonly Preparation[]): Prom
   }));
 }
 
-async function keepAll(tx: Transaction, keepings: readonly Keeping[]): Promise<boolean[]> {
+async function keepAll(tx: Transaction, keepings: readonly Keeping[]) {
   const pdfs = keepings.flatMap(({ pdf }) => pdf ?? []);
   const offers = keepings.flatMap(({ offer }) => offer ?? []);
   const outcomes = keepings.flatMap(({ outcome }) => outcome ?? []);

@@ -95,7 +95,7 @@ class WorkerPool {
   }
 }
 
-const isFinished = (status: Delivery['status'] | undefined, unfinished: readonly Delivery['status'][]): boolean =>
+const isFinished = (status: Delivery['status'] | undefined, unfinished: readonly Delivery['status'][]) =>
   status !== undefined && !unfinished.includes(status);
 
 /** Runs `work` with a pool of workers for at most this many documents, then closes the pool. */

@@ -43,7 +43,7 @@ const LOG_KEY_FILE = join(HOME, 'log-signing-key.pem');
 const ROUTED = 'p-copperleaf';
 
 /** Runs a command with the clock set to `now`, or with the real clock. */
-function reckoner(args: readonly string[], now?: string): string {
+function reckoner(args: readonly string[], now?: string) {
   const env = {
     ...{ ...inherited, RECKONER_HOME: HOME, RECKONER_ENVIRONMENT: 'sandbox', RECKONER_NOW: now },
     LOG_SIGNING_KEY_FILE: LOG_KEY_FILE,
@@ -57,7 +57,7 @@ function reckoner(args: readonly string[], now?: string): string {
   return stdout;
 }
 
-function say(command: string, answer: string): void {
+function say(command: string, answer: string) {
   process.stdout.write(`$ reckoner ${command}\n${answer.trimEnd()}\n\n`);
 }
 

@@ -20,7 +20,7 @@ export function changeSettings(home: string, changed: Readonly<Record<string, un
   writeFileSync(file, `${JSON.stringify({ ...settings, ...changed }, null, 2)}\n`);
 }
 
-const fileOf = (home: string): string => join(home, 'console-link.json');
+const fileOf = (home: string) => join(home, 'console-link.json');
 /** This time is shorter than the day for which the link is valid. */
 const KEPT_MS = 23 * 60 * 60 * 1000;
 
@@ -48,7 +48,7 @@ export function takeLink(home: string, port: string, reckoner: Reckoner): string
   return linkFinance(reckoner);
 }
 
-function linkFinance(reckoner: Reckoner): string {
+function linkFinance(reckoner: Reckoner) {
   const { url } = JSON.parse(reckoner(['--by', ADMINISTRATOR, '--json', 'user', 'link', FINANCE, '--no-mail'])) as {
     url: string;
   };

@@ -29,7 +29,7 @@ const env = {
   ...(existsSync(LOG_KEY_FILE) && { LOG_SIGNING_KEY_FILE: LOG_KEY_FILE }),
 };
 
-function reckoner(...args: string[]): string {
+function reckoner(...args: string[]) {
   const { status, stdout, stderr } = spawnSync(process.execPath, [PROGRAM, ...args], { env, encoding: 'utf8' });
   // Exit 4 is intended: the command is done, and an item needs attention.
   if (status !== 0 && status !== 4) {
@@ -51,7 +51,7 @@ for (const [email, name, role] of PEOPLE) {
 }
 if (existsSync(join(HOME, 'pdf'))) leaveWork(HOME, reckoner);
 const link = takeLink(HOME, port, (args) => reckoner(...args));
-function exportsOf(partner: string): string {
+function exportsOf(partner: string) {
   const { client_id, client_secret } = JSON.parse(reckoner('--json', 'client', 'create', partner)) as Credentials;
   return (
     `export BASE_URL=${ADDRESS} PARTNER_ID=${partner}\n` +

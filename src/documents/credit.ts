@@ -82,7 +82,7 @@ async function checkCredit(
   invoice: DocumentRow,
   { amount, gross }: { amount: Amount; gross: Amount },
   { reason, again }: { reason: string; again: boolean },
-): Promise<void> {
+) {
   const { number, currency } = invoice;
   const credits = await readCreditsAgainst(tx, { documentId: invoice.document_id });
   const same = credits.find((each) => each.reason === reason && Amount.of(each.amount, currency).equals(amount));

@@ -15,7 +15,7 @@ export function creditorReferenceOf(number: string): string | undefined {
 export const inFours = (text: string): string => text.replace(/.{4}(?=.)/g, '$& ');
 
 /** The remainder by 97 of the number that the text is, where letters stand for 10 to 35. */
-const remainder = (text: string): number =>
+const remainder = (text: string) =>
   [...text].reduce((rest, character) => {
     const value = Number.parseInt(character, 36);
     return (rest * (value > 9 ? 100 : 10) + value) % 97;

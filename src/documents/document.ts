@@ -28,7 +28,7 @@ const withReference = (creditor_reference: string | null): { readonly creditor_r
   creditor_reference === null ? {} : { creditor_reference };
 
 /** The creditor reference of a document with these instructions; null if it does not print one. */
-const referenceOf = (row: DocumentRow, instructions: Instructions | null): string | null =>
+const referenceOf = (row: DocumentRow, instructions: Instructions | null) =>
   instructions !== null &&
   printsCreditorReference(row.renderer_version) &&
   asksForCreditorReference(instructions, row.currency)

@@ -134,7 +134,7 @@ export type DocumentFilter = Readonly<{
   withLogos?: boolean | undefined;
 }>;
 
-const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): string => `
+const documentsWhere = (condition: string, withLogos: string, limit = 'NULL') => `
      SELECT d.document_id, d.number, d.series, d.sequence, d.document, d.purpose, b.status, d.partner_id, d.month,
             d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.enrollments, d.spot_price, d.partner_cut,
             d.invoice_amount, d.gross, x.taxes, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance,

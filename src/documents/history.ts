@@ -76,8 +76,7 @@ const SENTENCES = {
 
 type Facts = Happening['facts'];
 
-const given = (before: string, text: string | null | undefined, after = ''): string =>
-  text ? `${before}${text}${after}` : '';
+const given = (before: string, text: string | null | undefined, after = '') => (text ? `${before}${text}${after}` : '');
 
 /** Why a payment no longer counts, by the kind of its reversal. */
 const UNPAID_BECAUSE = {
@@ -89,7 +88,7 @@ const UNPAID_BECAUSE = {
   other: "removed, not a customer's money",
 } as const;
 
-const expired = (sessions: number): string =>
+const expired = (sessions: number) =>
   sessions === 0 ? '' : `, with ${sessions} open ${sessions === 1 ? 'session' : 'sessions'}`;
 
 const REQUESTED_BY = {

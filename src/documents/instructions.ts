@@ -29,12 +29,12 @@ export async function settingsInForce(database: Database, settings: Settings): P
 }
 
 /** The differences between settings.json and the instructions in force, in the order of the fields. */
-const instructionChanges = (before: AllInstructions | undefined, after: AllInstructions): FieldChange[] =>
+const instructionChanges = (before: AllInstructions | undefined, after: AllInstructions) =>
   changesBetween(fieldsOf(before ?? {}), fieldsOf(asJson(after)));
 
 const asJson = (instructions: AllInstructions): AllInstructions => JSON.parse(JSON.stringify(instructions));
 
-const isSame = (kept: AllInstructions | undefined, file: AllInstructions): boolean =>
+const isSame = (kept: AllInstructions | undefined, file: AllInstructions) =>
   kept !== undefined && instructionChanges(kept, file).length === 0;
 
 /** Makes the instructions of settings.json the instructions in force. Refusal: instructions_unchanged. */
@@ -55,10 +55,7 @@ export async function adoptUnlessRuled(database: Database, context: ActorContext
 /**
  * Adopts under the ledger's lock, so that no PDF is recorded at the same time. Returns undefined if nothing changes.
  */
-async function adopt(
-  tx: Transaction,
-  { actor, environment, settings }: ActorContext,
-): Promise<FieldChange[] | undefined> {
+async function adopt(tx: Transaction, { actor, environment, settings }: ActorContext) {
   await lockLedgerWhole(tx);
   const before = await readInstructionsInForce(tx);
   const file = instructionsOfFile(settings);

@@ -51,14 +51,14 @@ export function lookingFrom(context: Readonly<{ environment: Environment; settin
     });
 }
 
-async function write(folder: string, memory: string, files: readonly string[]): Promise<void> {
+async function write(folder: string, memory: string, files: readonly string[]) {
   await makeFolder(folder);
   await writeWhole(join(folder, OWN), memory, 'replace');
   // The new file contains what the others had.
   await Promise.all(files.filter((file) => file !== OWN).map((file) => rm(join(folder, file), { force: true })));
 }
 
-async function whyPaused(tx: Transaction, present: Present, seen: Seen | undefined): Promise<string | undefined> {
+async function whyPaused(tx: Transaction, present: Present, seen: Seen | undefined) {
   if (seen === undefined) {
     if (present.known) return undefined;
     return `the database is on timeline ${present.timeline}, which is new to the ledger, and this host has no memory of it`;
@@ -102,7 +102,7 @@ function readable<Result>(read: () => Result): Result | undefined {
 }
 
 /** Both memories. What was seen before the later of two resumptions is forgotten. */
-function together(one: Seen | undefined, other: Seen): Seen {
+function together(one: Seen | undefined, other: Seen) {
   const { resumed, documents, events } = other;
   if (one === undefined || one.resumed < resumed) return { resumed, documents, events };
   if (one.resumed > resumed) return one;

@@ -79,7 +79,7 @@ export async function unapplyCredit(
   return { credit_note: creditNote, number, partner_id, currency, amount: amount.toString() };
 }
 
-async function readDocument(tx: Transaction, number: string): Promise<DocumentRow> {
+async function readDocument(tx: Transaction, number: string) {
   const [document] = await readDocuments(tx, { number });
   if (document === undefined) throw refuse('document_unknown', { number });
   return document;
@@ -90,7 +90,7 @@ async function beginAction(
   context: IssueContext,
   action: string,
   { creditNote, number, amount }: { creditNote: string; number: string; amount: Amount },
-): Promise<{ now: string; eventId: number; today: string }> {
+) {
   const today = await dateOfAction(tx, context);
   const now = context.environment.now().toISO();
   const details = { number, amount: amount.toString(), currency: amount.currency };
@@ -119,10 +119,9 @@ export function whyNotPlaceable(note: Placeable, invoice: Placeable): string | u
   return undefined;
 }
 
-const aKind = ({ document }: Placeable): string =>
-  document === 'invoice' ? 'an invoice' : `a ${document.replace('_', ' ')}`;
+const aKind = ({ document }: Placeable) => (document === 'invoice' ? 'an invoice' : `a ${document.replace('_', ' ')}`);
 
-function amountToPlace(note: DocumentRow, invoice: DocumentRow, given: string | undefined): Amount {
+function amountToPlace(note: DocumentRow, invoice: DocumentRow, given: string | undefined) {
   const { currency } = invoice;
   const credit = Amount.of(note.balance, currency);
   const balance = Amount.of(invoice.balance, currency);

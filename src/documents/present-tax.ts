@@ -61,7 +61,7 @@ function labelOf(
   labels: Labels['tax'],
   locale: Locale,
   clean: (text: string) => string,
-): string {
+) {
   const label = labels[reduced ? 'reduced' : category];
   return fill(label, {
     name: clean(name),

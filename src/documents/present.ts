@@ -183,7 +183,7 @@ function leavesOf(
   { adjustment }: Labels,
   values: Readonly<Record<string, string>>,
   locale: Locale,
-): string {
+) {
   if (!lowered) return '';
   const { currency } = snapshot;
   const by = Amount.of(lowered.by, currency);
@@ -278,5 +278,5 @@ export function addressLines(address: Address, { theme, countries }: Template, c
   return [line1, line2, town, countries[country] ?? country].map(clean).filter(Boolean);
 }
 
-const spaced = (...parts: string[]): string => parts.filter(Boolean).join(' ');
-const listed = (...parts: string[]): string => parts.filter(Boolean).join(', ');
+const spaced = (...parts: string[]) => parts.filter(Boolean).join(' ');
+const listed = (...parts: string[]) => parts.filter(Boolean).join(', ');

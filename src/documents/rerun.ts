@@ -129,7 +129,7 @@ export async function rerunMonth(
   return rerun(tx, context, month, options, candidates, month);
 }
 
-const differs = (candidate: RerunCandidate): boolean => !candidate.void && candidate.differences.length > 0;
+const differs = (candidate: RerunCandidate) => !candidate.void && candidate.differences.length > 0;
 
 async function readCandidates(
   tx: Transaction,
@@ -137,7 +137,7 @@ async function readCandidates(
   month: Month,
   { newTerms, otherLinks }: RerunOptions,
   partnerId?: string,
-): Promise<RerunCandidate[]> {
+) {
   const closed = await readClosedMonth(tx, month);
   if (closed === undefined) throw refuse('month_not_closed', { month });
   await needRows(tx, { from: month, to: month, partnerIds: partnerId === undefined ? undefined : [partnerId] });
@@ -223,10 +223,10 @@ async function rerun(
 }
 
 /** The reason for replacing a document, as the void copy explains it to the partner. */
-const reasonFor = (differences: readonly string[]): string =>
+const reasonFor = (differences: readonly string[]) =>
   `Replaced: ${differences.map((each) => each.replace("the partner's", 'your').replace("the issuer's", 'our')).join(', ')} changed.`;
 
-function refuseReplacing(candidate: RerunCandidate): void {
+function refuseReplacing(candidate: RerunCandidate) {
   refuseSettled(candidate, 'run again');
   refuseHeld(candidate);
   const { number, currency, disputed_on, disputed } = candidate;
@@ -237,7 +237,7 @@ function refuseReplacing(candidate: RerunCandidate): void {
   }
 }
 
-function refusalOf(candidate: RerunCandidate): Refusal | undefined {
+function refusalOf(candidate: RerunCandidate) {
   try {
     refuseReplacing(candidate);
     return undefined;

@@ -77,10 +77,10 @@ export async function textsOf(tx: Transaction, person: Person): Promise<string[]
 }
 
 /** Matches a text that contains one of the addresses, but not as a part of a longer one. */
-const addressPattern = (addresses: readonly string[]): string =>
+const addressPattern = (addresses: readonly string[]) =>
   `(?<![\\w.+-])(?:${addresses.map((each) => each.replaceAll(/[^\w@]/g, '\\$&')).join('|')})(?![\\w-]|[.]\\w)`;
 
-async function refuseUnsettled(tx: Transaction, payments: readonly number[]): Promise<void> {
+async function refuseUnsettled(tx: Transaction, payments: readonly number[]) {
   const unsettled = await readUnsettled(tx, payments);
   if (unsettled !== undefined) throw refuse('payment_unsettled', { payment_id: unsettled });
 }
@@ -105,7 +105,7 @@ export async function erasePerson(
 }
 
 /** Erases what tables that are not facts know of the person. */
-async function eraseBesideFacts(tx: Transaction, person: Person): Promise<void> {
+async function eraseBesideFacts(tx: Transaction, person: Person) {
   if (person.of === 'user') {
     await eraseInEmails(tx, { pattern: addressPattern([loginOf(person.login)]), partnerId: null });
   }

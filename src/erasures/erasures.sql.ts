@@ -1,17 +1,17 @@
 /** SQL of erasures: which texts are personal texts of a user, a payer or a contact, and erasing them. */
 import { execute, executing, query, queryingColumn, queryingOne, type Transaction } from '../database/transaction.ts';
 
-const IN_JSON = (column: string): string => `(regexp_matches(${column}::text, '"(#[A-Za-z0-9+/]{43}=)"', 'g'))[1]`;
+const IN_JSON = (column: string) => `(regexp_matches(${column}::text, '"(#[A-Za-z0-9+/]{43}=)"', 'g'))[1]`;
 
 interface Kept {
   readonly commitment: string;
 }
 
 /** Those of these commitments whose texts are kept. */
-const kept = (commitments: string): string =>
+const kept = (commitments: string) =>
   `SELECT DISTINCT commitment FROM personal_texts WHERE commitment IN (${commitments}) ORDER BY commitment`;
 
-const listed = (rows: readonly Kept[]): string[] => rows.map(({ commitment }) => commitment);
+const listed = (rows: readonly Kept[]) => rows.map(({ commitment }) => commitment);
 
 /** A user's login wherever it is, and the names, passkeys and events of the users with this login. */
 export const readTextsOfUser = (

@@ -9,7 +9,7 @@ import type { Database } from '../database/database.ts';
 import { unless, writeWhole } from '../files.ts';
 import { readErased } from './erasures.sql.ts';
 
-const fileOf = ({ home }: Pick<Environment, 'home'>): string => join(home, 'erasures');
+const fileOf = ({ home }: Pick<Environment, 'home'>) => join(home, 'erasures');
 
 /** The lines of the file; undefined if there is none. */
 export function readErasureFile(environment: Pick<Environment, 'home'>): string[] | undefined {

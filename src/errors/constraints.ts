@@ -7,7 +7,7 @@
  */
 import { type Refusal, refuse } from './refusals.ts';
 
-function pauseOf(cause: unknown): { since: string; reason: string } {
+function pauseOf(cause: unknown) {
   const { since, reason } = JSON.parse((cause as { detail: string }).detail) as { since: string; reason: string };
   return { since, reason };
 }

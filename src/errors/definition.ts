@@ -55,13 +55,13 @@ export const bullets = (problems: readonly FieldProblem[], whole = '(whole file)
 const LONGEST_QUOTE = 200;
 const LONGEST_REASON = 4000;
 
-const withShortQuotes = (reason: string): string =>
+const withShortQuotes = (reason: string) =>
   cut(
     reason.replaceAll(/'([^']*)'/g, (_, value: string) => `'${cut(value, LONGEST_QUOTE)}'`),
     LONGEST_REASON,
   );
 
-const cut = (text: string, longest: number): string => (text.length > longest ? `${text.slice(0, longest)}…` : text);
+const cut = (text: string, longest: number) => (text.length > longest ? `${text.slice(0, longest)}…` : text);
 
 /** The time that a command has to read a file. A server has less. */
 export const COMMAND_SECONDS = 600;

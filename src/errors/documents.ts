@@ -14,7 +14,7 @@ const RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}\p{Script=Syriac}\p{Sc
 const MOST_SHOWN = 8;
 
 /** Returns a text such as `株式 (U+682A U+5F0F)`. */
-function shown(characters: readonly string[]): string {
+function shown(characters: readonly string[]) {
   const some = characters.slice(0, MOST_SHOWN);
   const codes = some.map((each) => `U+${(each.codePointAt(0) as number).toString(16).toUpperCase().padStart(4, '0')}`);
   const rest = characters.length - some.length;

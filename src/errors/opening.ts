@@ -4,7 +4,7 @@ import { badInput, bullets, type LineProblem, refused, says } from './definition
 
 const MOST_SHOWN = 20;
 
-const some = (problems: readonly LineProblem[]): string =>
+const some = (problems: readonly LineProblem[]) =>
   bullets(problems.slice(0, MOST_SHOWN)) +
   (problems.length > MOST_SHOWN ? `\n  and ${plural(problems.length - MOST_SHOWN, 'more problem')}` : '');
 

@@ -2,7 +2,7 @@ import { fieldName } from '../field-names.ts';
 import { type Remedy, SEE, seeDocument, toDo, toRun } from '../remedy.ts';
 import { badInput, bullets, type FieldProblem, refused, says } from './definition.ts';
 
-const quoted = (names: readonly string[]): string => names.map((name) => `'${name}'`).join(', ');
+const quoted = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');
 
 const PAYOUTS = 'payment payouts';
 

@@ -24,7 +24,7 @@ const HOUR_MS = 3_600_000;
 const QUEUED_TOO_LONG_MS = HOUR_MS;
 const OVERDUE_HOURS = 24;
 
-const before = (now: number, milliseconds: number): string => new Date(now - milliseconds).toISOString();
+const before = (now: number, milliseconds: number) => new Date(now - milliseconds).toISOString();
 
 function readWaitingDocuments(tx: Transaction, { scope, now, limit }: FindingQuestion): Promise<WaitingDocument[]> {
   return query(
@@ -55,7 +55,7 @@ const TONES = {
   sending: 'bad',
 } as const;
 
-const isOverdue = (queuedAt: string, now: number): boolean => Date.parse(queuedAt) < now - OVERDUE_HOURS * HOUR_MS;
+const isOverdue = (queuedAt: string, now: number) => Date.parse(queuedAt) < now - OVERDUE_HOURS * HOUR_MS;
 
 /** Reports consecutive refusals as one finding about the mail server. */
 export const readDeliveries: ReadFindings = async (tx, question) => {
@@ -76,7 +76,7 @@ export const readDeliveries: ReadFindings = async (tx, question) => {
   });
 };
 
-function urgentOf({ what, number, reason }: WaitingDocument): string {
+function urgentOf({ what, number, reason }: WaitingDocument) {
   const because = reason === null || reason === '' ? '' : ` (${reason.replace(/\.$/, '')})`;
   const waits = `was issued more than ${OVERDUE_HOURS} hours ago and is still unsent${because}.`;
   const said: Readonly<Record<WaitingDocument['what'], string>> = {
@@ -110,12 +110,12 @@ export const readOtherEmails: ReadFindings = async (tx, { scope, now, limit }) =
   });
 };
 
-const needsWork = ({ status, queued_at, attempted_at }: ListedEmail, now: number): boolean =>
+const needsWork = ({ status, queued_at, attempted_at }: ListedEmail, now: number) =>
   status === 'queued'
     ? Date.parse(queued_at) < now - QUEUED_TOO_LONG_MS
     : status !== 'sending' || isOverdue(attempted_at ?? queued_at, now);
 
-function urgentOfOther(email: ListedEmail, at: string): string {
+function urgentOfOther(email: ListedEmail, at: string) {
   const { email_id, to, status, reason } = email;
   const [state, first] = OTHER_STATES[status as keyof typeof OTHER_STATES];
   return (
@@ -160,7 +160,7 @@ export const readLinks: ReadFindings = async (tx, { scope }) => {
   });
 };
 
-function urgentOfLink({ number, active, kind, reason, waited_seconds: waited }: LinkTrouble): string | null {
+function urgentOfLink({ number, active, kind, reason, waited_seconds: waited }: LinkTrouble) {
   const because = reason === null ? '' : ` (${reason})`;
   if (active) {
     return (

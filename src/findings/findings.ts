@@ -12,7 +12,6 @@ import {
   type FindingQuestion,
   type ReadFindings,
   SEE,
-  type ToRun,
   toRun,
 } from './finding.ts';
 import { readJobFindings, readLateRequests } from './machine.ts';
@@ -49,7 +48,7 @@ export async function readFindings(
 /** How many findings of each kind a list of all kinds shows. */
 const NAMED = 20;
 
-const listOf = (kind: FindingKind): ToRun =>
+const listOf = (kind: FindingKind) =>
   kind === 'receipts'
     ? SEE.exceptions
     : kind === 'approvals'
@@ -82,4 +81,4 @@ export function capped(findings: readonly Finding[]): Finding[] {
   return [...shown, ...more];
 }
 
-const isListed = (kind: FindingKind): boolean => FINDING_KINDS.some((each) => each === kind);
+const isListed = (kind: FindingKind) => FINDING_KINDS.some((each) => each === kind);

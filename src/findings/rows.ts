@@ -62,7 +62,7 @@ function findingOf(
   };
 }
 
-const pageOf = (list: 'rows' | 'doubled' | 'reversals', filter: Readonly<Record<string, string>>): string =>
+const pageOf = (list: 'rows' | 'doubled' | 'reversals', filter: Readonly<Record<string, string>>) =>
   `/console/queue/${list}?${new URLSearchParams(filter)}`;
 
 export const readHeld: ReadFindings = async (tx, question) => {
@@ -92,7 +92,7 @@ export const readDoubled: ReadFindings = async (tx, question) =>
   });
 
 /** Our share of reversals, above zero: `70.00 USD and 5.00 EUR`. */
-const shareOf = ({ sums }: RowsOfPartner): string =>
+const shareOf = ({ sums }: RowsOfPartner) =>
   sums.map(({ amount, currency }) => Amount.of(amount, currency).negated().forPeople()).join(' and ');
 
 const aboveZero = (row: RowsOfPartner): RowsOfPartner => ({

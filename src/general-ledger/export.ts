@@ -124,7 +124,7 @@ async function readState(
  * Refuses a rule for a partner or policy that does not exist, because such a rule is a typo. The postings meant for
  * such a rule would silently go to the account of a more general rule.
  */
-async function checkRules(tx: Transaction, { accounts }: Accounts, file: string): Promise<void> {
+async function checkRules(tx: Transaction, { accounts }: Accounts, file: string) {
   const named = (field: 'partner' | 'policy') => [...new Set(accounts.flatMap((rule) => rule[field] ?? []))];
   const unknown = await readUnknownIds(tx, { partners: named('partner'), policies: named('policy') });
   if (unknown.length === 0) return;
@@ -143,7 +143,7 @@ async function checkRules(tx: Transaction, { accounts }: Accounts, file: string)
 async function checkTies(
   tx: Transaction,
   { month, after, postings }: { month: Month; after: Month | ''; postings: readonly Posting[] },
-): Promise<void> {
+) {
   const sums = new Map<string, Amount>();
   const add = ({ account, currency, amount }: { account: string; currency: string; amount: string }, sign: 1 | -1) => {
     const key = `${account} ${currency}`;
@@ -175,7 +175,7 @@ async function linesToExport(
   const ids = [...new Set([...postings, ...written].flatMap(({ partner_id }) => partner_id ?? []))];
   const names = await readPartnerNames(tx, ids);
   const exported = renamed(accounts, written, names);
-  const usable = (given: ReturnType<typeof mapped>): readonly GlLine[] => {
+  const usable = (given: ReturnType<typeof mapped>) => {
     if (given.unmapped.length > 0) {
       throw refuse('accounts_unmapped', { month: request.month, accounts: unmappedAccounts(given.unmapped) });
     }
@@ -207,7 +207,7 @@ async function linesToExport(
  * The currencies that have more decimals than the program accepts. How QuickBooks and Xero handle such currencies is
  * unknown.
  */
-const tooPrecise = (format: GlFormat, lines: readonly GlLine[]): string[] =>
+const tooPrecise = (format: GlFormat, lines: readonly GlLine[]) =>
   format === 'netsuite'
     ? [...new Set(lines.map(({ currency }) => currency))].filter((each) => (minorDigits(each) ?? 0) > 2).sort()
     : [];
@@ -218,7 +218,7 @@ function isMapped(lines: readonly GlLine[]): (line: GlLine) => boolean {
   return ({ account, currency }) => known.has(`${account} ${currency}`);
 }
 
-function unmappedAccounts(unmapped: readonly { account: string; currency: string }[]): string[] {
+function unmappedAccounts(unmapped: readonly { account: string; currency: string }[]) {
   const currencies = new Map<string, Set<string>>();
   for (const { account, currency } of unmapped) {
     currencies.set(account, (currencies.get(account) ?? new Set()).add(currency));

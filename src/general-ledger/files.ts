@@ -64,18 +64,18 @@ export function filesOf(journal: Journal): GlFile[] {
   return of.length === 0 ? [] : WRITERS[journal.format](journal, of);
 }
 
-const nameOf = ({ month, part, format }: Journal, ending: string): string => `gl-${month}-${part}-${format}${ending}`;
+const nameOf = ({ month, part, format }: Journal, ending: string) => `gl-${month}-${part}-${format}${ending}`;
 
 const csvFile = (journal: Journal, suffix: string, rows: readonly (readonly string[])[]): GlFile => ({
   name: nameOf(journal, `${suffix}.csv`),
   content: Buffer.from(stringify(rows.map((row) => [...row]))),
 });
 
-const dateOf = ({ month, accounts, format }: Journal): string =>
+const dateOf = ({ month, accounts, format }: Journal) =>
   DateTime.fromISO(lastDay(month), { zone: 'utc' }).setLocale('en').toFormat(accounts[format].date_format);
 
 /** The title `Reckoner September 2026`, with the kind of journal. */
-const titleOf = ({ month, kind, books_closed }: Journal): string =>
+const titleOf = ({ month, kind, books_closed }: Journal) =>
   `Reckoner ${monthName(month)}${kind === 'journal' ? '' : ` ${kind}`}${books_closed ? '' : ' (books open)'}`;
 
 const sidesOf = ({ amount }: JournalLine): [debit: string, credit: string] =>
@@ -175,7 +175,7 @@ const NETSUITE = [
 /**
  * The rows of a NetSuite file. The rows contain no exchange rate, because NetSuite applies its own rates for the date.
  */
-const netsuiteRows = (journal: Journal, of: readonly CurrencyJournal[]): string[][] => {
+const netsuiteRows = (journal: Journal, of: readonly CurrencyJournal[]) => {
   const period = DateTime.fromISO(lastDay(journal.month), { zone: 'utc' }).setLocale('en').toFormat('LLL yyyy');
   const { subsidiary } = journal.accounts.netsuite;
   return [

@@ -24,10 +24,10 @@ type Target = Readonly<{
 
 export interface GlLine extends Posting, Target {}
 
-const keyOf = ({ account, partner_id, policy_id, currency }: PostingKey): string =>
+const keyOf = ({ account, partner_id, policy_id, currency }: PostingKey) =>
   JSON.stringify([account, partner_id, policy_id, currency]);
 /** A key that changes if a line gains or loses a name, but not if the partner is renamed. */
-const targetKey = (line: Target): string =>
+const targetKey = (line: Target) =>
   JSON.stringify([line.to_account, line.class, line.location, line.name !== '', line.memo]);
 
 function targetOf(accounts: Accounts, posted: PostingKey, partnerName: string | undefined): Target | undefined {
@@ -54,7 +54,7 @@ export const renamed = (accounts: Accounts, lines: readonly GlLine[], names: Rea
  * The name on a partner's line. hasOwn is needed because an id may be the name of an inherited property, such as
  * `constructor`.
  */
-function nameOf({ names, unknown_payer }: Accounts, partner: string | null, ownName: string | undefined): string {
+function nameOf({ names, unknown_payer }: Accounts, partner: string | null, ownName: string | undefined) {
   if (partner === null) return unknown_payer;
   return (Object.hasOwn(names, partner) ? names[partner] : ownName) ?? partner;
 }
@@ -183,7 +183,7 @@ export function summarise(lines: readonly GlLine[]): CurrencyJournal[] {
   });
 }
 
-const sortKey = ({ to_account, memo, name, class: kind, location }: Target): string =>
+const sortKey = ({ to_account, memo, name, class: kind, location }: Target) =>
   [to_account, memo, name, kind, location].join('\u0000');
 /**
  * Divides a journal into balanced parts with at most `most` lines each. Debits are matched with credits in turn, and a

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { documentJson } from '../documents/document.ts';
-import { type DocumentRow, readDocuments, readEInvoice, readPdf } from '../documents/documents.sql.ts';
+import { readDocuments, readEInvoice, readPdf } from '../documents/documents.sql.ts';
 import { refuse } from '../errors/refusals.ts';
 import { ExactNumber, writeExactJson } from '../json.ts';
 import { OUTSIDE_TERMS } from '../ledger/cancellation.ts';
@@ -45,7 +45,7 @@ export function addApi(app: FastifyInstance, shared: Shared): void {
   addEvents(app, shared);
 }
 
-function addQuotes(app: FastifyInstance, shared: Shared): void {
+function addQuotes(app: FastifyInstance, shared: Shared) {
   const { quotes: rules } = shared.settings;
   serve(app, shared, operations.createQuote, async (tx, { body, ...asked }) => {
     const quote = await makeQuote(
@@ -119,7 +119,7 @@ const reversal: QuoteWork<z.output<typeof operations.reverseQuote.body>> = {
 /** The calls that become late requests if the rows of their quote are in the archive (late-requests.ts). */
 export const QUOTE_WORKS: readonly QuoteWork[] = [requote, reversal];
 
-function addReads(app: FastifyInstance, shared: Shared): void {
+function addReads(app: FastifyInstance, shared: Shared) {
   serve(app, shared, operations.listPolicies, async (tx, { caller, query, now }) => {
     const [partner] = await readPartners(tx, caller.partnerId);
     const { cursor: after } = query;
@@ -176,7 +176,7 @@ function addReads(app: FastifyInstance, shared: Shared): void {
   });
 }
 
-function addEvents(app: FastifyInstance, shared: Shared): void {
+function addEvents(app: FastifyInstance, shared: Shared) {
   const publish = () => shared.events.publish(REQUEST_PATIENCE_MILLISECONDS);
   const read = async (tx: Transaction, { caller, query }: CallOf<z.ZodType, undefined, typeof listEvents.query>) => {
     const { cursor: after = 0, limit, type } = query;
@@ -199,7 +199,7 @@ function addEvents(app: FastifyInstance, shared: Shared): void {
 const EVENTS_OF_SLICE = 100;
 
 /** In one database snapshot, so that the slices form one page. */
-async function readInSlices(tx: Transaction, { limit, ...filter }: EventFilter): Promise<PartnerEvent[]> {
+async function readInSlices(tx: Transaction, { limit, ...filter }: EventFilter) {
   const events: PartnerEvent[] = [];
   for (let after = filter.after; events.length < limit; after = (events.at(-1) as PartnerEvent).position) {
     const wanted = Math.min(EVENTS_OF_SLICE, limit - events.length);
@@ -214,13 +214,13 @@ async function readInSlices(tx: Transaction, { limit, ...filter }: EventFilter):
 const PDF_SECONDS = 60;
 
 /** Refuses another partner's document as unknown. */
-async function documentOf(tx: Transaction, { partnerId }: Caller, number: string): Promise<DocumentRow> {
+async function documentOf(tx: Transaction, { partnerId }: Caller, number: string) {
   const [document] = await readDocuments(tx, { partnerId, number });
   if (document === undefined) throw refuse('invoice_unknown', { number });
   return document;
 }
 
-function refuseUnknownCursor(known: boolean): void {
+function refuseUnknownCursor(known: boolean) {
   if (known) return;
   const reason = 'is not an item of this list: use the Link header of a page';
   throw refuse('request_invalid', { problems: [{ path: 'cursor', reason }] });
@@ -233,7 +233,7 @@ const file = (name: string, type: string) => ({
 
 // --- Answers ----------------------------------------------------------------------------------------------------------
 
-const exact = (text: string, currency: string): ExactNumber => new ExactNumber(Amount.of(text, currency).toString());
+const exact = (text: string, currency: string) => new ExactNumber(Amount.of(text, currency).toString());
 
 type Sums = Pick<AcceptanceAnswer, 'spotPrice' | 'partnerCut' | 'invoiceAmount'>;
 
@@ -338,7 +338,7 @@ function serveAcceptances<Params extends z.ZodType>(
   shared: Shared,
   operation: Operation<Params, undefined, typeof operations.splitQuery>,
   wantedBy: (call: CallOf<Params, undefined, typeof operations.splitQuery>) => AcceptanceRequest,
-): void {
+) {
   const { metrics, acceptances } = shared;
   route(app, shared, operation, async (call, key) => {
     const wanted = wantedBy(call);

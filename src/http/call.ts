@@ -187,7 +187,7 @@ async function insideTransaction(
   { database }: Shared,
   operation: Operation,
   work: (tx: Transaction) => Promise<Answer>,
-): Promise<Answer> {
+) {
   if (operation.action === 'reads') return database.reading(work);
   try {
     return await database.transaction(work);
@@ -226,7 +226,7 @@ async function onceByKey(
 }
 
 /** Does not depend on the order and spacing of JSON fields. */
-const fingerprint = (request: FastifyRequest, body: unknown): string =>
+const fingerprint = (request: FastifyRequest, body: unknown) =>
   createHash('sha256')
     .update(`${request.method} ${request.url}\n${JSON.stringify(body ?? null)}`)
     .digest('hex');
@@ -251,7 +251,7 @@ export async function countCall(
   clientUses.called(request.caller.clientId);
 }
 
-function bearerToken(request: FastifyRequest): string {
+function bearerToken(request: FastifyRequest) {
   const header = request.headers.authorization;
   if (header === undefined || header.trim() === '') throw refuse('token_missing', {});
   const token = /^Bearer +([A-Za-z0-9._~+/-]+=*) *$/i.exec(header)?.[1];
@@ -260,12 +260,7 @@ function bearerToken(request: FastifyRequest): string {
 }
 
 /** If present, the header is checked even if it is not required (service.md 5.4). */
-function checkPartnerHeader(
-  request: FastifyRequest,
-  name: string,
-  rule: Operation['partnerHeader'],
-  caller: Caller,
-): void {
+function checkPartnerHeader(request: FastifyRequest, name: string, rule: Operation['partnerHeader'], caller: Caller) {
   const given = request.headers[name.toLowerCase()];
   if (given === undefined) {
     if (rule === 'required') throw refuse('partner_header_missing', { header: name });
@@ -275,12 +270,12 @@ function checkPartnerHeader(
 }
 
 /** Browsers and proxies send these before a user makes a request. */
-function isPrefetch(request: FastifyRequest): boolean {
+function isPrefetch(request: FastifyRequest) {
   const { purpose, 'sec-purpose': secPurpose, 'x-moz': xMoz, 'x-purpose': xPurpose } = request.headers;
   return [purpose, secPurpose, xMoz, xPurpose].flat().some((value) => /prefetch|preview|prerender/i.test(value ?? ''));
 }
 
-function idempotencyKey(request: FastifyRequest): string | undefined {
+function idempotencyKey(request: FastifyRequest) {
   const given = request.headers['idempotency-key'];
   if (given === undefined) return undefined;
   if (typeof given === 'string' && /^[\x21-\x7e]{1,255}$/.test(given)) return given;
@@ -290,7 +285,7 @@ function idempotencyKey(request: FastifyRequest): string | undefined {
 }
 
 /** Refuses a malformed id as unknown, and any other parameter as an invalid request. */
-function readParams(operation: Operation, request: FastifyRequest): unknown {
+function readParams(operation: Operation, request: FastifyRequest) {
   const parsed = operation.params.safeParse(request.params);
   if (parsed.success) return parsed.data;
   const {
@@ -308,7 +303,7 @@ function readParams(operation: Operation, request: FastifyRequest): unknown {
   throw refuse('request_invalid', { problems: fieldProblems(parsed.error) });
 }
 
-function readQuery(operation: Operation, request: FastifyRequest): unknown {
+function readQuery(operation: Operation, request: FastifyRequest) {
   const query = request.query as Record<string, unknown>;
   const twice = Object.keys(query).filter((name) => Array.isArray(query[name]));
   const problems = twice.map((path) => ({ path, reason: 'is given more than once' }));
@@ -327,7 +322,7 @@ const PROBLEMS_TOLD = 20;
 
 const malformed = (reason: string) => refuse('request_invalid', { problems: [{ path: '', reason }] });
 
-function checkMediaType({ headers, body }: FastifyRequest, expected: string, form: RegExp): void {
+function checkMediaType({ headers, body }: FastifyRequest, expected: string, form: RegExp) {
   const type = headers['content-type'] ?? '';
   if (form.test(type)) return;
   if (body === undefined) throw malformed('has no body');
@@ -335,7 +330,7 @@ function checkMediaType({ headers, body }: FastifyRequest, expected: string, for
 }
 
 /** Returns the text of a file with its byte order mark, so that the text's hash is the file's hash. */
-function readFile(type: 'text/csv', request: FastifyRequest): string {
+function readFile(type: 'text/csv', request: FastifyRequest) {
   checkMediaType(request, type, /^text\/csv *(; *(charset="?utf-8"?|header="?present"?) *)*$/i);
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(request.body as Buffer);
@@ -344,7 +339,7 @@ function readFile(type: 'text/csv', request: FastifyRequest): string {
   }
 }
 
-function readBody(schema: z.ZodType, request: FastifyRequest): unknown {
+function readBody(schema: z.ZodType, request: FastifyRequest) {
   checkMediaType(request, 'application/json', /^application\/json *(; *charset="?utf-8"? *)?$/i);
   let value: unknown;
   let twice: string | undefined;

@@ -55,7 +55,7 @@ export function addHealth(app: FastifyInstance, shared: Shared): void {
 }
 
 /** Runs the work once for concurrent callers, and keeps its result or failure for some time. */
-function remembered<Result>(milliseconds: number, work: () => Promise<Result>): () => Promise<Result> {
+function remembered<Result>(milliseconds: number, work: () => Promise<Result>) {
   let last: Promise<Result> | undefined;
   return () => {
     if (last !== undefined) return last;

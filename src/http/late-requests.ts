@@ -43,7 +43,7 @@ export function addLateRequests(app: FastifyInstance, shared: Shared): void {
 }
 
 /** Refused before anything was written. */
-const isArchived = (error: unknown): boolean => error instanceof Refusal && error.code === 'quote_archived';
+const isArchived = (error: unknown) => error instanceof Refusal && error.code === 'quote_archived';
 
 function answerOf({ request_id, quote_id, status, answer, requested_at, answered_at }: requests.LateRequest): object {
   return {
@@ -93,7 +93,7 @@ export async function answerLateRequests(context: LateContext, stop?: AbortSigna
   }
 }
 
-async function answer({ database, environment, settings }: LateContext, request: requests.LateRequest): Promise<void> {
+async function answer({ database, environment, settings }: LateContext, request: requests.LateRequest) {
   const { request_id: requestId, partner_id: partnerId, client_id: clientId, quote_id } = request;
   const done = (tx: Transaction, status: number, result: unknown) =>
     requests.answerLateRequest(tx, {

@@ -7,7 +7,7 @@
 import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { DateTime } from 'luxon';
-import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
 import { IDENTIFIER } from '../partners/file.ts';
 import { countFailures } from './server.sql.ts';
 import type { Service } from './service.ts';
@@ -125,7 +125,7 @@ function failuresOf(
   onLimited: LimitOptions['onLimited'],
 ): Limits['failedExchange'] {
   const refused = new Map<string, Readonly<{ until: DateTime; most: number }>>();
-  const refusal = ({ until, most }: { until: DateTime; most: number }): Refusal =>
+  const refusal = ({ until, most }: { until: DateTime; most: number }) =>
     limited(until.diff(environment.now()).toMillis(), most);
   return async (clientId, address) => {
     const network = networkOf(address);

@@ -34,7 +34,7 @@ function health(): Reply {
 }
 
 /** One request at a time, and at most one a second for each caller and URL. */
-function ask(url: string, { socket }: IncomingMessage): Promise<Reply> {
+function ask(url: string, { socket }: IncomingMessage) {
   const address = socket.remoteAddress ?? '';
   const key = `${url} ${address}`;
   const known = remembered.get(key);
@@ -59,14 +59,14 @@ function ask(url: string, { socket }: IncomingMessage): Promise<Reply> {
 }
 
 /** A proxied request would have the proxy's address. By default, nginx adds no header, but forwards as HTTP/1.0. */
-const isForwarded = (request: IncomingMessage): boolean => request.httpVersion === '1.0' || hasProxyHeader(request);
+const isForwarded = (request: IncomingMessage) => request.httpVersion === '1.0' || hasProxyHeader(request);
 
 main.on('message', ({ id, ...answer }: Answer) => {
   waiting.get(id)?.(answer);
   waiting.delete(id);
 });
 
-async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serve(request: IncomingMessage, response: ServerResponse) {
   const path = request.url?.split('?')[0];
   const isRead = request.method === 'GET' || request.method === 'HEAD';
   const found =

@@ -83,10 +83,7 @@ export function openMetrics({ environment, database }: { environment: Environmen
 type OpenGauge = (name: string, help: string, labelNames?: string[]) => Gauge;
 
 /** Measures the backlog, or keeps the previous values if they are recent relative to their cost. */
-function measureBacklog(
-  gauge: OpenGauge,
-  { environment, database }: { environment: Environment; database: Database },
-): () => Promise<void> {
+function measureBacklog(gauge: OpenGauge, { environment, database }: { environment: Environment; database: Database }) {
   const deliveries = gauge('deliveries', 'Documents by delivery state', ['status']);
   const depth = gauge('delivery_queue_depth', 'Documents waiting to be sent');
   const age = gauge('delivery_queue_oldest_seconds', 'How long the oldest waiting document has waited');
@@ -147,7 +144,7 @@ function gaugeJobs(gauge: OpenGauge): (health: JobHealth) => void {
 }
 
 /** Runs the work once for concurrent callers, and again after SHARE_OF_TIME times its duration. */
-function sparingly(work: () => Promise<void>): () => Promise<void> {
+function sparingly(work: () => Promise<void>) {
   let running: Promise<void> | undefined;
   let notBefore = 0;
   return () => {

@@ -23,7 +23,7 @@ const UNFIT: ReadonlySet<RefusalCode> = new Set([
   'database_privileges',
 ]);
 
-function refusalOf(error: unknown, request: FastifyRequest): Refusal | undefined {
+function refusalOf(error: unknown, request: FastifyRequest) {
   if (error instanceof Refusal) {
     return UNFIT.has(error.code) ? refuse('unavailable', { retry_after: RETRY_SECONDS }, error) : error;
   }
@@ -40,7 +40,7 @@ function refusalOf(error: unknown, request: FastifyRequest): Refusal | undefined
 }
 
 /** Or all connections were busy for too long. */
-function isUnreachable(error: unknown): boolean {
+function isUnreachable(error: unknown) {
   if (!(error instanceof Error)) return false;
   const { code } = error as NodeJS.ErrnoException;
   return (
@@ -49,7 +49,7 @@ function isUnreachable(error: unknown): boolean {
   );
 }
 
-function refusalOfFramework(error: FastifyError, { routeOptions, headers }: FastifyRequest): Refusal | undefined {
+function refusalOfFramework(error: FastifyError, { routeOptions, headers }: FastifyRequest) {
   switch (error.code) {
     case 'FST_ERR_CTP_BODY_TOO_LARGE':
       return refuse('body_too_large', { limit: routeOptions.bodyLimit }, error);
@@ -90,7 +90,7 @@ export function answerTo(thrown: unknown, request: FastifyRequest, reply: Fastif
   return refusal;
 }
 
-function addHeaders({ facts }: Refusal, request: FastifyRequest, reply: FastifyReply): void {
+function addHeaders({ facts }: Refusal, request: FastifyRequest, reply: FastifyReply) {
   type Stated = Readonly<{ allowed?: string[]; retry_after?: number; limit?: number }>;
   const { allowed, retry_after: retryAfter, limit } = facts as Stated;
   if (allowed !== undefined) reply.header('Allow', allowed.join(', '));
@@ -100,7 +100,7 @@ function addHeaders({ facts }: Refusal, request: FastifyRequest, reply: FastifyR
   if (limit !== undefined) reply.headers(rateHeaders({ limit, remaining: 0, reset: retryAfter }));
 }
 
-function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function writeProblem(refusal: Refusal, issuer: string, request: FastifyRequest, reply: FastifyReply) {
   const status = httpStatusOf(refusal.code);
   if (status === 401) {
     const missing = refusal.code === 'token_missing';
@@ -120,6 +120,6 @@ export const problemOf = ({ code, message: detail, facts }: Refusal, issuer: str
 };
 
 /** Much is unread, so the connection is closed: Node would read the whole body to keep it open. */
-const hasUnreadBody = ({ body, headers }: FastifyRequest): boolean =>
+const hasUnreadBody = ({ body, headers }: FastifyRequest) =>
   body === undefined &&
   (headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > LITTLE_TO_READ);

@@ -74,8 +74,7 @@ const Reference = ({ base, header }: { base: string; header: string }) => (
   </>
 );
 
-const fieldsOf = (schema: unknown): string =>
-  Object.keys((schema as { shape?: object } | undefined)?.shape ?? {}).join(', ');
+const fieldsOf = (schema: unknown) => Object.keys((schema as { shape?: object } | undefined)?.shape ?? {}).join(', ');
 
 const Takes = ({ what, code }: { what: string; code: string | undefined }) =>
   code ? (
@@ -131,7 +130,7 @@ const Call = ({ operation }: { operation: Operation }) => {
 };
 
 /** Indents JSON, and keeps numbers as written. */
-function pretty(example: unknown): string {
+function pretty(example: unknown) {
   let depth = 0;
   const line = (change: number) => {
     depth += change;

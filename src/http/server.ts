@@ -127,7 +127,7 @@ export async function buildServer(service: ServerOptions): Promise<FastifyInstan
   return app;
 }
 
-function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem): FastifyInstance {
+function openApp({ settings, log }: ServerOptions, sendProblem: SendProblem) {
   const { trust_proxy: proxies } = settings.http;
   const app = Fastify({
     loggerInstance: log,
@@ -166,14 +166,14 @@ function collectRoutes(app: FastifyInstance): (path: string) => string[] {
 }
 
 /** Raw bytes for routes: webhook signatures cover them, and exact numbers are parsed from the text. */
-function addParsers(app: FastifyInstance): void {
+function addParsers(app: FastifyInstance) {
   app.removeAllContentTypeParsers();
   for (const type of ['application/json', 'application/x-www-form-urlencoded', 'text/csv']) {
     app.addContentTypeParser(type, { parseAs: 'buffer' }, (_request, body, done) => done(null, body));
   }
 }
 
-function addRequestChecks(app: FastifyInstance, shared: Shared): void {
+function addRequestChecks(app: FastifyInstance, shared: Shared) {
   const { allow } = shared.settings.http;
   const allowed = addressList(allow);
   const secure = issuerOf(shared).startsWith('https:');
@@ -208,13 +208,13 @@ function traceOf(given: string | string[] | undefined) {
   return { trace_id, parent_id, span_id: randomBytes(8).toString('hex'), flags };
 }
 
-function callersId({ headers }: FastifyRequest): string | undefined {
+function callersId({ headers }: FastifyRequest) {
   const given = headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 }
 
 /** HTTP/0.9, unknown expectations, and a second Host header, because a proxy may have used the other one. */
-function refuseOddHttp({ raw }: FastifyRequest): void {
+function refuseOddHttp({ raw }: FastifyRequest) {
   const hosts = raw.rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host');
   const reason =
     (raw.httpVersionMajor < 1 && 'is not HTTP/1.1') ||
@@ -223,7 +223,7 @@ function refuseOddHttp({ raw }: FastifyRequest): void {
   if (reason) throw refuse('request_invalid', { problems: [{ path: '', reason }] });
 }
 
-function addBounds(app: FastifyInstance, { metrics }: Shared): void {
+function addBounds(app: FastifyInstance, { metrics }: Shared) {
   const gates = openGates();
   const bounded = new WeakSet<RouteHandlerMethod>();
   app.addHook('onRoute', (route) => {
@@ -249,7 +249,7 @@ function addBounds(app: FastifyInstance, { metrics }: Shared): void {
   });
 }
 
-function limitConnections(app: FastifyInstance, { metrics, log }: Shared): void {
+function limitConnections(app: FastifyInstance, { metrics, log }: Shared) {
   const { server } = app;
   server.maxConnections = MOST_CONNECTIONS;
   // Node itself would answer 417, without headers or a line in the log.
@@ -281,7 +281,7 @@ function limitConnections(app: FastifyInstance, { metrics, log }: Shared): void 
 /** Probes come every few seconds, so only failures are logged. */
 const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 
-function addRequestLog(app: FastifyInstance, { environment, settings, log, metrics }: Shared): void {
+function addRequestLog(app: FastifyInstance, { environment, settings, log, metrics }: Shared) {
   const isBehindUnknownProxy = unknownProxies(settings);
   let warned = settings.http.trust_proxy.length > 0;
   const warnOfProxy = (why: string) => {
@@ -313,7 +313,7 @@ function addRequestLog(app: FastifyInstance, { environment, settings, log, metri
 }
 
 /** While stopping, Fastify closes idle connections, and this hook a busy one after its response. */
-function closeIdleConnections(app: FastifyInstance): void {
+function closeIdleConnections(app: FastifyInstance) {
   let stopping = false;
   app.addHook('preClose', async () => {
     stopping = true;
@@ -327,7 +327,7 @@ function closeIdleConnections(app: FastifyInstance): void {
 /** Even without a token. */
 function limitUnknown(shared: Shared) {
   const count = countOther(shared.limits);
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  return async (request: FastifyRequest, reply: FastifyReply) => {
     if (!request.url.startsWith('/api/')) return count(request);
     return countCall(request, reply, shared).catch((error: unknown) => {
       if (error instanceof Refusal && error.code === 'rate_limited') throw error;
@@ -336,7 +336,7 @@ function limitUnknown(shared: Shared) {
 }
 
 /** 405 for a path that accepts other methods, and 404 for an unknown one. */
-function notFound({ method, url }: FastifyRequest, findMethods: (path: string) => string[]): Refusal {
+function notFound({ method, url }: FastifyRequest, findMethods: (path: string) => string[]) {
   const path = url.split('?')[0] ?? '';
   const allowed = findMethods(path);
   return allowed.length > 0

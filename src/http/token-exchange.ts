@@ -116,7 +116,7 @@ function readExchange(request: FastifyRequest): Exchange {
   return { clientId, secret, basic: false };
 }
 
-function readParameters(request: FastifyRequest): Record<string, unknown> {
+function readParameters(request: FastifyRequest) {
   const bytes = request.body instanceof Buffer ? request.body : Buffer.alloc(0);
   const text = new TextDecoder().decode(bytes);
   if (text.trim() === '') return {};
@@ -156,7 +156,7 @@ function readBasic(header: string | undefined): Exchange | undefined {
   throw new ExchangeError('invalid_client', 'The Authorization header is not HTTP Basic.', true);
 }
 
-function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function answerError(thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
   const { status, code, description } = describe(thrown, request, reply);
   request.refusal = code;
   return reply.code(status).header('Pragma', 'no-cache').send({ error: code, error_description: description });

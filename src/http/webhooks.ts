@@ -10,7 +10,7 @@
  * busy.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Refusal, refuse } from '../errors/refusals.ts';
+import { refuse } from '../errors/refusals.ts';
 import type { PaymentProcessor } from '../processors/processor.ts';
 import { PROCESSORS } from '../processors/processors.ts';
 import { busy } from './gates.ts';
@@ -28,7 +28,7 @@ export function addWebhooks(app: FastifyInstance, shared: Shared): void {
   const { database, environment, storeEvents, onEventsStored } = shared;
   const bodies = new LargeBodies();
   for (const { name, webhooks } of PROCESSORS) {
-    const signatureOf = ({ headers }: FastifyRequest): string | undefined => {
+    const signatureOf = ({ headers }: FastifyRequest) => {
       const given = headers[webhooks.header];
       return typeof given === 'string' ? given : undefined;
     };
@@ -67,7 +67,7 @@ function secretsOf(
   webhooks: PaymentProcessor['webhooks'],
   { environment, storeEvents }: Shared,
   account: string | undefined,
-): readonly string[] {
+) {
   const secrets = webhooks.secrets(environment, account);
   if (secrets.length > 0 && storeEvents !== undefined) return secrets;
   throw refuse('webhook_not_configured', { variable: webhooks.secretVariable(account) });
@@ -77,11 +77,11 @@ function secretsOf(
  * Does not limit networks behind a proxy that the settings do not name: the processor would share its address with all
  * other callers.
  */
-function limitNetwork(request: FastifyRequest, { limits, settings }: Shared): void {
+function limitNetwork(request: FastifyRequest, { limits, settings }: Shared) {
   if (settings.http.trust_proxy.length > 0 || !hasProxyHeader(request.raw)) limits.webhook(request.ip);
 }
 
-function badSignature(request: FastifyRequest, shared: Shared, reason: string): Refusal {
+function badSignature(request: FastifyRequest, shared: Shared, reason: string) {
   limitNetwork(request, shared);
   const { limits, metrics, security } = shared;
   security.record('webhook_refused', request.ip);
@@ -99,7 +99,7 @@ const MOST_LARGE_OF_ONE = 2;
 /** Events can have any size. */
 const ARRIVES_WITHIN_MS = 10_000;
 
-const isLarge = ({ headers }: FastifyRequest): boolean => Number(headers['content-length'] ?? LARGE) >= LARGE;
+const isLarge = ({ headers }: FastifyRequest) => Number(headers['content-length'] ?? LARGE) >= LARGE;
 
 /** Anyone may send a large body, because the signature is checked after it is read. */
 class LargeBodies {
@@ -125,14 +125,14 @@ class LargeBodies {
  * The account in a webhook address such as `?account=acct_…`, because an event that a connected account sends for
  * itself does not name it. Each account has its own secret, so the signature proves it.
  */
-function accountOf(given: unknown): string | undefined {
+function accountOf(given: unknown) {
   if (given === undefined) return undefined;
   if (typeof given === 'string' && /^[\x21-\x7e]{1,255}$/.test(given)) return given;
   throw refuse('request_invalid', { problems: [{ path: 'account', reason: 'must be one account, acct_…' }] });
 }
 
 /** On one line, as the import expects. Line breaks occur only between JSON tokens. */
-function oneLine(body: Buffer): string {
+function oneLine(body: Buffer) {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body).replace(/[\r\n]+/g, ' ');
   } catch (error) {

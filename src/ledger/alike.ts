@@ -21,11 +21,11 @@ const BITS = 2 ** 25;
 export function likenessOf(): (texts: RowTexts) => Likeness {
   const seen = new Uint32Array(BITS / 32);
   const partners = new Map<string, number>();
-  const wasSeen = (hash: number): boolean => {
+  const wasSeen = (hash: number) => {
     const bit = hash & (BITS - 1);
     return ((seen[bit >>> 5] as number) & (1 << (bit & 31))) !== 0;
   };
-  const see = (hash: number): void => {
+  const see = (hash: number) => {
     const bit = hash & (BITS - 1);
     seen[bit >>> 5] = (seen[bit >>> 5] as number) | (1 << (bit & 31));
   };
@@ -57,14 +57,14 @@ export function likenessOf(): (texts: RowTexts) => Likeness {
 }
 
 /** The length of the leading zeros, which a spreadsheet removes. */
-function bareStart(text: string): number {
+function bareStart(text: string) {
   let start = 0;
   while (text.charCodeAt(start) === 48) start += 1;
   return start;
 }
 
 /** FNV-1a over a text without its case. */
-function hashed(seed: number, text: string, startOf?: (text: string) => number): number {
+function hashed(seed: number, text: string, startOf?: (text: string) => number) {
   let hash = seed;
   for (let at = startOf?.(text) ?? 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);

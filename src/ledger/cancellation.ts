@@ -90,9 +90,8 @@ const plus = (one: Sums, other: Sums): Sums => ({
 });
 const sumOf = (rows: readonly QuoteRow[]): Sums => rows.map(sumsOf).reduce(plus, NOTHING);
 const negated = ({ spot, cut, share }: Sums): Sums => ({ spot: -spot, cut: -cut, share: -share });
-const isWithin = (one: Sums, most: Sums): boolean =>
-  one.spot <= most.spot && one.cut <= most.cut && one.share <= most.share;
-const isSame = (one: Sums, other: Sums): boolean => isWithin(one, other) && isWithin(other, one);
+const isWithin = (one: Sums, most: Sums) => one.spot <= most.spot && one.cut <= most.cut && one.share <= most.share;
+const isSame = (one: Sums, other: Sums) => isWithin(one, other) && isWithin(other, one);
 
 /**
  * Judges the new reversals among all rows of one quote, which are in the order of their times. `isAboveCeiling` counts
@@ -118,7 +117,7 @@ export function judgeQuote(
  * Whether the processor has taken back our share of this reversal and of all reversals of the quote before it. The
  * processor routes a sale of a connected account alone: the quote may have been invoiced, and its requote routed.
  */
-function isTakenBack(row: QuoteRow, rows: readonly QuoteRow[], judged: ReadonlyMap<QuoteRow, Verdict>): boolean {
+function isTakenBack(row: QuoteRow, rows: readonly QuoteRow[], judged: ReadonlyMap<QuoteRow, Verdict>) {
   const isRouted = ({ requote_id }: QuoteRow) =>
     rows.find((sale) => sale.kind !== 'reversal' && sale.requote_id === requote_id)?.arrangement ===
     'connected_account';
@@ -180,7 +179,7 @@ function saleOf(
   };
 }
 
-const isRule = (ground: Ground): boolean => ground !== 'person' && ground !== 'processor';
+const isRule = (ground: Ground) => ground !== 'person' && ground !== 'processor';
 
 function judge(row: QuoteRow, sale: Sale, policyTerms: readonly StoredTerms[]): Verdict {
   const terms = sale.day === null ? undefined : termsOn(policyTerms, sale.day);
@@ -253,7 +252,7 @@ function groundOn(
 }
 
 /** A part of an amount by days, rounded half up. */
-const partOf = (amount: bigint, days: number, of: number): bigint =>
+const partOf = (amount: bigint, days: number, of: number) =>
   (2n * amount * BigInt(days) + BigInt(of)) / (2n * BigInt(of));
 
 /** The ground of a reversal that takes no more than is given, in the split of the sale or of the terms. */
@@ -302,7 +301,7 @@ export function offered(
 }
 
 /** An amount, but at least zero and at most another one. */
-const between = (amount: bigint, most: bigint): bigint => {
+const between = (amount: bigint, most: bigint) => {
   if (amount > most) return most;
   return amount < 0n ? 0n : amount;
 };

@@ -115,7 +115,7 @@ export function readTotalsFile(file: string, text: string): Control {
   return control;
 }
 
-function controlOfText(text: string): Control | string {
+function controlOfText(text: string) {
   try {
     const value = parseExactJsonOfOthers(text);
     const twice = repeatedName(text);
@@ -204,7 +204,7 @@ export async function compareControls(
   };
 }
 
-const placeOf = ({ by }: StatedControl, file: string | null): string =>
+const placeOf = ({ by }: StatedControl, file: string | null) =>
   file === null ? '' : by === 'totals_file' ? totalsFileOf(file) : file;
 
 type Difference = Readonly<{
@@ -215,7 +215,7 @@ type Difference = Readonly<{
   reason: string;
 }>;
 
-function differencesOf({ count, totals }: Control, found: Found): Difference[] {
+function differencesOf({ count, totals }: Control, found: Found) {
   const differences: Difference[] = [];
   if (count !== undefined && count !== found.count) {
     const less = found.count < count;

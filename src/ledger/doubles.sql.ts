@@ -106,7 +106,7 @@ export async function findDoubles(tx: Transaction, { spreadsheet }: { spreadshee
   if (spreadsheet) await findExponents(tx);
 }
 
-async function findInLedger(tx: Transaction): Promise<void> {
+async function findInLedger(tx: Transaction) {
   const found = (sign: Sign, from: string) =>
     execute(
       tx,
@@ -194,7 +194,7 @@ const EXPONENT = `'^([0-9])\\.?([0-9]*)[eE]0*([0-9]{1,2})$'`;
  * A spreadsheet writes the id 1234567890123456 as 1.23457E15. The long number rounds to the short one. Each short one is
  * compared with one long number only, because the ids of neighbors round to the same.
  */
-async function findExponents(tx: Transaction): Promise<void> {
+async function findExponents(tx: Transaction) {
   const numbers = (from: string, columns: string) => `
     SELECT ${columns} partner_id, kind, currency, spot_price, partner_cut, accepted_at, time_zone, own_id
     FROM ${from} AND own_id ~ '^[0-9][0-9.]*([eE][0-9]+)?$' AND length(own_id) < 40`;

@@ -42,7 +42,7 @@ export async function judgeRows(
 export const termsOfQuote = ([row]: readonly QuoteRow[], terms: ReadonlyMap<string, StoredTerms[]>): StoredTerms[] =>
   terms.get(`${row?.partner_id} ${row?.policy_id}`) ?? [];
 
-function quotesOf(rows: readonly QuoteRow[]): QuoteRow[][] {
+function quotesOf(rows: readonly QuoteRow[]) {
   const quotes = new Map<string, QuoteRow[]>();
   for (const row of rows) {
     const key = `${row.partner_id} ${row.quote_id}`;

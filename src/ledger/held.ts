@@ -190,20 +190,16 @@ async function decide(
   tx: Transaction,
   rows: readonly Pick<HeldRow, 'held_row_id'>[],
   decision: Omit<Parameters<typeof insertDecisions>[1], 'ids'>,
-): Promise<void> {
+) {
   await insertDecisions(tx, { ids: rows.map(({ held_row_id }) => held_row_id), ...decision });
   failpoint('reversal.decided');
 }
 
-const subjectOf = ([first, ...more]: readonly HeldRow[]): string =>
+const subjectOf = ([first, ...more]: readonly HeldRow[]) =>
   `${first?.partner_id} ${first?.own_id}${more.length === 0 ? '' : ` and ${plural(more.length, 'more row')}`}`;
 
 /** `reversals`: whether the rows must be reversals, or must not be. */
-async function rowsToDecide(
-  tx: Transaction,
-  ids: readonly number[],
-  { reversals }: { reversals: boolean },
-): Promise<HeldRow[]> {
+async function rowsToDecide(tx: Transaction, ids: readonly number[], { reversals }: { reversals: boolean }) {
   const rows = await readHeldRows(tx, { ids: await readWithRelated(tx, { ids }) });
   for (const held_row_id of ids) {
     const row = rows.find((each) => each.held_row_id === held_row_id);

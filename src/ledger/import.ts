@@ -259,7 +259,7 @@ async function judge(
   tx: Transaction,
   { spreadsheet }: StagedCounts,
   { skipInvalid, acceptDiffering = false, action, allowedBy, now, ceilings }: ImportOptions,
-): Promise<void> {
+) {
   const holds = action === undefined;
   await surveyStaged(tx);
   await surveyAlike(tx);
@@ -292,7 +292,7 @@ async function judge(
  * a reversal that would take an amount below zero is rejected. Without --skip-invalid the order of rows does not
  * matter, so reversals are added last.
  */
-function reversalsTooMany(rows: readonly Overdrawn[], { inFileOrder }: { inFileOrder: boolean }): number[] {
+function reversalsTooMany(rows: readonly Overdrawn[], { inFileOrder }: { inFileOrder: boolean }) {
   const isReversal = (row: Overdrawn) => Number(row.kind === 'reversal');
   const ordered = inFileOrder ? rows : [...rows].sort((a, b) => isReversal(a) - isReversal(b) || a.seq - b.seq);
   const balances = new Map<string, readonly bigint[]>();
@@ -311,6 +311,6 @@ function reversalsTooMany(rows: readonly Overdrawn[], { inFileOrder }: { inFileO
   return tooMany;
 }
 
-function distinct(zoneMonths: readonly ZoneMonth[]): ZoneMonth[] {
+function distinct(zoneMonths: readonly ZoneMonth[]) {
   return [...new Map(zoneMonths.map((each) => [`${each.time_zone} ${each.month}`, each])).values()];
 }

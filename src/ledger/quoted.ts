@@ -22,7 +22,7 @@ export async function findAboveLargest(tx: Transaction, given: { skipInvalid: bo
  * The rows that exceed the largest price, each with the total of its quote. A row that exceeds the price is not added
  * to the total of later rows.
  */
-function tooDear(rows: readonly LimitedRow[]): { seq: number; price: string }[] {
+function tooDear(rows: readonly LimitedRow[]) {
   const prices = new Map<string, bigint>();
   return rows.flatMap(({ seq, kind, currency, spot_price, price_before, largest_price, largest_in, ...row }) => {
     const quote = `${row.partner_id} ${row.quote_id}`;

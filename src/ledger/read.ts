@@ -203,7 +203,7 @@ function ndjsonRecord({ number, text }: Line): SourceRecord {
 }
 
 /** Finds two things that JSON.parse does not show: a number, which must be read exactly, and a repeated name. */
-function lookOver(object: Record<string, unknown>, text: string): { hasNumber: boolean; repeated: string | undefined } {
+function lookOver(object: Record<string, unknown>, text: string) {
   let hasNumber = false;
   let marks = 0;
   for (const key in object) {
@@ -274,7 +274,7 @@ async function* readCsv(lines: AsyncIterable<Line[]>): AsyncGenerator<SourceReco
 }
 
 /** A row may begin with the id TRAILER. It has as many cells as the header, and the second cell is not a number. */
-const isTrailer = (header: readonly string[], fields: readonly string[]): boolean =>
+const isTrailer = (header: readonly string[], fields: readonly string[]) =>
   fields[0] === 'TRAILER' && (fields.length !== header.length || /^\d*$/.test(fields[1] as string));
 
 const STRAY_QUOTE: RowProblem = {

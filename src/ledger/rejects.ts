@@ -7,7 +7,7 @@ import { createWriteStream, statSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 import { stringify } from 'csv-stringify/sync';
 import type { Transaction } from '../database/transaction.ts';
-import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
+import { reasonOf, refuse } from '../errors/refusals.ts';
 import { cellOf } from '../text.ts';
 import type { RowFormat, SourceFile, SourceRecord } from './read.ts';
 import { REJECT_FIELDS, ROW_FIELDS } from './row.ts';
@@ -29,14 +29,14 @@ export function rejectFormat(path: string, files: readonly SourceFile[]): RowFor
  */
 export const rejectedRow =
   (format: RowFormat) =>
-  ({ texts, raw, problem }: SourceRecord): string =>
+  ({ texts, raw, problem }: SourceRecord) =>
     format === 'ndjson'
       ? raw
       : JSON.stringify([...ROW_FIELDS.map((field) => texts[field]), problem === undefined ? '' : raw]);
 
-const csvLine = (cells: readonly unknown[]): string => stringify([cells.map(cellOf)], { record_delimiter: 'windows' });
+const csvLine = (cells: readonly unknown[]) => stringify([cells.map(cellOf)], { record_delimiter: 'windows' });
 
-function csvReject({ file, line, field, code, reason, row }: RejectedRow): string {
+function csvReject({ file, line, field, code, reason, row }: RejectedRow) {
   const cells = JSON.parse(row) as string[];
   return csvLine([...cells.slice(0, -1), file, line, field, code, reason, cells.at(-1)]);
 }
@@ -45,8 +45,7 @@ type RejectedRow = Omit<BadRow, 'file'> & Readonly<{ file: string; row: string }
 
 /** Writes every bad row of this import, in file order. Refuses file_unwritable before anything is recorded. */
 export async function writeRejects(tx: Transaction, path: string, files: readonly SourceFile[]): Promise<void> {
-  const unwritable = (reason: string, cause?: unknown): Refusal =>
-    refuse('file_unwritable', { file: path, reason }, cause);
+  const unwritable = (reason: string, cause?: unknown) => refuse('file_unwritable', { file: path, reason }, cause);
   if (files.some(({ name }) => isSameFile(name, path))) throw unwritable('it is one of the files to import');
   const isCsv = rejectFormat(path, files) === 'csv';
   const written = (row: RejectedRow) => (isCsv ? csvReject(row) : `${JSON.stringify(row)}\n`);
@@ -69,7 +68,7 @@ export async function writeRejects(tx: Transaction, path: string, files: readonl
   }
 }
 
-function isSameFile(one: string, other: string): boolean {
+function isSameFile(one: string, other: string) {
   try {
     const [a, b] = [statSync(one), statSync(other)];
     return a.dev === b.dev && a.ino === b.ino;

@@ -237,7 +237,7 @@ const TIME = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-
 const DAYS_IN_MONTH = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** The number of days of a month, counted from 1; 0 if there is no such month. */
-function daysIn(year: number, month: number): number {
+function daysIn(year: number, month: number) {
   const leap = year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0);
   return month === 2 && !leap ? 28 : (DAYS_IN_MONTH[month - 1] ?? 0);
 }
@@ -273,7 +273,7 @@ export function timeProblem(text: string, now: number): RowProblem | undefined {
 }
 
 /** Converts `-04:00` to -240. Offsets in use lie between -12:00 and +14:00. PostgreSQL accepts offsets up to 15:59. */
-function offsetMinutes(zone: string): number | undefined {
+function offsetMinutes(zone: string) {
   if (zone === 'Z') return 0;
   const hours = Number(zone.slice(1, 3));
   const minutes = zone.length > 3 ? Number(zone.slice(-2)) : 0;

@@ -129,7 +129,7 @@ function stagedLine(
   { line, texts }: SourceRecord,
   found: RowProblem | Likeness,
   rejected: string | undefined,
-): string {
+) {
   const place = `${seq}\t${file}\t${line}\t`;
   const raw = rejected === undefined ? '\\N' : escaped(rejected);
   if ('alike' in found) {
@@ -152,13 +152,13 @@ function stagedLine(
 /**
  * PostgreSQL accepts at most 16383 decimals. A good amount may have more decimals, but they are zeros after the fourth.
  */
-function amount(text: string): string {
+function amount(text: string) {
   return text.length > 1000 ? text.replace(/(\.\d{4})0+$/, '$1') : text;
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\0': '' };
 
 /** Escapes a text for COPY. NUL is dropped, because PostgreSQL cannot store NUL. */
-function escaped(text: string): string {
+function escaped(text: string) {
   return text.replace(/[\\\t\n\r\0]/g, (character) => ESCAPES[character] as string);
 }

@@ -105,6 +105,6 @@ export const cashApplication = defineList({
   page: SHOWN,
   key: ({ month }) => month,
   keyed: 'text',
-  read: async (tx: Transaction, asked: ListQuery<object>): Promise<Row[]> =>
+  read: async (tx: Transaction, asked: ListQuery<object>) =>
     pageOf(await query<Row>(tx, STATEMENT, {}), asked, ({ month }) => month),
 });

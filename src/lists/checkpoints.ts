@@ -16,18 +16,18 @@ const filters = z.strictObject({
   kind: choice('Kind', 'Those that close a month, those that close books, or the others.', KINDS).optional(),
 });
 
-const kindOf = ({ closes }: CheckpointLetter): string => closes?.split(' ')[0] ?? 'daily';
-const keyOf = ({ size }: CheckpointLetter): string => String(size);
+const kindOf = ({ closes }: CheckpointLetter) => closes?.split(' ')[0] ?? 'daily';
+const keyOf = ({ size }: CheckpointLetter) => String(size);
 
 async function readRows(
   tx: Transaction,
   { filter: { kind }, ...asked }: ListQuery<z.output<typeof filters>, '-size' | 'size'>,
-): Promise<CheckpointLetter[]> {
+) {
   const found = (await readCheckpointLetters(tx)).filter((each) => kind === undefined || kindOf(each) === kind);
   return pageOf(asked.sort === 'size' ? found : found.reverse(), asked, keyOf);
 }
 
-const day = (instant: string): string => instant.slice(0, 10);
+const day = (instant: string) => instant.slice(0, 10);
 
 export const checkpoints = defineList({
   command: 'checkpoint list',

@@ -19,7 +19,7 @@ const filters = z.strictObject({
   partner: text('Partner', 'Only the clients of this partner.').optional(),
 });
 
-const keyOf = ({ client_id }: ClientLine): string => client_id;
+const keyOf = ({ client_id }: ClientLine) => client_id;
 
 async function readRows(tx: Transaction, asked: ListQuery<z.output<typeof filters>>): Promise<ClientLine[]> {
   const now = asked.context.environment.now().toISO();
@@ -31,7 +31,7 @@ async function readRows(tx: Transaction, asked: ListQuery<z.output<typeof filter
   return pageOf(lines, asked, keyOf);
 }
 
-const secretsOf = ({ revoked_at, secrets }: ClientLine): string =>
+const secretsOf = ({ revoked_at, secrets }: ClientLine) =>
   revoked_at === null ? `${secrets.length} valid` : `revoked ${revoked_at.slice(0, 10)}`;
 
 export const clients = defineList({

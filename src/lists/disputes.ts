@@ -7,11 +7,11 @@ import { type OpenDispute, readOpenDisputes } from '../documents/disputes.sql.ts
 import { Amount, compare, names, sumsOf } from '../values.ts';
 import { defineList, type ListQuery, pageOf, type Total } from './list.ts';
 
-const of = (amount: string, { currency }: OpenDispute): Amount => Amount.of(amount, currency);
+const of = (amount: string, { currency }: OpenDispute) => Amount.of(amount, currency);
 
-const keyOf = ({ number }: OpenDispute): string => number;
+const keyOf = ({ number }: OpenDispute) => number;
 
-const readRows = async (tx: Transaction, asked: ListQuery<unknown>): Promise<OpenDispute[]> =>
+const readRows = async (tx: Transaction, asked: ListQuery<unknown>) =>
   pageOf(await readOpenDisputes(tx, { scope: asked.scope }), asked, keyOf);
 
 async function readTotals(tx: Transaction, { scope }: ListQuery<unknown>): Promise<Total[]> {

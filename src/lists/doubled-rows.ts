@@ -12,12 +12,10 @@ const filters = z.strictObject({
   partner: text('Partner', 'Only rows of this partner.', { value: 'id' }).optional(),
 });
 
-const readRows = (
-  tx: Transaction,
-  { filter, scope, after, limit }: ListQuery<z.output<typeof filters>>,
-): Promise<DoubledRow[]> => readDoubledRows(tx, { ...given(filters, filter), scope, after, limit });
+const readRows = (tx: Transaction, { filter, scope, after, limit }: ListQuery<z.output<typeof filters>>) =>
+  readDoubledRows(tx, { ...given(filters, filter), scope, after, limit });
 
-const of = ({ invoice_amount, currency }: DoubledRow): Amount => Amount.of(invoice_amount, currency);
+const of = ({ invoice_amount, currency }: DoubledRow) => Amount.of(invoice_amount, currency);
 
 export const doubledRows = defineList({
   command: 'ledger doubled',

@@ -16,14 +16,14 @@ const filters = z.strictObject({
 const readRows = (
   tx: Transaction,
   { filter: { unfinished }, scope, after, limit }: ListQuery<z.output<typeof filters>>,
-): Promise<ListedEmail[]> => readEmails(tx, { unfinished, scope, after, limit });
+) => readEmails(tx, { unfinished, scope, after, limit });
 
 const TONES: Readonly<Partial<Record<EmailStatus, Mark['tone']>>> = {
   ...{ sent: 'good', failed: 'bad', bounced: 'bad', held: 'warn', uncertain: 'warn' },
 };
 export const emailMark = (status: EmailStatus): Mark => ({ text: status, tone: TONES[status] ?? 'plain' });
 
-const sinceOf = ({ sent_at, attempted_at, queued_at }: ListedEmail): string => sent_at ?? attempted_at ?? queued_at;
+const sinceOf = ({ sent_at, attempted_at, queued_at }: ListedEmail) => sent_at ?? attempted_at ?? queued_at;
 
 export const emails = defineList({
   command: 'email list',

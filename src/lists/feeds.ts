@@ -17,13 +17,13 @@ const filters = z.strictObject({
 const readRows = (
   tx: Transaction,
   { filter: { month, partner, differing }, scope, after, limit }: ListQuery<z.output<typeof filters>>,
-): Promise<StatedTotals[]> => {
+) => {
   const [ofMonth = '', partnerId = ''] = after?.split(' ') ?? [];
   const last = after === null ? null : { month: ofMonth, partnerId };
   return readStatements(tx, { month, partnerId: partner, differing, scope, after: last, limit });
 };
 
-const amountsOf = ({ totals }: StatedTotals['stated']): Amount[] =>
+const amountsOf = ({ totals }: StatedTotals['stated']) =>
   Object.entries(totals).map(([currency, amount]) => Amount.of(amount, currency));
 
 export const feeds = defineList({

@@ -16,15 +16,15 @@ const filters = z.strictObject({
 });
 type HeldFilter = z.output<typeof filters>;
 
-const readRows = (tx: Transaction, { filter, scope, after, limit }: ListQuery<HeldFilter>): Promise<HeldRow[]> => {
+const readRows = (tx: Transaction, { filter, scope, after, limit }: ListQuery<HeldFilter>) => {
   const { partner, all } = given(filters, filter);
   return readHeldRows(tx, { partner, undecided: all !== true, scope, after, limit });
 };
 
-const of = (amount: string, { currency }: HeldRow): Amount => Amount.of(amount, currency);
-const isOpen = ({ decision }: HeldRow): boolean => decision === null;
+const of = (amount: string, { currency }: HeldRow) => Amount.of(amount, currency);
+const isOpen = ({ decision }: HeldRow) => decision === null;
 
-const remediesOf = (row: HeldRow): readonly ToDo[] => {
+const remediesOf = (row: HeldRow) => {
   const id = String(row.held_row_id);
   return isRequest(row)
     ? grantOrRefuse(id)

@@ -82,7 +82,7 @@ export const partnerJson = (partner: PartnerView): Record<string, unknown> =>
     }).filter(([, value]) => value !== null),
   );
 
-const byCurrency = ({ balances }: PartnerRow, of: 'overdue' | 'net'): Amount[] =>
+const byCurrency = ({ balances }: PartnerRow, of: 'overdue' | 'net') =>
   balances.map((each) => Amount.of(each[of], each.currency)).filter((each) => !each.isZero());
 
 const TROUBLES = [

@@ -87,16 +87,16 @@ async function readRows(tx: Transaction, asked: ListQuery<PaymentFilter, Payment
   });
 }
 
-const of = (amount: string, { currency }: PaymentRow): Amount => Amount.of(amount, currency);
+const of = (amount: string, { currency }: PaymentRow) => Amount.of(amount, currency);
 
 /** The shortfall against the paid documents, which was posted to bank charges. */
-const bankCharges = (row: PaymentRow): Amount =>
+const bankCharges = (row: PaymentRow) =>
   row.applications
     .filter(({ unapplied_on }) => unapplied_on === null)
     .reduce((sum, each) => sum.plus(of(each.small_difference ?? '0', row)), Amount.zero(row.currency));
 
 /** The documents that the payment settles, or the first suggestion with a question mark. */
-function documentsOf({ applications, suggestions }: PaymentRow): string {
+function documentsOf({ applications, suggestions }: PaymentRow) {
   const numbers = applications.filter((each) => each.unapplied_on === null).map((each) => each.number);
   const [suggestion] = suggestions;
   if (numbers.length > 0 || suggestion === undefined) return numbers.join(' ');

@@ -7,8 +7,7 @@ import { type PayoutRow, readPayouts } from '../payments/payouts.sql.ts';
 import { Amount, names } from '../values.ts';
 import { defineList } from './list.ts';
 
-const of = (amount: string | null, { currency }: PayoutRow): Amount | null =>
-  amount === null ? null : Amount.of(amount, currency);
+const of = (amount: string | null, { currency }: PayoutRow) => (amount === null ? null : Amount.of(amount, currency));
 
 export const payouts = defineList({
   command: 'payment payouts',

@@ -109,7 +109,7 @@ const readRows = (
   { filter, scope, sort, after, limit }: ListQuery<ReversalFilter, keyof typeof SORTED>,
 ): Promise<ReversalRow[]> => query(tx, SORTED[sort], { ...given(filters, filter), scope, after, limit });
 
-const of = (amount: string, { currency }: ReversalRow): Amount => Amount.of(amount, currency);
+const of = (amount: string, { currency }: ReversalRow) => Amount.of(amount, currency);
 
 const TONES = { requested: 'warn', recorded: 'good', rejected: 'plain' } as const;
 
@@ -125,11 +125,11 @@ const standingOf = (row: ReversalRow, today: string): Mark[] => [
 
 const allowedBy = ({ ground }: ReversalRow): string | null => (ground === null ? null : GROUNDS[ground]);
 
-const askedFor = ({ sign, repeats }: ReversalRow): string | null =>
+const askedFor = ({ sign, repeats }: ReversalRow) =>
   sign === null ? null : repeats === null ? SIGNS[sign] : `may repeat ${repeats}: ${SIGNS[sign]}`;
 
 /** ` (-7.00 USD requested)`, if a person granted other amounts. */
-const insteadOf = (row: ReversalRow): string => {
+const insteadOf = (row: ReversalRow) => {
   const { ground, invoice_amount, requested_amount: asked } = row;
   return ground === 'person' && asked !== null && !of(asked, row).equals(of(invoice_amount, row))
     ? ` (${of(asked, row).forPeople()} requested)`
@@ -137,7 +137,7 @@ const insteadOf = (row: ReversalRow): string => {
 };
 
 /** What allowed it and why, or why it waits or was refused. */
-const why = (row: ReversalRow): string | null => {
+const why = (row: ReversalRow) => {
   const { status, decided_by, decision_reason } = row;
   if (status === 'requested') return askedFor(row);
   if (decision_reason === null) return allowedBy(row);
@@ -145,7 +145,7 @@ const why = (row: ReversalRow): string | null => {
 };
 
 /** The reason as the partner reads it, without who decided and why a request was granted. */
-const partnersWhy = (row: ReversalRow): string | null => {
+const partnersWhy = (row: ReversalRow) => {
   if (row.status === 'requested') return `waits for our finance team: ${askedFor(row)}`;
   if (row.status === 'rejected') return `refused by our finance team: ${row.decision_reason}`;
   return row.ground === 'person' ? `granted by our finance team${insteadOf(row)}` : allowedBy(row);

@@ -2,16 +2,13 @@
 
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
-import { readSecurityEvents, type SecurityEvent } from '../reports/security.sql.ts';
+import { readSecurityEvents } from '../reports/security.sql.ts';
 import { names } from '../text.ts';
 import { date, defineList, type ListQuery } from './list.ts';
 
 const filters = z.strictObject({ since: date('Since', 'From this day on (UTC).').optional() });
 
-const readRows = (
-  tx: Transaction,
-  { filter: { since }, limit }: ListQuery<z.output<typeof filters>>,
-): Promise<SecurityEvent[]> =>
+const readRows = (tx: Transaction, { filter: { since }, limit }: ListQuery<z.output<typeof filters>>) =>
   readSecurityEvents(tx, { since: since === undefined ? null : `${since}T00:00:00Z`, limit });
 
 export const securityEvents = defineList({

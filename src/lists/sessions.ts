@@ -3,7 +3,7 @@
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { liveAt } from '../people/sessions.ts';
-import { type ListedSession, readSessions } from '../people/sign-in.sql.ts';
+import { readSessions } from '../people/sign-in.sql.ts';
 import { userNamed } from '../people/users.ts';
 import { names } from '../text.ts';
 import { defineList, type ListQuery, text } from './list.ts';
@@ -11,10 +11,7 @@ import { defineList, type ListQuery, text } from './list.ts';
 const filters = z.strictObject({ email: text('User', 'Only the sessions of this user.').optional() });
 
 /** Throws user_unknown. */
-async function readRows(
-  tx: Transaction,
-  { filter: { email }, context }: ListQuery<z.output<typeof filters>>,
-): Promise<ListedSession[]> {
+async function readRows(tx: Transaction, { filter: { email }, context }: ListQuery<z.output<typeof filters>>) {
   if (email !== undefined) await userNamed(tx, context, email);
   return readSessions(tx, { ...liveAt(context), login: email ?? null });
 }

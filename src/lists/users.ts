@@ -6,16 +6,16 @@ import { type ListedUser, readUsers } from '../people/users.sql.ts';
 import { names, plural } from '../text.ts';
 import { defineList, type ListQuery, pageOf } from './list.ts';
 
-const keyOf = ({ user_id }: ListedUser): string => String(user_id);
+const keyOf = ({ user_id }: ListedUser) => String(user_id);
 
-const readRows = async (tx: Transaction, asked: ListQuery<unknown>): Promise<ListedUser[]> =>
+const readRows = async (tx: Transaction, asked: ListQuery<unknown>) =>
   pageOf(await readUsers(tx, { now: asked.context.environment.now().toISO() }), asked, keyOf);
 
 export const userJson = ({ user_id, kind, login, name, roles, recorded_at, ended_at, ...rest }: ListedUser) => ({
   ...{ user_id, kind, login, name, roles, created_at: recorded_at, deactivated_at: ended_at, ...rest },
 });
 
-const rolesOf = ({ kind, roles }: ListedUser): string => (kind === 'program' ? 'program' : rolesInWords(roles));
+const rolesOf = ({ kind, roles }: ListedUser) => (kind === 'program' ? 'program' : rolesInWords(roles));
 
 /** What readers get of an erased text, as `personal` in migrations/002_people.sql. */
 const ERASED = '(erased)';

@@ -2,12 +2,12 @@
 
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
-import { type Webhook, webhookOf } from '../partner-events/webhook.ts';
+import { webhookOf } from '../partner-events/webhook.ts';
 import { readWebhooks } from '../partner-events/webhooks.sql.ts';
 import { names } from '../text.ts';
 import { defineList } from './list.ts';
 
-const readRows = async (tx: Transaction): Promise<Webhook[]> => (await readWebhooks(tx)).map(webhookOf);
+const readRows = async (tx: Transaction) => (await readWebhooks(tx)).map(webhookOf);
 
 export const webhooks = defineList({
   command: 'webhook list',

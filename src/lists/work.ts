@@ -17,7 +17,7 @@ const filters = z.strictObject({
 async function readRows(
   tx: Transaction,
   { filter: { kind, of, nobodys }, scope, today, context }: ListQuery<z.output<typeof filters>>,
-): Promise<WorkItem[]> {
+) {
   const { settings, environment } = context;
   const all = await readWork(tx, { settings, scope, now: environment.now().toMillis(), today });
   return all.filter(
@@ -28,8 +28,7 @@ async function readRows(
   );
 }
 
-const amountOf = ({ money }: WorkItem): Amount | null =>
-  money === null ? null : Amount.of(money.amount, money.currency);
+const amountOf = ({ money }: WorkItem) => (money === null ? null : Amount.of(money.amount, money.currency));
 
 const workJson = (row: WorkItem) => {
   const { tone: _tone, partners, money, assignee, ...item } = row;

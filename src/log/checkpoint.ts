@@ -198,7 +198,7 @@ export async function checkpointBooks(
   return endWith(tx, await beginClose(tx, context), now, `books ${month}`);
 }
 
-async function beginClose(tx: Transaction, context: Installation): Promise<NewLeaves> {
+async function beginClose(tx: Transaction, context: Installation) {
   await refuseFork(tx, context);
   const leaves = await NewLeaves.begin(tx);
   await refuseEarlier(context, leaves.previous);
@@ -206,7 +206,7 @@ async function beginClose(tx: Transaction, context: Installation): Promise<NewLe
   return leaves;
 }
 
-async function endWith(tx: Transaction, leaves: NewLeaves, now: string, closes: Closes): Promise<Checkpoint> {
+async function endWith(tx: Transaction, leaves: NewLeaves, now: string, closes: Closes) {
   await leaves.readTo(tx, await readLastNumber(tx));
   await lockLog(tx);
   const checkpoint = leaves.checkpoint(await readOrigin(tx), now, closes);
@@ -217,7 +217,7 @@ async function endWith(tx: Transaction, leaves: NewLeaves, now: string, closes: 
 }
 
 /** The root of each partner's rows, by partner, currency and arrangement. */
-async function partnerRoots(tx: Transaction, leaves: NewLeaves, months: PostedMonths): Promise<Map<string, string>> {
+async function partnerRoots(tx: Transaction, leaves: NewLeaves, months: PostedMonths) {
   const trees = new Map<string, LeafRange>();
   let isOneMonth = true;
   for (const [key, rows] of leaves.everyPartner()) {
@@ -249,7 +249,7 @@ export async function refuseUntied(tx: Transaction, covered: number): Promise<vo
 }
 
 /** Refuses to take a checkpoint on an earlier day than the last checkpoint. */
-async function refuseEarlier({ environment, settings }: Installation, last: Checkpoint | undefined): Promise<void> {
+async function refuseEarlier({ environment, settings }: Installation, last: Checkpoint | undefined) {
   const dayOf = (at: DateTime) => at.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
   const [today, latest] = [dayOf(environment.now()), last && dayOf(DateTime.fromISO(last.taken_at))];
   if (last === undefined || latest === undefined || today >= latest) return;

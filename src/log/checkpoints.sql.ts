@@ -75,7 +75,7 @@ export const readClosesApart = querying<{ closes: string; has_checkpoint: boolea
  * The name of the log at a log number: HOST/LEDGER, or the name of the latest successor log up to this number. The name
  * of a sandbox's log begins with `sandbox.`.
  */
-const originUpTo = (number: string): string => `coalesce(
+const originUpTo = (number: string) => `coalesce(
   (SELECT origin FROM log_continues WHERE log_no <= ${number} ORDER BY log_no DESC LIMIT 1),
   (SELECT CASE environment WHEN 'sandbox' THEN 'sandbox.' ELSE '' END || log_host || '/' || installation_id
    FROM installation))`;

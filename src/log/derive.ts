@@ -104,7 +104,7 @@ function wholeCheckpoints(
 }
 
 /** Groups neighbouring parts: in each group, either all rows of every part are read, or none. */
-function runsOf(parts: readonly Part[]): Part[][] {
+function runsOf(parts: readonly Part[]) {
   const runs: Part[][] = [];
   for (const part of parts) {
     const run = runs.at(-1);
@@ -138,11 +138,11 @@ async function readRun(
   order: Order,
   partners: PartnerRows,
   months: readonly PostedMonths[],
-): Promise<void> {
+) {
   const [first, last] = [run[0] as Part, run.at(-1) as Part];
   const range = { after: first.previous?.last_no ?? 0, to: last.checkpoint.last_no };
   let at = 0;
-  const partOf = (number: number): Part => {
+  const partOf = (number: number) => {
     while (number > (run[at] as Part).checkpoint.last_no) at += 1;
     return run[at] as Part;
   };
@@ -173,7 +173,7 @@ async function readRest(
   order: Order,
   partners: PartnerRows,
   differences: LogDifference[],
-): Promise<void> {
+) {
   const drawn = await readLastNumber(tx);
   await readLeaves(
     tx,
@@ -254,7 +254,7 @@ class PartnerRows {
   }
 
   /** Adds the leaf of a row. The first close also bills the rows of earlier months. */
-  readonly take = (number: number, content: Buffer, from: number, _: number, key: string): void => {
+  readonly take = (number: number, content: Buffer, from: number, _: number, key: string) => {
     const tab = key.indexOf('\t');
     const posted = key.slice(0, tab);
     const month = this.closed.find((each) => each >= posted);

@@ -24,7 +24,7 @@ import { type Note, readNote, type TreeHead } from './note.ts';
 import { readNoteOf } from './signatures.sql.ts';
 import { LeafRange } from './tree.ts';
 
-const fileOf = ({ home }: Pick<Environment, 'home'>): string => join(home, 'log-head');
+const fileOf = ({ home }: Pick<Environment, 'home'>) => join(home, 'log-head');
 
 /** The checkpoint in RECKONER_HOME, or undefined if there is none. */
 export function readHead(environment: Pick<Environment, 'home'>): Note | undefined {

@@ -14,9 +14,9 @@ export interface NumberRange {
   readonly to: number;
 }
 
-const inRange = (number: string, { after, to }: NumberRange): string => `${number} > ${after} AND ${number} <= ${to}`;
+const inRange = (number: string, { after, to }: NumberRange) => `${number} > ${after} AND ${number} <= ${to}`;
 
-const escaped = (text: string): string =>
+const escaped = (text: string) =>
   `replace(replace(replace(replace(${text}, '\\', '\\\\'), E'\\t', '\\t'), E'\\n', '\\n'), E'\\r', '\\r')`;
 
 /** A time as the log writes it. The session's time zone must be UTC. */
@@ -27,7 +27,7 @@ export const time = (value: string): string => `to_char(${value}, 'YYYY-MM-DD"T"
  * to distinguish it from NULL. Even if the constraints were dropped, no row has the line of another row: a line has as
  * many tabs as columns, and a tab in an identifier would be one too many.
  */
-function written({ kind }: LogForm, { name, type, nullable }: LogColumn): string {
+function written({ kind }: LogForm, { name, type, nullable }: LogColumn) {
   const value = COMPUTED[`${kind}.${name}`] ?? `f."${name}"`;
   const text = (() => {
     switch (type.split('@')[0]) {
@@ -54,11 +54,11 @@ function written({ kind }: LogForm, { name, type, nullable }: LogColumn): string
   return nullable || kind === 'ledger_rows' ? `coalesce((${text})::text, '\\N')` : text;
 }
 
-const lineOf = (form: LogForm): string =>
+const lineOf = (form: LogForm) =>
   `concat_ws(E'\\t', '${form.kind}', f.${numberOf(form.kind)},
      ${form.columns.map((column) => written(form, column)).join(', ')})`;
 
-const leafOf = (line: string): string => `sha256('\\x00'::bytea || convert_to(${line}, 'UTF8'))`;
+const leafOf = (line: string) => `sha256('\\x00'::bytea || convert_to(${line}, 'UTF8'))`;
 
 const ROWS = 'ledger_rows';
 const FACTS = LOG_FORMS.map(({ kind }) => kind).filter((kind) => kind !== ROWS);
@@ -76,7 +76,7 @@ const FILLED = FACTS.map(
  */
 const filled = prepared(`log_filled_${createHash('sha256').update(FILLED).digest('hex').slice(0, 16)}`, FILLED);
 
-async function filledKinds(tx: Transaction, range: NumberRange): Promise<string[]> {
+async function filledKinds(tx: Transaction, range: NumberRange) {
   return (await query<{ kind: string }>(tx, filled, { ...range })).map(({ kind }) => kind);
 }
 
@@ -84,16 +84,16 @@ async function filledKinds(tx: Transaction, range: NumberRange): Promise<string[
 const IN_A_ROW = 256;
 
 /** A query of values aggregated over facts with neighbouring numbers, in the order of the numbers. */
-const aggregated = (values: readonly string[], facts: readonly string[]): string => {
+const aggregated = (values: readonly string[], facts: readonly string[]) => {
   const group = `log_no / ${IN_A_ROW}`;
   return `SELECT ${values.map((value) => `string_agg(${value} ORDER BY log_no)`).join(', ')}
           FROM (${facts.join(' UNION ALL ')}) AS facts GROUP BY ${group} ORDER BY ${group}`;
 };
 
-const selectFacts = (kind: string, columns: string, where: string): string =>
+const selectFacts = (kind: string, columns: string, where: string) =>
   `SELECT f.${numberOf(kind)} AS log_no, ${columns} FROM ${kind} f WHERE ${where}`;
 
-const numbered = (kind: string, range: NumberRange): string => inRange(`f.${numberOf(kind)}`, range);
+const numbered = (kind: string, range: NumberRange) => inRange(`f.${numberOf(kind)}`, range);
 
 /** How many log numbers are read at once, because a range may not fit in memory. */
 const AT_ONCE = 200_000;
@@ -126,7 +126,7 @@ interface TakeLeaves {
   readonly onRow: (number: number, content: Buffer, from: number, to: number, key: string) => void;
 }
 
-const leaves = (kind: string, where: string): string => {
+const leaves = (kind: string, where: string) => {
   const key = kind === ROWS ? `concat_ws(E'\\t', f.posted_month, f.partner_id, f.currency, f.arrangement)` : `''::text`;
   return selectFacts(kind, `${leafOf(LINES.get(kind) ?? '')} AS leaf, ${key} AS key`, where);
 };
@@ -138,7 +138,7 @@ const NUMBER = 8;
 const HASH = 32;
 const LINE_END = 0x0a;
 
-async function readHashes(tx: Transaction, facts: readonly string[], { onFact, onRow }: TakeLeaves): Promise<void> {
+async function readHashes(tx: Transaction, facts: readonly string[], { onFact, onRow }: TakeLeaves) {
   if (facts.length === 0) return;
   // The planner underestimates the cost of hashing. Without this setting, PostgreSQL uses one process, and a million
   // rows take 3.1 s instead of 1.8 s.

@@ -21,7 +21,7 @@ export interface NoteKey {
 /** The bytes for two types of signature: an Ed25519 signature of a note, and a witness's cosignature. */
 const ED25519 = 1;
 const COSIGNATURE = 4;
-const base64 = (bytes: Buffer): string => bytes.toString('base64');
+const base64 = (bytes: Buffer) => bytes.toString('base64');
 
 /** The text of a checkpoint. Signatures cover this text. */
 export const bodyOf = ({ origin, size, root }: TreeHead): string => `${origin}\n${size}\n${base64(root)}\n`;
@@ -34,7 +34,7 @@ function keyId({ name, publicKey }: NoteKey, type: number): Buffer {
   return createHash('sha256').update(`${name}\n`).update(Buffer.of(type)).update(publicKey).digest().subarray(0, 4);
 }
 
-function vkey(key: NoteKey, type: number): string {
+function vkey(key: NoteKey, type: number) {
   return `${key.name}+${keyId(key, type).toString('hex')}+${base64(Buffer.concat([Buffer.of(type), key.publicKey]))}`;
 }
 
@@ -61,7 +61,7 @@ export function readKey(text: string): (NoteKey & { readonly isWitness: boolean 
   return keyId(key, type).toString('hex') === id ? { ...key, isWitness: type === COSIGNATURE } : undefined;
 }
 
-const lineOf = (key: NoteKey, type: number, signature: Buffer): string =>
+const lineOf = (key: NoteKey, type: number, signature: Buffer) =>
   `— ${key.name} ${base64(Buffer.concat([keyId(key, type), signature]))}`;
 
 /** The signature line that a log's key makes. */

@@ -33,7 +33,7 @@ const split = (place: string): readonly [table: string, column: string] => {
   return [table, column];
 };
 
-const found = (table: string, number: string, column: string): string =>
+const found = (table: string, number: string, column: string) =>
   `SELECT '${table}' AS "table", ${number} AS number,
           (regexp_matches("${column}"::text, '#[A-Za-z0-9+/]{43}=', 'g'))[1] AS commitment
    FROM ${table} WHERE ${MAY_NAME[table] ?? 'true'}`;

@@ -33,7 +33,7 @@ export async function signCheckpoints(context: ActorContext & { readonly databas
   await database.reading((tx) => keepHead(tx, environment));
 }
 
-async function signUnsigned({ database, ...context }: ActorContext & { readonly database: Database }): Promise<void> {
+async function signUnsigned({ database, ...context }: ActorContext & { readonly database: Database }) {
   const { logKey } = context.environment;
   if (logKey === undefined) return;
   const { origin, unsigned } = await database.reading(async (tx) => {
@@ -58,7 +58,7 @@ async function signUnsigned({ database, ...context }: ActorContext & { readonly 
  * Records a key that signs for the first time. The previous key signs the new key. If the previous key is not
  * available, the fact states this, and auditors ask for the reason.
  */
-async function recordKey(tx: Transaction, { environment, actor }: ActorContext, key: NoteKey): Promise<void> {
+async function recordKey(tx: Transaction, { environment, actor }: ActorContext, key: NoteKey) {
   const latest = await readLatestKey(tx);
   const public_key = key.publicKey.toString('base64');
   if (latest?.public_key === public_key) return;
@@ -78,7 +78,7 @@ async function recordKey(tx: Transaction, { environment, actor }: ActorContext, 
 /** The content that the previous key signs: the verifier key of the next key, and a line end. */
 export const successionOf = (vkey: string): Buffer => Buffer.from(`${vkey}\n`);
 
-function signatureBy(key: SigningKey | undefined, publicKey: string, vkey: string): string | undefined {
+function signatureBy(key: SigningKey | undefined, publicKey: string, vkey: string) {
   if (key === undefined || key.publicKey.toString('base64') !== publicKey) return undefined;
   const privateKey: KeyObject = key.privateKey;
   return sign(null, successionOf(vkey), privateKey).toString('base64');

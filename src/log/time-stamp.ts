@@ -65,7 +65,7 @@ async function requestFor(hash: Buffer, nonce: Buffer): Promise<Buffer> {
 }
 
 /** The copy has its own memory, because small Buffers share memory. */
-const arrayOf = (bytes: Uint8Array): ArrayBuffer => new Uint8Array(bytes).buffer;
+const arrayOf = (bytes: Uint8Array) => new Uint8Array(bytes).buffer;
 
 async function post(url: string, body: Buffer, timeoutMs: number): Promise<Buffer | { readonly problem: string }> {
   const signal = AbortSignal.timeout(timeoutMs);

@@ -86,7 +86,7 @@ export async function attempt(
   };
   let offered: boolean | undefined;
   let failure: { readonly reason: unknown } | undefined;
-  const offer = async (): Promise<boolean> => {
+  const offer = async () => {
     try {
       offered = await sender.offer({ ...facts, holder: sender.holder, message: raw });
     } catch (reason) {

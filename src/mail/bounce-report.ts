@@ -73,7 +73,7 @@ export async function bouncesIn(message: Buffer): Promise<ReportedBounce[]> {
   });
 }
 
-const textOf = (content: ArrayBuffer | Uint8Array | string): string =>
+const textOf = (content: ArrayBuffer | Uint8Array | string) =>
   typeof content === 'string' ? content : Buffer.from(content as Uint8Array).toString('utf8');
 
 /**
@@ -94,7 +94,7 @@ function fieldOf(line: string): [string, string][] {
 }
 
 /** The address in `rfc822; ap@partner.example`, without the type. */
-const withoutType = (field: string | undefined): string => oneLine((field ?? '').replace(/^[\w-]+\s*;/, ''));
+const withoutType = (field: string | undefined) => oneLine((field ?? '').replace(/^[\w-]+\s*;/, ''));
 
 function messageIdOf(headers: string): string | undefined {
   const [head = ''] = headers.replace(/\r\n/g, '\n').split('\n\n', 1);
@@ -102,7 +102,7 @@ function messageIdOf(headers: string): string | undefined {
   return bracketed(fields.get('message-id') ?? '');
 }
 
-function bracketed(text: string): string | undefined {
+function bracketed(text: string) {
   const bare = /^<?([^<>\s]{3,250}@[^<>\s]{1,250})>?$/.exec(text.trim())?.[1];
   return bare === undefined ? undefined : `<${bare}>`;
 }

@@ -75,7 +75,7 @@ async function readTargets(tx: Transaction, reports: readonly ReportedBounce[]):
   return new Map((await read()).map((email) => [email.message_id, email]));
 }
 
-async function readKnown(tx: Transaction, targets: readonly Target[]): Promise<Set<string>> {
+async function readKnown(tx: Transaction, targets: readonly Target[]) {
   const ids = targets.map(({ email_id }) => email_id);
   return new Set((await readBounces(tx, { ids })).map(({ email_id, recipient }) => `${email_id} ${recipient}`));
 }
@@ -84,12 +84,12 @@ async function readKnown(tx: Transaction, targets: readonly Target[]): Promise<S
  * The report on a forwarded e-mail names an address that we do not know. If the e-mail had only one recipient, that is
  * who it is about.
  */
-function recipientOf({ to }: Target, { recipients }: ReportedBounce): string | undefined {
+function recipientOf({ to }: Target, { recipients }: ReportedBounce) {
   const named = recipients.map((address) => address.toLowerCase());
   return to?.find((address) => named.includes(address.toLowerCase())) ?? (to?.length === 1 ? to[0] : undefined);
 }
 
-function whyUnmatched(target: Target | undefined, recipient: string | undefined): string | undefined {
+function whyUnmatched(target: Target | undefined, recipient: string | undefined) {
   if (target === undefined) return 'no e-mail of this installation has this Message-ID';
   if (target.status === 'queued' || target.status === 'sending' || target.status === 'held') {
     return `e-mail ${target.email_id} is not sent yet: read the report again after it is sent`;

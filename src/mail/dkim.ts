@@ -34,9 +34,8 @@ export function dkimRecord({ environment, settings }: SigningContext): DkimRecor
   return { name: `${settings.dkim.selector}._domainkey.${domain}`, value: `v=DKIM1; k=rsa; p=${publicPart(dkimKey)}` };
 }
 
-const publicPart = (key: KeyObject): string =>
-  createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64');
+const publicPart = (key: KeyObject) => createPublicKey(key).export({ format: 'der', type: 'spki' }).toString('base64');
 
 /** A signature counts for DMARC only if its domain is the sender's. */
-const dkimDomain = ({ dkim, mail_from: from }: Settings): string =>
+const dkimDomain = ({ dkim, mail_from: from }: Settings) =>
   dkim.domain === '' ? from.slice(from.lastIndexOf('@') + 1) : dkim.domain;

@@ -53,7 +53,7 @@ export function envelopeOf(message: Pick<MessageParts, 'from' | 'to' | 'cc'>): E
 }
 
 /** The recipients of copies, without recipients who get the message anyway. */
-function copiesOf({ to, cc }: Pick<MessageParts, 'to' | 'cc'>): string[] {
+function copiesOf({ to, cc }: Pick<MessageParts, 'to' | 'cc'>) {
   const seen = new Set([to.address.toLowerCase()]);
   return cc
     .map((address) => checkedAddress('copy recipient', address))
@@ -64,7 +64,7 @@ function copiesOf({ to, cc }: Pick<MessageParts, 'to' | 'cc'>): string[] {
     });
 }
 
-function checkedAddress(role: string, address: string): string {
+function checkedAddress(role: string, address: string) {
   if (isOneAddress(address)) return address;
   throw refuse('argument_invalid', {
     argument: `The e-mail address of the ${role}`,
@@ -157,9 +157,9 @@ function base64Lines(content: Buffer): Buffer {
 }
 
 /** SMTP forbids lone CRs and servers replace them, so the sent bytes would differ from the stored ones. */
-const withPlainLines = (text: string): string => text.replace(/\r\n?/g, '\n');
+const withPlainLines = (text: string) => text.replace(/\r\n?/g, '\n');
 
-const mailbox = (role: string, { name, address }: Mailbox): { name: string; address: string } => ({
+const mailbox = (role: string, { name, address }: Mailbox) => ({
   name: oneLine(name),
   address: checkedAddress(role, address),
 });

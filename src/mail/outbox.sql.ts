@@ -19,7 +19,7 @@ import type { EmailState, EmailSubject } from './email.ts';
 import type { OtherEmailKind } from './kinds.ts';
 
 /** The columns that say what an e-mail without a document is about. */
-const subjectOf = (of = ''): string =>
+const subjectOf = (of = '') =>
   `${of}kind, ${of}partner_id, ${of}month, ${of}day, ${of}payment_id, ${of}credit_refund_id, ${of}checkpoint_size,
    ${of}approval_request_id, ${of}user_event_id`;
 

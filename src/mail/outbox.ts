@@ -92,12 +92,7 @@ type SetAside = Readonly<{
   reason: string;
 }>;
 
-async function sendOne(
-  { database }: Mailer,
-  sender: Sender,
-  email: EmailState & EmailSubject,
-  compose: Compose,
-): Promise<SendResult> {
+async function sendOne({ database }: Mailer, sender: Sender, email: EmailState & EmailSubject, compose: Compose) {
   let state: EmailState = email;
   if (state.status === 'sending') {
     const ended = await takeOver(sender, state);

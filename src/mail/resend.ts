@@ -52,7 +52,7 @@ const record = (
   { actor, environment }: ActorContext,
   email: ListedEmail,
   details: Readonly<Record<string, string>>,
-): Promise<number> =>
+) =>
   recordEvent(tx, actor, {
     ...{ action: 'email.resend', subject: nameOf(email), now: environment.now().toISO() },
     details: { email: String(email.email_id), ...details },
@@ -76,5 +76,4 @@ const queueAgain = (
   { environment, settings }: ActorContext,
   emailIds: readonly number[],
   facts: { askedFor: 'resend' | 'new_address'; to: string | null; eventId: number },
-): Promise<EmailSubject[]> =>
-  insertRepetitions(tx, { ...facts, emailIds, mailDomain: mailDomain(settings), now: environment.now().toISO() });
+) => insertRepetitions(tx, { ...facts, emailIds, mailDomain: mailDomain(settings), now: environment.now().toISO() });

@@ -63,7 +63,7 @@ export function loadTemplates(folders: readonly string[]): EmailTemplates {
     }
   }
   const compiled = new Map(CHANNELS.map((channel) => [channel, compileChannel(channel, files, folders)]));
-  const rendered = (kind: TemplateName, channel: Channel, view: object): string => {
+  const rendered = (kind: TemplateName, channel: Channel, view: object) => {
     const template = compiled.get(channel)?.get(kind);
     if (template === undefined) throw new TypeError(`there is no template ${kind}.${channel}`);
     return template(view);
@@ -99,7 +99,7 @@ function compileChannel(
   };
   const ending = `.${channel}.hbs`;
   const styles = channel === 'html' ? stylesOf(pathOf(files, STYLES, folders)) : undefined;
-  const read = (path: string): string | Refusal => {
+  const read = (path: string) => {
     const source = readTemplate(path);
     if (source instanceof Refusal || styles === undefined) return source;
     return styles instanceof Refusal ? styles : withStyles(source, styles);
@@ -122,13 +122,13 @@ function compileChannel(
   );
 }
 
-function pathOf(files: ReadonlyMap<string, string>, name: string, folders: readonly string[]): string {
+function pathOf(files: ReadonlyMap<string, string>, name: string, folders: readonly string[]) {
   const path = files.get(name);
   if (path === undefined) throw refuse('file_unreadable', { file: name, reason: `is not in ${folders.join(', ')}` });
   return path;
 }
 
-const refusing = (refusal: Refusal) => (): never => {
+const refusing = (refusal: Refusal) => () => {
   throw refusal;
 };
 
@@ -173,7 +173,7 @@ const withStyles = (html: string, styles: Styles): string =>
   });
 
 /** What is read from a file, or why it cannot be used. */
-function readOnce<T>(path: string, read: (text: string) => T): T | Refusal {
+function readOnce<T>(path: string, read: (text: string) => T) {
   try {
     return read(readFileSync(path, 'utf8'));
   } catch (error) {
@@ -182,7 +182,7 @@ function readOnce<T>(path: string, read: (text: string) => T): T | Refusal {
 }
 
 /** Reports a mistake in a template with the name of its file, or of the partial that contains the mistake. */
-function used<T>(file: string, use: () => T): T {
+function used<T>(file: string, use: () => T) {
   try {
     return use();
   } catch (error) {

@@ -91,7 +91,7 @@ export function openTransport(options: TransportOptions): Transport {
   return new Smtp(serverOf(options.smtpUrl), patience, options.connections ?? 4);
 }
 
-const always = (): Promise<boolean> => Promise.resolve(true);
+const always = () => Promise.resolve(true);
 
 // --- Outbox ----------------------------------------------------------------------------------------------------------
 
@@ -123,7 +123,7 @@ class Outbox implements Transport {
 }
 
 /** The Message-ID, unchanged if it can be a file name. Otherwise, its hash keeps names unique. */
-function fileName(messageId: string): string {
+function fileName(messageId: string) {
   const bare = bareMessageId(messageId);
   const safe = bare.replace(/[^A-Za-z0-9@._+-]/g, '_').replace(/^[.-]/, '_');
   if (safe === bare && bare.length <= 200) return bare;
@@ -205,7 +205,7 @@ const awayServers = new Map<string, Readonly<{ until: number; reply: string }>>(
  * Looked up as by other programs on this machine: nodemailer's DNS queries never end for a name that is only in
  * /etc/hosts.
  */
-async function addressesOf(host: string, milliseconds: number): Promise<string[]> {
+async function addressesOf(host: string, milliseconds: number) {
   if (isIP(host) !== 0) return [host];
   const late = new AbortController();
   const timeout = wait(milliseconds, undefined, { signal: late.signal, ref: false }).then(() => {
@@ -440,7 +440,7 @@ function outcomeOf(error: SmtpError, parcel: Parcel): SendOutcome {
   return { outcome: isForGood(error) ? 'refused' : 'deferred', reply };
 }
 
-function isForGood({ code, command, responseCode }: SmtpError): boolean {
+function isForGood({ code, command, responseCode }: SmtpError) {
   if (code !== 'EENVELOPE' && code !== 'EMESSAGE') return false; // the connection, TLS or our login, not the message
   // If there is no reply, the error is nodemailer's own: no valid address, or a message larger than the server's
   // announced limit.
@@ -453,26 +453,26 @@ function isForGood({ code, command, responseCode }: SmtpError): boolean {
   return command !== 'MAIL FROM' || responseCode === 552;
 }
 
-const isLoss = ({ code, responseCode }: SmtpError): boolean =>
+const isLoss = ({ code, responseCode }: SmtpError) =>
   responseCode === 421 || code === undefined || code === 'ECONNECTION' || code === 'ESOCKET' || code === 'ETIMEDOUT';
 
 const REPLY_LENGTH = 1000;
 
-function told(error: SmtpError): string {
+function told(error: SmtpError) {
   const rejections = error.rejectedErrors ?? [];
   const text = rejections.length > 0 ? rejections.map(rejection).join('; ') : reasonOf(error);
   const hint = error.command === 'STARTTLS' ? ' (to send without TLS, add ?requireTLS=false to SMTP_URL)' : '';
   return oneLine(text + hint).slice(0, REPLY_LENGTH);
 }
 
-const rejection = ({ recipient, response, message }: SmtpError): string =>
+const rejection = ({ recipient, response, message }: SmtpError) =>
   `${recipient ?? 'a recipient'} was rejected: ${response ?? message}`;
 
 /**
  * A message that was accepted for only some recipients counts as sent, because resending would give them a second copy.
  * Rejected ones come first, where people see them.
  */
-function acceptance(info: { response: string; rejectedErrors?: readonly SmtpError[] | undefined }): string {
+function acceptance(info: { response: string; rejectedErrors?: readonly SmtpError[] | undefined }) {
   const rejections = (info.rejectedErrors ?? []).map(rejection);
   return oneLine([...rejections, info.response].join('; ')).slice(0, REPLY_LENGTH);
 }

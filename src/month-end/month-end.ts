@@ -68,12 +68,7 @@ export async function deliverAllForever(
   await whileNotPaused(context.database, stop, (until) => deliverUntil(context, reporter, until, beside));
 }
 
-async function deliverUntil(
-  context: MonthEndContext,
-  reporter: Reporter,
-  stop: AbortSignal,
-  beside: Worker,
-): Promise<void> {
+async function deliverUntil(context: MonthEndContext, reporter: Reporter, stop: AbortSignal, beside: Worker) {
   const counted = counting(reporter);
   const sendOthers = () =>
     takeDayCheckpoint(context, reporter)
@@ -96,7 +91,7 @@ async function deliverUntil(
 async function takeDayCheckpoint(
   context: MonthEndContext,
   { onCheckpoint, onCheckpointRefused }: Pick<Reporter, 'onCheckpoint' | 'onCheckpointRefused'>,
-): Promise<void> {
+) {
   try {
     const taken = await takeDueCheckpoint(context.database, context);
     if (taken !== undefined) onCheckpoint?.(taken);
@@ -131,11 +126,7 @@ export const sendTheseEmails = (
   only: readonly number[],
 ): Promise<void> => sendOtherEmails({ ...context, composers: COMPOSERS, onEmail, only });
 
-async function deliverDocuments(
-  context: MonthEndContext,
-  reporter: Reporter,
-  { recorded }: { recorded: boolean },
-): Promise<void> {
+async function deliverDocuments(context: MonthEndContext, reporter: Reporter, { recorded }: { recorded: boolean }) {
   const counted = counting(reporter);
   await deliverPending(optionsOf(context, counted.reporter));
   if (recorded) await recordRun(context, counted.sent());
@@ -161,7 +152,7 @@ function counting(reporter: Reporter): { reporter: Pick<Reporter, 'onStart' | 'o
 }
 
 /** The event of a close covers the run that closed the month. */
-async function recordRun({ database, environment, actor }: MonthEndContext, sent: number): Promise<void> {
+async function recordRun({ database, environment, actor }: MonthEndContext, sent: number) {
   if (sent === 0) return;
   const event = { action: 'delivery.run', subject: `${sent} sent`, details: { sent }, now: environment.now().toISO() };
   await database.transaction((tx) => recordEvent(tx, actor, event));

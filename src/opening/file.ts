@@ -86,7 +86,7 @@ const whole = (reason: string, line: number | null = null): LineProblem => ({
   ...{ line, code: 'file_malformed', reason },
 });
 
-function decoded(name: string, bytes: Uint8Array): string {
+function decoded(name: string, bytes: Uint8Array) {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
@@ -166,8 +166,8 @@ function rowsOfJson(name: string, text: string): Row[] {
 }
 
 function readItem({ line, cells }: Row, cutOverOn: string, problems: LineProblem[]): OpeningItem {
-  const cell = (field: string): string => (cells[field] ?? '').trim();
-  const complain = (field: string, code: string, reason: string): void => {
+  const cell = (field: string) => (cells[field] ?? '').trim();
+  const complain = (field: string, code: string, reason: string) => {
     problems.push(problemAt(line, field, code, reason));
   };
   const kind = cell('kind') as OpeningKind;
@@ -198,7 +198,7 @@ function readItem({ line, cells }: Row, cutOverOn: string, problems: LineProblem
   };
 }
 
-function checkNumber(number: string, cutOverOn: string, complain: (code: string, reason: string) => void): void {
+function checkNumber(number: string, cutOverOn: string, complain: (code: string, reason: string) => void) {
   if (!NUMBER.test(number)) {
     const reason =
       `'${number}' is not 1 to 64 letters, digits, dots, dashes and underscores. Write - for another character, such as ` +
@@ -226,7 +226,7 @@ function readMoney(
     complain('currency', 'currency_unknown', `'${currency}' is not an ISO 4217 currency such as USD`);
     return { currency, amount: '0', original_amount: '0' };
   }
-  const read = (field: string, text: string): Amount | undefined => {
+  const read = (field: string, text: string) => {
     const problem = amountProblem(text, minorDigits(currency) as number);
     if (problem !== undefined) {
       complain(field, problem.code, `'${text}' ${problem.reason}`);
@@ -253,7 +253,7 @@ function readMoney(
   };
 }
 
-function repeatedNumbers(items: readonly OpeningItem[]): LineProblem[] {
+function repeatedNumbers(items: readonly OpeningItem[]) {
   const first = new Map<string, OpeningItem>();
   return items.flatMap((item) => {
     const key = `${item.kind === 'cash'} ${item.number.toLowerCase()}`;

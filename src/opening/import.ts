@@ -14,7 +14,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { requestLinkChecks } from '../documents/emails.sql.ts';
 import { refuseIncompleteSettings } from '../documents/issue/context.ts';
 import { recordIssuerVersion } from '../documents/issue/issuer-version.sql.ts';
-import { type LineProblem, refuse } from '../errors/refusals.ts';
+import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { fieldName } from '../field-names.ts';
 import { readLastClosed } from '../ledger/closed-months.sql.ts';
@@ -118,7 +118,7 @@ function totalsOf(items: readonly OpeningItem[]): OpeningTotal[] {
     });
 }
 
-function refuseOtherControl(file: string, items: readonly OpeningItem[], controls: Totals, count: number): void {
+function refuseOtherControl(file: string, items: readonly OpeningItem[], controls: Totals, count: number) {
   const found = new Map(totalsOf(items).map(({ currency, control }) => [currency, control]));
   const differences = [...new Set([...found.keys(), ...Object.keys(controls)])].sort().flatMap((currency) => {
     const [control, own] = [controls[currency], found.get(currency)];
@@ -130,7 +130,7 @@ function refuseOtherControl(file: string, items: readonly OpeningItem[], control
   if (differences.length > 0) throw refuse('opening_control_differs', { file, differences });
 }
 
-async function refuseClosed(tx: Transaction, cutOverOn: string): Promise<void> {
+async function refuseClosed(tx: Transaction, cutOverOn: string) {
   const month = await readLastClosed(tx);
   if (month !== null && month > cutOverOn.slice(0, 7)) {
     throw refuse('opening_after_close', { cut_over_on: cutOverOn, month });
@@ -154,8 +154,8 @@ const CLASHES = {
 };
 const problem = (field: string, code: string, reason: string) => ({ field, code, reason });
 
-async function refuseClashes(tx: Transaction, file: string, items: readonly OpeningItem[]): Promise<void> {
-  const problems = (await readClashes(tx, { items })).map(({ line, clash, of }): LineProblem => {
+async function refuseClashes(tx: Transaction, file: string, items: readonly OpeningItem[]) {
+  const problems = (await readClashes(tx, { items })).map(({ line, clash, of }) => {
     const { field, code, reason } = CLASHES[clash](of);
     return problemAt(line, field, code, reason);
   });

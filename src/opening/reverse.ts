@@ -72,10 +72,7 @@ export async function reverseOpening(
   return items;
 }
 
-async function itemsToReverse(
-  tx: Transaction,
-  { openingId, numbers }: Pick<OpeningReversal, 'openingId' | 'numbers'>,
-): Promise<CarriedItem[]> {
+async function itemsToReverse(tx: Transaction, { openingId, numbers }: Pick<OpeningReversal, 'openingId' | 'numbers'>) {
   if (openingId !== undefined) {
     if ((await readOpenings(tx, { openingId })).length === 0) throw refuse('opening_unknown', { opening: openingId });
     return (await readItems(tx, { openingId })).filter((each) => !each.reversed);

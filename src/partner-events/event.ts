@@ -99,7 +99,7 @@ function eventOf(
 }
 
 /** An id that is unique across installations and partners. It reveals neither the installation nor the partner. */
-function eventId(installationId: string, partnerId: string, position: number): string {
+function eventId(installationId: string, partnerId: string, position: number) {
   const hash = createHash('sha256').update(`${installationId} ${partnerId} ${position}`).digest('hex');
   return `evt_${hash.slice(0, 32)}`;
 }

@@ -55,7 +55,7 @@ export function urlProblem(url: string, onlyPublic: boolean): string | undefined
   return undefined;
 }
 
-const bare = (hostname: string): string => hostname.replace(/^\[|\]$/g, '');
+const bare = (hostname: string) => hostname.replace(/^\[|\]$/g, '');
 
 type Resolve = (
   host: string,
@@ -105,8 +105,7 @@ export function openPoster(onlyPublic: boolean): Poster {
 }
 
 /** Converts a Retry-After header, which contains seconds or an HTTP date, to seconds. */
-const secondsOf = (text: string): number =>
-  /^\d+$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000;
+const secondsOf = (text: string) => (/^\d+$/.test(text) ? Number(text) : (Date.parse(text) - Date.now()) / 1000);
 
 function request(url: string, options: https.RequestOptions, body: string): Promise<Answer> {
   const { request: open } = url.startsWith('https:') ? https : http;

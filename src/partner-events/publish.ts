@@ -79,7 +79,7 @@ function whereAnotherPublishes(error: unknown): undefined {
  * Publishes the next facts up to the cut, and returns the last number that was published. Only one publisher at a time
  * does this.
  */
-async function publishNext(tx: Transaction, { to: last }: Cut): Promise<number> {
+async function publishNext(tx: Transaction, { to: last }: Cut) {
   const after = await lockPublished(tx);
   if (after >= last) return after;
   const to = Math.min(last, after + AT_ONCE);

@@ -67,7 +67,7 @@ export async function sendEventsForever(context: SendContext, stop: AbortSignal)
   await Promise.all([publishForever(context, either), sending]);
 }
 
-async function publishForever({ database, onEventsFailed }: SendContext, stop: AbortSignal): Promise<void> {
+async function publishForever({ database, onEventsFailed }: SendContext, stop: AbortSignal) {
   const publisher = new Publisher(database);
   while (!stop.aborted) {
     const failure = await publisher.publish(PUBLISH_PATIENCE_MILLISECONDS).then(
@@ -85,7 +85,7 @@ async function withSender(
   context: SendContext,
   work: (sender: Sender) => Promise<void>,
   stop: AbortSignal = new AbortController().signal,
-): Promise<void> {
+) {
   const keys = keysByCheck(context.environment);
   if (keys.size === 0) return;
   const claims = await Claims.open(context.database.connection);
@@ -219,12 +219,7 @@ class Sender {
 }
 
 /** The secrets to sign with. The previous secret of an overlap may be of either key. */
-function secretsOf(
-  keys: ReadonlyMap<string, string>,
-  installationId: string,
-  webhook: WebhookRow,
-  now: number,
-): Buffer[] {
+function secretsOf(keys: ReadonlyMap<string, string>, installationId: string, webhook: WebhookRow, now: number) {
   const { partner_id: partnerId, secret_version: version, previous_until: until } = webhook;
   const overlaps = until !== null && now < Date.parse(until);
   const secret = (key: string, each: number) => secretOf(key, { installationId, partnerId, version: each });

@@ -158,7 +158,7 @@ export async function removeWebhook(
 export const webhookNamed = async (tx: Transaction, partnerId: string): Promise<Webhook> =>
   webhookOf(await rowNamed(tx, partnerId));
 
-async function rowNamed(tx: Transaction, partnerId: string): Promise<WebhookRow> {
+async function rowNamed(tx: Transaction, partnerId: string) {
   const [row] = await readWebhooks(tx, partnerId);
   if (row !== undefined && row.url !== null) return row;
   if (!(await partnerExists(tx, { partnerId }))) throw refuse('partner_unknown', { partner_id: partnerId });
@@ -168,21 +168,16 @@ async function rowNamed(tx: Transaction, partnerId: string): Promise<WebhookRow>
 export const isProduction = ({ environment }: Pick<WebhookContext, 'environment'>): boolean =>
   environment.name === 'production';
 
-const hoursAfter = (now: DateTime<true>, hours: number): string => now.plus({ hours }).toUTC().toISO();
+const hoursAfter = (now: DateTime<true>, hours: number) => now.plus({ hours }).toUTC().toISO();
 
 /** Refuses a different key, because the partner's server could not check its signatures. */
-function checkKey(row: WebhookRow, { environment }: WebhookContext): void {
+function checkKey(row: WebhookRow, { environment }: WebhookContext) {
   if (keysByCheck(environment).has(row.key_check)) return;
   const reason = `is not the key that the secret of ${row.partner_id} was derived from`;
   throw refuse('webhook_key_unusable', { variable: 'WEBHOOK_SIGNING_KEY', reason });
 }
 
-async function checkPosition(
-  tx: Transaction,
-  partnerId: string,
-  after: number | undefined,
-  last: number,
-): Promise<void> {
+async function checkPosition(tx: Transaction, partnerId: string, after: number | undefined, last: number) {
   if (after === undefined) return;
   const archived = await readLastArchived(tx, { partnerId });
   if (after >= archived && after <= last) return;
@@ -204,7 +199,7 @@ async function recordChange(
   subject: string,
   details: Record<string, unknown>,
   before: WebhookRow | undefined,
-): Promise<WebhookRow> {
+) {
   const [after] = (await readWebhooks(tx, subject)) as [WebhookRow];
   const changes = changesBetween(fieldsFor(before), fieldsFor(after)).map((change) => ({
     ...change,

@@ -65,7 +65,7 @@ export function cancellationText(terms: readonly CancellationTerms[] | null): st
   return terms.map((each) => termsText(each) + (each.from === null ? '' : ` from ${each.from}`)).join('; ');
 }
 
-function termsText({ window_days, after_window, cut, before_cover_only }: CancellationTerms): string {
+function termsText({ window_days, after_window, cut, before_cover_only }: CancellationTerms) {
   if (window_days === null) return 'none';
   const then = { none: 'nothing', pro_rata: 'pro rata by cover', full: 'all' }[after_window ?? 'none'];
   return [

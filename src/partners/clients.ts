@@ -10,14 +10,7 @@ import { CLIENT_LOCKS, takeLockOf } from '../database/locks.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type Actor, recordEvent } from '../people/audit-events.ts';
-import {
-  type ClientRow,
-  insertClient,
-  insertRevocation,
-  insertSecret,
-  partnerExists,
-  readClients,
-} from './clients.sql.ts';
+import { insertClient, insertRevocation, insertSecret, partnerExists, readClients } from './clients.sql.ts';
 import { IDENTIFIER } from './file.ts';
 
 export type Credentials = Readonly<{
@@ -131,7 +124,7 @@ export async function revokeClient(
   return { client_id: clientId, partner_id: client.partner_id, revoked_at: client.revoked_at ?? now };
 }
 
-async function clientNamed(tx: Transaction, clientId: string, now: string): Promise<ClientRow> {
+async function clientNamed(tx: Transaction, clientId: string, now: string) {
   const [client] = await readClients(tx, { clientId, now });
   if (client === undefined) throw refuse('client_unknown', { client_id: clientId });
   return client;
@@ -160,10 +153,9 @@ export async function authenticate(
 const NO_HASH = '0'.repeat(64);
 
 /** A prefix of the program and the environment, by which a leaked secret can be recognized. */
-const newSecret = (environment: EnvironmentName): string =>
-  `rk_${environment}_${randomBytes(32).toString('base64url')}`;
+const newSecret = (environment: EnvironmentName) => `rk_${environment}_${randomBytes(32).toString('base64url')}`;
 
-const secretHash = (secret: string): string => createHash('sha256').update(secret).digest('hex');
+const secretHash = (secret: string) => createHash('sha256').update(secret).digest('hex');
 
-const expiry = (now: DateTime<true>, days: number | undefined): string | null =>
+const expiry = (now: DateTime<true>, days: number | undefined) =>
   days === undefined ? null : now.plus({ days }).toUTC().toISO();

@@ -38,7 +38,7 @@ function checkDays(
   dated: readonly { readonly from?: string | null | undefined }[],
   context: z.RefinementCtx,
   { one, all }: { one: string; all: string },
-): void {
+) {
   dated.forEach(({ from }, index) => {
     const before = dated[index - 1]?.from ?? '';
     const message =
@@ -245,7 +245,7 @@ export function parsePartners(json: string, file: string): PartnerRecord[] {
   return partners;
 }
 
-function repeated(ids: readonly string[]): string[] {
+function repeated(ids: readonly string[]) {
   const seen = new Set<string>();
   return [...new Set(ids.filter((id) => seen.size === seen.add(id).size))];
 }

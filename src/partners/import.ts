@@ -84,7 +84,7 @@ export async function importPartners(
 function refuseParents(
   partners: readonly PartnerRecord[],
   stored: readonly { partner_id: string; parent: string | null }[],
-): void {
+) {
   const parents = new Map([...stored, ...partners].map(({ partner_id, parent }) => [partner_id, parent]));
   for (const { partner_id, parent } of partners) {
     const refuseBecause = (reason: string) => refuse('partner_parent_invalid', { partner_id, reason });
@@ -100,7 +100,7 @@ function refuseParents(
   }
 }
 
-async function importArrangements(tx: Transaction, partners: readonly PartnerRecord[]): Promise<string[]> {
+async function importArrangements(tx: Transaction, partners: readonly PartnerRecord[]) {
   const ids = partners.map((partner) => partner.partner_id);
   const present = new Map((await latestArrangements(tx, { ids })).map((each) => [each.partner_id, each]));
   const wanted = partners.map((partner) => wantedArrangement(partner, present.get(partner.partner_id)));
@@ -133,7 +133,7 @@ async function importArrangements(tx: Transaction, partners: readonly PartnerRec
 }
 
 /** The accounts whose source changes in some month with the wanted arrangement. */
-function accountsChangedBy(wanted: Arrangement, before: Arrangement | undefined): string[] {
+function accountsChangedBy(wanted: Arrangement, before: Arrangement | undefined) {
   if (
     wanted.from_month === before?.from_month &&
     wanted.connected_account_id === before.connected_account_id &&
@@ -199,7 +199,7 @@ async function refuseMonthsWithRows(
   tx: Transaction,
   different: readonly Arrangement[],
   present: ReadonlyMap<string, Arrangement>,
-): Promise<void> {
+) {
   const changing = different.filter((each) => {
     const before = present.get(each.partner_id);
     if (before === undefined || (hasOtherSource(each, before) && !hasOtherAccount(each, before))) return false;
@@ -224,7 +224,7 @@ async function refuseReplacedAccounts(
   tx: Transaction,
   different: readonly Arrangement[],
   present: ReadonlyMap<string, Arrangement>,
-): Promise<void> {
+) {
   const replaced = different.flatMap((wanted) => {
     const before = present.get(wanted.partner_id);
     return before?.from_month === wanted.from_month && hasOtherAccount(wanted, before) ? [{ wanted, before }] : [];
@@ -248,7 +248,7 @@ async function refuseReplacedAccounts(
 
 type ArrangementTerms = Omit<Arrangement, 'partner_id' | 'from_month'>;
 
-function hasOtherAccount(one: ArrangementTerms, before: Arrangement): boolean {
+function hasOtherAccount(one: ArrangementTerms, before: Arrangement) {
   return (
     one.arrangement === 'connected_account' &&
     before.arrangement === 'connected_account' &&
@@ -259,7 +259,7 @@ function hasOtherAccount(one: ArrangementTerms, before: Arrangement): boolean {
 const sourceOf = ({ balance_transactions_from }: ArrangementTerms) => balance_transactions_from ?? 'processor';
 
 /** Whether the account stays, but its balance transactions come from another source. */
-function hasOtherSource(one: ArrangementTerms, before: Arrangement): boolean {
+function hasOtherSource(one: ArrangementTerms, before: Arrangement) {
   return (
     one.arrangement === 'connected_account' &&
     one.connected_account_id === before.connected_account_id &&
@@ -267,6 +267,6 @@ function hasOtherSource(one: ArrangementTerms, before: Arrangement): boolean {
   );
 }
 
-function sameArrangement(one: Arrangement, other: Arrangement | undefined): boolean {
+function sameArrangement(one: Arrangement, other: Arrangement | undefined) {
   return (Object.keys(one) as (keyof Arrangement)[]).every((field) => isDeepStrictEqual(one[field], other?.[field]));
 }

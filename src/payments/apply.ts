@@ -123,7 +123,7 @@ type Part = Readonly<{
  * Returns the parts of the payment in the order of the documents. The command is refused if a document would get
  * nothing.
  */
-async function partsToApply(tx: Transaction, state: PaymentState, request: ApplyRequest): Promise<Part[]> {
+async function partsToApply(tx: Transaction, state: PaymentState, request: ApplyRequest) {
   const { numbers, amount: given, creditNotes: [credit] = [] } = request;
   const fee = request.fee === undefined ? undefined : positiveAmount(request.fee, state.currency);
   const twice = numbers.find((number, index) => numbers.indexOf(number) !== index);
@@ -198,7 +198,7 @@ export async function assumePayer(
   ]);
 }
 
-async function payerOf(tx: Transaction, state: PaymentState, documents: readonly PayableRow[]): Promise<string> {
+async function payerOf(tx: Transaction, state: PaymentState, documents: readonly PayableRow[]) {
   const items = new OpenItems([], await readPayers(tx), new Map(), {});
   const [receipt] = await readExceptionalPayments(tx, { ids: [String(state.payment_id)] });
   const payer_name = receipt?.payer_name ?? undefined;
@@ -244,7 +244,7 @@ export async function applyTo(
   ]);
 }
 
-const payerIsOpen = (state: PaymentState): boolean =>
+const payerIsOpen = (state: PaymentState) =>
   state.payer_at_receipt === null && !state.payer_named && isZero(state.applied);
 
 export const money = (text: string, { currency }: { currency: string }): Amount => Amount.of(text, currency);
@@ -263,7 +263,7 @@ export async function paymentState(tx: Transaction, paymentId: number): Promise<
   return state;
 }
 
-async function payableFor(tx: Transaction, state: PaymentState, number: string): Promise<PayableRow> {
+async function payableFor(tx: Transaction, state: PaymentState, number: string) {
   const document = await readPayable(tx, { number });
   if (document === undefined) throw refuse('document_unknown', { number });
   const reason = whyNotPayable(state, document);
@@ -296,7 +296,7 @@ export function whyTakesNoPayment(document: PayableRow): string | undefined {
   return undefined;
 }
 
-function amountToApply(state: PaymentState, document: PayableRow, given: string | undefined): Amount {
+function amountToApply(state: PaymentState, document: PayableRow, given: string | undefined) {
   if (given === undefined) return applicable(state, document);
   const amount = positiveAmount(given, state.currency);
   for (const [text, what] of [

@@ -46,7 +46,7 @@ export async function assignPayment(
   return before;
 }
 
-function whyNotAssignable(state: PaymentState, partnerId: string): string | undefined {
+function whyNotAssignable(state: PaymentState, partnerId: string) {
   if (state.status === 'reversed') return 'it is reversed completely';
   if (state.partner_id === partnerId) return `its payer is already ${partnerId}`;
   return undefined;

@@ -74,7 +74,7 @@ async function record(
   tx: Transaction,
   caller: Caller,
   { line, action, bookedTo, reason }: { line: BookableLine; action: string; bookedTo?: string; reason: string },
-): Promise<BookableLine> {
+) {
   const { bank_line_id, booking, booked_to } = line;
   const context = await openPaymentContext(tx, caller, {
     ...{ action, subject: String(bank_line_id) },
@@ -88,7 +88,7 @@ async function record(
 
 const SEE_LINES = toRun('See all bank lines', 'bank list', '/console/payments/lines');
 
-async function lineOf(tx: Transaction, bankLineId: number): Promise<BookableLine> {
+async function lineOf(tx: Transaction, bankLineId: number) {
   const line = await readBookableLine(tx, { bankLineId });
   if (line === undefined) throw refuseField('bankLineId', bankLineId, 'is not a bank line', [SEE_LINES]);
   return line;

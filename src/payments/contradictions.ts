@@ -57,7 +57,7 @@ type Rule = Readonly<{
 }>;
 
 /** The text names a partner that is not related to the documents of the rule. */
-function anotherNamed(receipt: Receipt, { payer, byNumber, documents }: Rule, items: OpenItems): string | undefined {
+function anotherNamed(receipt: Receipt, { payer, byNumber, documents }: Rule, items: OpenItems) {
   if (receipt.payer !== undefined) return undefined;
   const belongs = (id: string) =>
     documents.some((each) => items.paysFor(id, each.partner_id)) || (byNumber && items.paysFor(payer, id));
@@ -73,7 +73,7 @@ export const isOfAnother = (receipt: Receipt, known: string, items: OpenItems): 
     items.namesIn(receipt).some(({ ids }) => ![...ids].some((id) => items.areRelated(known, id))));
 
 /** Whether the payer name from the bank differs from the names of the known partner, its parents and its children. */
-const isUnderOtherName = ({ payer, payer_name }: Receipt, known: string, items: OpenItems): boolean =>
+const isUnderOtherName = ({ payer, payer_name }: Receipt, known: string, items: OpenItems) =>
   payer === undefined &&
   payer_name !== undefined &&
   !items
@@ -86,7 +86,7 @@ function moreNamed(
   { payer, documents }: Pick<Rule, 'payer' | 'documents'>,
   { named, certain, partial, short }: FoundNumbers,
   items: OpenItems,
-): string | undefined {
+) {
   if (certain.length === 0) return undefined;
   const numbers = new Set(documents.map(({ number }) => number));
   const isAnother = ({ number, status, partner_id }: Payable) =>
@@ -104,7 +104,7 @@ function exactlyAnother(
   { amount }: Receipt,
   { payer, documents, credit }: Pick<Rule, 'payer' | 'documents'> & { readonly credit: readonly unknown[] },
   items: OpenItems,
-): string | undefined {
+) {
   if (credit.length > 0 || balanceOf(documents, amount.currency).equals(amount)) return undefined;
   const open = documents.filter(({ status }) => status === 'open');
   const equal = items.withBalance(amount).filter(({ number }) => !open.some((each) => each.number === number));

@@ -76,8 +76,8 @@ function exactRun(
   return undefined;
 }
 
-const units = (amount: Amount): bigint => BigInt(amount.toString().replace('.', ''));
-const minorUnits = (amount: Amount): number => Number(units(amount));
+const units = (amount: Amount) => BigInt(amount.toString().replace('.', ''));
+const minorUnits = (amount: Amount) => Number(units(amount));
 
 type Range = Readonly<{
   least: number;

@@ -349,7 +349,7 @@ const LEAST_CHARACTERS = 4;
 const LEAST_CHARACTERS_INSIDE = 8;
 
 /** Texts without a digit ("wire transfer") occur with any payment. */
-const isDistinctive = (text: string): boolean => /\d/.test(text) && meaningful(text) !== undefined;
+const isDistinctive = (text: string) => /\d/.test(text) && meaningful(text) !== undefined;
 
 export function containsReference(texts: readonly string[], reference: string): boolean {
   const wanted = normalizeReference(reference);
@@ -360,7 +360,7 @@ export function containsReference(texts: readonly string[], reference: string): 
   });
 }
 
-const isDocumentNumber = (text: string): boolean =>
+const isDocumentNumber = (text: string) =>
   findReferences([{ field: 'reference', text }]).references.some(
     (each) => normalizeReference(each.number) === normalizeReference(text),
   );

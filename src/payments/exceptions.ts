@@ -45,7 +45,7 @@ function endsOf({
   exception,
   amount,
   reason,
-}: Pick<PaymentException, 'kind' | 'exception' | 'amount'> & { reason?: string }): Remedy[] {
+}: Pick<PaymentException, 'kind' | 'exception' | 'amount'> & { reason?: string }) {
   const id = /\d+$/.exec(exception)?.[0] ?? '';
   const apply = (when?: string) => toDo('Apply it', 'payment.apply', { paymentId: id }, when);
   const close = (label: string, when?: string) => toDo(label, 'payment.close_exception', { exception }, when);
@@ -151,7 +151,7 @@ export async function describeExceptions(
 
 type MatchedPayment = ExceptionalPayment & PresentMatch;
 
-function inScope(payment: MatchedPayment, scope: Scope): MatchedPayment {
+function inScope(payment: MatchedPayment, scope: Scope) {
   if (scope === null) return payment;
   const { suggestions, account_partner: account } = payment;
   return {
@@ -220,7 +220,7 @@ const applying = (
   paymentId: number,
   numbers: readonly string[],
   { creditNotes = [], fee }: { creditNotes?: readonly string[]; fee?: string | undefined } = {},
-): ToDo =>
+) =>
   toDo('Accept', 'payment.apply', {
     ...{ paymentId: String(paymentId), numbers },
     ...(creditNotes.length > 0 && { creditNotes }),
@@ -266,7 +266,7 @@ function acceptable(payment: ExceptionalPayment, suggestion: ExceptionSuggestion
 }
 
 /** The credit notes that can pay the part of the invoice that the payment leaves open. */
-function creditBeside({ currency, unapplied }: ExceptionalPayment, { balance, less }: ExceptionSuggestion): string[] {
+function creditBeside({ currency, unapplied }: ExceptionalPayment, { balance, less }: ExceptionSuggestion) {
   let open = Amount.of(balance ?? '0', currency).minus(Amount.of(unapplied, currency));
   return less.flatMap((credit) => {
     if (!open.isPositive()) return [];
@@ -278,7 +278,7 @@ function creditBeside({ currency, unapplied }: ExceptionalPayment, { balance, le
 function remediesWithoutSuggestion(
   { kind, exception, amount }: PaymentException,
   { payment_id, account_partner, unapplied, currency, suggestions }: MatchedPayment,
-): Remedy[] {
+) {
   const paymentId = String(payment_id);
   if (kind === 'possible_duplicate') {
     const correction = { paymentId, kind: 'returned', reason: CORRECTED };

@@ -10,7 +10,7 @@ const bindings = ({ now, eventId, earliest }: PaymentContext, rows: readonly obj
 
 export const inserting =
   <Row extends object>(sql: string) =>
-  async (tx: Transaction, context: PaymentContext, rows: readonly Row[]): Promise<void> => {
+  async (tx: Transaction, context: PaymentContext, rows: readonly Row[]) => {
     if (rows.length > 0) await execute(tx, sql, bindings(context, rows));
   };
 

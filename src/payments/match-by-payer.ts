@@ -211,7 +211,7 @@ const MONTHS: ReadonlyMap<string, string> = new Map(
   ),
 );
 
-function plain(text: string): string {
+function plain(text: string) {
   return text.normalize('NFKD').replace(/\p{M}/gu, '').toUpperCase();
 }
 

@@ -70,7 +70,7 @@ export function match(receipt: Receipt, items: OpenItems): Match {
   return { partner_id, applied: [], suggested, why: `${why}${inWords(suggested)}` };
 }
 
-function inWords([best]: readonly Suggestion[]): string {
+function inWords([best]: readonly Suggestion[]) {
   if (best === undefined) return '';
   const together = best.evidence.set ?? [best.document.number];
   return `; ${together.join(' and ')} ${together.length > 1 ? 'are' : 'is'} suggested`;
@@ -111,7 +111,7 @@ function checkedPayer(receipt: Receipt, certain: readonly NamedDocument[], items
   return { partner_id, by: 'reference', found: first.reference.found };
 }
 
-const standingOf = ({ status, written_off = '0' }: Payable): string =>
+const standingOf = ({ status, written_off = '0' }: Payable) =>
   status === 'paid' ? howSettled({ written_off }) : `is ${status}`;
 
 /** Applies a payment to the open documents that it names, if only one distribution is possible. */
@@ -222,7 +222,7 @@ const confidenceIn = ({ by }: Payer): string =>
       ? CONFIDENCE.reference_and_name
       : CONFIDENCE.checked_reference;
 
-const inShort = ({ document, amount }: Application): string => `${amount.forPeople()} of ${document.number}`;
+const inShort = ({ document, amount }: Application) => `${amount.forPeople()} of ${document.number}`;
 
 /**
  * Returns the payer's own allocation by number, if it names each of the open documents, is within their balances, and
@@ -344,7 +344,7 @@ const referenceEvidence = (
     forAnother(payer.partner_id, document),
 });
 
-const forAnother = (payerId: string, { partner_id }: Payable): string =>
+const forAnother = (payerId: string, { partner_id }: Payable) =>
   payerId === partner_id ? '' : `; ${payerId} pays for ${partner_id}`;
 
 /** Whether two amounts differ by two swapped neighboring digits, such as 548.46 and 584.46. */
@@ -374,7 +374,7 @@ type UndecidedMatch = Readonly<{
   known: string | undefined;
 }>;
 
-function whyNotApplied(receipt: Receipt, undecided: UndecidedMatch, items: OpenItems): string {
+function whyNotApplied(receipt: Receipt, undecided: UndecidedMatch, items: OpenItems) {
   const { amount, payer_name } = receipt;
   const { named, certain, partners, known } = undecided;
   if (partners.size > 1) {

@@ -275,7 +275,7 @@ export class OpenItems {
   }
 }
 
-const addTo = (sets: Map<string, Set<string>>, key: string, number: string): void => {
+const addTo = (sets: Map<string, Set<string>>, key: string, number: string) => {
   sets.set(key, (sets.get(key) ?? new Set()).add(number));
 };
 

@@ -74,10 +74,10 @@ export function refundOf(
   return named.every(({ refund }) => refund.partner_id === first?.refund.partner_id) ? first : undefined;
 }
 
-const referenceOf = (line: OutgoingLine, given: readonly string[], texts: readonly string[]): string | undefined =>
+const referenceOf = (line: OutgoingLine, given: readonly string[], texts: readonly string[]) =>
   given.find((text) => mentions(line.texts, text)) ?? line.texts.find((text) => mentions(texts, text));
 
-const mentions = (texts: readonly string[], reference: string): boolean =>
+const mentions = (texts: readonly string[], reference: string) =>
   containsReference([...texts, ...texts.flatMap((text) => text.split(/[\s,;:()]+/))], reference);
 
 /** The only refund of an amount to an unknown payer, if the debit leaves the account that received the payment. */

@@ -38,7 +38,7 @@ const LETTERS: Readonly<Record<string, string>> = {
  * Words in capitals and without accents; `S.A.` becomes `SA`, and `D'Angelo's` becomes `DANGELOS`. An umlaut may be
  * written as two letters: Müller, Mueller.
  */
-const words = (text: string): string[] =>
+const words = (text: string) =>
   text
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
@@ -50,19 +50,19 @@ const words = (text: string): string[] =>
     .split(/[^A-Z0-9\p{L}]+/u)
     .filter((word) => word !== '');
 
-const isTelling = (word: string): boolean => !LEGAL_FORMS.has(word) && !FILLERS.has(word);
+const isTelling = (word: string) => !LEGAL_FORMS.has(word) && !FILLERS.has(word);
 
 /** The words that identify a partner; none if the only such word is short. */
-function tellingWords(name: string): string[] {
+function tellingWords(name: string) {
   const telling = words(name).filter(isTelling);
   const own = telling.length > 0 ? telling : words(name);
   return own.length === 1 && (own[0] as string).length < 4 ? [] : own;
 }
 
-const areCommon = (own: readonly string[]): boolean => own.every((word) => TRADE.has(word));
+const areCommon = (own: readonly string[]) => own.every((word) => TRADE.has(word));
 
 /** A name with its fillers, such as `THE TICKET COMPANY`, but without its legal form. */
-const wholeName = (name: string): string =>
+const wholeName = (name: string) =>
   words(name)
     .filter((word) => !LEGAL_FORMS.has(word))
     .join(' ');
@@ -93,7 +93,7 @@ function readText(text: string): ComparableName {
 
 /** ACH limits a company's name to 16 characters. */
 const CUT_FROM = 15;
-const isLongEnoughToBeCut = (name: string): boolean => name.trim().length >= CUT_FROM;
+const isLongEnoughToBeCut = (name: string) => name.trim().length >= CUT_FROM;
 
 /**
  * The bank's name field may contain more than the name. The name ends with the first legal form, which may be cut off,
@@ -122,7 +122,7 @@ function readName(text: string, isOfName: (word: string) => boolean): WrittenNam
  * Whether a word is an abbreviation of another: `TKTG` has the first letter of `TICKETING` and further letters in
  * order.
  */
-function isShortFor(written: string, word: string): boolean {
+function isShortFor(written: string, word: string) {
   let at = 0;
   for (const letter of word) if (letter === written[at]) at += 1;
   return at === written.length && written[0] === word[0];
@@ -250,7 +250,7 @@ export class PayerNames {
    */
   ofText(text: string, { byItself }: { readonly byItself: boolean }): NamePlace[] {
     const written = readText(text);
-    return this.placesIn(written).flatMap((place): NamePlace[] => {
+    return this.placesIn(written).flatMap((place) => {
       const own = written.words.slice(place.from, place.from + place.words);
       if (areCommon(own)) return [];
       if (place.words === 1) {
@@ -313,25 +313,25 @@ export class PayerNames {
   }
 }
 
-const stem = (word: string): string => word.replace(/S$/, '');
+const stem = (word: string) => word.replace(/S$/, '');
 
 /** `HARBOUR TICKETS WEST` is not the name Harbour Tickets East. */
-const isOtherName = (written: ComparableName, { from, words: length }: NamePlace, mayGoOn: boolean): boolean =>
+const isOtherName = (written: ComparableName, { from, words: length }: NamePlace, mayGoOn: boolean) =>
   !mayGoOn && from + length < written.words.length;
 
 /** `before` is the index of the first word of the match. */
-const isJoined = ({ words: written, ends }: ComparableName, at: number, before: number): boolean => {
+const isJoined = ({ words: written, ends }: ComparableName, at: number, before: number) => {
   const word = written[at];
   return word !== undefined && !/\d/.test(word) && !BESIDE.has(word) && !ends.has(before);
 };
 
-const isLonger = (written: ComparableName, { from, words: length }: NamePlace): boolean =>
+const isLonger = (written: ComparableName, { from, words: length }: NamePlace) =>
   isJoined(written, from - 1, from - 1) || isJoined(written, from + length, from + length - 1);
 
 const LONGEST_REST = 3;
 
 /** A different, longer name in a text is recognized by its legal form. */
-function continuesToLegalForm(written: ComparableName, { from, words: length }: NamePlace): boolean {
+function continuesToLegalForm(written: ComparableName, { from, words: length }: NamePlace) {
   const after = from + length;
   for (let at = after; at < after + LONGEST_REST && isJoined(written, at, at - 1); at += 1) {
     if (written.ends.has(at)) return true;
@@ -340,8 +340,7 @@ function continuesToLegalForm(written: ComparableName, { from, words: length }: 
 }
 
 /** Whether an account may distinguish payers: not a word, and not a part of a number. */
-const isTellingAccount = (account: string): boolean =>
-  /\d/.test(account) && account.replace(/[^A-Za-z0-9]/g, '').length >= 6;
+const isTellingAccount = (account: string) => /\d/.test(account) && account.replace(/[^A-Za-z0-9]/g, '').length >= 6;
 
 /**
  * Whether a text contains the first two significant words of a name one after the other. If the name has only one

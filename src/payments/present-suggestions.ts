@@ -6,7 +6,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, isZero } from '../money.ts';
-import type { ReferenceField } from './bank/statement.ts';
 import type { Match, Suggestion } from './evidence.ts';
 import type { ExceptionalPayment, ExceptionSuggestion } from './exceptions.sql.ts';
 import { match } from './match.ts';
@@ -45,13 +44,13 @@ export async function readPresentMatches(
 }
 
 /** Matching uses only `references`; these are all texts that may name a document. */
-const wordsOf = ({ references, text, subject }: ExceptionalPayment): ReferenceField[] => [
+const wordsOf = ({ references, text, subject }: ExceptionalPayment) => [
   ...references,
   ...(text === null ? [] : [{ field: 'text', text }]),
   { field: 'subject', text: subject },
 ];
 
-function writtenOffBy(payment: ExceptionalPayment, items: OpenItems): string[] {
+function writtenOffBy(payment: ExceptionalPayment, items: OpenItems) {
   const named = items.references(wordsOf(payment)).references.filter(({ guess }) => guess === undefined);
   return named
     .flatMap(({ number }) => items.byNumber(number) ?? [])
@@ -72,7 +71,7 @@ function suggestionsOf(payment: ExceptionalPayment, items: OpenItems): Exception
   return [...together(found), ...found.suggested].map((each) => presented(accountNotNamed(each), items));
 }
 
-function accountNotNamed(found: Suggestion): Suggestion {
+function accountNotNamed(found: Suggestion) {
   const { document, evidence } = found;
   if (evidence.rule !== 'amount_and_account') return found;
   const why = `${document.number} is the only open invoice that ${evidence.payer?.partner_id} pays over this amount`;

@@ -123,7 +123,7 @@ const reportedBy = ({ amount, reference, receivedOn, partnerId, document }: Hand
   partnersByName: [],
 });
 
-function checkedReference(given: string): string {
+function checkedReference(given: string) {
   const reference = given.trim();
   if (normalizeReference(reference) === '' || reference.length > 140) {
     const reason = 'must be 1 to 140 characters long and contain a letter or digit';
@@ -133,7 +133,7 @@ function checkedReference(given: string): string {
 }
 
 /** Returns the account without spaces, as in bank files. The text is empty if no account is given. */
-function checkedAccount({ account: given, method }: RecordRequest): string {
+function checkedAccount({ account: given, method }: RecordRequest) {
   if (given === undefined) return '';
   const account = given.replace(/\s/g, '');
   const invalid = (reason: string) => refuseField('account', given, reason);
@@ -144,7 +144,7 @@ function checkedAccount({ account: given, method }: RecordRequest): string {
   return account;
 }
 
-async function invoiceFor(tx: Transaction, number: string, amount: Amount): Promise<PayableRow> {
+async function invoiceFor(tx: Transaction, number: string, amount: Amount) {
   const document = await readPayable(tx, { number });
   if (document === undefined) throw refuse('document_unknown', { number });
   if (document.currency !== amount.currency) {
@@ -154,7 +154,7 @@ async function invoiceFor(tx: Transaction, number: string, amount: Amount): Prom
   return document;
 }
 
-function refuseUnpayable(document: PayableRow): void {
+function refuseUnpayable(document: PayableRow) {
   const reason = whyTakesNoPayment(document);
   if (reason === undefined || (document.document === 'invoice' && document.status === 'paid')) return;
   throw refuseField(
@@ -164,7 +164,7 @@ function refuseUnpayable(document: PayableRow): void {
   );
 }
 
-async function recordNew(tx: Transaction, context: PaymentContext, caller: Caller, entry: HandEntry): Promise<number> {
+async function recordNew(tx: Transaction, context: PaymentContext, caller: Caller, entry: HandEntry) {
   const { amount, reference, account, receivedOn, partnerId, document } = entry;
   const { currency } = amount;
   const identity = await unusedIdentity(
@@ -191,7 +191,7 @@ async function recordNew(tx: Transaction, context: PaymentContext, caller: Calle
 }
 
 /** After a reversal, an equal payment may be recorded again. A counter distinguishes its identity. */
-async function unusedIdentity(tx: Transaction, identity: string): Promise<string> {
+async function unusedIdentity(tx: Transaction, identity: string) {
   const used = await countIdentity(tx, identity);
   return used === 0 ? identity : `${identity}|#${used + 1}`;
 }
@@ -202,7 +202,7 @@ async function recordDuplicate(
   caller: Caller,
   { payment_id, documents }: Candidate,
   { reference, receivedOn, partnerId, document }: HandEntry,
-): Promise<void> {
+) {
   const identity = handDuplicateIdentity(partnerId, payment_id, reference);
   await insertPaymentSources(tx, context, [{ identity, payment_id, source: 'hand', reference }]);
   if (document !== undefined && whyTakesNoPayment(document) === undefined && documents.length === 0) {
@@ -221,7 +221,7 @@ async function applyByHand(
   context: PaymentContext,
   caller: Caller,
   { paymentId, document, receivedOn }: { paymentId: number; document: PayableRow; receivedOn: string },
-): Promise<void> {
+) {
   const state = await readState(tx, paymentId);
   if (state === undefined || whyNotPayable(state, document) !== undefined) return;
   const amount = applicable(state, document);

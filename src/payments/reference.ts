@@ -77,7 +77,7 @@ export function findReferences(fields: readonly ReferenceField[]): FoundReferenc
   const references = new Map<string, FoundReference>();
   const partial: PartialReference[] = [];
   const short = new Map<string, ShortReference>();
-  const keep = (found: FoundReference): void => {
+  const keep = (found: FoundReference) => {
     const known = references.get(found.number);
     if (known === undefined || (known.guess !== undefined && found.guess === undefined))
       references.set(found.number, found);
@@ -218,10 +218,10 @@ const partsOf = (text: string): Part[] =>
   }));
 
 /** A match with fewer characters may be a coincidence. */
-const isTelling = (joined: string): boolean =>
+const isTelling = (joined: string) =>
   (/^\d+$/.test(joined) ? joined.length >= 6 : joined.length >= 5) && /\d/.test(joined);
 
-function afterNumber(run: string): string {
+function afterNumber(run: string) {
   const complete = /^\D*(?:\d\D*?){10}(?=\D)/.exec(run);
   return complete === null ? '' : run.slice(complete[0].length);
 }
@@ -279,7 +279,7 @@ function readCreditorReferences(fields: readonly ReferenceField[]): {
  * Whether a text belongs to the reference whose first parts are known: the rest of a number of ours, or the next of
  * the groups of four in which references are printed.
  */
-function continues(parts: readonly string[], next: string): boolean {
+function continues(parts: readonly string[], next: string) {
   const body = parts.join('');
   if (body === '' || (/^INV\d{0,9}$/.test(body) && /^\d+$/.test(next))) return true;
   return parts.every(({ length }) => length === 4) && next.length <= 4 && !/^[I1L]NV/.test(next);
@@ -292,7 +292,7 @@ type Reading = Pick<FoundReference, 'number' | 'guess'>;
  * least six digits and ends at a separator or at the end of the run. If six digits of a sequence are followed by
  * further digits, the sequence is a guess.
  */
-function readings(run: string): Reading[] {
+function readings(run: string) {
   const digits: { digit: string; ends: boolean }[] = [];
   for (const character of run) {
     if (/\d/.test(character)) digits.push({ digit: character, ends: false });
@@ -326,7 +326,7 @@ function readings(run: string): Reading[] {
   return found;
 }
 
-function numbered(year: string, sequence: string): string {
+function numbered(year: string, sequence: string) {
   const digits = sequence.replace(/^0+/, '');
   return `INV-${year}-${digits.padStart(SEQUENCE_DIGITS, '0')}`;
 }

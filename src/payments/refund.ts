@@ -63,7 +63,7 @@ async function amountToRefund(
   tx: Transaction,
   { document_id, number, currency, balance }: PayableRow,
   request: RefundRequest,
-): Promise<Amount> {
+) {
   const open = Amount.of(balance, currency);
   if (request.amount === undefined) return open;
   const amount = positiveAmount(request.amount, currency);
@@ -137,7 +137,7 @@ export async function returnRefund(
 
 const notRefundable = (number: string, reason: string) => refuse('credit_not_refundable', { number, reason });
 
-async function lockCreditNote(tx: Transaction, number: string): Promise<PayableRow> {
+async function lockCreditNote(tx: Transaction, number: string) {
   await lockPayments(tx);
   const document = await readPayable(tx, { number });
   if (document === undefined) throw refuse('document_unknown', { number });

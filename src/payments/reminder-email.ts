@@ -98,7 +98,7 @@ async function readAttachments(tx: Transaction, owed: readonly OwedRow[], day: s
   return pdfs.map(({ number, pdf }) => ({ filename: `${number}.pdf`, contentType: 'application/pdf', content: pdf }));
 }
 
-const total = (rows: readonly OwedRow[], currency: string): Amount =>
+const total = (rows: readonly OwedRow[], currency: string) =>
   rows.filter((row) => row.currency === currency).reduce((sum, row) => sum.plus(dunned(row)), Amount.zero(currency));
 
 /** What the credit and cash of a family take off its debts, by currency. */
@@ -108,7 +108,7 @@ const creditsOf = (open: readonly Debt[]): OpenCredit[] =>
     return amount.isZero() ? [] : [{ currency, number: null, amount: amount.toString() }];
   });
 
-function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCredit[]): OpenCredit[] {
+function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCredit[]) {
   return credits.flatMap((each) => {
     if (each.number !== null) return [each];
     const left = Amount.of(each.amount, each.currency).minus(total(toConfirm, each.currency));
@@ -120,7 +120,7 @@ function withoutCashFor(toConfirm: readonly OwedRow[], credits: readonly OpenCre
  * The last due date in the notice period of a reminder sent on this day. The earliest level before the due date sets
  * the length of the period.
  */
-const noticeTo = (day: string, levels: readonly number[]): string =>
+const noticeTo = (day: string, levels: readonly number[]) =>
   DateTime.fromISO(day, { zone: 'utc' })
     .plus({ days: Math.max(0, ...levels.map((level) => -level)) })
     .toFormat('yyyy-MM-dd');

@@ -170,7 +170,7 @@ export async function reversePayment(
 const AS_OTHER = fieldName('kind', 'other');
 const AS_DUPLICATE = fieldName('kind', 'duplicate');
 
-function refuseNotBookable({ payment_id, method }: PaymentState, account: string | undefined): void {
+function refuseNotBookable({ payment_id, method }: PaymentState, account: string | undefined) {
   refuseUnbookable(account);
   if (method === 'link') {
     const reason = `cannot be other: payment ${payment_id} was made by a payment link, so it is a customer's`;
@@ -182,7 +182,7 @@ function refuseNotBookable({ payment_id, method }: PaymentState, account: string
 function refuseOtherThan(
   returned: Amount,
   { kind, amount, bankLineId }: Pick<ReverseRequest, 'kind' | 'bankLineId'> & { amount: Amount },
-): void {
+) {
   const only = `goes with ${fieldName('kind', 'returned')} only`;
   if (kind !== 'returned') throw refuseField('bankLineId', String(bankLineId), only);
   if (!amount.equals(returned)) {
@@ -191,7 +191,7 @@ function refuseOtherThan(
 }
 
 /** Refuses to reverse a payment as a mistake if a bank line reports it, because the money arrived. */
-function refuseInBank({ payment_id, in_bank_line }: PaymentState): void {
+function refuseInBank({ payment_id, in_bank_line }: PaymentState) {
   if (!in_bank_line) return;
   const paymentId = String(payment_id);
   throw refuseField(
@@ -210,7 +210,7 @@ function refuseInBank({ payment_id, in_bank_line }: PaymentState): void {
  * Returns the reason why a payment cannot be a duplicate of another, or undefined. At least one of the two payments
  * must not be reversed.
  */
-async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: PaymentState): Promise<string | undefined> {
+async function whyNoDuplicate(tx: Transaction, state: PaymentState, other: PaymentState) {
   const money = (each: PaymentState) => `${each.amount} ${each.currency}`;
   if (other.payment_id === state.payment_id) return 'must be another payment';
   if (money(other) !== money(state)) return `is ${money(other)}, and payment ${state.payment_id} is ${money(state)}`;

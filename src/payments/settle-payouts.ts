@@ -9,7 +9,6 @@ import { refuse } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { Amount, moneyText } from '../money.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from './context.ts';
-import type { WithProcessor } from './payout-contents.ts';
 import {
   type AccountPayout,
   insertAccountPayouts,
@@ -67,7 +66,7 @@ async function accountPayoutOf(
   tx: Transaction,
   caller: Caller,
   { payoutId, account, payout }: SettleRequest & { account: string },
-): Promise<AccountPayout | undefined> {
+) {
   if (!(await isConnectedAccount(tx, account))) {
     throw notSettled(payoutId, `no partner has ever had the account ${account}`);
   }
@@ -89,7 +88,7 @@ async function linkPaymentsOf(
   tx: Transaction,
   { payout_id, currency, received_on }: PayoutRow,
   paymentIds: readonly number[],
-): Promise<WithProcessor[]> {
+) {
   if (paymentIds.length === 0) throw notSettled(payout_id, `name its payments, or ${fieldName('account')}`);
   const waiting = await readWithProcessor(tx, currency, received_on);
   const missing = paymentIds.filter((id) => !waiting.some((each) => each.payment_id === id));
@@ -139,7 +138,7 @@ type SettledAs = Pick<AccountPayout, 'payout_id' | 'account' | 'currency' | 'amo
     why: string;
   }>;
 
-async function settleAs(tx: Transaction, context: PaymentContext, payouts: readonly SettledAs[]): Promise<void> {
+async function settleAs(tx: Transaction, context: PaymentContext, payouts: readonly SettledAs[]) {
   const gross = ({ amount, fees, currency }: SettledAs) => Amount.of(amount, currency).plus(Amount.of(fees, currency));
   await insertSettlements(
     tx,

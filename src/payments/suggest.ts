@@ -57,7 +57,7 @@ export function likelyPayers(receipt: Receipt, items: OpenItems): string[] {
   return known === undefined ? mentioned(receipt, items) : [known];
 }
 
-function mentioned(receipt: Receipt, items: OpenItems): string[] {
+function mentioned(receipt: Receipt, items: OpenItems) {
   const named = items.namesIn(receipt).flatMap(({ ids }) => [...ids]);
   const possible = named.length > 0 ? named : items.partnersNamedIn(`${receipt.payer_name ?? ''} ${receipt.text}`);
   return [...new Set(possible)].sort().slice(0, PAYERS_AT_MOST);
@@ -79,7 +79,7 @@ export function suggest(
   return suggestBy({ ...found, receipt, items, known, payers, doubted: doubted !== undefined });
 }
 
-function suggestBy(question: Question): Suggestion[] {
+function suggestBy(question: Question) {
   const { amount } = question.receipt;
   const found = new Map<number, Suggestion>();
   for (const rule of SUGGESTION_RULES) {

@@ -35,7 +35,7 @@ export function thisProcess(via: Actor['via'], claimedBy: string | null = null):
 }
 
 /** The name of the operating-system user. A container may run under a user id without a name. */
-function osUser(): string {
+function osUser() {
   try {
     return userInfo().username;
   } catch {

@@ -13,7 +13,7 @@ export type FieldChange = Readonly<{
 /** The fields of an object by path, such as `address.city`. A list is one value. Empty texts and null are left out. */
 export function fieldsOf(value: object, path = ''): Map<string, Value> {
   return new Map(
-    Object.entries(value).flatMap(([name, each]: [string, Value | object | null | undefined]): [string, Value][] => {
+    Object.entries(value).flatMap(([name, each]: [string, Value | object | null | undefined]) => {
       if (each === null || each === undefined || each === '') return [];
       if (typeof each === 'object' && !Array.isArray(each)) return [...fieldsOf(each, `${path}${name}.`)];
       return [[path + name, each as Value]];
@@ -42,5 +42,5 @@ export const changeCells = ({ field, old, new: after }: FieldChange): [string, s
   shown(after),
 ];
 
-const shown = (value: FieldChange['old']): string =>
+const shown = (value: FieldChange['old']) =>
   value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);

@@ -49,11 +49,7 @@ export async function userOfIdentity(
 }
 
 /** Links the identity to the user who was invited with its address. */
-async function readInvited(
-  tx: Transaction,
-  context: IdentityContext,
-  identity: Identity,
-): Promise<User | { reason: string } | undefined> {
+async function readInvited(tx: Transaction, context: IdentityContext, identity: Identity) {
   const { email, emailVerified } = identity;
   const user = email === undefined ? undefined : await readActiveUser(tx, email);
   if (user === undefined) return (await hasEnded(tx, identity)) ? { reason: 'your user was deactivated' } : undefined;
@@ -72,11 +68,7 @@ async function readInvited(
 
 const unverified = (email: string) => ({ reason: `the identity provider does not say that ${email} is verified` });
 
-async function provision(
-  tx: Transaction,
-  context: IdentityContext,
-  identity: Identity,
-): Promise<string | { reason: string }> {
+async function provision(tx: Transaction, context: IdentityContext, identity: Identity) {
   const { email, emailVerified, roles, name } = identity;
   if (roles === null || roles.length === 0)
     return { reason: 'you were not invited, and your groups give you no role here' };
@@ -100,7 +92,7 @@ async function identify(
   { environment, actor }: IdentityContext,
   { user_id: userId, login }: User,
   { issuer, subject }: Identity,
-): Promise<void> {
+) {
   const now = environment.now().toISO();
   const event = { action: 'user.identify', subject: login, details: { issuer, subject }, now };
   const eventId = await recordEvent(tx, actor, event);
@@ -116,7 +108,7 @@ async function syncRoles(
   { environment, actor }: IdentityContext,
   login: string,
   roles: readonly Role[] | null,
-): Promise<void> {
+) {
   const { user_id: userId } = (await readActiveUser(tx, login)) as User;
   const held = await readRolesFrom(tx, { userId, source: 'claim' });
   const wanted = roles ?? [];

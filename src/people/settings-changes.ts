@@ -11,7 +11,7 @@ import { LOCKS, takeLock } from '../database/locks.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type ChangeEvent, readChangeEvents } from './audit-events.sql.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
-import { applyChanges, changesBetween, type FieldChange, fieldsOf, type Value } from './field-changes.ts';
+import { applyChanges, changesBetween, fieldsOf, type Value } from './field-changes.ts';
 
 const SUBJECT = 'settings.json';
 const ACTION = 'settings.change';
@@ -33,7 +33,7 @@ export async function recordSettingsChanges(database: Database, context: ActorCo
   });
 }
 
-async function unrecordedChanges(tx: Transaction, settings: Settings): Promise<FieldChange[]> {
+async function unrecordedChanges(tx: Transaction, settings: Settings) {
   const recorded = new Map<string, Value>();
   for (const { changes } of await readSettingsChanges(tx)) applyChanges(recorded, changes);
   const { logo } = settings.issuer;

@@ -201,7 +201,7 @@ export async function userNamed(
 }
 
 /** If there is none, because an identity provider revoked the role, anyone with shell access may create one. */
-async function mayManage(tx: Transaction, context: Pick<ActorContext, 'actor'>): Promise<void> {
+async function mayManage(tx: Transaction, context: Pick<ActorContext, 'actor'>) {
   const { user } = context.actor;
   if (user === undefined) throw refuse('user_unknown', { login: null, acting: true });
   if (!(await isShellWithoutAdministrator(tx, context))) requireRole(user, 'administrator');
@@ -212,7 +212,7 @@ export const isShellWithoutAdministrator = async (
   { actor }: Pick<ActorContext, 'actor'>,
 ): Promise<boolean> => actor.via === 'command' && (await countWithRole(tx, { role: 'administrator' })) === 0;
 
-async function refuseWithoutAdministrator(tx: Transaction, login: string): Promise<void> {
+async function refuseWithoutAdministrator(tx: Transaction, login: string) {
   if ((await countWithRole(tx, { role: 'administrator' })) === 0) throw refuse('last_administrator', { login });
 }
 

@@ -91,7 +91,7 @@ export async function disputeInvoice(
 }
 
 /** Words a refusal for the contact, because the action's own refusals name commands. */
-function problemOf(refusal: Refusal, { reader }: PartnerVisit): string {
+function problemOf(refusal: Refusal, { reader }: PartnerVisit) {
   switch (refusal.code) {
     case 'argument_invalid':
       return 'Describe what is wrong in one line of up to 500 characters.';

@@ -184,7 +184,7 @@ function viewOf(facts: InvoiceFacts, context: ReadingContext): InvoiceView {
   };
 }
 
-function standingOf({ document, reductions }: InvoiceFacts): string {
+function standingOf({ document, reductions }: InvoiceFacts) {
   if (document.document !== 'invoice' || document.status === 'open') return '';
   const { payment_page: labels, void: voidLabels } = readTemplate().labels;
   if (document.status === 'void') return voidLabels.title.invoice;
@@ -194,7 +194,7 @@ function standingOf({ document, reductions }: InvoiceFacts): string {
   return kinds.has('credit') ? labels.credited : labels.nothing;
 }
 
-function orderedOf({ facts, labels, date, money, text }: Parts): string {
+function orderedOf({ facts, labels, date, money, text }: Parts) {
   const orders = facts.payments.filter(({ ordered_on }) => ordered_on !== null);
   const [first] = orders.map(({ ordered_on }) => ordered_on).sort();
   if (first === undefined) return '';
@@ -217,14 +217,14 @@ function dueOf({ facts: { document }, presented, labels, money, text, today }: P
 }
 
 /** On an invoice from the previous system, where it may have been partly paid. */
-function carriedOver({ facts: { document }, labels, money, text, date }: Parts): string {
+function carriedOver({ facts: { document }, labels, money, text, date }: Parts) {
   const { carried_over_on: on, original_amount: original, invoice_amount: amount, status } = document;
   if (on === null || original === null || status === 'void') return '';
   if (money(original).equals(money(amount))) return labels.carried_over;
   return fill(labels.carried_over_part, { original: text(original), amount: text(amount), on: date(on) });
 }
 
-function disputedOf({ facts: { dispute }, text, date }: Parts): string {
+function disputedOf({ facts: { dispute }, text, date }: Parts) {
   if (dispute === null) return '';
   const promised = dispute.promised_on === null ? '' : `, answer promised by ${date(dispute.promised_on)}`;
   return `${text(dispute.amount)} since ${date(dispute.disputed_on)}${promised}`;
@@ -292,13 +292,7 @@ function howToPay(parts: Parts): HowToPay {
  * Of the processor's page for the current balance. A URL made here expires after the due date or today, whichever is
  * later.
  */
-function urlOf({
-  facts: { document, token, processor_url: made },
-  settings,
-  environment,
-  today,
-  money,
-}: Parts): string {
+function urlOf({ facts: { document, token, processor_url: made }, settings, environment, today, money }: Parts) {
   if (made !== null || token === null) return made ?? '';
   const { number, partner_id: partnerId, balance, due_on: due } = document;
   const times = { dueOn: due ?? '', expiresAfter: due === null || due < today ? today : due };
@@ -314,7 +308,7 @@ function noticeOf({ facts, labels, moved }: Parts): HowToPay['changed'] {
   return facts.instructions_changed ? { title, text: labels.changed } : null;
 }
 
-function accountType(type: string): string {
+function accountType(type: string) {
   const { checking, savings } = readTemplate().labels.payment;
   return type === 'savings' ? savings : checking;
 }

@@ -70,7 +70,7 @@ async function ownCheckout(
   tx: Transaction,
   { request }: PartnerVisit,
   which: { partnerId: string; reference: string },
-): Promise<Checkout> {
+) {
   const found = await readCheckout(tx, which);
   if (found === undefined) throw refuse('page_unknown', { path: request.url });
   return found;
@@ -168,7 +168,7 @@ function standingOf({ checkout, received, state }: PaymentView, processor: strin
   }
 }
 
-const isAsked = ({ status, balance, amount }: CheckoutPart, currency: string): boolean =>
+const isAsked = ({ status, balance, amount }: CheckoutPart, currency: string) =>
   status === 'open' && Amount.of(balance, currency).equals(Amount.of(amount, currency));
 
 export function paymentScreen(view: PaymentView, { reader }: PartnerVisit): PartnerScreen {

@@ -97,12 +97,7 @@ const ONLY_SHOWN = {
 };
 const NOT_NOW = { title: 'Not now', heading: 'This page is temporarily unavailable' };
 
-function sendProblem(
-  reply: FastifyReply,
-  shared: Shared,
-  status: number,
-  { title, heading, text }: Said,
-): FastifyReply {
+function sendProblem(reply: FastifyReply, shared: Shared, status: number, { title, heading, text }: Said) {
   const { legal_name: name, email } = shared.settings.issuer;
   const html = pageOf(
     { title, sandbox: shared.environment.name === 'sandbox' },

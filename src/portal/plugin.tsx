@@ -44,7 +44,7 @@ export function addPortal(app: FastifyInstance, shared: Shared): void {
 const COME_IN =
   'Open the payment page of one of your invoices, from the invoice or its e-mail, and request a sign-in link there.';
 
-function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, reply: FastifyReply) {
   const refusal = answerTo(thrown, request, reply);
   const isOutside = refusal.code === 'session_missing' || refusal.code === 'sign_in_link_invalid';
   return sendOuterPage(

@@ -12,7 +12,6 @@ import { networkOf } from '../http/limits.ts';
 import { issuerOf, type Shared } from '../http/shared.ts';
 import { mailPartnerLink } from '../mail/sign-in-link.ts';
 import { makePartnerLink, takePartnerLink } from '../partners/sign-in.ts';
-import type { InvoiceView } from './invoice.ts';
 import { sendOuterPage } from './outer.tsx';
 import { findPaymentPage } from './payment-page.tsx';
 
@@ -38,10 +37,10 @@ export function addPartnerSignIn(app: FastifyInstance, shared: Shared): void {
   });
 }
 
-function addAsking(app: FastifyInstance, shared: Shared): void {
+function addAsking(app: FastifyInstance, shared: Shared) {
   const underWay = new Set<Promise<void>>();
   app.addHook('onClose', async () => void (await Promise.all(underWay)));
-  const find = async (request: FastifyRequest, token: string): Promise<InvoiceView> => {
+  const find = async (request: FastifyRequest, token: string) => {
     const found = await findPaymentPage(shared, token);
     if (found === undefined) throw refuse('page_unknown', { path: request.url });
     return found;
@@ -90,7 +89,7 @@ function addAsking(app: FastifyInstance, shared: Shared): void {
   });
 }
 
-async function sendLink(shared: Shared, partnerId: string): Promise<void> {
+async function sendLink(shared: Shared, partnerId: string) {
   const { database, environment, log } = shared;
   try {
     const made = await database.transaction((tx) => makePartnerLink(tx, shared, partnerId));

@@ -171,7 +171,7 @@ function judgeRequote(
 export const hasExpired = (expiresAt: string | null, now: DateTime): expiresAt is string =>
   expiresAt !== null && DateTime.fromISO(expiresAt) <= now;
 
-function refuseExpired(id: string, expiresAt: string | null, { now }: AcceptanceRequest): void {
+function refuseExpired(id: string, expiresAt: string | null, { now }: AcceptanceRequest) {
   if (hasExpired(expiresAt, now)) throw refuse('quote_expired', { id, expired_at: instant(expiresAt) });
 }
 
@@ -209,7 +209,7 @@ export function incrementsOf(requote: RequoteFacts): Omit<AcceptanceAnswer, 'enr
 }
 
 /** Refuses a requote if its quote was reversed, or if a different price was accepted after the requote was made. */
-function refuseOvertaken(requote: RequoteState, quote: QuoteState): void {
+function refuseOvertaken(requote: RequoteState, quote: QuoteState) {
   const { quote_id, requote_id } = requote;
   if (quote.reversed) throw refuse('quote_reversed', { quote_id });
   if (isStale(requote, quote)) throw refuse('requote_stale', { requote_id, quote_id });
@@ -260,7 +260,7 @@ const kindOf = ({ requoteId }: AcceptanceAnswer) => (requoteId === null ? 'quote
  * The months that the acceptances may belong to in their time zones. There are only a few such months for any number of
  * acceptances.
  */
-function monthsOf(dues: readonly Due[]): ZoneMonth[] {
+function monthsOf(dues: readonly Due[]) {
   const months = new Map<string, ZoneMonth>();
   for (const { wanted, timeZone } of dues) {
     for (const month of monthsAround(timeZone, monthOf(wanted.now, 'utc'))) {

@@ -160,7 +160,7 @@ export class Acceptances<Answer> {
   }
 }
 
-const oldestOf = <Answer>(dues: readonly DueRequest<Answer>[]): number =>
+const oldestOf = <Answer>(dues: readonly DueRequest<Answer>[]) =>
   Math.min(...dues.map(({ request }) => request.arrivedAt));
 
 /**
@@ -172,7 +172,7 @@ function blame<Item, Answer>(
   items: readonly Item[],
   retry: (item: Item) => Promise<void>,
   requestOf: (item: Item) => Request<Answer>,
-): void {
+) {
   const together = items.length > 1 && isFaultOfOne(error);
   for (const item of items) {
     if (together) void retry(item);

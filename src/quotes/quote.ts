@@ -12,7 +12,7 @@ import { refuse } from '../errors/refusals.ts';
 import type { OrderFacts } from '../ledger/rows.sql.ts';
 import { Amount, amountProblem, isZero, minorDigits } from '../money.ts';
 import { PROCESSOR } from '../processors/processors.ts';
-import { type Price, priceOf, type Terms } from './price.ts';
+import { priceOf, type Terms } from './price.ts';
 import {
   type Caller,
   hasArchivedRows,
@@ -41,10 +41,10 @@ type AskedPrice = PartnerCall &
     rules: Settings['quotes'];
   }>;
 
-const expiryOf = ({ now, rules }: AskedPrice): string | null =>
+const expiryOf = ({ now, rules }: AskedPrice) =>
   rules.valid_days === null ? null : now.toUTC().plus({ days: rules.valid_days }).toISO();
 
-function allowedPrice(insured: Amount, terms: Terms, { largest_price: limits }: Settings['quotes']): Price {
+function allowedPrice(insured: Amount, terms: Terms, { largest_price: limits }: Settings['quotes']) {
   const price = priceOf(insured, terms);
   const { currency } = terms;
   const largest = limits[currency] ?? limits['*'];
@@ -174,7 +174,7 @@ async function leastAbove(
   tx: Transaction,
   amount: Amount,
   { partnerId, now }: { partnerId: string; now: DateTime<true> },
-): Promise<string | undefined> {
+) {
   const least = PROCESSOR.leastCharge(amount.currency);
   if (least === undefined || amount.isZero() || !amount.isLessThan(Amount.of(least, amount.currency))) return undefined;
   return (await isConnected(tx, { partnerId, now: now.toISO() })) ? least : undefined;
@@ -216,7 +216,7 @@ export function refuseInactive(
   if (facts.policy_inactive) throw refuse('policy_inactive', { policy_id: policyId });
 }
 
-function insuredAmount(text: string, currency: string): Amount {
+function insuredAmount(text: string, currency: string) {
   const problem = amountProblem(text, minorDigits(currency) as number);
   const reason = problem?.reason ?? (text.startsWith('-') && !isZero(text) ? 'is below zero' : undefined);
   if (reason !== undefined) throw refuse('request_invalid', { problems: [{ path: 'insured_amount', reason }] });

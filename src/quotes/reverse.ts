@@ -128,7 +128,7 @@ async function readLeft(
   tx: Transaction,
   { quoteId, requoteId = null }: { quoteId: string; requoteId?: string | null | undefined },
   asked: PartnerCall,
-): Promise<LeftOfQuote | undefined> {
+) {
   const left = await readLeftOfQuote(tx, { partnerId: asked.caller.partnerId, quoteId, requoteId });
   if (left === undefined) await refuseArchived(tx, quoteId, asked);
   return left;
@@ -182,8 +182,7 @@ async function prepare(
   return { left, amounts, rows, reversal, terms };
 }
 
-const isNothing = (left: LeftOfQuote): boolean =>
-  [left.spot_price, left.partner_cut, left.invoice_amount].every(isZero);
+const isNothing = (left: LeftOfQuote) => [left.spot_price, left.partner_cut, left.invoice_amount].every(isZero);
 
 function decimals({ cut, share }: { cut: bigint; share: bigint }, currency: string): ReversalAmounts {
   const of = (units: bigint) => Amount.ofMinorUnits(-units, currency).toString();
@@ -220,7 +219,7 @@ function sameReversal(
   { asked: known, stated, answer }: Known,
   { quoteId, reversalId, requoteId, amounts, order }: WantedReversal,
   { nothingLeft }: { nothingLeft: boolean },
-): AnsweredReversal {
+) {
   const same = (text: string | undefined, amount: string) =>
     text === undefined || Amount.of(text, known.currency).equals(Amount.of(amount, known.currency));
   const repeated =

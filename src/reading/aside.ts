@@ -91,12 +91,12 @@ export async function readAllAside<Task extends GivenFile, Content>(
   throw new Refusal(code, facts, message);
 }
 
-const filesOf = (tasks: readonly GivenFile[]): string => someOf(tasks.map(({ name }) => name));
+const filesOf = (tasks: readonly GivenFile[]) => someOf(tasks.map(({ name }) => name));
 
 let last: Promise<unknown> = Promise.resolve();
 
 /** Runs only one process at a time, because its memory must fit beside the memory of this process. */
-function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+function inTurn<Result>(work: () => Promise<Result>) {
   const result = last.then(work);
   last = result.catch(() => undefined);
   return result;
@@ -137,7 +137,7 @@ async function outcomeOf(
 }
 
 /** V8 aborts if its heap is full, and stops with a trap if an array would exceed the maximum size. */
-const isOutOfMemory = ({ code, signal }: End): boolean =>
+const isOutOfMemory = ({ code, signal }: End) =>
   code === 134 || signal === 'SIGABRT' || signal === 'SIGTRAP' || signal === 'SIGILL';
 
 const answerOf = (child: ChildProcess, tasks: readonly GivenFile[]): Promise<Outcome | End> =>

@@ -86,7 +86,7 @@ export const textsOfStatement = ({
  */
 const SPACINGS = [1, 0.7, 0.45] as const;
 
-function draw(request: StatementToRender): PdfCanvas {
+function draw(request: StatementToRender) {
   const { statement, issuer } = request;
   const { labels, theme } = readTemplate();
   const { address } = statement;
@@ -109,7 +109,7 @@ function draw(request: StatementToRender): PdfCanvas {
   return pdf;
 }
 
-function layOut(canvas: Canvas, { statement, pay, issuer, sandbox }: StatementToRender, spacing: number): PageLayout {
+function layOut(canvas: Canvas, { statement, pay, issuer, sandbox }: StatementToRender, spacing: number) {
   const { address } = statement;
   const template = readTemplate();
   const labels = template.labels.account;
@@ -147,7 +147,7 @@ function layOut(canvas: Canvas, { statement, pay, issuer, sandbox }: StatementTo
   return layout;
 }
 
-function drawTotals(layout: PageLayout, { accounts }: AccountStatement, locale: Locale): void {
+function drawTotals(layout: PageLayout, { accounts }: AccountStatement, locale: Locale) {
   const { account: labels } = layout.labels;
   const show = (label: string, amount: string, sentence: string) =>
     drawHeadline(layout, { label, amount, values: {}, sentence });
@@ -164,7 +164,7 @@ function drawTotals(layout: PageLayout, { accounts }: AccountStatement, locale: 
  * The overdue amount, but at most the total due. Credit and unapplied cash reduce the total, but not the single
  * invoices.
  */
-function overdueText(layout: PageLayout, account: CurrencyAccount, locale: Locale): string {
+function overdueText(layout: PageLayout, account: CurrencyAccount, locale: Locale) {
   const { account: labels } = layout.labels;
   const total = Amount.of(account.closing, account.currency);
   const overdue = overdueOf(account);
@@ -173,7 +173,7 @@ function overdueText(layout: PageLayout, account: CurrencyAccount, locale: Local
   return fill(labels.overdue_of_it, { overdue: locale.amount(overdue) });
 }
 
-function drawSmallPrint(layout: PageLayout, { accounts, as_of }: AccountStatement, locale: Locale): void {
+function drawSmallPrint(layout: PageLayout, { accounts, as_of }: AccountStatement, locale: Locale) {
   const { account: labels } = layout.labels;
   if (accounts.length === 0) return;
   const text = `${fill(labels.later_activity, { date: locale.date(as_of) })} ${labels.favor}`;
@@ -273,18 +273,13 @@ function drawOpenItems(layout: PageLayout, { statement, account, pay, locale }: 
 const right = (heading: string, width: number): TableColumn => ({ heading, width, align: 'right' });
 const left = (heading: string, width: number): TableColumn => ({ heading, width, align: 'left' });
 
-const movement = (labels: PageLayout['labels']['account'], line: ActivityLine): string =>
+const movement = (labels: PageLayout['labels']['account'], line: ActivityLine) =>
   fill(labels.movements[activityName(line)], { of: printable(line.document ?? line.reference ?? '') }).trim();
 
 // --- Tables ----------------------------------------------------------------------------------------------------------
 
 /** Draws a heading and a table whose rows are never split. The column names repeat on each page. */
-function drawTable(
-  layout: PageLayout,
-  title: string,
-  columns: readonly TableColumn[],
-  rows: readonly TableRow[],
-): void {
+function drawTable(layout: PageLayout, title: string, columns: readonly TableColumn[], rows: readonly TableRow[]) {
   const heading = { style: layout.style('heading'), text: title };
   const padding = layout.space(ROW_PADDING);
   const height = layout.style('cell').leading + 2 * padding;
@@ -323,7 +318,7 @@ function drawTable(
 /**
  * Draws the headings in the given row. If no row is given, the headings are decoration, repeated at the top of a page.
  */
-function drawHeadings(layout: PageLayout, columns: readonly TableColumn[], height: number, row?: Element): void {
+function drawHeadings(layout: PageLayout, columns: readonly TableColumn[], height: number, row?: Element) {
   const padding = layout.space(ROW_PADDING);
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', STRONG_RULE);
   const style = layout.style('column');
@@ -342,7 +337,7 @@ function eachCell(
   layout: PageLayout,
   columns: readonly TableColumn[],
   draw: (column: TableColumn, index: number, x: number, width: number) => void,
-): void {
+) {
   const room = layout.width - COLUMN_GAP * (columns.length - 1);
   let x = layout.left;
   columns.forEach((column, index) => {

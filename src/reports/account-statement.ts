@@ -127,7 +127,7 @@ export async function readAccountStatement(
   };
 }
 
-const sumOf = (currency: string, rows: readonly { readonly amount: string }[]): string =>
+const sumOf = (currency: string, rows: readonly { readonly amount: string }[]) =>
   Amount.sum(currency, rows, ({ amount }) => Amount.of(amount, currency)).toString();
 
 /** `, Harbor Events LLC` for an item of a partner that the statement's partner pays for; otherwise empty. */

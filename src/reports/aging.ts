@@ -69,7 +69,7 @@ type Tie = Readonly<{
 
 export const bucketOf = (dueOn: string, asOf: string): Bucket => bucketAfter(daysBetween(dueOn, asOf));
 
-function bucketAfter(days: number): Bucket {
+function bucketAfter(days: number) {
   if (days <= 0) return 'not_due';
   if (days <= 30) return 'days_1_30';
   if (days <= 60) return 'days_31_60';
@@ -122,7 +122,7 @@ export function agingOf(
     ages.set(due_on, { bucket: bucketAfter(days_due), days_due });
   }
   const ledger = new Map<string, Sums>();
-  const sumsOf = (partnerId: string | null, currency: string): Sums => {
+  const sumsOf = (partnerId: string | null, currency: string) => {
     const key = `${partnerId ?? ''} ${currency}`;
     const known = ledger.get(key);
     if (known) return known;

@@ -62,7 +62,7 @@ export async function readBankReconciliation(
   return { on: day, accounts, ties: accounts.every(({ state }) => state === 'tied') };
 }
 
-const isNothing = (amount: string, currency: string): boolean => Amount.of(amount, currency).isZero();
+const isNothing = (amount: string, currency: string) => Amount.of(amount, currency).isZero();
 
 function reconcile(row: BankAccountRow, all: readonly BankItemRow[]): AccountReconciliation {
   const { account, currency, opened_on, reported_to } = row;
@@ -136,7 +136,7 @@ export const stepsOf = (each: AccountReconciliation): (readonly [string, string]
   [bankBalanceOf(each), each.bank],
 ];
 
-const bankBalanceOf = ({ account, balances_stated, reported_to }: AccountReconciliation): string =>
+const bankBalanceOf = ({ account, balances_stated, reported_to }: AccountReconciliation) =>
   account === ''
     ? 'on no statement yet'
     : balances_stated

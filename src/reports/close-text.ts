@@ -140,7 +140,7 @@ export function largestChanges(
   return { shown, rest: own.length - shown.length };
 }
 
-function changes(report: CloseReport, width?: number): string[] {
+function changes(report: CloseReport, width?: number) {
   const { partners, previous } = report;
   return [...new Set(partners.map(({ currency }) => currency))].map((currency) => {
     const { shown, rest } = largestChanges(report, currency);
@@ -160,6 +160,6 @@ function changes(report: CloseReport, width?: number): string[] {
   });
 }
 
-function listed(title: string, names: readonly string[]): string {
+function listed(title: string, names: readonly string[]) {
   return [title, ...wrapped(names.map(printable).join(', '), 76).map((line) => `  ${line}`)].join('\n');
 }

@@ -41,7 +41,7 @@ function cellsOf(months: readonly { month: Month }[], covered: readonly Coverage
   }));
 }
 
-async function openAmong(tx: Transaction, months: readonly { month: Month }[]): Promise<Month[]> {
+async function openAmong(tx: Transaction, months: readonly { month: Month }[]) {
   const closedTo = await readLastClosedBooks(tx);
   return months.map(({ month }) => month).filter((month) => closedTo === null || month > closedTo);
 }

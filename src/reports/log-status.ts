@@ -44,7 +44,7 @@ export async function readCheckpointStatus(tx: Transaction, context: Installatio
   };
 }
 
-const daysBetween = (from: string, to: DateTime, zone: string): number =>
+const daysBetween = (from: string, to: DateTime, zone: string) =>
   Math.round(to.setZone(zone).startOf('day').diff(DateTime.fromISO(from, { zone }).startOf('day'), 'days').days);
 
 export type KeyStatus = SigningStatus &

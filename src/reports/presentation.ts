@@ -82,7 +82,7 @@ export const presentedLines = ({ accounts, rounding }: Presentation): (Sides & {
   ...(rounding.debit === rounding.credit ? [] : [{ account: ROUNDING, ...rounding }]),
 ];
 
-const shown = (amount: string): string => (/[1-9]/.test(amount) ? groupThousands(amount) : '');
+const shown = (amount: string) => (/[1-9]/.test(amount) ? groupThousands(amount) : '');
 
 /** The presentation as text and as a table. If a width is given, words are wrapped and account names are shortened. */
 export function describePresentation(presentation: Presentation, asOf: string, width?: number): string {

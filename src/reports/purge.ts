@@ -39,7 +39,7 @@ async function eraseEvents(tx: Transaction, { afterId, ...range }: Range, contex
 /** Records the number of deleted offers in an audit event, because partners may ask about offers. */
 const withEvent =
   (table: 'quotes' | 'requotes', deleteBatch: typeof deleteQuotes) =>
-  async (tx: Transaction, range: Range, { actor, environment }: ActorContext): Promise<Batch> => {
+  async (tx: Transaction, range: Range, { actor, environment }: ActorContext) => {
     const batch = await deleteBatch(tx, range);
     if (batch.deleted > 0) {
       const details = { deleted: batch.deleted, expired_before: range.before };
@@ -93,12 +93,7 @@ export async function purge(database: Database, context: ActorContext): Promise<
   return purged;
 }
 
-async function purgeTable(
-  database: Database,
-  context: ActorContext,
-  table: keyof Purged,
-  before: string,
-): Promise<number> {
+async function purgeTable(database: Database, context: ActorContext, table: keyof Purged, before: string) {
   let deleted = 0;
   let range: Range = { before, afterAt: '-infinity', afterId: '0', batch: BATCH };
   for (let isMore = true; isMore; ) {

@@ -131,7 +131,7 @@ function proxyGaps({ name }: Environment, { public_url: url, http }: Settings): 
   return [{ scope: 'settings', id: 'http.trust_proxy', needs }];
 }
 
-function environmentGaps({ smtpUrl, logKey }: Environment, { missing }: OpenProvider): Gap[] {
+function environmentGaps({ smtpUrl, logKey }: Environment, { missing }: OpenProvider) {
   const gaps: Gap[] = [];
   if (smtpUrl === undefined) {
     gaps.push({ scope: 'environment', id: 'SMTP_URL', needs: 'a mail server: without one, e-mails stay in outbox/' });
@@ -160,7 +160,7 @@ function templateGaps(environment: Environment, settings: Settings): Gap[] {
   }
 }
 
-function currencyGaps(settings: Settings, provider: OpenProvider, currency: string): string[] {
+function currencyGaps(settings: Settings, provider: OpenProvider, currency: string) {
   const needs: string[] = [];
   const instructions = instructionsFor(settings, currency);
   if (instructions === undefined) needs.push('payment instructions');
@@ -254,7 +254,7 @@ function taxGaps(tax: Tax, partners: readonly ActivePartner[], month: Month): Ga
  * The remedy for a partner whose policies are partly outside the scope of tax. An e-invoice for both kinds of policies
  * is never written, so a document with both kinds waits.
  */
-const mixedNeeds = (outside: readonly string[]): string =>
+const mixedNeeds = (outside: readonly string[]) =>
   `other tax rules, or no e-invoice: policy ${outside.join(', ')} is outside the scope of tax, and the others are not; ` +
   'EN 16931 does not allow both in one document (BR-O-11)';
 

@@ -80,7 +80,7 @@ export function describeStatus(
   return sections.join('\n\n');
 }
 
-function describeDrill(run: Status['jobs'][number] | undefined): string {
+function describeDrill(run: Status['jobs'][number] | undefined) {
   if (run === undefined) return 'never: no backup was restored and verified';
   const { subject, started_at, finished_at, exit_status } = run;
   const backup = subject === null ? 'the latest backup' : `backup of ${minuteOf(subject)}`;
@@ -89,26 +89,26 @@ function describeDrill(run: Status['jobs'][number] | undefined): string {
     : `failed with ${backup} at ${minuteOf(finished_at)} (exit ${exit_status})`;
 }
 
-function describeLast({ last, uncovered }: Status['checkpoints']): string {
+function describeLast({ last, uncovered }: Status['checkpoints']) {
   const alone = uncovered === 0 ? 'nothing is newer' : `guards alone protect ${plural(uncovered, 'newer fact')}`;
   return last === null
     ? `none yet: guards alone protect ${plural(uncovered, 'fact')}`
     : `of ${factsOf(last)}, ${duration(last.age_seconds)} ago; ${alone}`;
 }
 
-const describeSigning = ({ key, latest }: Status['signing']): string => {
+const describeSigning = ({ key, latest }: Status['signing']) => {
   if (key === null) return latest === null ? 'not signed' : `signed by ${keyIdOf(latest)}, but the key is now missing`;
   return `signed by ${keyIdOf(key)}${latest === null || isSameKey(latest, key) ? '' : `, a new key: before, ${keyIdOf(latest)}`}`;
 };
 
 /** Prints at most five sentences under one label, within 80 columns. */
-const labeled = (label: string, sentences: readonly string[]): string[] =>
+const labeled = (label: string, sentences: readonly string[]) =>
   sentences
     .slice(0, 5)
     .flatMap((each) => wrapped(printable(each), 67))
     .map((line, index) => (index === 0 ? label : '').padEnd(13) + line);
 
-function webhookLines({ active, waiting, troubled }: Status['webhooks']): string[] {
+function webhookLines({ active, waiting, troubled }: Status['webhooks']) {
   if (active + troubled.length === 0) return [];
   return [`Webhooks     ${active} active, ${troubled.length} not; ${plural(waiting, 'event')} waiting`];
 }
@@ -116,7 +116,7 @@ function webhookLines({ active, waiting, troubled }: Status['webhooks']): string
 /** The number of partners with missing feeds that are named. --json lists all of them. */
 const NAMED = 10;
 
-function feedLines(feeds: Status['feeds']): string[] {
+function feedLines(feeds: Status['feeds']) {
   if (feeds === null || feeds.expected.length === 0) return [];
   const { expected, month } = feeds;
   const missing = missingFeeds(feeds).map(({ partner_id }) => partner_id);

@@ -198,7 +198,7 @@ export async function readStatusAndItems(
 const trouble = (
   found: Omit<Status, 'findings'> & { readonly refused: RefusedInARow | null },
   { today, now }: { today: string; now: number },
-): Finding[] => [
+) => [
   ...wrongClock(found.clock_ahead_seconds, today),
   ...forgottenPause(found.paused, now),
   ...openMonths(found.months.overdue),

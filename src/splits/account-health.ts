@@ -90,7 +90,7 @@ export async function countOpenQuotes(
   return open;
 }
 
-async function countOpenPayouts(tx: Transaction, now: DateTime<true>): Promise<number> {
+async function countOpenPayouts(tx: Transaction, now: DateTime<true>) {
   const lately = { startsAt: now.minus({ days: PAYOUT_DAYS }).toISO(), endsAt: null };
   const payouts = await readPayoutStates(tx, lately);
   const passedOver = await readNotPaidOut(tx, { ...lately, afterDays: PAID_OUT_WITHIN_DAYS });

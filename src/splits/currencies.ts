@@ -30,7 +30,7 @@ export function refuseUnsplittable(partners: readonly PartnerRecord[], file: str
 export const remarksOnSplits = (partners: readonly PartnerRecord[]): string[] =>
   partners.flatMap((partner) => [...remarkOnStep(partner), ...remarkOnSettlement(partner)]);
 
-function remarkOnStep({ partner_id: id, arrangement, currency }: PartnerRecord): string[] {
+function remarkOnStep({ partner_id: id, arrangement, currency }: PartnerRecord) {
   const step = PROCESSOR.stepOf(currency);
   if (arrangement !== 'connected_account' || step === undefined) return [];
   const decimals = /[.](\d*[1-9])0*$/.exec(step)?.[1]?.length ?? 0;
@@ -42,7 +42,7 @@ function remarkOnStep({ partner_id: id, arrangement, currency }: PartnerRecord):
   ];
 }
 
-const remarkOnSettlement = ({ partner_id: id, split, settlement_currencies: stated }: PartnerRecord): string[] =>
+const remarkOnSettlement = ({ partner_id: id, split, settlement_currencies: stated }: PartnerRecord) =>
   split === 'sequential' && stated === undefined
     ? [
         `Partner ${id}: state "settlement_currencies", the currencies in which its platform is paid out. Without them, a ` +

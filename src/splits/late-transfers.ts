@@ -56,7 +56,7 @@ type Part = Readonly<{
  * is still expected. Otherwise, if a share is within the billed amount, all of its money pays the invoice. Any other
  * share covers the expected amount first, and its remainder pays the invoice. Pure.
  */
-function paymentPartsOf({ currency, owed, uncovered, shares }: BilledQuote): Part[] {
+function paymentPartsOf({ currency, owed, uncovered, shares }: BilledQuote) {
   const zero = Amount.zero(currency);
   let toCome = atLeast(Amount.of(owed, currency), zero);
   let billed = atLeast(Amount.of(uncovered, currency), zero);
@@ -74,14 +74,14 @@ function paymentPartsOf({ currency, owed, uncovered, shares }: BilledQuote): Par
   return parts;
 }
 
-const atLeast = (amount: Amount, least: Amount): Amount => (amount.minus(least).isNegative() ? least : amount);
-const atMost = (amount: Amount, most: Amount): Amount => (amount.minus(most).isPositive() ? most : amount);
+const atLeast = (amount: Amount, least: Amount) => (amount.minus(least).isNegative() ? least : amount);
+const atMost = (amount: Amount, most: Amount) => (amount.minus(most).isPositive() ? most : amount);
 
 async function receive(
   tx: Transaction,
   context: PaymentContext,
   parts: readonly (Part & { readonly quote: BilledQuote })[],
-): Promise<void> {
+) {
   if (parts.length === 0) return;
   const identityOf = ({ share }: Part) => shareIdentity(share.account, share.share_allocation_id);
   const ids = await insertPayments(
@@ -139,7 +139,7 @@ async function apply(
   tx: Transaction,
   context: PaymentContext,
   parts: readonly (Part & Readonly<{ quote: BilledQuote; payment_id: number }>)[],
-): Promise<void> {
+) {
   const numbers = [...new Set(parts.flatMap(({ quote }) => quote.numbers))];
   const payable = new Map((await readPayables(tx, { numbers })).map((each) => [each.number, each]));
   const balances = new Map<string, Amount>();
@@ -229,7 +229,7 @@ function reversalsOf(quote: BilledQuote): Readonly<{
   return { back, again };
 }
 
-async function takeBack(tx: Transaction, context: PaymentContext, quotes: readonly BilledQuote[]): Promise<void> {
+async function takeBack(tx: Transaction, context: PaymentContext, quotes: readonly BilledQuote[]) {
   const plans = quotes.map((quote) => ({ quote, ...reversalsOf(quote) }));
   const rows: NewSharePayment[] = [];
   let waiting = plans.flatMap(({ quote, back }) => back.map((each) => ({ ...each, quote })));

@@ -182,11 +182,7 @@ async function begin(tx: Transaction, acting: IssueContext, request: MatchReques
  * Refuses a quote that is not routed, because such a quote belongs to its invoice. A quote whose partner never had the
  * account needs `otherAccount`.
  */
-function refuseUnmatchable(
-  { id, account }: BalanceTransactionState,
-  quote: MatchableQuote,
-  otherAccount: boolean,
-): void {
+function refuseUnmatchable({ id, account }: BalanceTransactionState, quote: MatchableQuote, otherAccount: boolean) {
   const { quote_id, partner_id } = quote;
   const because = (reason: string, ...remedies: readonly Remedy[]) =>
     refuse('quote_not_matchable', { balance_transaction: id, quote_id, reason, remedies });
@@ -210,7 +206,7 @@ function countedAs(
   text: string | undefined,
   settled: Amount,
   { balance_transaction, quote }: { balance_transaction: BalanceTransactionState; quote: MatchableQuote },
-): Amount {
+) {
   const { id, currency, unexplained, share_currency, share_unexplained } = balance_transaction;
   const invalid = (value: string, reason: string) => refuseField('countsAs', value, reason);
   if (text !== undefined) {
@@ -234,7 +230,7 @@ function countedAs(
 }
 
 /** Returns a part of at most the unexplained amount, with the same sign. */
-function partOf(text: string | undefined, unexplained: Amount): Amount {
+function partOf(text: string | undefined, unexplained: Amount) {
   if (text === undefined) return unexplained;
   const { currency } = unexplained;
   const part = typedAmount(text, currency);

@@ -21,7 +21,7 @@ export function pollOnRequest(
   const waiting = new Set<string>();
   const stopping = new AbortController();
   let working: Promise<void> | undefined;
-  const work = async (): Promise<void> => {
+  const work = async () => {
     while (waiting.size > 0 && !stopping.signal.aborted) {
       const accounts = [...waiting];
       waiting.clear();

@@ -68,7 +68,7 @@ export async function readAccount(
   }
   const sum = { read: 0, recorded: 0, matched: 0 };
   let batch: BalanceTransaction[] = [];
-  const keep = async (last: boolean): Promise<void> => {
+  const keep = async (last: boolean) => {
     const kept = await database.transaction(async (tx) => {
       const recording = await beginRecording(tx, acting, {
         action: 'processor.read',
@@ -114,11 +114,7 @@ export async function readAccount(
  * Requests the contents of each payout until the contents are known. Balance transactions that became visible only
  * after the overlap are recorded too.
  */
-async function readContents(
-  database: Database,
-  acting: IssueContext,
-  access: AccountAccess,
-): Promise<{ recorded: number; matched: number }> {
+async function readContents(database: Database, acting: IssueContext, access: AccountAccess) {
   const { account } = access;
   const since = acting.environment.now().minus({ days: WATCHED_DAYS }).toISO();
   const sum = { recorded: 0, matched: 0 };

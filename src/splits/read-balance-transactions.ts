@@ -4,7 +4,7 @@
  */
 import { type FieldProblem, reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactJson } from '../json.ts';
-import type { BalanceTransaction, BalanceTransactionReading } from '../processors/processor.ts';
+import type { BalanceTransaction } from '../processors/processor.ts';
 import { PROCESSOR } from '../processors/processors.ts';
 import { type GivenFile, readerOf } from '../reading/aside.ts';
 import { linesOf, readUntilTold } from '../reading/limits.ts';
@@ -18,7 +18,7 @@ export const balanceTransactionFile = readerOf(
 
 export function readBalanceTransactions(source: string, text: string, live: boolean): BalanceTransaction[] {
   const problems: FieldProblem[] = [];
-  const transactions = readUntilTold(linesOf(source, text), problems, (line): BalanceTransaction | undefined => {
+  const transactions = readUntilTold(linesOf(source, text), problems, (line) => {
     const read = readLine(line.text, live);
     if ('balance_transaction' in read) return read.balance_transaction;
     problems.push({ path: `line ${line.number}`, reason: read.problem });
@@ -28,7 +28,7 @@ export function readBalanceTransactions(source: string, text: string, live: bool
   return transactions;
 }
 
-function readLine(line: string, live: boolean): BalanceTransactionReading {
+function readLine(line: string, live: boolean) {
   try {
     return PROCESSOR.balanceTransactions.read(parseExactJson(line), line, live);
   } catch (error) {

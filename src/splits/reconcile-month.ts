@@ -292,7 +292,7 @@ type Sums = Pick<
   'currency' | 'accepted' | 'reversed' | 'received' | 'transfers_reversed' | 'billed' | 'paid'
 >;
 
-function sumsOf({ currency, ...sums }: Sums): { expected: Amount; routed: Amount; billed: Amount; paid: Amount } {
+function sumsOf({ currency, ...sums }: Sums) {
   const amount = (text: string) => Amount.of(text, currency);
   return {
     expected: amount(sums.accepted).minus(amount(sums.reversed)),
@@ -312,7 +312,7 @@ function sumsByPartner(
     statements: Awaited<ReturnType<typeof readStatements>>;
     inBank: Awaited<ReturnType<typeof readInBank>>;
   },
-): PartnerSums[] {
+) {
   const gathered = new Map<string, PartnerSums>();
   const add = (partner_id: string, sums: Sums, counts: { quotes: number; matched: number; awaited: number }) => {
     const { currency } = sums;

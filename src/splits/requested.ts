@@ -19,7 +19,7 @@ export async function recordRequestedReversals(tx: Transaction, acting: IssueCon
 }
 
 /** The requests, in their order, that what was taken back covers together. */
-function coveredBy(requests: readonly RoutedRequest[]): number[] {
+function coveredBy(requests: readonly RoutedRequest[]) {
   const left = new Map<string, bigint>();
   return requests.flatMap(({ held_row_id, partner_id, quote_id, asked, beyond_ledger }) => {
     const quote = `${partner_id} ${quote_id}`;

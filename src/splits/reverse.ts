@@ -230,7 +230,7 @@ type RemainingAmounts = Readonly<{
   invoiceAmount: Amount;
 }>;
 
-const amountOf = (text: string, { currency }: { currency: string }): Amount => Amount.of(text, currency);
+const amountOf = (text: string, { currency }: { currency: string }) => Amount.of(text, currency);
 
 const leftOf = (share: ReversedTransfer): RemainingAmounts => ({
   spotPrice: amountOf(share.spot_price_left, share),
@@ -275,7 +275,7 @@ function notInTheLedger(shares: readonly ReversedTransfer[]): {
   return one === undefined ? { chosen: [], others: shares } : { chosen: [one], others: [] };
 }
 
-function byQuote(shares: readonly ReversedTransfer[]): ReversedTransfer[][] {
+function byQuote(shares: readonly ReversedTransfer[]) {
   const quotes = new Map<string, ReversedTransfer[]>();
   for (const share of shares) {
     const key = `${share.partner_id} ${share.quote_id}`;

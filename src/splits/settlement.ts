@@ -140,7 +140,7 @@ const MALFORMED: Readonly<Record<Field, SettlementCode>> = {
   occurred_at: 'time_malformed',
 };
 
-function problemOf(line: number, issue: z.core.$ZodIssue, given: Partial<Record<Field, string>>): SettlementProblem {
+function problemOf(line: number, issue: z.core.$ZodIssue, given: Partial<Record<Field, string>>) {
   const field = issue.path[0] as Field | undefined;
   const code = issue.code === 'custom' ? (issue.params?.['code'] as SettlementCode | undefined) : undefined;
   if (field === undefined) return lineProblem(line, code ?? 'csv_malformed', issue.message);

@@ -63,7 +63,7 @@ export const invoiceCredit = defineAction({
   },
 });
 
-function whereItWent(note: DocumentRow, invoice: DocumentRow): string {
+function whereItWent(note: DocumentRow, invoice: DocumentRow) {
   const [applied, left, open] = [note.credited, invoice.balance, note.balance].map((each) =>
     moneyText(each, note.currency),
   );

@@ -109,18 +109,18 @@ A replacement keeps the due date of the document that it replaces, unless
 });
 
 /** A placeholder for the number, which is assigned at issue. */
-const replacementOf = (number: string): string => `the replacement of ${number}`;
+const replacementOf = (number: string) => `the replacement of ${number}`;
 
 type Outcome = Readonly<{
   rerun: Rerun;
   documents: ReadonlyMap<string, DocumentRow>;
 }>;
 
-const issuedBy = ({ replaced, issued }: Rerun): string[] => [
+const issuedBy = ({ replaced, issued }: Rerun) => [
   ...replaced.map((each) => each.replaced_by),
   ...issued.map((each) => each.number),
 ];
-const touchedBy = (rerun: Rerun): string[] => [
+const touchedBy = (rerun: Rerun) => [
   ...rerun.replaced.map((each) => each.number),
   ...rerun.issued.map((each) => each.replaces),
   ...issuedBy(rerun),
@@ -131,7 +131,7 @@ async function readOutcome(tx: Transaction, rerun: Rerun): Promise<Outcome> {
   return { rerun, documents: new Map(documents.map((each) => [each.number, each])) };
 }
 
-const documentOf = ({ documents }: Outcome, number: string): DocumentRow => documents.get(number) as DocumentRow;
+const documentOf = ({ documents }: Outcome, number: string) => documents.get(number) as DocumentRow;
 
 function outcomeJson(outcome: Outcome, dryRun: boolean): unknown {
   const { rerun } = outcome;
@@ -170,7 +170,7 @@ function reportOne(number: string, outcome: Outcome, delivered: boolean): Report
   };
 }
 
-function describeRerun(outcome: Outcome, dryRun: boolean): string {
+function describeRerun(outcome: Outcome, dryRun: boolean) {
   const { month, unchanged, replaced, issued, differing, refused } = outcome.rerun;
   const row = (what: string, number: string, remark: string) => {
     const document = documentOf(outcome, number);

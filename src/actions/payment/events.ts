@@ -51,7 +51,7 @@ const storeFile = async (tx: Transaction, context: ActionContext, file: FileInpu
 const readFile = ({ environment }: ActionContext, file: FileInput) =>
   contentOf(file, eventFile, { now: environment.now().toMillis() });
 
-function describeInbox(stored: { stored: number; known: number }, report: EventsReport): string {
+function describeInbox(stored: { stored: number; known: number }, report: EventsReport) {
   const lines = [
     `${plural(stored.stored, 'event')} stored, ${stored.known} already stored. Processed: ${report.effects} with an effect, ` +
       `${report.without_effect} without.`,

@@ -1,5 +1,5 @@
 import type { Transaction } from '../../database/transaction.ts';
-import { type PaymentException, readExceptions } from '../../payments/exceptions.sql.ts';
+import { readExceptions } from '../../payments/exceptions.sql.ts';
 import { closeException } from '../../payments/exceptions.ts';
 import { printable } from '../../text-table.ts';
 import { defineAction, reason, text } from '../action.ts';
@@ -26,5 +26,5 @@ export const paymentCloseException = defineAction({
   }),
 });
 
-const exceptionNamed = async (tx: Transaction, exception: string): Promise<PaymentException | undefined> =>
+const exceptionNamed = async (tx: Transaction, exception: string) =>
   (await readExceptions(tx)).find((each) => each.exception === exception);

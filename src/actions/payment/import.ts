@@ -91,7 +91,7 @@ const OUTCOMES: readonly (readonly [LineReport['outcome'], (count: number) => st
   ['ignored', (count) => `${count} ignored`],
 ];
 
-function describeImport(report: BankImport, dryRun: boolean, width: number | undefined): string {
+function describeImport(report: BankImport, dryRun: boolean, width: number | undefined) {
   if (report.already_imported !== null) {
     return `${report.file} was already imported at ${report.already_imported}. Nothing to do.`;
   }
@@ -132,7 +132,7 @@ function describeImport(report: BankImport, dryRun: boolean, width: number | und
   return text.join('\n');
 }
 
-const chargesOf = (line: LineReport): string[] =>
+const chargesOf = (line: LineReport) =>
   line.applied.flatMap(({ number, small_difference }) =>
     small_difference === null
       ? []
@@ -144,7 +144,7 @@ const chargesOf = (line: LineReport): string[] =>
         ),
   );
 
-function whatFor(line: LineReport): string {
+function whatFor(line: LineReport) {
   if (line.applied.length + line.credit.length > 0) {
     return [...new Set([...line.applied, ...line.credit].map((each) => each.number))].join(' ');
   }

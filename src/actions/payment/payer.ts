@@ -1,7 +1,7 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
 import { assignPayment } from '../../payments/assign.ts';
-import { forgetAccount, type PayerAccount, readPayerAccounts } from '../../payments/payer-accounts.ts';
+import { forgetAccount, readPayerAccounts } from '../../payments/payer-accounts.ts';
 import { printable } from '../../text-table.ts';
 import { defineAction, text, whole } from '../action.ts';
 import { amountsIn } from '../documents.ts';
@@ -57,5 +57,5 @@ export const paymentForgetAccount = defineAction({
   }),
 });
 
-const accountOf = async (tx: Transaction, account: string): Promise<PayerAccount | undefined> =>
+const accountOf = async (tx: Transaction, account: string) =>
   (await readPayerAccounts(tx)).find((each) => each.payer_account === account);

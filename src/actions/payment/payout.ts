@@ -40,7 +40,7 @@ export const paymentSettle = defineAction({
   },
 });
 
-const nameOf = (payoutId: number): string => `payout ${payoutId}`;
+const nameOf = (payoutId: number) => `payout ${payoutId}`;
 
 export function payoutJson(row: PayoutRow) {
   const text = (written: string | null) => (written === null ? null : Amount.of(written, row.currency).toString());

@@ -48,7 +48,7 @@ const readTransactions = (context: ActionContext, file: FileInput) =>
 const readSettlement = (context: ActionContext, file: FileInput, partnerId: string) =>
   contentBy(file, () => readSentFile(context.database, context, file, partnerId));
 
-function checkImport({ partnerId, account }: { partnerId?: string | undefined; account?: string | undefined }): void {
+function checkImport({ partnerId, account }: { partnerId?: string | undefined; account?: string | undefined }) {
   if ((partnerId === undefined) !== (account === undefined)) return;
   const reason = `'processor import' takes ${fieldName('partnerId')} with a settlement file, or ${fieldName('account')} with balance transactions`;
   throw refuse('usage', { reason });

@@ -43,7 +43,7 @@ type MatchedInput = Readonly<{
   partnerId?: string | undefined;
 }>;
 
-const sumOf = ({ settled_amount, settled_currency }: MatchResult): Amount => {
+const sumOf = ({ settled_amount, settled_currency }: MatchResult) => {
   const sum = Amount.of(settled_amount, settled_currency);
   return sum.isNegative() ? sum.negated() : sum;
 };
@@ -128,9 +128,9 @@ export const processorClose = defineAction({
   report: async ({ result: closed }) => ({ json: closed, text: describedClosing(closed) }),
 });
 
-const quoteOf = ({ quote_id, partner_id }: MatchResult): string => `quote ${quote_id} of ${partner_id}`;
+const quoteOf = ({ quote_id, partner_id }: MatchResult) => `quote ${quote_id} of ${partner_id}`;
 
-function describedClosing({ balance_transactions, left }: ClosingResult): string {
+function describedClosing({ balance_transactions, left }: ClosingResult) {
   const sums = left.map(({ currency, amount }) => Amount.of(amount, currency)).filter((sum) => !sum.isZero());
   const rest =
     sums.length === 0
@@ -139,7 +139,7 @@ function describedClosing({ balance_transactions, left }: ClosingResult): string
   return `Closed ${plural(balance_transactions.length, 'balance transaction')}. ${rest}`;
 }
 
-function describedMatch(matched: MatchResult, undone: boolean): string {
+function describedMatch(matched: MatchResult, undone: boolean) {
   const { balance_transaction, quote_id, partner_id, settled_currency } = matched;
   const shown = (text: string, currency: string) => {
     const amount = Amount.of(text, currency);

@@ -56,7 +56,7 @@ export const reconcileReverse = defineAction({
   }),
 });
 
-function describedReversals({ recorded, manual_review }: ReversalReport): string {
+function describedReversals({ recorded, manual_review }: ReversalReport) {
   return [
     ...recorded.map(
       (each) =>

@@ -39,9 +39,9 @@ export const workAssign = defineAction({
   },
 });
 
-const idsOf = ({ partners }: WorkItem): string[] => partners.map(({ id }) => id);
+const idsOf = ({ partners }: WorkItem) => partners.map(({ id }) => id);
 
-async function itemNamed(tx: Transaction, context: ActionContext, item: string): Promise<WorkItem> {
+async function itemNamed(tx: Transaction, context: ActionContext, item: string) {
   const { settings, environment } = context;
   const question = { settings, scope: null, now: environment.now().toMillis(), today: todayOf(context) };
   const named = (await listWork(tx, question)).filter((each) => each.item === item);

@@ -68,7 +68,7 @@ const inDigits = (money: WorkItem['money']): WorkItem['money'] =>
 const assigneeOf = (assigned: Assignment | undefined): WorkItem['assignee'] =>
   assigned === undefined ? null : { login: assigned.login, name: assigned.name };
 
-function oldestMoneyFirst(one: WorkFinding, other: WorkFinding): number {
+function oldestMoneyFirst(one: WorkFinding, other: WorkFinding) {
   const byDay = compare(one.since, other.since);
   if (byDay !== 0) return byDay;
   if (one.money === null || other.money === null)
@@ -80,8 +80,7 @@ function oldestMoneyFirst(one: WorkFinding, other: WorkFinding): number {
 }
 
 /** Outgoing money is ranked like incoming money. */
-const sizeOf = ({ amount, currency }: NonNullable<WorkItem['money']>): Amount =>
-  Amount.of(amount.replace('-', ''), currency);
+const sizeOf = ({ amount, currency }: NonNullable<WorkItem['money']>) => Amount.of(amount.replace('-', ''), currency);
 
 export async function describeWork(
   tx: Transaction,

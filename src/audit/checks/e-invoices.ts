@@ -64,7 +64,7 @@ const readAfter = (tx: Transaction, after: number, month: string | null): Promis
     { after, month, batch: BATCH },
   );
 
-function whatDiffers(document: DocumentRow, stored: StoredEInvoice): string | undefined {
+function whatDiffers(document: DocumentRow, stored: StoredEInvoice) {
   const { xml, sha256, parties } = stored;
   if (document.e_invoice === 'none') return 'has an e-invoice that its partner did not ask for';
   if (xml === null || parties === null) return `has no e-invoice (${document.e_invoice}) beside its PDF`;

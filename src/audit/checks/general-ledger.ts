@@ -70,7 +70,7 @@ function* changedIn(stored: StoredExport): Generator<Difference> {
 }
 
 /** The files, or the reason why no files can be written from the lines. */
-function writtenAgain({ accounts, ...stored }: StoredExport): ReturnType<typeof filesOf> | string {
+function writtenAgain({ accounts, ...stored }: StoredExport) {
   try {
     return filesOf({ ...stored, accounts: storedAccounts(accounts) } satisfies Journal);
   } catch (error) {

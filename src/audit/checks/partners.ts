@@ -31,4 +31,4 @@ export async function findChangedPartners(tx: Transaction): Promise<Finding> {
   return { inspected: ids.size, differences };
 }
 
-const shown = (value: unknown): string => (value === null ? 'empty' : JSON.stringify(value));
+const shown = (value: unknown) => (value === null ? 'empty' : JSON.stringify(value));

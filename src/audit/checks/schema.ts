@@ -19,7 +19,7 @@ export const describeNotCompared = (count: number): string =>
 /**
  * Whether an event of the program contains the digest of the last record. The log has the event, but not the record.
  */
-async function isRecordNamed(tx: Transaction): Promise<boolean> {
+async function isRecordNamed(tx: Transaction) {
   const names = await query<{ name: string }>(
     tx,
     `SELECT details ->> 'schema_record' AS name FROM audit_events

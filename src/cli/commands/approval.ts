@@ -55,10 +55,10 @@ const listed = ({ environment }: CommandContext, request: RequestRow) =>
   requestJson({ ...request, status: statusOf(request, environment.now().toMillis()) });
 
 /** Reads from the primary, because the current preview runs in a transaction that is rolled back. */
-const show = (output: Output, requestId: number): Promise<void> =>
+const show = (output: Output, requestId: number) =>
   withContext(async (context) => showRequest({ ...context, output }, requestId), { writesNothing: true });
 
-async function showRequest(context: CommandContext, requestId: number): Promise<void> {
+async function showRequest(context: CommandContext, requestId: number) {
   const { database, output } = context;
   const { request, approvers } = await database.reading(async (tx) => {
     const found = await requestNumbered(tx, requestId);
@@ -90,9 +90,9 @@ async function showRequest(context: CommandContext, requestId: number): Promise<
   );
 }
 
-const because = (reason: string | null): string => (reason === null ? '' : `: ${printable(reason)}`);
+const because = (reason: string | null) => (reason === null ? '' : `: ${printable(reason)}`);
 
-const changeTable = (changes: readonly Change[]): string =>
+const changeTable = (changes: readonly Change[]) =>
   table(
     ['~what', 'field', '~then', '~after'],
     changes.map(({ of, field, before, after }) => [printable(of), field, before ?? 'none', after ?? 'none']),
@@ -117,7 +117,7 @@ async function previewNow(context: CommandContext, request: RequestRow): Promise
   }
 }
 
-function describeNow({ is_same, changes, refused }: Now): string {
+function describeNow({ is_same, changes, refused }: Now) {
   if (refused !== null) return `It would now be refused: ${refused}`;
   if (is_same) return 'It would do the same now.';
   return `It would now do something else, so it cannot be approved:\n${changeTable(changes)}`;
@@ -143,11 +143,11 @@ async function approve(context: CommandContext, requestId: number, options: Opti
   return report.attention ? EXIT.attention : EXIT.done;
 }
 
-async function reject(context: CommandContext, requestId: number, { reason }: Options): Promise<void> {
+async function reject(context: CommandContext, requestId: number, { reason }: Options) {
   await end(context, requestId, 'reject', reason);
 }
 
-async function withdraw(context: CommandContext, requestId: number, { reason }: Options): Promise<void> {
+async function withdraw(context: CommandContext, requestId: number, { reason }: Options) {
   await end(context, requestId, 'withdraw', reason);
 }
 
@@ -156,7 +156,7 @@ async function end(
   requestId: number,
   decision: 'reject' | 'withdraw',
   reason: string | undefined,
-): Promise<void> {
+) {
   await endRequest(context, requestId, decision, reason ?? null);
   context.output.print({ request_id: requestId, decision }, () => `Request ${requestId} is ${PAST[decision]}.`);
 }

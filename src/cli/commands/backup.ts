@@ -116,7 +116,7 @@ async function recordBackup(
   database: Database,
   environment: Environment,
   made: Backup & Readonly<{ file: string; encrypted_to?: readonly string[] }>,
-): Promise<void> {
+) {
   if (await isOlder(database)) return;
   // A crash may have kept an erasure from the file of the home.
   await keepErasures(database, environment);
@@ -142,7 +142,7 @@ function startRun(database: Database, environment: Environment): (exitStatus: nu
   };
 }
 
-const isOlder = async (database: Database): Promise<boolean> =>
+const isOlder = async (database: Database) =>
   (await database.asOwner((tx) => pendingMigrations(tx.client), { readOnly: true })).length > 0;
 
 /** The backups that `--keep` made in a folder. Their names contain times, so the last one is the latest. */
@@ -151,7 +151,7 @@ export const nightlyBackups = (folder: string, environment: EnvironmentName): st
     .filter((name) => new RegExp(`^reckoner-${environment}-\\d{8}T\\d{6}Z\\.backup$`).test(name))
     .sort();
 
-function deleteAllBut(keep: number, folder: string, environment: EnvironmentName): string[] {
+function deleteAllBut(keep: number, folder: string, environment: EnvironmentName) {
   const old = nightlyBackups(folder, environment).slice(0, -keep);
   for (const name of old) rmSync(join(folder, name));
   return old;

@@ -34,7 +34,7 @@ type BooksCloseOptions = DeliverOption &
     dryRun?: boolean;
   }>;
 
-async function closeBooks(context: CommandContext, month: Month, options: BooksCloseOptions): Promise<number> {
+async function closeBooks(context: CommandContext, month: Month, options: BooksCloseOptions) {
   const { dryRun = false, deliver, without, reason } = options;
   const input = { month, without, reason };
   if (!dryRun) return runCommand(context, booksClose, input, { deliver });

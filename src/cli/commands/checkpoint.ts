@@ -19,7 +19,7 @@ export const define: Definition = (group, action) => {
     .action(action(acting(addCosignature, 'finance')));
 };
 
-async function publish({ database, output }: CommandContext, folder: string): Promise<void> {
+async function publish({ database, output }: CommandContext, folder: string) {
   await makeFolder(folder);
   const files = await database.reading(async (tx) => {
     const { sizes, proofFrom } = await readProver(tx);
@@ -29,10 +29,7 @@ async function publish({ database, output }: CommandContext, folder: string): Pr
   output.print({ folder, files: files.length }, () => `Wrote ${plural(files.length, 'file')} to ${folder}.`);
 }
 
-async function addCosignature(
-  { database, environment, settings, output }: CommandContext,
-  file: string,
-): Promise<void> {
+async function addCosignature({ database, environment, settings, output }: CommandContext, file: string) {
   const text = readInput(file).toString();
   const note = readNote(/^[^\n]*\n\d+\n[^\n]*\n\n(?:— [^\n]*\n)+/m.exec(`${text.trimEnd()}\n`)?.[0] ?? text);
   if (note === undefined) throw refuse('checkpoint_unreadable', { file });

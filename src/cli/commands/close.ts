@@ -105,7 +105,7 @@ const sheetOf = (lines: readonly ComparedLine[]): Sheet => ({
   rows: lines,
 });
 
-function described(month: Month, lines: readonly ComparedLine[]): string {
+function described(month: Month, lines: readonly ComparedLine[]) {
   const shown = (text: string | null, currency: string) => (text === null ? '' : amount(text, currency));
   const rows = lines.map(({ partner_id, policy_id, currency, here, there, difference, result }) => [
     ...[printable(partner_id), printable(policy_id), shown(here, currency), shown(there, currency)],

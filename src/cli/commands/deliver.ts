@@ -100,7 +100,7 @@ async function deliver(output: Output, options: DeliverOptions): Promise<number>
 }
 
 /** The sent and queued e-mails without a document, in words; empty if there are none. */
-function describeOthers(others: readonly EmailResult[]): string {
+function describeOthers(others: readonly EmailResult[]) {
   const of = (status: string) => others.filter((each) => each.status === status);
   const [sent, queued] = [of('sent'), of('deferred')];
   return [
@@ -109,7 +109,7 @@ function describeOthers(others: readonly EmailResult[]): string {
   ].join('');
 }
 
-const describeRefusedEvent = (partnerId: string, reason: string): string =>
+const describeRefusedEvent = (partnerId: string, reason: string) =>
   `The webhook of ${partnerId} did not accept an event: ${reason}. ` +
   `'reckoner webhook show ${partnerId}' shows when it is tried again.`;
 
@@ -120,7 +120,7 @@ const HEARTBEAT_MINUTES = 10;
  * Runs the command as a worker. The worker logs like cron's job `deliver`, and its job runs are recorded under its own
  * name.
  */
-async function standBy(context: Context, stop: AbortSignal): Promise<void> {
+async function standBy(context: Context, stop: AbortSignal) {
   const log = openLog({ job: WORKER });
   const startedAt = context.environment.now().toISO();
   const beat = () =>

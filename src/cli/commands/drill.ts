@@ -62,7 +62,7 @@ type Drill = Awaited<ReturnType<typeof drill>>;
 
 const exitOfDrill = ({ differences }: Drill): number => (differences.length === 0 ? EXIT.done : EXIT.attention);
 
-const described = ({ file, made_at, rows, inspected, documents, checkpoints, differences }: Drill): string =>
+const described = ({ file, made_at, rows, inspected, documents, checkpoints, differences }: Drill) =>
   [
     `Restored ${file}, made at ${minuteOf(made_at)}, and rolled it back: ${counted(rows)}, ${plural(inspected, 'item')} ` +
       `verified, ${plural(documents, 'PDF')} checked, ${plural(checkpoints, 'checkpoint')} compared with the ledger.`,
@@ -71,7 +71,7 @@ const described = ({ file, made_at, rows, inspected, documents, checkpoints, dif
   ].join('\n');
 
 /** Records the run whatever its outcome is. */
-async function recordDrill(context: Context, place: string | undefined, options: DrillOptions): Promise<Drill> {
+async function recordDrill(context: Context, place: string | undefined, options: DrillOptions) {
   const startedAt = context.environment.now().toISO();
   let subject: string | undefined;
   const record = (exitStatus: number) => recordRun(context, { job: 'drill', startedAt, subject, exitStatus });
@@ -122,10 +122,10 @@ async function drill(
 }
 
 /** The name of a log without the number of the successor log. */
-const ledgerOf = (origin: string): string => origin.split('/', 2).join('/');
+const ledgerOf = (origin: string) => origin.split('/', 2).join('/');
 
 /** Each checkpoint of the backup that the log of the ledger does not continue. */
-async function missingFromLog(tx: Transaction, log: readonly Checkpoint[]): Promise<string[]> {
+async function missingFromLog(tx: Transaction, log: readonly Checkpoint[]) {
   const roots = new Map((await readCheckpoints(tx)).map(({ size, root }) => [size, root]));
   const missing: string[] = [];
   for (const each of log) {
@@ -136,17 +136,14 @@ async function missingFromLog(tx: Transaction, log: readonly Checkpoint[]): Prom
 }
 
 /** The file itself, or the latest nightly backup in a folder. */
-function latestIn(place: string, name: EnvironmentName): string {
+function latestIn(place: string, name: EnvironmentName) {
   const latest = statSync(place, { throwIfNoEntry: false })?.isDirectory() ? nightlyBackups(place, name).at(-1) : '';
   if (latest === undefined) throw refuse('file_unreadable', { file: place, reason: 'the folder has no backup' });
   return join(place, latest);
 }
 
 /** Opens the database, or an embedded one that is deleted afterward. */
-async function inScratch<Result>(
-  environment: Environment,
-  work: (scratch: Database) => Promise<Result>,
-): Promise<Result> {
+async function inScratch<Result>(environment: Environment, work: (scratch: Database) => Promise<Result>) {
   const open = (at: Environment) => withDatabase(at, { unmigrated: true, scratch: true }, work);
   if (environment.databaseUrl !== undefined) return open(environment);
   const home = mkdtempSync(join(environment.home, 'drill-'));

@@ -92,10 +92,10 @@ async function exportGeneralLedger(context: CommandContext, options: Options): P
   return report.attention ? EXIT.attention : EXIT.done;
 }
 
-const wrote = (files: readonly string[]): string => (files.length === 0 ? 'No file.' : `Wrote ${files.join(', ')}.`);
+const wrote = (files: readonly string[]) => (files.length === 0 ? 'No file.' : `Wrote ${files.join(', ')}.`);
 
 /** Keeps identical files. Refusals: export_exists (a file differs), file_unwritable. */
-async function writeFiles(folder: string, files: readonly StoredFile[]): Promise<string[]> {
+async function writeFiles(folder: string, files: readonly StoredFile[]) {
   const paths = files.map(({ name }) => join(folder, name));
   for (const [at, { content }] of files.entries()) {
     const path = paths[at] as string;
@@ -114,7 +114,7 @@ async function writeFiles(folder: string, files: readonly StoredFile[]): Promise
   return paths;
 }
 
-function isSame(path: string, content: Buffer): boolean {
+function isSame(path: string, content: Buffer) {
   try {
     return readFileSync(path).equals(content);
   } catch {

@@ -97,7 +97,7 @@ type ProofOptions = Readonly<{
   out: string;
 }>;
 
-async function exportProof({ database, output }: CommandContext, options: ProofOptions): Promise<void> {
+async function exportProof({ database, output }: CommandContext, options: ProofOptions) {
   const { partner: partnerId, month, out } = options;
   const proofs = await database.reading(async (tx) => {
     await needRows(tx, { from: month, to: month, partnerIds: [partnerId] });

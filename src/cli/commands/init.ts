@@ -70,7 +70,7 @@ async function init(output: Output, host: string | undefined): Promise<number> {
   return EXIT.done;
 }
 
-function environmentWith(host: string | undefined): Environment {
+function environmentWith(host: string | undefined) {
   const environment = readEnvironment();
   if (host === undefined) return environment;
   if (!isLogHost(host))
@@ -79,14 +79,14 @@ function environmentWith(host: string | undefined): Environment {
 }
 
 /** Refusal: log_host_fixed. */
-async function readName(tx: Transaction, { logHost }: Environment): Promise<string> {
+async function readName(tx: Transaction, { logHost }: Environment) {
   const { log_host: host } = await readLogHost(tx);
   if (logHost !== undefined && logHost !== host) throw refuse('log_host_fixed', { host, given: logHost });
   return readOrigin(tx);
 }
 
 /** Creates the folder and, if there are none, the settings. Existing files are kept. */
-async function layOutHome(environment: Environment): Promise<'created' | 'kept'> {
+async function layOutHome(environment: Environment) {
   const file = settingsFile(environment);
   try {
     await makeFolder(join(environment.home, 'outbox'));
@@ -115,7 +115,7 @@ async function initCheck({ environment, settings, database, output }: CommandCon
 /** The width of the table's last column on a terminal of 80 columns. */
 const NEEDS_WIDTH = 38;
 
-function describeReadiness({ missing, link_limits: limits }: Readiness): string {
+function describeReadiness({ missing, link_limits: limits }: Readiness) {
   const rows = missing.flatMap((gap) => {
     const [first = '', ...more] = wrapped(`${gap.needs}${forPartners(gap.partners)}`, NEEDS_WIDTH);
     return [[gap.scope, gap.id, first], ...more.map((text) => ['', '', text])];
@@ -128,7 +128,7 @@ function describeReadiness({ missing, link_limits: limits }: Readiness): string 
   ].join('\n');
 }
 
-function forPartners(partners: readonly string[] = []): string {
+function forPartners(partners: readonly string[] = []) {
   if (partners.length === 0) return '';
   const named = partners.slice(0, 3).join(', ');
   return partners.length > 3 ? ` for ${named} and ${partners.length - 3} more` : ` for ${named}`;

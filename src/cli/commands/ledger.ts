@@ -1,6 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import { ledgerImportOf, ROW_FORMATS, rowFormatOf } from '../../actions/rows.ts';
-import { type Control, readTotalsFile, totalsFileOf, withTotals } from '../../ledger/control.ts';
+import { readTotalsFile, totalsFileOf, withTotals } from '../../ledger/control.ts';
 import type { RowFormat, SourceFile } from '../../ledger/read.ts';
 import {
   choiceArgument,
@@ -77,13 +77,13 @@ async function importFiles(
 }
 
 /** What the file of totals beside a file states. Undefined if there is none. */
-function totalsBeside(name: string): Control | undefined {
+function totalsBeside(name: string) {
   const beside = totalsFileOf(name);
   const isFile = name !== '-' && statSync(beside, { throwIfNoEntry: false })?.isFile() === true;
   return isFile ? readTotalsFile(beside, readFileSync(beside, 'utf8')) : undefined;
 }
 
-function sizeOf(name: string): number {
+function sizeOf(name: string) {
   if (name === '-') return 0;
   const stat = statSync(name, { throwIfNoEntry: false });
   if (stat === undefined) throw refuse('file_unreadable', { file: name, reason: 'no such file' });

@@ -41,15 +41,7 @@ async function openingList({ database, output }: CommandContext, options: Presen
   );
 }
 
-const describedOpening = ({
-  opening_id,
-  cut_over_on,
-  name,
-  recorded_at,
-  items,
-  reversed,
-  totals,
-}: OpeningRow): string =>
+const describedOpening = ({ opening_id, cut_over_on, name, recorded_at, items, reversed, totals }: OpeningRow) =>
   `Opening ${opening_id} as of ${cut_over_on}, ${printable(name)}, recorded at ${recorded_at}: ${items} items` +
   `${reversed > 0 ? `, ${reversed} reversed` : ''}\n${totalsTable(totals)}`;
 
@@ -86,7 +78,7 @@ const stateOf = ({ kind, reversed, used, balance }: CarriedItem): string => {
   return used === null ? 'open' : 'partly settled';
 };
 
-const itemsTable = (items: readonly CarriedItem[]): string =>
+const itemsTable = (items: readonly CarriedItem[]) =>
   table(
     ['', 'number', 'partner', 'date', 'due', '>carried over', '>open', '', 'is'],
     items.map((each) => [

@@ -17,7 +17,7 @@ export const define: Definition = (partner, action) => {
     .action(action(reading(partnerShow)));
 };
 
-async function partnerShow({ database, output }: CommandContext, partnerId: string): Promise<void> {
+async function partnerShow({ database, output }: CommandContext, partnerId: string) {
   const [partner, account] = await database.reading(
     async (tx) => [(await readPartners(tx, partnerId))[0], await readAccount(tx, partnerId)] as const,
   );
@@ -34,7 +34,7 @@ type Account = Readonly<{
   documents: readonly DocumentRow[];
 }>;
 
-const netOf = ({ open, credit, unapplied }: Account): Amount => open.minus(credit).minus(unapplied);
+const netOf = ({ open, credit, unapplied }: Account) => open.minus(credit).minus(unapplied);
 
 async function readAccount(tx: Transaction, partnerId: string): Promise<Account[]> {
   const documents = await readDocuments(tx, { partnerId, status: 'open' });
@@ -69,7 +69,7 @@ const accountJson = (account: Account) => ({
   })),
 });
 
-function describe(partner: PartnerView, account: readonly Account[]): string {
+function describe(partner: PartnerView, account: readonly Account[]) {
   const { address, invoicing_contact: contact } = partner;
   const place = addressLines(address, readTemplate(), (text) => text);
   const facts: [string, string][] = [
@@ -125,7 +125,7 @@ function describe(partner: PartnerView, account: readonly Account[]): string {
 }
 
 /** The cancellation terms of the policies that have some, one in a line. */
-function cancellationOf({ policies }: PartnerView): string[] {
+function cancellationOf({ policies }: PartnerView) {
   const lines = policies.flatMap(({ policy_id, cancellation }) =>
     (cancellation ?? []).map((terms, at) => [at === 0 ? policy_id : '', cancellationText([terms]) ?? '']),
   );

@@ -16,7 +16,7 @@ export const define: Definition = (command, action) => {
     .action(action(acting(purgeDue, 'administrator')));
 };
 
-async function purgeDue(context: CommandContext, { dryRun = false }: { dryRun?: boolean }): Promise<void> {
+async function purgeDue(context: CommandContext, { dryRun = false }: { dryRun?: boolean }) {
   const { database, output } = context;
   const purged = dryRun ? await database.reading((tx) => countPurgeable(tx, context)) : await purge(database, context);
   const closing = dryRun ? '\n\nPreview only: nothing was deleted.' : '';
@@ -31,7 +31,7 @@ const NAMES: Readonly<Record<keyof Purged, string>> = {
   processor_events: 'data of processor events',
 };
 
-const describe = (purged: Purged, dryRun: boolean): string =>
+const describe = (purged: Purged, dryRun: boolean) =>
   table(
     ['kept longer than needed', dryRun ? '>to delete' : '>deleted'],
     Object.entries(NAMES).map(([name, words]) => [words, groupThousands(String(purged[name as keyof Purged]))]),

@@ -81,7 +81,7 @@ async function reconcile(context: CommandContext, month: Month, options: Reconci
 /** --json has all exceptions. */
 const SHOWN = 40;
 
-function describedReconciliation(found: Reconciliation, billable: number): string {
+function describedReconciliation(found: Reconciliation, billable: number) {
   const { month, partners, exceptions, aging, other_balance_transactions, not_billable, open } = found;
   if (partners.length === 0 && exceptions.length === 0) {
     return `${month}: no partner with a connected account has rows, and every balance transaction is matched.`;
@@ -151,7 +151,7 @@ const PAYOUTS: Readonly<Record<PayoutStatus, string>> = {
   failed: 'failed',
 };
 
-function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): string[] {
+function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation) {
   const inBank = partners
     .filter(({ in_bank }) => !isZero(in_bank))
     .map(
@@ -191,10 +191,10 @@ function describedPayouts({ partners, payouts, not_paid_out }: Reconciliation): 
 }
 
 /** In the table. Unmatched money has its own id, because its quote may have a separate line. */
-const nameOf = ({ partner_id, quote_id, account, balance_transactions }: ReconciliationException): string =>
+const nameOf = ({ partner_id, quote_id, account, balance_transactions }: ReconciliationException) =>
   `${account === null ? quote_id : printable(balance_transactions[0] ?? '')} of ${partner_id ?? 'an unknown partner'}`;
 
-const describedOtherAccount = ({ quote_id, partner_id, other_accounts }: ReconciliationException): string =>
+const describedOtherAccount = ({ quote_id, partner_id, other_accounts }: ReconciliationException) =>
   `${quote_id} of ${partner_id}: received on ${other_accounts.join(', ')}, which is not the account that it was accepted under.`;
 
 /** Two commands for unmatched money: one if it is the quote's share, and one if it is not. */
@@ -203,7 +203,7 @@ function decisions(
   quote: { quote_id: string; partner_id?: string | undefined },
   flags: MatchFlags,
   lead = "If it is that quote's share, use",
-): string {
+) {
   const options = [
     printable(quote.quote_id),
     ...(quote.partner_id === undefined ? [] : [`--partner ${quote.partner_id}`]),
@@ -222,7 +222,7 @@ type MatchFlags = Readonly<{
   converts: boolean;
 }>;
 
-function describedNotBillable(each: NotBillable, shown: ReadonlySet<string>): string {
+function describedNotBillable(each: NotBillable, shown: ReadonlySet<string>) {
   const { partner_id, quote_id, currency, amount, balance_transactions } = each;
   const named = balance_transactions.map(({ id, account }) => `${printable(id)} on ${account}`).join(', ');
   // The exceptions above already name the commands for those in `shown`.
@@ -234,7 +234,7 @@ function describedNotBillable(each: NotBillable, shown: ReadonlySet<string>): st
   return `${quote_id} of ${partner_id}, ${money(amount, currency)}: ${named} names it.${decide}`;
 }
 
-function describedUnknown(exception: ReconciliationException): string {
+function describedUnknown(exception: ReconciliationException) {
   const { balance_transactions, account, currency, routed, sent, quote_id, named, candidates } = exception;
   const quotes = candidates.map((each) => `${each.quote_id} of ${each.partner_id}`);
   const amount = sent === null ? '' : ` (sent as ${money(sent.amount, sent.currency)})`;
@@ -260,7 +260,7 @@ function describedUnknown(exception: ReconciliationException): string {
 }
 
 /** Why a balance transaction is not matched to the quote that it refers to, with the commands that resolve this. */
-function whyUnmatched(exception: ReconciliationException, quote: NamedQuote, quoteId: string): string {
+function whyUnmatched(exception: ReconciliationException, quote: NamedQuote, quoteId: string) {
   const { account, currency, sent, named, balance_transactions } = exception;
   const { partner_id, is_routed, own_account, invoice } = quote;
   const id = balance_transactions[0] ?? '';

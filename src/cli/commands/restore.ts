@@ -128,7 +128,7 @@ export async function settleRestored(
 }
 
 /** The size is used only for the progress bar. The later step that reads the file refuses a missing file. */
-function sizeOf(file: string): number {
+function sizeOf(file: string) {
   try {
     return statSync(file).size;
   } catch {
@@ -151,7 +151,7 @@ async function prove(tx: Transaction, environment: Environment): Promise<Proof> 
   }
 }
 
-function described(proof: Proof): string {
+function described(proof: Proof) {
   if (proof === null) return 'The ledger is empty, so there was nothing to verify.';
   if (typeof proof === 'string') return `Not verified. ${proof} Then run 'reckoner verify'.`;
   const { checks, inspected, differences } = proof;

@@ -2,7 +2,6 @@ import type { Environment } from '../../config/environment.ts';
 import { type NumberParts, numberOf, partsOf, resumeLedger } from '../../documents/resume.ts';
 import { failpoint } from '../../failpoint.ts';
 import { readHead } from '../../log/head.ts';
-import type { TreeHead } from '../../log/note.ts';
 import { describeAfterRestore, readAfterRestore } from '../../reports/after-restore.ts';
 import { counted, plural } from '../../text.ts';
 import { acting, type CommandContext, type Definition, EXIT, refuse } from '../command.ts';
@@ -32,7 +31,7 @@ export const define: Definition = (command, action) => {
     .action(action(acting(resume, 'administrator')));
 };
 
-function numbersArgument(value: string, before: NumberParts[] = []): NumberParts[] {
+function numbersArgument(value: string, before: NumberParts[] = []) {
   const argument = '--numbers-after';
   const parts = partsOf(value);
   if (parts === undefined) {
@@ -88,7 +87,7 @@ async function resume(
 }
 
 /** The larger of two checkpoints: the one in a file and the one in RECKONER_HOME. */
-function seenOutside(file: string | undefined, environment: Environment): TreeHead | undefined {
+function seenOutside(file: string | undefined, environment: Environment) {
   const kept = readHead(environment)?.head;
   if (file === undefined) return kept;
   const given = readNoteFile(file).head;

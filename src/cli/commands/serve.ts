@@ -112,7 +112,7 @@ async function serve(
  * After the webhook was answered. Only one run works at a time, and a failed one is retried. Events are stored before
  * they are processed, so none is lost.
  */
-function processInBackground(context: Context, log: Logger): { process: () => void; stop: () => Promise<void> } {
+function processInBackground(context: Context, log: Logger) {
   const { database } = context;
   let running: Promise<unknown> = Promise.resolve();
   let retry: NodeJS.Timeout | undefined;
@@ -142,7 +142,7 @@ function processInBackground(context: Context, log: Logger): { process: () => vo
 }
 
 /** Soon after an event about the account. The daily job `reconcile` reads what this misses. */
-function pollAfterEvents(context: Context, log: Logger): ReturnType<typeof pollOnRequest> {
+function pollAfterEvents(context: Context, log: Logger) {
   const { database, environment } = context;
   return pollOnRequest(
     async (account) => {
@@ -155,13 +155,11 @@ function pollAfterEvents(context: Context, log: Logger): ReturnType<typeof pollO
   );
 }
 
-const notListening =
-  (host: string, port: number) =>
-  (error: unknown): never => {
-    throw refuse('listen_failed', { address: `${host}:${port}`, reason: whyNot(error) }, error);
-  };
+const notListening = (host: string, port: number) => (error: unknown) => {
+  throw refuse('listen_failed', { address: `${host}:${port}`, reason: whyNot(error) }, error);
+};
 
-function whyNot(error: unknown): string {
+function whyNot(error: unknown) {
   const { code } = error as NodeJS.ErrnoException;
   if (code === 'EADDRINUSE') return 'the port is in use';
   if (code === 'EACCES') return 'permission denied';

@@ -53,7 +53,7 @@ async function splitPlan(
   return plan.plans.some(({ problem }) => problem !== null) ? EXIT.attention : EXIT.done;
 }
 
-function described(plan: QuotePlan): string {
+function described(plan: QuotePlan) {
   return [
     `Quote ${plan.quote_id} of ${plan.partner_id}: ${plan.split === 'real_time' ? 'real-time' : 'sequential'} split ` +
       `to ${printable(plan.connected_account_id)}`,
@@ -61,7 +61,7 @@ function described(plan: QuotePlan): string {
   ].join('\n\n');
 }
 
-function describedPlan({ quote_id, requote_id, share, currency, requests, problem }: PlannedAcceptance): string {
+function describedPlan({ quote_id, requote_id, share, currency, requests, problem }: PlannedAcceptance) {
   const what = requote_id === null ? `Quote ${quote_id}` : `Requote ${requote_id}`;
   if (problem !== null) return wrapped(`${what} cannot be split: ${problem.reason}.`, 80).join('\n');
   if (requests.length === 0) return `${what}: nothing is charged, so it needs no request.`;

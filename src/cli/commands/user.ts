@@ -16,7 +16,7 @@ export const define: Definition = (user, action) => {
     .action(action(reading(show)));
 };
 
-async function show(context: CommandContext, login: string): Promise<void> {
+async function show(context: CommandContext, login: string) {
   const { database, output } = context;
   const at = liveAt(context);
   const { user, live } = await database.reading(async (tx) => {

@@ -97,7 +97,7 @@ async function packs(output: Output, folder: string, { held = [], key, jobs = JO
   return proofs.every(({ result }) => result === 'holds') ? EXIT.done : EXIT.attention;
 }
 
-function described({ checks, inspected, differences }: Verification): string {
+function described({ checks, inspected, differences }: Verification) {
   const rows = checks.map((each) => [each.check, each.inspected, each.differences.length]);
   const named = checks.flatMap(({ check, differences: found, note }) => [
     ...(note === undefined ? [] : [`${check}: ${note}.`]),

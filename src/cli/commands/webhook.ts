@@ -9,7 +9,7 @@ export const define: Definition = (webhook, action) => {
     .action(action(readingNow(show)));
 };
 
-async function show(context: CommandContext, partnerId: string): Promise<void> {
+async function show(context: CommandContext, partnerId: string) {
   const { database, output } = context;
   const found = await database.reading((tx) => webhookNamed(tx, partnerId));
   output.print(found, () => webhookText(found, context));

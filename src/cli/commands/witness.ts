@@ -67,7 +67,7 @@ async function witness(
   return EXIT.done;
 }
 
-function readState(file: string): ReturnType<typeof acceptCheckpoint> | undefined {
+function readState(file: string) {
   try {
     return readNoteFile(file).head;
   } catch (error) {
@@ -76,7 +76,7 @@ function readState(file: string): ReturnType<typeof acceptCheckpoint> | undefine
   }
 }
 
-async function fetchProof(source: string, old: number): Promise<string> {
+async function fetchProof(source: string, old: number) {
   if (!/^https?:\/\//.test(source)) {
     const file = join(source, `from-${old}`);
     const first = join(source, 'from-0');

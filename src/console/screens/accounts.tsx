@@ -232,7 +232,7 @@ function Exceptions({ view: { found, names, all, after, owned }, user }: { view:
   // On an account of several partners, an action requires a role for all of them.
   const mayOf =
     ({ account }: ReconciliationException) =>
-    (action: string, partnerId: string | null): boolean =>
+    (action: string, partnerId: string | null) =>
       mayDo(user, action, account !== null && owned.has(account) ? partnerId : null);
   const columns: Column<ReconciliationException>[] = [
     {

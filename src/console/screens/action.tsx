@@ -40,7 +40,7 @@ const frame = (action: Action, content: Screen['content'], lead?: string, asked?
   content,
 });
 
-function crumbsOf({ action, reader, form }: ActionRequest): { name: string; href: string }[] {
+function crumbsOf({ action, reader, form }: ActionRequest) {
   const place = placesOf(reader).find(({ path }) => path === placeOf(action.name));
   const [number, paymentId, partnerId, month] = ['number', 'paymentId', 'partnerId', 'month'].map((name) =>
     form.get(name),

@@ -75,7 +75,7 @@ function documentsAsked(asked: AgingQuestion): AgingView['documentsOf'] {
 
 const isOf =
   ({ partner, currency, bucket }: NonNullable<AgingView['documentsOf']>) =>
-  (document: Document): boolean =>
+  (document: Document) =>
     (partner === undefined || document.partner_id === partner) &&
     (currency === undefined || document.currency === currency) &&
     (bucket === undefined || (document.bucket ?? 'credit') === bucket);
@@ -129,7 +129,7 @@ export const Verdict = ({ good, children }: { good: boolean; children: Component
   <Chip tone={good ? 'good' : 'bad'}>{children}</Chip>
 );
 
-function titleOf({ aging, documentsOf }: AgingView): string {
+function titleOf({ aging, documentsOf }: AgingView) {
   const { partner, currency, bucket } = documentsOf ?? {};
   const name = aging.partners.find(({ partner_id }) => partner_id === partner)?.partner_name ?? partner;
   return [name, bucket === undefined ? 'Open documents' : BUCKET_NAMES[bucket], currency]

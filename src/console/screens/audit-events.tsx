@@ -183,7 +183,7 @@ function Details({ details }: { details: ListedEvent['details'] }): ComponentChi
 /** The export of events is complete. */
 const LONGEST = 2000;
 
-function shown(value: unknown): string {
+function shown(value: unknown) {
   const text = inWords(value);
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }

@@ -21,8 +21,7 @@ export const readVerifyTask = async (tx: Transaction): Promise<AuditTask | undef
 export const readPackTasks = (tx: Transaction): Promise<AuditTask[]> =>
   readTasks(tx, { kind: 'export', limit: PACKS_SHOWN });
 
-const isUnderWay = (task: AuditTask | undefined): boolean =>
-  task !== undefined && task.finished_at === null && !task.is_lost;
+const isUnderWay = (task: AuditTask | undefined) => task !== undefined && task.finished_at === null && !task.is_lost;
 
 /** Polls this part of the page while a task runs. */
 const liveAt = (path: string, id: string) => ({

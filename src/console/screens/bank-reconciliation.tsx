@@ -66,7 +66,7 @@ export function bankReconciliationScreen(report: BankReconciliation, { user }: {
   };
 }
 
-const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function Account({ account: each, user }: { account: AccountReconciliation; user: Seer }) {
   const { state, currency, items } = each;

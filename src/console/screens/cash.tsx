@@ -43,7 +43,7 @@ type Cash = Readonly<{
   reader: PageUser;
 }>;
 
-const mayApply = ({ user, payment }: Pick<Cash, 'user' | 'payment'>): boolean =>
+const mayApply = ({ user, payment }: Pick<Cash, 'user' | 'payment'>) =>
   mayDo(user, 'payment.apply', payment.partner_id);
 
 function Apply({
@@ -178,8 +178,7 @@ const Find = ({ q }: { q: string | undefined }) => (
   </div>
 );
 
-const minorUnits = (amount: string, currency: string): string =>
-  Amount.of(amount, currency).toString().replace('.', '');
+const minorUnits = (amount: string, currency: string) => Amount.of(amount, currency).toString().replace('.', '');
 
 function Submit({ payment, choices }: { payment: PaymentJson; choices: Choices }) {
   const { smallDifference, fee, amount } = choices;
@@ -259,7 +258,7 @@ const Sum = ({ payment: { currency, unapplied } }: { payment: PaymentJson }) => 
   </div>
 );
 
-const payersInWords = (payers: readonly LikelyPayer[]): string =>
+const payersInWords = (payers: readonly LikelyPayer[]) =>
   payers.length <= 3 ? payers.map(({ name }) => name).join(', ') : plural(payers.length, 'likely payer');
 
 const columnsOf = (

@@ -247,7 +247,7 @@ function Close({
   );
 }
 
-function accepting(doubts: readonly Doubt[]): string {
+function accepting(doubts: readonly Doubt[]) {
   if (doubts.length === 0) return '';
   const isMissing = doubts.every(({ kind }) => kind === 'missing');
   return isMissing ? ` without ${plural(doubts.length, 'feed')}` : ` and accept ${plural(doubts.length, 'doubt')}`;

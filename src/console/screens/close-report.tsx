@@ -85,7 +85,7 @@ export async function readCloseReport(
   };
 }
 
-function taxNote(report: CloseReport | undefined, scope: Scope): string {
+function taxNote(report: CloseReport | undefined, scope: Scope) {
   if (report?.taxes === undefined) return '';
   return scope === null ? beforeTax(report) : 'Amounts are before tax.';
 }

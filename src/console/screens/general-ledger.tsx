@@ -27,7 +27,7 @@ export async function readGeneralLedger(tx: Transaction): Promise<GeneralLedgerV
   return { exports: await readExports(tx, { limit: SHOWN }), waiting: await readUnexported(tx, { limit: SHOWN }) };
 }
 
-const fileHref = ({ gl_export_id: id }: Pick<ListedExport, 'gl_export_id'>, name: string): string =>
+const fileHref = ({ gl_export_id: id }: Pick<ListedExport, 'gl_export_id'>, name: string) =>
   `/console/reports/general-ledger/${id}/${name}`;
 
 const STATES: Readonly<Record<ListedExport['state'], readonly [tone: Tone, words: string]>> = {

@@ -243,7 +243,7 @@ export function invoiceScreen(
   };
 }
 
-const text = (amount: string, currency: string): string => Amount.of(amount, currency).toString();
+const text = (amount: string, currency: string) => Amount.of(amount, currency).toString();
 
 function Facts({ row }: { row: DocumentRow }) {
   const link = (number: string | null) => number && <a href={`/console/invoices/${number}`}>{number}</a>;

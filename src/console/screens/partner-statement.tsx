@@ -67,7 +67,7 @@ export async function fileOfStatement(
 
 export const sheetOfStatement = ({ statement }: PartnerStatementView): Sheet => statementSheet(statement);
 
-function monthOf({ from, as_of }: AccountStatement): Month | undefined {
+function monthOf({ from, as_of }: AccountStatement) {
   const month = from.slice(0, 7) as Month;
   return from === `${month}-01` && as_of === lastDay(month) ? month : undefined;
 }

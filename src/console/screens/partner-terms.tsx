@@ -280,9 +280,9 @@ function Clients({ view, user }: { view: PartnerTermsView; user: Seer }) {
   );
 }
 
-const usedOn = (at: string | null): string => (at === null ? 'never used' : `last used ${at.slice(0, 10)}`);
+const usedOn = (at: string | null) => (at === null ? 'never used' : `last used ${at.slice(0, 10)}`);
 
-const endsOf = (secrets: readonly (string | null)[]): string => {
+const endsOf = (secrets: readonly (string | null)[]) => {
   const ends = secrets.filter((each) => each !== null).map((each) => each.slice(0, 10));
   return ends.length === 0 ? '' : `, ${ends.length === 1 ? 'a secret expires' : 'secrets expire'} ${ends.join(', ')}`;
 };

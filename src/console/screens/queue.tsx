@@ -96,7 +96,7 @@ export async function readQueue(
 const whoseOf = (partners: WorkItem['partners']): readonly string[] | null =>
   partners.length === 0 ? null : partners.map(({ id }) => id);
 
-function pageOf({ item, partners }: WorkItem, user: Seer): string {
+function pageOf({ item, partners }: WorkItem, user: Seer) {
   const at = item.indexOf(':');
   const [prefix, name] = [item.slice(0, at), item.slice(at + 1)];
   switch (prefix) {
@@ -129,7 +129,7 @@ function pageOf({ item, partners }: WorkItem, user: Seer): string {
   }
 }
 
-function titleOf({ kind, title }: WorkItem): string {
+function titleOf({ kind, title }: WorkItem) {
   if (kind !== 'approvals') return title;
   const [action = '', ...subject] = title.split(' ');
   return `${ACTIONS.get(action)?.title ?? action}: ${subject.join(' ')}`;
@@ -229,7 +229,7 @@ function Assignee({
   );
 }
 
-const nameOf = (kind: string): string => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
+const nameOf = (kind: string) => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
 
 export const queueHref = ({ queue, whose, after }: QueueQuestion): string => addressOf(QUEUE, { queue, whose, after });
 

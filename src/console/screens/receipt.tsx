@@ -81,11 +81,7 @@ export async function readReceipt(
   };
 }
 
-async function readException(
-  tx: Transaction,
-  name: string,
-  asked: ReceiptContext,
-): Promise<ListedException | undefined> {
+async function readException(tx: Transaction, name: string, asked: ReceiptContext) {
   const found = (await readExceptions(tx, asked.scope)).filter(({ exception }) => exception === name);
   const [described] = await describeExceptions(tx, asked, found);
   return described;

@@ -65,7 +65,7 @@ export async function readSettingsView(
   };
 }
 
-function hostOf(smtpUrl: string | undefined): string | null {
+function hostOf(smtpUrl: string | undefined) {
   if (smtpUrl === undefined || !URL.canParse(smtpUrl)) return null;
   const { hostname, port } = new URL(smtpUrl);
   return isThisMachine(hostname) ? 'this machine' : `${hostname}${port === '' ? '' : `:${port}`}`;

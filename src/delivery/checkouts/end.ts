@@ -84,8 +84,7 @@ const recordEnding = (
   { checkout_id: checkoutId }: Checkout,
   why: CheckoutEnding,
   detail?: string,
-): Promise<void> =>
-  database.transaction((tx) => insertEnding(tx, { checkoutId, why, detail, now: environment.now().toISO() }));
+) => database.transaction((tx) => insertEnding(tx, { checkoutId, why, detail, now: environment.now().toISO() }));
 
 /**
  * Ends the sessions for a document whose balance has changed. Does not wait for an unreachable processor: a session

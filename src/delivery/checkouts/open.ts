@@ -109,7 +109,7 @@ function underWay({ invoices, ordered_on }: Checkout, state: 'ordered' | 'paid')
   );
 }
 
-const debitUnderWay = (numbers: string, since: string | null): string =>
+const debitUnderWay = (numbers: string, since: string | null) =>
   `${numbers}: a bank debit is in progress${since === null ? '' : ` since ${since}`}. It takes some days; do not pay again`;
 
 type Order = Readonly<{
@@ -145,7 +145,7 @@ function orderOf(wanted: WantedLinks, invoices: readonly PayableInvoice[]): Orde
 /**
  * Whether a checkout has exactly these invoices and amounts, and its session can be made or leaves enough time to pay.
  */
-function isSame({ environment }: CheckoutContext, checkout: Checkout, invoices: readonly PayableInvoice[]): boolean {
+function isSame({ environment }: CheckoutContext, checkout: Checkout, invoices: readonly PayableInvoice[]) {
   const { expires_at, recorded_at, provider_id, currency } = checkout;
   const asked = new Map(checkout.invoices.map(({ document_id, amount }) => [document_id, Amount.of(amount, currency)]));
   const isAlike =
@@ -166,7 +166,7 @@ async function record(
   context: CheckoutContext,
   { partnerId, backTo }: CheckoutRequest,
   { wanted, invoices, total, units, methods }: Order & { wanted: WantedLinks; invoices: readonly PayableInvoice[] },
-): Promise<Checkout | undefined> {
+) {
   const { database, environment, actor } = context;
   const { checkout: maker } = processorOf(wanted.provider).paymentLinks;
   const { currency } = total;

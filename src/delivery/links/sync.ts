@@ -11,7 +11,6 @@ import { Amount } from '../../money.ts';
 import {
   KeySpent,
   type LinkMark,
-  type MadeLink,
   type PaymentLinks,
   RefusedByProcessor,
   Unavailable,
@@ -106,8 +105,8 @@ function wantedOf({ links: { wanted } }: LinkContext, facts: LinkFacts): LinkPla
 
 type Step = 'none' | 'intend' | 'make' | 'close';
 
-const isOpen = (facts: LinkFacts): boolean => facts.version !== null && !facts.closed;
-const isSameAmount = (facts: LinkFacts): boolean =>
+const isOpen = (facts: LinkFacts) => facts.version !== null && !facts.closed;
+const isSameAmount = (facts: LinkFacts) =>
   facts.amount !== null && Amount.of(facts.amount, facts.currency).equals(Amount.of(facts.balance, facts.currency));
 
 function nextStep(facts: LinkFacts, wanted: LinkPlan): Step {
@@ -122,12 +121,7 @@ function nextStep(facts: LinkFacts, wanted: LinkPlan): Step {
 
 // --- Steps -----------------------------------------------------------------------------------------------------------
 
-async function take(
-  step: Exclude<Step, 'none'>,
-  context: LinkContext,
-  facts: LinkFacts,
-  wanted: LinkPlan,
-): Promise<void> {
+async function take(step: Exclude<Step, 'none'>, context: LinkContext, facts: LinkFacts, wanted: LinkPlan) {
   const provider = isOpen(facts) ? facts.provider : wanted.kind === 'link' ? wanted.provider : null;
   const links = provider === null ? undefined : context.links.processors.get(provider);
   if (links === undefined) {
@@ -140,7 +134,7 @@ async function take(
   else await close(context, links, facts, wanted);
 }
 
-const ISO = ({ environment }: LinkContext): string => environment.now().toISO();
+const ISO = ({ environment }: LinkContext) => environment.now().toISO();
 
 const markOf = (facts: LinkFacts, version: number): LinkMark => ({
   installation: facts.installation_id,
@@ -148,9 +142,9 @@ const markOf = (facts: LinkFacts, version: number): LinkMark => ({
   version,
 });
 
-const openProviderOf = (facts: LinkFacts): { provider: string } => ({ provider: facts.provider as string });
+const openProviderOf = (facts: LinkFacts) => ({ provider: facts.provider as string });
 
-async function intend(context: LinkContext, facts: LinkFacts, wanted: LinkPlan): Promise<void> {
+async function intend(context: LinkContext, facts: LinkFacts, wanted: LinkPlan) {
   if (wanted.kind !== 'link') throw new Error('nothing is wanted');
   const version = (facts.version ?? 0) + 1;
   const mark = markOf(facts, version);
@@ -179,7 +173,7 @@ async function intend(context: LinkContext, facts: LinkFacts, wanted: LinkPlan):
 }
 
 /** Gets the link of the open intent by its key, or searches for it once the processor has forgotten the key. */
-async function make(context: LinkContext, links: PaymentLinks, facts: LinkFacts, wanted: LinkPlan): Promise<void> {
+async function make(context: LinkContext, links: PaymentLinks, facts: LinkFacts, wanted: LinkPlan) {
   const { document_id: documentId } = facts;
   const version = facts.version as number;
   const age = context.environment.now().diff(DateTime.fromISO(facts.attempted_at as string));
@@ -201,13 +195,7 @@ async function make(context: LinkContext, links: PaymentLinks, facts: LinkFacts,
 }
 
 /** Searches for the link of an unanswered attempt. Records another attempt if there is none. */
-async function look(
-  context: LinkContext,
-  links: PaymentLinks,
-  facts: LinkFacts,
-  wanted: LinkPlan,
-  failure?: KeySpent,
-): Promise<void> {
+async function look(context: LinkContext, links: PaymentLinks, facts: LinkFacts, wanted: LinkPlan, failure?: KeySpent) {
   const { document_id: documentId } = facts;
   const version = facts.version as number;
   const mark = markOf(facts, version);
@@ -231,13 +219,13 @@ async function look(
   if (failure !== undefined) throw new Unavailable(failure.message, { cause: failure });
 }
 
-function find(context: LinkContext, links: PaymentLinks, facts: LinkFacts): Promise<MadeLink[]> {
+function find(context: LinkContext, links: PaymentLinks, facts: LinkFacts) {
   return links.find(markOf(facts, facts.version as number), (providerIds) =>
     context.database.reading((tx) => isAnyOlder(tx, { providerIds, than: facts.intended_at as string })),
   );
 }
 
-async function close(context: LinkContext, links: PaymentLinks, facts: LinkFacts, wanted: LinkPlan): Promise<void> {
+async function close(context: LinkContext, links: PaymentLinks, facts: LinkFacts, wanted: LinkPlan) {
   // A failed attempt may have succeeded after the search.
   if (facts.attempt !== 1)
     for (const { providerId } of await find(context, links, facts)) await links.close(providerId);
@@ -258,7 +246,7 @@ async function recordEnd(
   why: ClosingReason,
   detail: string | null,
   sessionsExpired: number,
-): Promise<void> {
+) {
   await context.database.transaction((tx) =>
     recordClosing(tx, {
       documentId: facts.document_id,

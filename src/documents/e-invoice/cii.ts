@@ -45,7 +45,7 @@ export function writeCii(invoice: EInvoice): Buffer {
   return xmlFile({ name: 'rsm:CrossIndustryInvoice', attributes: NAMESPACES, content });
 }
 
-const compact = (date: string): string => date.replaceAll('-', '');
+const compact = (date: string) => date.replaceAll('-', '');
 const dateOf = (date: string, prefix = 'udt') => el(`${prefix}:DateTimeString`, compact(date), { format: '102' });
 
 const periodOf = (period: Period | null) =>

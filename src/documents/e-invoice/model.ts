@@ -170,14 +170,14 @@ export function eInvoiceOf(snapshot: DocumentSnapshot, facts: EInvoiceFacts): EI
 }
 
 /** A document without tax has a single total that states the reason. */
-function taxesOf({ number, currency, invoiceAmount, taxTotals }: DocumentSnapshot, noTax: NoTax | null): TaxTotal[] {
+function taxesOf({ number, currency, invoiceAmount, taxTotals }: DocumentSnapshot, noTax: NoTax | null) {
   if (taxTotals !== undefined) return oncePerRate(taxTotals, currency);
   if (noTax === null) throw new TypeError(`${number} does not state why it charges no tax`);
   return [{ ...noTax, rate: '0', taxable: invoiceAmount, amount: Amount.zero(currency).toString() }];
 }
 
 /** Adds up countries and reduced rates, because EN 16931 has one total for each category and rate. */
-function oncePerRate(totals: readonly DocumentTaxTotal[], currency: string): TaxTotal[] {
+function oncePerRate(totals: readonly DocumentTaxTotal[], currency: string) {
   const found = new Map<string, TaxTotal>();
   const sum = (one: string, other: string) => Amount.of(one, currency).plus(Amount.of(other, currency)).toString();
   for (const total of totals) {
@@ -310,7 +310,7 @@ export function vatIdOf(taxId: string): string {
 export const isGerman = (format: EInvoiceFormat, { seller, buyer }: Pick<Parties, 'seller' | 'buyer'>): boolean =>
   format === 'xrechnung' || (format === 'ubl' && [seller, buyer].every((party) => countryOf(party) === 'DE'));
 
-const countryOf = ({ tax_id: taxId, country }: Party): string => vatIdOf(taxId).slice(0, 2) || country;
+const countryOf = ({ tax_id: taxId, country }: Party) => vatIdOf(taxId).slice(0, 2) || country;
 
 /** The scheme and the id in a text such as `0208:0843766574`; the scheme may be empty. */
 export function schemed(text: string): Readonly<{ scheme: string; id: string }> {

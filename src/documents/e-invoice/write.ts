@@ -10,8 +10,7 @@ import { writeUbl } from './ubl.ts';
  */
 export const E_INVOICE_WRITER_VERSION = 1;
 
-const writeEInvoice = (invoice: EInvoice): Buffer =>
-  invoice.format === 'facturx' ? writeCii(invoice) : writeUbl(invoice);
+const writeEInvoice = (invoice: EInvoice) => (invoice.format === 'facturx' ? writeCii(invoice) : writeUbl(invoice));
 
 export const drawEInvoice = (snapshot: DocumentSnapshot, facts: EInvoiceFacts): Buffer =>
   writeEInvoice(eInvoiceOf(snapshot, facts));

@@ -37,7 +37,7 @@ const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', 
 const NOT_IN_XML = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]|\p{Cs}/gu;
 
 /** Carriage returns and tabs are escaped, because a reader of XML would change them. */
-const escaped = (text: string): string =>
+const escaped = (text: string) =>
   text
     .replace(NOT_IN_XML, '\ufffd')
     .replace(/[&<>"]/g, (character) => ENTITIES[character] as string)

@@ -30,7 +30,7 @@ export async function draftMonth(
  * Taxes the drafted lines of a month. `taxed_lines` divides them by tax month and by the line that billed a reversed
  * sale; they become `draft_lines`, with the position of their tax total. A refusal names all sales without a rule.
  */
-async function taxDraftedLines(tx: Transaction, month: Month, tax: Tax): Promise<void> {
+async function taxDraftedLines(tx: Transaction, month: Month, tax: Tax) {
   await takeBilledTaxes(tx, tax);
   const sales = await readUntaxedSales(tx);
   const ruled = sales.map((sale) => ({ ...sale, rule: taxRuleFor(tax, { ...saleOf(sale), ...pointOf(sale) }) }));

@@ -36,7 +36,7 @@ export const readLatestAction = queryingFirst<LatestAction>(`
  * How much of an open credit note an invoice may take at issue: all, if `credit_at_close` allows; otherwise only the
  * credit released by the void of the invoice that it replaces.
  */
-const usableCredit = (note: string, replaces: string): string => `
+const usableCredit = (note: string, replaces: string) => `
          SELECT CASE WHEN :creditAtClose = 'all' OR (:creditAtClose = 'months' AND ${note}.purpose = 'month')
                 THEN ${note}.balance
                 ELSE least(${note}.balance, (

@@ -30,7 +30,7 @@ export async function issueDocuments(tx: Transaction, batch: IssueBatch): Promis
   return readIssued(tx);
 }
 
-async function assertConservation(tx: Transaction, { month, purpose }: IssueBatch): Promise<void> {
+async function assertConservation(tx: Transaction, { month, purpose }: IssueBatch) {
   const { drafted, lines, differences } = await readConservation(tx);
   if (drafted !== lines || differences !== 0) {
     throw new Error(

@@ -52,7 +52,7 @@ const parsed = new Map<string, ParsedFont>();
 /** Weights from semibold up, in the font's own scale. */
 const BOLD_FROM = 600;
 
-function parsedFont({ path, sha256 }: AddedFont): ParsedFont {
+function parsedFont({ path, sha256 }: AddedFont) {
   const known = parsed.get(sha256);
   if (known !== undefined) return known;
   const data = readFileSync(path);
@@ -70,12 +70,12 @@ function parsedFont({ path, sha256 }: AddedFont): ParsedFont {
 }
 
 /** The font of a file; for a collection, the first font. */
-function firstOf(data: Uint8Array): Font {
+function firstOf(data: Uint8Array) {
   const made = create(data);
   return made.fonts?.[0] ?? made;
 }
 
-function isFont(file: AddedFont): boolean {
+function isFont(file: AddedFont) {
   try {
     const { font } = parsedFont(file);
     font.createSubset();
@@ -106,10 +106,10 @@ export function withAddedFonts<Result>(fonts: readonly AddedFont[], work: () => 
 /** Hebrew, Arabic, Syriac, Thaana, N'Ko and their presentation forms. */
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
-const prints = (font: AddedFont, codePoint: number): boolean => parsedFont(font).font.hasGlyphForCodePoint(codePoint);
+const prints = (font: AddedFont, codePoint: number) => parsedFont(font).font.hasGlyphForCodePoint(codePoint);
 
 /** The font that prints a character, preferably in this weight. */
-function fontAmong(fonts: readonly AddedFont[], codePoint: number, weight: Weight): AddedFont | undefined {
+function fontAmong(fonts: readonly AddedFont[], codePoint: number, weight: Weight) {
   if (STAND_INS.has(codePoint) || RIGHT_TO_LEFT.test(String.fromCodePoint(codePoint))) return undefined;
   const able = fonts.filter((font) => prints(font, codePoint));
   return able.find((font) => parsedFont(font).weight === weight) ?? able[0];

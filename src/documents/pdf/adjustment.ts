@@ -44,7 +44,7 @@ type Row = Readonly<{
   heads: 'Column' | 'Row';
 }>;
 
-function drawRow(layout: PageLayout, element: Element, { label, value, style, heads }: Row): void {
+function drawRow(layout: PageLayout, element: Element, { label, value, style, heads }: Row) {
   const room = { text: `${label}${value}`, width: layout.width - CELL_GAP };
   const run = (text: string): Run => ({ text, style: shrunk(style, [room], layout.measure) });
   layout.y += layout.space(ROW_PADDING);

@@ -306,7 +306,7 @@ function piecesOf(text: string, weight: Weight): readonly Piece[] {
 }
 
 /** Rounds to a ten-thousandth of a point, which is finer than any printer. */
-const number = (value: number): number => Math.round(value * 1e4) / 1e4;
+const number = (value: number) => Math.round(value * 1e4) / 1e4;
 
 /** Colors as operands of a PDF's operators: red, green and blue from 0 to 1. */
 function operandsOf(colors: Theme['colors']): Readonly<Record<Color, string>> {
@@ -318,9 +318,9 @@ function operandsOf(colors: Theme['colors']): Readonly<Record<Color, string>> {
 }
 
 /** Noon in UTC, because the date is then the same in almost every time zone. The clock is not read. */
-const instantOf = (date: string): Date => new Date(`${date}T12:00:00Z`);
+const instantOf = (date: string) => new Date(`${date}T12:00:00Z`);
 
-function newDocument({ size, title, author, issuedOn, eInvoice }: PdfOptions): PdfFile {
+function newDocument({ size, title, author, issuedOn, eInvoice }: PdfOptions) {
   const at = instantOf(issuedOn);
   const document = new PdfFile({
     size: [...size],
@@ -344,10 +344,10 @@ function newDocument({ size, title, author, issuedOn, eInvoice }: PdfOptions): P
 }
 
 /** pdfkit copies the title into the XML metadata unchanged. */
-const xmlSafe = (text: string): string => text.replace(/[<>&]/g, ' ');
+const xmlSafe = (text: string) => text.replace(/[<>&]/g, ' ');
 
 /** The issuer is only in the XML metadata, because pdfkit would copy an "&" unescaped from the document information. */
-function creatorXml(author: string): string {
+function creatorXml(author: string) {
   const escaped = author.replace(/[<>&]/g, (character) => `&#${character.charCodeAt(0)};`);
   return `<rdf:Description rdf:about="" xmlns:dc="http://purl.org/dc/elements/1.1/">
 <dc:creator><rdf:Seq><rdf:li>${escaped}</rdf:li></rdf:Seq></dc:creator></rdf:Description>`;

@@ -183,7 +183,7 @@ export function contentOf(snapshot: DocumentSnapshot, voided?: VoidMark): Conten
   };
 }
 
-function checkpointOf({ checkpoint }: DocumentSnapshot, labels: Labels): string {
+function checkpointOf({ checkpoint }: DocumentSnapshot, labels: Labels) {
   if (checkpoint === null) return '';
   const { month, size, root } = checkpoint;
   return fill(labels.checkpoint, { month: monthName(month), facts: plural(size, 'fact'), root: printable(root) });
@@ -260,7 +260,7 @@ function headlineOf(
   situation: Presentation['situation'],
   { headline, void: voided }: Labels,
   isVoid: boolean,
-): string {
+) {
   if (isVoid) return document === 'credit_note' ? voided.headline_credit_note : voided.headline;
   switch (situation) {
     case 'due':
@@ -281,7 +281,7 @@ function sentenceOf(
   { situation, values, leaves }: Presentation,
   labels: Labels,
   isVoid: boolean,
-): string {
+) {
   const missing = situation === 'due' && purpose === 'missing_shares';
   const sentences = [
     // The others explain a credit or a payment; neither applies to a void document.

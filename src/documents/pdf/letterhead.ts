@@ -60,7 +60,7 @@ export function drawNames(layout: PageLayout, { title, number, issuer, logo, det
   layout.y += layout.space(AFTER_NAMES);
 }
 
-function addLogo(layout: PageLayout, column: Column, { content, width, height }: Logo, says: string): void {
+function addLogo(layout: PageLayout, column: Column, { content, width, height }: Logo, says: string) {
   // A logo gets at most one point per pixel, because enlarging a small image only blurs it.
   const scale = Math.min(MOST_LOGO_WIDTH / width, MOST_LOGO_HEIGHT / height, 1);
   const bytes = Buffer.from(content, 'base64');

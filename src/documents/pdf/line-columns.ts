@@ -85,7 +85,7 @@ export function layOutColumns(layout: PageLayout, { amounts, sections, total }: 
   };
 }
 
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, each) => total + each, 0);
+const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
 
 function places(left: number, widths: readonly number[]): Place[] {
   let x = left;

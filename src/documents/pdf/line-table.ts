@@ -56,7 +56,7 @@ export function drawLines(layout: PageLayout, table: Table): void {
 
 // --- Headings --------------------------------------------------------------------------------------------------------
 
-function drawHeading({ layout, headings }: Drawing, { heading: text, note }: Table): void {
+function drawHeading({ layout, headings }: Drawing, { heading: text, note }: Table) {
   const heading = { style: layout.style('heading'), text };
   const noteWidth = layout.width - layout.measure(heading) - COLUMN_GAP;
   const noteStyle = shrunk(layout.style('small'), [{ text: note, width: noteWidth }], layout.measure);
@@ -88,11 +88,11 @@ function headingCells(layout: PageLayout, columns: Columns): Cell[] {
   ];
 }
 
-const headerHeight = (layout: PageLayout, headings: readonly Cell[]): number =>
+const headerHeight = (layout: PageLayout, headings: readonly Cell[]) =>
   Math.max(...headings.map((cell) => linesHeight(cell.lines))) + 2 * layout.space(HEADER_SPACE);
 
 /** Draws column headings in the given row; without one, they are decoration, repeated at the top of a page. */
-function drawColumnHeadings({ layout, headings }: Drawing, row?: Element): void {
+function drawColumnHeadings({ layout, headings }: Drawing, row?: Element) {
   const height = headerHeight(layout, headings);
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', TOTALS_RULE);
   for (const cell of headings) {
@@ -106,7 +106,7 @@ function drawColumnHeadings({ layout, headings }: Drawing, row?: Element): void 
   layout.rule(layout.left, layout.y, layout.width);
 }
 
-function drawSectionHeading(drawing: Drawing, body: Element, heading: string): void {
+function drawSectionHeading(drawing: Drawing, body: Element, heading: string) {
   const { layout, columns } = drawing;
   const style = layout.style('section');
   const height = layout.space(SECTION_SPACE) + style.leading + layout.space(ROW_PADDING);
@@ -122,8 +122,8 @@ function drawSectionHeading(drawing: Drawing, body: Element, heading: string): v
 
 // --- Rows ------------------------------------------------------------------------------------------------------------
 
-const linesHeight = (lines: readonly Line[]): number => lines.reduce((total, line) => total + line.leading, 0);
-const rowHeight = (layout: PageLayout): number => layout.style('cell').leading + 2 * layout.space(ROW_PADDING);
+const linesHeight = (lines: readonly Line[]) => lines.reduce((total, line) => total + line.leading, 0);
+const rowHeight = (layout: PageLayout) => layout.style('cell').leading + 2 * layout.space(ROW_PADDING);
 
 function numberCell(layout: PageLayout, text: string, place: Place, style: Style): Cell {
   const run = { text, style };
@@ -158,7 +158,7 @@ function lineCells(drawing: Drawing, { policy, what, count, amounts }: TableLine
 }
 
 /** Kept on one page unless it is higher than a page. */
-function drawRow(drawing: Drawing, body: Element, cells: readonly Cell[], section: Section, company: number): void {
+function drawRow(drawing: Drawing, body: Element, cells: readonly Cell[], section: Section, company: number) {
   const { layout } = drawing;
   const row = layout.open(body, 'TR');
   const elements = cells.map((cell) => ({
@@ -184,7 +184,7 @@ function drawRow(drawing: Drawing, body: Element, cells: readonly Cell[], sectio
   layout.rule(layout.left, layout.y, layout.width);
 }
 
-function drawCell(layout: PageLayout, cell: Cell, lines: readonly Line[], top: number): void {
+function drawCell(layout: PageLayout, cell: Cell, lines: readonly Line[], top: number) {
   let y = top;
   for (const line of lines) {
     const x = cell.align === 'left' ? cell.place.x : cell.place.x + cell.place.width - line.width;
@@ -194,13 +194,13 @@ function drawCell(layout: PageLayout, cell: Cell, lines: readonly Line[], top: n
 }
 
 /** Starts a new page with the column headings if this height does not fit. */
-function breakBefore(drawing: Drawing, height: number, section?: Section): void {
+function breakBefore(drawing: Drawing, height: number, section?: Section) {
   const { layout, headings } = drawing;
   const fitsElsewhere = height + headerHeight(layout, headings) <= layout.fullRoom;
   if (height > layout.room && fitsElsewhere) breakPage(drawing, section);
 }
 
-function breakPage(drawing: Drawing, section?: Section): void {
+function breakPage(drawing: Drawing, section?: Section) {
   const { layout } = drawing;
   layout.newPage();
   drawColumnHeadings(drawing);
@@ -231,17 +231,17 @@ function drawSums(drawing: Drawing, parent: Element, { label, amounts }: Sums): 
   layout.y = top + style.leading + layout.space(ROW_PADDING);
 }
 
-function drawSubtotal(drawing: Drawing, body: Element, section: Section): void {
+function drawSubtotal(drawing: Drawing, body: Element, section: Section) {
   const { layout } = drawing;
   breakBefore(drawing, rowHeight(layout), section);
   drawSums(drawing, body, section.subtotal);
   layout.rule(layout.left, layout.y, layout.width);
 }
 
-const totalsHeight = (layout: PageLayout, steps: readonly Step[]): number =>
+const totalsHeight = (layout: PageLayout, steps: readonly Step[]) =>
   2 * rowHeight(layout) + steps.length * (layout.style('total').leading + 2 * layout.space(STEP_SPACE));
 
-function drawTotals(drawing: Drawing, foot: Element, total: Sums, steps: readonly Step[]): void {
+function drawTotals(drawing: Drawing, foot: Element, total: Sums, steps: readonly Step[]) {
   const { layout } = drawing;
   breakBefore(drawing, totalsHeight(layout, steps));
   layout.rule(layout.left, layout.y, layout.width, 'strong_rule', TOTALS_RULE);
@@ -250,7 +250,7 @@ function drawTotals(drawing: Drawing, foot: Element, total: Sums, steps: readonl
 }
 
 /** Draws a step from the total to the amount due. The last step is the result, with its currency. */
-function drawStep({ layout, headings }: Drawing, foot: Element, { label, amount }: Step, isResult: boolean): void {
+function drawStep({ layout, headings }: Drawing, foot: Element, { label, amount }: Step, isResult: boolean) {
   const width = layout.width * STEPS_WIDTH;
   const right = layout.left + layout.width;
   const left = right - width;

@@ -141,7 +141,7 @@ export class PageLayout {
     this.canvas.image(bytes, box);
   }
 
-  readonly measure = (run: Run): number => this.canvas.measure(run);
+  readonly measure = (run: Run) => this.canvas.measure(run);
 
   lines(text: string | readonly Run[], style: Style, width: number): Line[] {
     return wrap(typeof text === 'string' ? [{ text, style }] : text, width, this.measure);

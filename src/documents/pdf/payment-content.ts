@@ -109,7 +109,7 @@ export function cardsOf({ ach, wire }: Pick<Presentation, 'ach' | 'wire'>, curre
   ];
 }
 
-function shownValue({ field, value }: Pick<PaymentFact, 'field' | 'value'>, labels: Labels['payment']): string {
+function shownValue({ field, value }: Pick<PaymentFact, 'field' | 'value'>, labels: Labels['payment']) {
   if (field === 'iban') return inFours(value.replace(/\s/g, ''));
   return field === 'account_type' ? labels[value as 'checking' | 'savings'] : value;
 }

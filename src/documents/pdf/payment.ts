@@ -5,7 +5,6 @@ import { noticePart, type Part } from './notice-panel.ts';
 import type { PageLayout } from './page.ts';
 import type { Card, Payment, PaymentLink, TransferCode } from './payment-content.ts';
 import type { Code } from './qr-code.ts';
-import type { Style } from './template.ts';
 import { type Line, type Run, shrunk } from './text.ts';
 import { Column, drawBeside } from './text-column.ts';
 
@@ -70,12 +69,12 @@ export function drawPayment(layout: PageLayout, payment: Payment): void {
 }
 
 /** The warning before changed bank details, the classic invoice fraud, and how to verify them. */
-function changedPart(layout: PageLayout): Part {
+function changedPart(layout: PageLayout) {
   const { changed_title: title, changed: text } = layout.labels.payment;
   return noticePart(layout, { title, text }, 'H3', AFTER_PART);
 }
 
-function drawWays(layout: PageLayout, title: string, ways: readonly Part[]): void {
+function drawWays(layout: PageLayout, title: string, ways: readonly Part[]) {
   layout.y += layout.space(BEFORE_PAYMENT);
   const heading = headingPart(layout, title);
   // What fits below the table is drawn there, and the rest on a new page. The heading is never alone at the end.
@@ -165,13 +164,13 @@ function onlinePart(layout: PageLayout, { text, url, code, says, scan: scanSays 
 }
 
 /** The link's style, shrunk a little if that keeps the address in one line. */
-function linkStyle(layout: PageLayout, text: string, width: number): Style {
+function linkStyle(layout: PageLayout, text: string, width: number) {
   const style = layout.style('link');
   const inOneLine = shrunk(style, [{ text, width }], layout.measure);
   return inOneLine.size < style.size * LEAST_LINK ? style : inOneLine;
 }
 
-const linesHeight = (lines: readonly Line[]): number => lines.reduce((total, line) => total + line.leading, 0);
+const linesHeight = (lines: readonly Line[]) => lines.reduce((total, line) => total + line.leading, 0);
 
 // --- Bank transfers --------------------------------------------------------------------------------------------------
 
@@ -218,7 +217,7 @@ function fillCard(
   column: Column,
   { title, note, facts }: Card,
   { reference, creditorReference = '' }: Quoted,
-): void {
+) {
   const strong = layout.style('strong');
   const small = layout.style('small');
   column.text(

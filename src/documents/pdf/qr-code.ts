@@ -39,7 +39,7 @@ export function codeOf(text: string): Code | undefined {
 }
 
 /** The runs of dark squares in a row. */
-function stretches(row: readonly boolean[]): { from: number; to: number }[] {
+function stretches(row: readonly boolean[]) {
   const found: { from: number; to: number }[] = [];
   for (const [at, dark] of row.entries()) {
     const last = found.at(-1);

@@ -44,7 +44,7 @@ export async function renderDocument(snapshot: DocumentSnapshot, options: Render
   return withAddedFonts(options.fonts ?? [], draw).finish();
 }
 
-function drawContent(content: Content, eInvoice: Uint8Array | undefined): PdfCanvas {
+function drawContent(content: Content, eInvoice: Uint8Array | undefined) {
   const { size, name, names, issuedOn } = content;
   const { colors } = readTemplate().theme;
   const pdf = new PdfCanvas({ size, title: name, author: names.issuer, issuedOn, colors, eInvoice });
@@ -57,7 +57,7 @@ function drawContent(content: Content, eInvoice: Uint8Array | undefined): PdfCan
 }
 
 /** The widest spacing with which the document fits one page, or else its table, or else the widest of all. */
-function spacingFor(content: Content, canvas: MeasuringCanvas): number {
+function spacingFor(content: Content, canvas: MeasuringCanvas) {
   const { body } = content;
   const lines = 'table' in body ? body.table.sections.reduce((sum, section) => sum + section.lines.length, 0) : 0;
   if (lines > LONG_TABLE) return Math.min(...SPACINGS);
@@ -92,7 +92,7 @@ function layOut(canvas: Canvas, content: Content, spacing: number): LaidOut {
   return { layout, tableEndsOn };
 }
 
-function drawNote(layout: PageLayout, text: string): void {
+function drawNote(layout: PageLayout, text: string) {
   const column = new Column(layout, layout.width).text(text, layout.style('small'));
   if (column.empty) return;
   layout.y += layout.space(BEFORE_NOTE);

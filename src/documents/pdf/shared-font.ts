@@ -30,7 +30,7 @@ const SPACE = places[0x20] as number;
 const F = 0x66;
 
 /** Calls `take` for each glyph of a text, with its place in SYMBOLS. Returns false if a character is not shared. */
-function eachGlyph(text: string, take: (place: number) => void): boolean {
+function eachGlyph(text: string, take: (place: number) => void) {
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     const ligature = code === F ? LIGATURES.findIndex((each) => text.startsWith(each, at)) : -1;
@@ -188,7 +188,7 @@ function descriptorOf(font: Font, scale: number): Readonly<Record<string, unknow
 }
 
 /** The characters of glyph codes, for copying and for screen readers (ISO 32000-1, 9.10.3). */
-function toUnicode(texts: readonly string[]): string {
+function toUnicode(texts: readonly string[]) {
   const hex = (text: string) =>
     [...text].map((character) => (character.codePointAt(0) as number).toString(16).padStart(4, '0')).join('');
   return `/CIDInit /ProcSet findresource begin

@@ -31,18 +31,18 @@ const LABEL_GAP = 8;
 const PANEL_X = 6;
 const PANEL_Y = 3;
 
-const heightOf = (lines: readonly Line[]): number => lines.reduce((total, line) => total + line.leading, 0);
+const heightOf = (lines: readonly Line[]) => lines.reduce((total, line) => total + line.leading, 0);
 
-const rowsOf = (item: Paragraph | Fact): number =>
+const rowsOf = (item: Paragraph | Fact) =>
   'label' in item ? Math.max(item.label.length, item.value.length) : item.lines.length;
 
 /** The height of one row, which a label and its value share. */
-const rowHeight = (item: Paragraph | Fact, row: number): number =>
+const rowHeight = (item: Paragraph | Fact, row: number) =>
   'label' in item
     ? Math.max(item.label[row]?.leading ?? 0, item.value[row]?.leading ?? 0)
     : (item.lines[row]?.leading ?? 0);
 
-function itemHeight(item: Item): number {
+function itemHeight(item: Item) {
   if ('figureHeight' in item) return item.figureHeight;
   if (!('label' in item)) return heightOf(item.lines);
   let height = item.emphasized ? 2 * PANEL_Y : 0;

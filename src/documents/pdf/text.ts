@@ -19,7 +19,7 @@ type Measure = (run: Run) => number;
  * One line in the Unicode form NFC. Spaces and line breaks of every kind become single spaces; control characters, bidi
  * controls and other invisible ones are dropped.
  */
-function normalized(text: string): string {
+function normalized(text: string) {
   return text
     .replace(/[\t\n\v\f\r\u0085\u2028\u2029\p{Zs}]+/gu, ' ')
     .replace(/[\p{Cc}\p{Default_Ignorable_Code_Point}]/gu, '')
@@ -62,7 +62,7 @@ export function printable(text: string): string {
   return result;
 }
 
-const codePointOf = (character: string): number => character.codePointAt(0) ?? 0;
+const codePointOf = (character: string) => character.codePointAt(0) ?? 0;
 
 // --- Lines -----------------------------------------------------------------------------------------------------------
 
@@ -129,7 +129,7 @@ function words(runs: readonly Run[]): Word[] {
   return result;
 }
 
-function joined(line: readonly Run[], word: Word): Run[] {
+function joined(line: readonly Run[], word: Word) {
   const last = line.at(-1);
   if (last === undefined) return [...word.runs];
   const result = [...line.slice(0, -1)];
@@ -148,7 +148,7 @@ const BREAK_AFTER = /[-/.,:;@_&=?+)\]]$/;
 const FULL_ENOUGH = 0.7;
 
 /** The parts of a word that is too wide for a line. No hyphen is added, because it would falsify an account number. */
-function broken(run: Run, width: number, measure: Measure): Run[][] {
+function broken(run: Run, width: number, measure: Measure) {
   const parts: Run[][] = [];
   let rest = clustersOf(run.text);
   while (rest.length > 0) {
@@ -160,10 +160,10 @@ function broken(run: Run, width: number, measure: Measure): Run[][] {
 }
 
 /** Characters with their combining marks. */
-const clustersOf = (text: string): string[] => [...(text.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [])];
+const clustersOf = (text: string) => [...(text.match(/\P{M}\p{M}*|\p{M}+/gu) ?? [])];
 
 /** How many clusters of a word fit on the line, or up to a good place to break; at least one. */
-function partLength(clusters: readonly string[], style: Style, width: number, measure: Measure): number {
+function partLength(clusters: readonly string[], style: Style, width: number, measure: Measure) {
   const fits = (count: number) => measure({ text: clusters.slice(0, count).join(''), style }) <= width;
   let low = 1;
   let high = clusters.length;

@@ -134,7 +134,7 @@ function payView(way: AccountPayment | undefined) {
   };
 }
 
-async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
+async function queueDue(tx: Transaction, context: ActorContext) {
   const since = context.environment.now().minus({ days: NEWS_FOR_DAYS }).toISO();
   const due = await readDueStatements(tx, { since });
   const [first] = due;
@@ -183,7 +183,7 @@ async function queueStatements(
   { environment, settings, actor }: ActorContext,
   { month, preliminary }: Statements,
   partnerIds: readonly string[],
-): Promise<EmailSubject[]> {
+) {
   const now = environment.now().toISO();
   const day = lastDay(month);
   const details = { partners: partnerIds, ...(preliminary && { preliminary }) };

@@ -98,7 +98,7 @@ export const approvalDecisionEmail: EmailComposer = {
   },
 };
 
-const printedLine = (line: string): string => line.replaceAll(/\p{Cc}|\p{Cf}/gu, '');
+const printedLine = (line: string) => line.replaceAll(/\p{Cc}|\p{Cf}/gu, '');
 
 const viewOf = (request: RequestRow, { environment, settings }: ActorContext) => ({
   ...letterView({ environment, settings }),
@@ -113,12 +113,7 @@ const viewOf = (request: RequestRow, { environment, settings }: ActorContext) =>
       : `${settings.public_url.replace(/\/+$/, '')}/console/approvals/${request.request_id}`,
 });
 
-async function queueOnce(
-  tx: Transaction,
-  context: ActorContext,
-  kind: OtherEmailKind,
-  due: readonly DueApproval[],
-): Promise<void> {
+async function queueOnce(tx: Transaction, context: ActorContext, kind: OtherEmailKind, due: readonly DueApproval[]) {
   if (due.length === 0) return;
   const emails = due.map(({ request_id, event_id }) => ({
     ...{ kind, approval_request_id: request_id, event_id, name: `${kind.replace('_', '-')}.${request_id}` },

@@ -84,7 +84,7 @@ export const checkpointEmail: EmailComposer = {
   },
 };
 
-const dayOf = (instant: string, zone: string): string => DateTime.fromISO(instant, { zone }).toFormat('yyyy-MM-dd');
+const dayOf = (instant: string, zone: string) => DateTime.fromISO(instant, { zone }).toFormat('yyyy-MM-dd');
 
 const viewOf = (head: Pick<LetterHead, 'size' | 'root'>) => ({
   facts: factsOf(head),
@@ -165,7 +165,7 @@ const NEWS_FOR_DAYS = 7;
 /** A checkpoint is normally signed within seconds. */
 const SIGNED_WITHIN_HOURS = 1;
 
-async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
+async function queueDue(tx: Transaction, { environment, settings }: ActorContext) {
   if (settings.auditor_email === '') return;
   const now = environment.now();
   const isSigning = environment.logKey !== undefined || (await readLatestKey(tx)) !== undefined;

@@ -35,7 +35,7 @@ export const closeReportEmail: EmailComposer = {
   },
 };
 
-async function queueDue(tx: Transaction, { environment, settings, actor }: ActorContext): Promise<void> {
+async function queueDue(tx: Transaction, { environment, settings, actor }: ActorContext) {
   if (settings.finance_email === '') return;
   const now = environment.now();
   const since = now.minus({ days: NEWS_FOR_DAYS }).toISO();
@@ -55,7 +55,7 @@ async function queueDue(tx: Transaction, { environment, settings, actor }: Actor
 }
 
 /** Writes `+1,234.50` or `-2.80`, and "no change" for zero. */
-function signed(change: string): string {
+function signed(change: string) {
   if (Number(change) === 0) return 'no change';
   return `${change.startsWith('-') ? '' : '+'}${groupThousands(change)}`;
 }

@@ -73,7 +73,7 @@ type ToTell = Readonly<{
   rows: readonly Finding[];
 }>;
 
-const pageOf = (remedies: Finding['remedies']): string =>
+const pageOf = (remedies: Finding['remedies']) =>
   remedies.flatMap((each) => ('page' in each && each.page !== undefined ? [each.page] : []))[0] ?? '/console/queue';
 
 /** What finance should hear about the next month to close. */
@@ -93,7 +93,7 @@ async function readToTell(tx: Transaction, context: Installation): Promise<ToTel
   return doubts.length + rows.length > 0 ? { month, due, empty: false, doubts, rows } : undefined;
 }
 
-async function readRows(tx: Transaction, { environment }: Installation): Promise<Finding[]> {
+async function readRows(tx: Transaction, { environment }: Installation) {
   const now = environment.now();
   const question = { scope: null, today: now.toISODate(), now: now.toMillis(), limit: LISTED };
   return [...(await readHeld(tx, question)), ...(await readDoubled(tx, question))];
@@ -111,7 +111,7 @@ async function withoutLateFeeds(tx: Transaction, { month }: Feeds, doubts: reado
 /** The day on which two working days of a month are left, this day included. */
 export const whenTwoWorkingDaysAreLeft = (month: Month): string => workingDaysFrom(`${monthAfter(month)}-01`, -2);
 
-async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
+async function queueDue(tx: Transaction, context: ActorContext) {
   const { environment, settings } = context;
   if (recipientOf(settings) === undefined) return;
   // No checkpoint is taken meanwhile, so the rows are counted once.

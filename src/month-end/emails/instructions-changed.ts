@@ -41,27 +41,27 @@ export const instructionsChangedEmail: EmailComposer = {
   },
 };
 
-const isOfInstructions = ({ field }: FieldChange): boolean => /^instructions(\.|$)/.test(field);
+const isOfInstructions = ({ field }: FieldChange) => /^instructions(\.|$)/.test(field);
 
-const shown = (value: FieldChange['new']): string =>
+const shown = (value: FieldChange['new']) =>
   value === null ? '(none)' : oneLine(typeof value === 'string' ? value : JSON.stringify(value));
 
-const dayOf = ({ occurred_at }: ChangeEvent): string => occurred_at.slice(0, 10);
+const dayOf = ({ occurred_at }: ChangeEvent) => occurred_at.slice(0, 10);
 
 /** The first record of the settings is not a change. */
-const readAlarming = async (tx: Transaction): Promise<ChangeEvent[]> =>
+const readAlarming = async (tx: Transaction) =>
   (await readSettingsChanges(tx)).slice(1).filter(({ changes }) => changes.some(isOfInstructions));
 
-const addressesOf = ({ finance_email: finance, operations_email: operations }: Settings): string[] =>
+const addressesOf = ({ finance_email: finance, operations_email: operations }: Settings) =>
   [finance, operations].filter((address) => address !== '');
 
 /** A person who changes the bank details may also change the addresses that get the alert. */
-const replacedAddresses = ({ changes }: ChangeEvent): string[] =>
+const replacedAddresses = ({ changes }: ChangeEvent) =>
   changes.flatMap(({ field, old }) =>
     /^(finance|operations)_email$/.test(field) && typeof old === 'string' && isOneAddress(old) ? [old] : [],
   );
 
-async function queueDue(tx: Transaction, context: ActorContext): Promise<void> {
+async function queueDue(tx: Transaction, context: ActorContext) {
   const events = await readAlarming(tx);
   if (events.length === 0) return;
   const told = await readAlarmedEvents(tx);

@@ -65,7 +65,7 @@ export const paymentReceiptEmail: EmailComposer = {
   },
 };
 
-async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
+async function queueDue(tx: Transaction, { environment, settings }: ActorContext) {
   if (!settings.payment_receipts) return;
   const now = environment.now();
   const due = await readDueReceipts(tx, { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() });

@@ -45,7 +45,7 @@ export const refundNoticeEmail: EmailComposer = {
   },
 };
 
-async function queueDue(tx: Transaction, { environment, settings }: ActorContext): Promise<void> {
+async function queueDue(tx: Transaction, { environment, settings }: ActorContext) {
   if (!settings.refund_notices) return;
   const now = environment.now();
   const due = await readDueRefundNotices(tx, { since: now.minus({ days: NEWS_FOR_DAYS }).toISO() });

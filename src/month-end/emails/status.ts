@@ -31,7 +31,7 @@ export const statusEmail: EmailComposer = {
 };
 
 /** Shows remedies as addresses of console pages, or as commands if they work only on the server. */
-const withLinks = ({ urgent, remedies }: Finding, address: string): string =>
+const withLinks = ({ urgent, remedies }: Finding, address: string) =>
   [
     urgent,
     ...remedies.map((each) => {

@@ -72,7 +72,7 @@ export async function insertBankFile(
   return new Map(inserted.map((row) => [lineKey(row.account, row.identity), row.bank_line_id]));
 }
 
-async function insertStatements(tx: Transaction, { sha256, statements }: NewBankFile): Promise<void> {
+async function insertStatements(tx: Transaction, { sha256, statements }: NewBankFile) {
   const rows = statements.map(({ statement }, index) => ({
     position: index + 1,
     account: statement.account,
@@ -97,7 +97,7 @@ async function insertStatements(tx: Transaction, { sha256, statements }: NewBank
   );
 }
 
-const total = ({ lines, currency }: BankStatement, direction: BankLine['direction']): string =>
+const total = ({ lines, currency }: BankStatement, direction: BankLine['direction']) =>
   lines
     .filter((line) => line.direction === direction)
     .reduce((sum, line) => sum.plus(line.amount), Amount.zero(currency))

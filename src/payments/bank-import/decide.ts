@@ -100,7 +100,7 @@ export function decideCredits(
   return file.decisions;
 }
 
-function learnAccount({ line }: NewLine, decision: Decision, items: OpenItems): void {
+function learnAccount({ line }: NewLine, decision: Decision, items: OpenItems) {
   if (decision.kind !== 'payment' || decision.match.applied.length === 0) return;
   const { partner_id } = decision.match;
   if (partner_id !== undefined) items.learn(line, partner_id);

@@ -13,7 +13,7 @@ import type { BankFile } from '../bank/format.ts';
 import { type ReadBankFile, readBankFile } from '../bank/read.ts';
 import { type BankLine, type BankStatement, invalidFile, lineIdentities } from '../bank/statement.ts';
 import { type Caller, lockPayments, openPaymentContext, type PaymentContext } from '../context.ts';
-import { type Candidate, processorIds } from '../duplicates.ts';
+import { processorIds } from '../duplicates.ts';
 import { type PaymentException, readBreaks } from '../exceptions.sql.ts';
 import { readRefunds } from '../outgoing-refunds.sql.ts';
 import { readCandidates } from '../payments.sql.ts';
@@ -125,10 +125,10 @@ const LONGEST_ID = 500;
  * Refuses lines that cannot be recorded, in any format. A line may be dated tomorrow, because the bank may be in a
  * later time zone.
  */
-function refuseUnrecordable(file: BankFile, statements: readonly BankStatement[], today: string): void {
+function refuseUnrecordable(file: BankFile, statements: readonly BankStatement[], today: string) {
   const tomorrow = DateTime.fromISO(today, { zone: 'utc' }).plus({ days: 1 }).toFormat('yyyy-MM-dd');
   const isLong = (id = '') => Buffer.byteLength(id) > LONGEST_ID;
-  const faultOf = ({ booked_on, value_on = booked_on, amount, ...line }: BankLine): string | undefined => {
+  const faultOf = ({ booked_on, value_on = booked_on, amount, ...line }: BankLine) => {
     if (booked_on > tomorrow) return `is booked on ${booked_on}, in the future: today is ${today}`;
     if (booked_on < '1900' || value_on < '1900') return 'is dated before the year 1900';
     if (amount.isNegative() || amount.isZero() || !amount.isLessThan(Amount.of(AMOUNT_LIMIT, amount.currency))) {
@@ -176,12 +176,7 @@ async function recordFile(
   );
 }
 
-async function recordLines(
-  tx: Transaction,
-  context: PaymentContext,
-  caller: Caller,
-  newLines: readonly NewLine[],
-): Promise<LineReport[]> {
+async function recordLines(tx: Transaction, context: PaymentContext, caller: Caller, newLines: readonly NewLine[]) {
   const credits = newLines.filter(({ line }) => line.direction === 'credit');
   const debits = newLines.filter(({ line }) => line.direction === 'debit');
   const equalLines = await readEqualLines(tx, { lineIds: newLines.map((each) => each.id) });
@@ -211,7 +206,7 @@ async function recordLines(
   return newLines.map((each) => (creditReports.get(each) ?? debitReports.get(each)) as LineReport);
 }
 
-function readLineCandidates(tx: Transaction, lines: readonly NewLine[]): Promise<Candidate[]> {
+function readLineCandidates(tx: Transaction, lines: readonly NewLine[]) {
   return readCandidates(tx, {
     money: moneyOf(lines),
     references: processorIds(lines.flatMap(({ line }) => referencesOf(line))),

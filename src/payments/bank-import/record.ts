@@ -128,7 +128,7 @@ function recordsOf(each: NewLine, decision: Exclude<Decision, PayoutDecision>, p
   };
 }
 
-const duplicateId = ({ of }: PossibleDuplicate, paymentIdOf: PaymentIdOf): number =>
+const duplicateId = ({ of }: PossibleDuplicate, paymentIdOf: PaymentIdOf) =>
   typeof of === 'number' ? of : paymentIdOf(of);
 
 function newPayment(each: NewLine, decision: PaymentDecision): NewPayment {
@@ -149,7 +149,7 @@ function newPayment(each: NewLine, decision: PaymentDecision): NewPayment {
   };
 }
 
-const referenceOf = ({ id, line }: NewLine): string =>
+const referenceOf = ({ id, line }: NewLine) =>
   line.bank_reference ?? line.references[0]?.text.slice(0, 140) ?? `line ${id}`;
 
 const bankSource = (each: NewLine, paymentId: number): NewPaymentSource => ({

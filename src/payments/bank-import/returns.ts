@@ -25,10 +25,10 @@ import { ignoredLine, type LineReport, plainReport } from './report.ts';
  */
 const RETURNED_WITHIN_DAYS = 90;
 
-const isReturn = ({ line }: NewLine): boolean => line.reversal || line.return_code !== undefined;
+const isReturn = ({ line }: NewLine) => line.reversal || line.return_code !== undefined;
 
 /** The code of a BAI2 line, or the sub-family of an ISO 20022 line, such as CHRG of `ACMT/MDOP/CHRG`. */
-const codeOf = ({ type }: BankLine): string => type.split('/').at(-1) ?? '';
+const codeOf = ({ type }: BankLine) => type.split('/').at(-1) ?? '';
 
 type KnownPayments = Readonly<{
   candidates: readonly Candidate[];
@@ -112,13 +112,13 @@ type DebitDecision =
       charges?: string;
     }>;
 
-function heldDebit({ account }: NewLine, equal: EqualDebit): string {
+function heldDebit({ account }: NewLine, equal: EqualDebit) {
   const evidence = equalEvidence({ ...equal, other_file: equal.account === account ? equal.file : null });
   const pays = equal.pays === null ? 'a refund' : `the refund of ${equal.pays}`;
   return `possible duplicate of the debit that pays ${pays}: ${evidence}; not matched. If it pays a different refund, record that refund with its reference`;
 }
 
-const refundName = ({ document, payment_id, refunded_on }: RecordedRefund): string =>
+const refundName = ({ document, payment_id, refunded_on }: RecordedRefund) =>
   `pays the refund of ${document ?? `payment ${payment_id}`} of ${refunded_on}`;
 
 /** Decides which payment each debit reverses. Each payment is returned at most once. Pure. */
@@ -169,7 +169,7 @@ function decideDebits(
   );
 }
 
-const reasonOf = ({ return_code }: BankLine): string => withCode(return_code, returnReason(return_code));
+const reasonOf = ({ return_code }: BankLine) => withCode(return_code, returnReason(return_code));
 
 const newReversal = ({ id, account, identity, line }: NewLine, payment: Candidate): NewReversal => ({
   identity: bankIdentity(account, identity),
@@ -190,11 +190,7 @@ const FEE_WORDS = /\b(?:FEES?|CHARGES?)\b(?! ?BACK)/i;
  * Returns the reason why a debit may be a return that the bank does not mark as a return. Undefined if its words,
  * amount and numbers do not suggest a return.
  */
-function whyPerhapsReturn(
-  line: BankLine,
-  candidates: readonly Candidate[],
-  nameOf: (paymentId: number) => string,
-): string | undefined {
+function whyPerhapsReturn(line: BankLine, candidates: readonly Candidate[], nameOf: (paymentId: number) => string) {
   const payment = returnedPayment(line, candidates);
   const id = payment?.payment_id;
   if (id !== undefined) {
@@ -213,7 +209,7 @@ function whyPerhapsReturn(
   return `${isWorded ? 'looks like' : 'may be'} a return${of}, but its payment is not certain: if this is a return, reverse it as returned`;
 }
 
-const returnable = (line: BankLine, candidates: readonly Candidate[]): Candidate[] =>
+const returnable = (line: BankLine, candidates: readonly Candidate[]) =>
   candidates.filter(
     (each) =>
       each.currency === line.amount.currency &&
@@ -224,7 +220,7 @@ const returnable = (line: BankLine, candidates: readonly Candidate[]): Candidate
   );
 
 /** Returns the only payment with the amount of a return that shares a reference or a named document with the return. */
-function returnedPayment(line: BankLine, candidates: readonly Candidate[]): Candidate | undefined {
+function returnedPayment(line: BankLine, candidates: readonly Candidate[]) {
   const texts = referencesOf(line);
   const numbers = findReferences(line.references)
     .references.filter((each) => each.guess === undefined)

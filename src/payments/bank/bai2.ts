@@ -247,15 +247,15 @@ class Bai2Reader {
   }
 }
 
-const notPairs = (text = ''): string => `'${text}' is not the number of availability pairs of funds type D`;
+const notPairs = (text = '') => `'${text}' is not the number of availability pairs of funds type D`;
 
-const article = (name: LevelName): string => (name === 'account' ? 'an account' : `a ${name}`);
+const article = (name: LevelName) => (name === 'account' ? 'an account' : `a ${name}`);
 
 /**
  * Joins physical records with their continuations. Fields end at `/`, but the text of a 16 record may contain `/` and
  * commas.
  */
-function logicalRecords(text: string, complain: (line: number, reason: string) => void): LogicalRecord[] {
+function logicalRecords(text: string, complain: (line: number, reason: string) => void) {
   const records: LogicalRecord[] = [];
   for (const [index, physical] of text
     .replace(/^\uFEFF/, '')
@@ -286,7 +286,7 @@ function logicalRecords(text: string, complain: (line: number, reason: string) =
   return records;
 }
 
-function append(record: LogicalRecord, body: string): void {
+function append(record: LogicalRecord, body: string) {
   const ended = body.endsWith('/');
   const content = ended ? body.slice(0, -1) : body;
   if (record.code !== '16') {
@@ -303,17 +303,17 @@ function append(record: LogicalRecord, body: string): void {
 }
 
 /** The number of fields before a transaction's text: type, amount, funds type with its own fields, two references. */
-const headLength = (fields: readonly string[]): number => 5 + fundsFields(fields[2] ?? '', fields[3]);
+const headLength = (fields: readonly string[]) => 5 + fundsFields(fields[2] ?? '', fields[3]);
 
 /**
  * Returns how many fields a funds type adds. V has a value date, S three amounts, and D as many pairs as its first
  * field states. If the first field after D is not a number of pairs, no fields are added, and the record is refused
  * (`isDistribution`).
  */
-const fundsFields = (type: string, first: string | undefined): number =>
+const fundsFields = (type: string, first: string | undefined) =>
   ({ V: 2, S: 3, D: 1 + 2 * (PAIRS.test(first ?? '') ? Number(first || '0') : 0) })[type.toUpperCase()] ?? 0;
 
-const isDistribution = (type: string, first: string | undefined): boolean =>
+const isDistribution = (type: string, first: string | undefined) =>
   type.toUpperCase() !== 'D' || PAIRS.test(first ?? '');
 
 const PAIRS = /^\d{0,3}$/;
@@ -324,7 +324,7 @@ const UNITS = /^[+-]?\d{1,30}$/;
  * Types 100 to 399 are credits, 400 to 699 debits. Other types (loans, remarks, types of the bank) do not change the
  * balance.
  */
-function direction(type: string): 'credit' | 'debit' | undefined {
+function direction(type: string) {
   if (type >= '100' && type <= '399') return 'credit';
   return type >= '400' && type <= '699' ? 'debit' : undefined;
 }
@@ -432,7 +432,7 @@ const FULL_RECORD = 72;
  * Returns the text after a label. If records that are joined with a space give a different text than records that are
  * joined without a space, a word may be cut. A word is certainly cut only if the bank fills its records.
  */
-function labelled({ pieces, raw }: LogicalRecord, label: RegExp): string | undefined {
+function labelled({ pieces, raw }: LogicalRecord, label: RegExp) {
   const apart = valueAfter(pieces.join(' '), label);
   const joined = valueAfter(pieces.join(''), label);
   if (apart === joined || joined === undefined) return apart;
@@ -446,7 +446,7 @@ function labelled({ pieces, raw }: LogicalRecord, label: RegExp): string | undef
   return isFull ? joined : undefined;
 }
 
-function valueAfter(text: string, label: RegExp): string | undefined {
+function valueAfter(text: string, label: RegExp) {
   const spaced = text.replace(/\s+/g, ' ');
   const found = label.exec(spaced);
   if (found === null) return undefined;
@@ -455,12 +455,11 @@ function valueAfter(text: string, label: RegExp): string | undefined {
   return meaningful(rest.split(NEXT_LABEL)[0]);
 }
 
-const units = (text: string | undefined): string =>
+const units = (text: string | undefined) =>
   UNITS.test(text ?? '') ? BigInt(text ?? '').toString() : `'${text ?? ''}'`;
-const count = (text: string | undefined): string =>
-  /^\d{1,15}$/.test(text ?? '') ? String(Number(text)) : `'${text ?? ''}'`;
+const count = (text: string | undefined) => (/^\d{1,15}$/.test(text ?? '') ? String(Number(text)) : `'${text ?? ''}'`);
 
-function day(text: string): string | undefined {
+function day(text: string) {
   const at = DateTime.fromFormat(text, 'yyMMdd', { zone: 'utc' });
   return at.isValid ? at.toFormat('yyyy-MM-dd') : undefined;
 }

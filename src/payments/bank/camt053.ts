@@ -44,7 +44,7 @@ export const camt053: BankFormat = {
   read: (file) => readDocument(decode(file, declaredEncoding(file.bytes)), file.name),
 };
 
-const declaredEncoding = (bytes: Buffer): string =>
+const declaredEncoding = (bytes: Buffer) =>
   /^<\?xml[^>]*encoding=["']([A-Za-z0-9._-]+)["']/.exec(bytes.subarray(0, 200).toString('latin1').trimStart())?.[1] ??
   'utf-8';
 
@@ -74,14 +74,14 @@ function readDocument(text: string, file: string): BankStatement[] {
 }
 
 /** Lists of unclosed tags come from the validator as JSON: `Invalid '["Document", …]' found.` */
-function faultOf(message: string): string {
+function faultOf(message: string) {
   const open = /^Invalid '(\[.*\])' found/s.exec(message)?.[1];
   if (open === undefined) return `is not XML: ${message}`;
   return open.split('",').length > MOST_NESTED ? TOO_DEEP : 'is not XML: has tags that are not closed';
 }
 
 /** The parser throws at names such as __proto__, deep nesting and too many entities. */
-function parseXml(text: string, file: string): Node {
+function parseXml(text: string, file: string) {
   try {
     return parser.parse(text) as Node;
   } catch (error) {
@@ -95,7 +95,7 @@ function parseXml(text: string, file: string): Node {
 
 const EMPTY: Node = {};
 
-function child(node: Node | undefined, ...path: readonly string[]): Node {
+function child(node: Node | undefined, ...path: readonly string[]) {
   let at: Node = node ?? EMPTY;
   for (const name of path) {
     const next = at[name];
@@ -105,12 +105,12 @@ function child(node: Node | undefined, ...path: readonly string[]): Node {
   return at;
 }
 
-function nodes(node: Node, name: string): readonly Node[] {
+function nodes(node: Node, name: string) {
   const found = node[name];
   return Array.isArray(found) ? (found as readonly Node[]) : [];
 }
 
-function textAt(node: Node, ...path: readonly string[]): string {
+function textAt(node: Node, ...path: readonly string[]) {
   const parent = child(node, ...path.slice(0, -1));
   const found = parent[path.at(-1) as string];
   const one = Array.isArray(found) ? (found[0] as Node | string | undefined) : found;
@@ -119,7 +119,7 @@ function textAt(node: Node, ...path: readonly string[]): string {
   return typeof text === 'string' ? text.trim() : '';
 }
 
-function texts(node: Node, name: string): string[] {
+function texts(node: Node, name: string) {
   const found = node[name];
   const all = (Array.isArray(found) ? found : found === undefined ? [] : [found]) as readonly (Node | string)[];
   return all
@@ -127,7 +127,7 @@ function texts(node: Node, name: string): string[] {
     .filter((one) => one !== '');
 }
 
-function attribute(node: Node, path: readonly string[], name: string): string {
+function attribute(node: Node, path: readonly string[], name: string) {
   const found = child(node, ...path)[`@${name}`];
   return typeof found === 'string' ? found.trim() : '';
 }
@@ -160,7 +160,7 @@ function readStatement(statement: Node, name: string, problems: FieldProblem[], 
   const entries = nodes(statement, 'Ntry').map((node, index) => entry.read(node, index + 1));
   const booked = entries.filter((each) => each.booked);
 
-  const balance = (...codes: readonly string[]): Amount | undefined => {
+  const balance = (...codes: readonly string[]) => {
     for (const code of codes) {
       const found = balances.find((each) => textAt(each, 'Tp', 'CdOrPrtry', 'Cd') === code);
       if (found === undefined) continue;
@@ -211,7 +211,7 @@ type Entry = Readonly<{
 
 type ReadMoney = (text: string, currency: string, where: string) => Amount;
 
-function closedOn(balances: readonly Node[]): string | undefined {
+function closedOn(balances: readonly Node[]) {
   const closing = balances.find((each) => textAt(each, 'Tp', 'CdOrPrtry', 'Cd') === 'CLBD');
   const day = closing === undefined ? '' : date(child(closing, 'Dt'));
   return isDate(day) ? day : undefined;
@@ -353,7 +353,7 @@ const GROSS_AMOUNTS = [
 ];
 const PART_AMOUNTS = [['Amt'], ...GROSS_AMOUNTS.toReversed()];
 
-const bankCode = (entry: Node): string[] => {
+const bankCode = (entry: Node) => {
   const domain = child(entry, 'BkTxCd', 'Domn');
   return [textAt(domain, 'Cd'), textAt(domain, 'Fmly', 'Cd'), textAt(domain, 'Fmly', 'SubFmlyCd')];
 };
@@ -378,7 +378,7 @@ function chargesOf(shared: EntryFacts, parts: readonly Node[], amount: Amount): 
   };
 }
 
-const date = (node: Node): string => (textAt(node, 'Dt') || textAt(node, 'DtTm')).slice(0, 10);
+const date = (node: Node) => (textAt(node, 'Dt') || textAt(node, 'DtTm')).slice(0, 10);
 
 function lineOf(
   { entry, position, direction, bookedOn }: EntryFacts,
@@ -416,7 +416,7 @@ function lineOf(
   const reason = textAt(only, 'RtrInf', 'Rsn', 'Cd') || textAt(only, 'RtrInf', 'Rsn', 'Prtry');
   const code = bankCode(entry);
   const type = code.filter((each) => each !== '').join('/') || textAt(entry, 'BkTxCd', 'Prtry', 'Cd');
-  const nameOf = (party: Node): string => textAt(party, 'Nm') || textAt(party, 'Pty', 'Nm');
+  const nameOf = (party: Node) => textAt(party, 'Nm') || textAt(party, 'Pty', 'Nm');
   // The sender of the money, or the ultimate payer if the sender is a payment provider.
   const behind = ['UltmtDbtr', 'InitgPty'].flatMap((role) => meaningful(nameOf(child(only, 'RltdPties', role))) ?? []);
   const text = [...remittance, ...behind, textAt(entry, 'AddtlNtryInf')].filter((each) => each !== '').join(' ');

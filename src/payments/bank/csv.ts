@@ -132,15 +132,15 @@ function readRows(text: string, file: string, map: NamedMap): Row[] {
   }));
 }
 
-function columnsOf({ columns }: BankCsvMap): string[] {
+function columnsOf({ columns }: BankCsvMap) {
   const { text, ...others } = columns;
   return [...Object.values(others).filter((name) => name !== undefined), ...text];
 }
 
 function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): ParsedRow | undefined {
   const { columns } = map;
-  const cell = (name: string | undefined): string => (name === undefined ? '' : (row.cells[name] ?? '').trim());
-  const complain = (reason: string): undefined => {
+  const cell = (name: string | undefined) => (name === undefined ? '' : (row.cells[name] ?? '').trim());
+  const complain = (reason: string) => {
     problems.push({ path: `line ${row.line}`, reason });
     return undefined;
   };
@@ -151,7 +151,7 @@ function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): ParsedRow
   const bookedOn = day(cell(columns.date), map.date_format);
   if (bookedOn === undefined) return complain(`'${cell(columns.date)}' is not a date of the form ${map.date_format}`);
 
-  const number = (name: string | undefined): Amount | undefined => {
+  const number = (name: string | undefined) => {
     const written = cell(name);
     if (written === '') return undefined;
     const plain = plainAmount(written, map.decimal);
@@ -209,7 +209,7 @@ function signedAmount(
   credit: Amount | undefined,
   debit: Amount | undefined,
   negate: boolean,
-): Amount | undefined {
+) {
   if (single !== undefined) return negate ? single.negated() : single;
   if (credit !== undefined && !credit.isZero()) return credit;
   if (debit !== undefined) return debit.isNegative() ? debit : debit.negated();
@@ -220,7 +220,7 @@ function signedAmount(
  * Returns `1,234.50`, `1.234,50`, `(12.00)`, `12.00-`, `$ 12.00` or `12.00 DR` as a plain decimal, or undefined for any
  * other form. Digits must be grouped in threes or not at all, so that a wrong decimal separator is detected.
  */
-function plainAmount(written: string, decimal: '.' | ','): string | undefined {
+function plainAmount(written: string, decimal: '.' | ',') {
   let text = written.replace(/[\s\u00A0\u202F]/g, '').replace(/^([+-]?)(?:[A-Z]{3}|[$€£¥])/, '$1');
   let negative = false;
   const marks: readonly [RegExp, boolean][] = [
@@ -247,16 +247,13 @@ function plainAmount(written: string, decimal: '.' | ','): string | undefined {
   return `${negative ? '-' : ''}${plain}${fraction === undefined ? '' : `.${fraction}`}`;
 }
 
-function day(text: string, format: string): string | undefined {
+function day(text: string, format: string) {
   if (text === '') return undefined;
   const at = DateTime.fromFormat(text, format, { zone: 'utc', locale: 'en' });
   return at.isValid ? at.toFormat('yyyy-MM-dd') : undefined;
 }
 
-function checkBalances(
-  lines: readonly ParsedRow[],
-  totals: Totals,
-): { opening: Amount | undefined; closing: Amount | undefined } {
+function checkBalances(lines: readonly ParsedRow[], totals: Totals) {
   if (lines.some((each) => each.balance === undefined)) return { opening: undefined, closing: undefined };
   const signed = ({ line }: ParsedRow) => (line.direction === 'credit' ? line.amount : line.amount.negated());
   const faults = (ordered: readonly ParsedRow[]) =>

@@ -69,7 +69,7 @@ export const invalidFile = (file: string, problems: readonly FieldProblem[], map
   refuse('bank_file_invalid', { file, problems: distinct(problems), ...(map !== undefined && { map }) });
 
 /** An entry with one transaction states its amount twice. An error in this amount is reported only once. */
-const distinct = (problems: readonly FieldProblem[]): FieldProblem[] =>
+const distinct = (problems: readonly FieldProblem[]) =>
   [...new Map(problems.map((each) => [`${each.path}\n${each.reason}`, each])).values()].slice(0, PROBLEMS_TOLD);
 
 export class Totals {
@@ -137,5 +137,5 @@ export function methodInWords(...texts: readonly string[]): Method {
   return /\b(?:CHECK|CHEQUE|LOCKBOX)\b(?! ?CARD)/.test(words) ? 'check' : 'other';
 }
 
-const digest = (parts: readonly string[]): string =>
+const digest = (parts: readonly string[]) =>
   createHash('sha256').update(JSON.stringify(parts)).digest('hex').slice(0, 24);

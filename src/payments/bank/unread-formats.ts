@@ -41,7 +41,7 @@ export function unreadFormatOf(head: string): UnreadFormat | undefined {
   return { format: `a ${message} message`, instead: MESSAGES[message] ?? OTHER_MESSAGE };
 }
 
-const messageOf = (head: string): string | undefined =>
+const messageOf = (head: string) =>
   /<(?:\w+:)?BkToCstmrStmt[\s>]/.test(head)
     ? 'camt.053'
     : (ELEMENTS.find(([element]) => element.test(head))?.[1] ??

@@ -151,7 +151,7 @@ export async function insertLinkOutcome(
   );
 }
 
-async function findPayment(tx: Transaction, identities: readonly string[]): Promise<number | undefined> {
+async function findPayment(tx: Transaction, identities: readonly string[]) {
   const [row] = await query<{ payment_id: number }>(
     tx,
     `SELECT payment_id FROM payment_sources WHERE identity = ANY (:identities::text[]) ORDER BY payment_id LIMIT 1`,

@@ -90,7 +90,7 @@ async function processEvent(
   return changed ?? { outcome: 'nothing', payment_id: paymentId, reason: 'recorded already' };
 }
 
-function recordFact(tx: Transaction, context: EventContext, fact: PaymentFact): Promise<EventOutcome | PendingEvent> {
+function recordFact(tx: Transaction, context: EventContext, fact: PaymentFact) {
   switch (fact.kind) {
     case 'received':
       return recordReceipt(tx, context, fact);

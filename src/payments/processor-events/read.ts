@@ -68,5 +68,5 @@ function readLine(line: string, latest: DateTime): Omit<ReadEvent, 'line'> | { r
 const ESCAPE = /\\u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|\\u(0000|[dD][89a-fA-F][\da-fA-F]{2})|\\./g;
 
 /** Replaces escapes that PostgreSQL cannot store in text, NUL and unpaired surrogates, with U+FFFD. */
-const storable = (text: string): string =>
+const storable = (text: string) =>
   text.replace(ESCAPE, (written, lost: string | undefined) => (lost === undefined ? written : '\\ufffd'));

@@ -94,7 +94,7 @@ export async function recordReceipt(
   return record(tx, context, receipt, { known, purpose, documents });
 }
 
-const isFresh = ({ caller, receivedAt }: EventContext): boolean =>
+const isFresh = ({ caller, receivedAt }: EventContext) =>
   caller.environment.now().diff(receivedAt).as('hours') < PROOF_WITHIN_HOURS;
 
 async function purposeOf(tx: Transaction, context: EventContext, receipt: Receipt): Promise<Purpose | undefined> {
@@ -197,7 +197,7 @@ async function record(
   };
 }
 
-function resultOf(purpose: Purpose | undefined, documents: readonly PayableRow[], applied: readonly string[]): string {
+function resultOf(purpose: Purpose | undefined, documents: readonly PayableRow[], applied: readonly string[]) {
   if (purpose === undefined || documents.length === 0) return 'the event names no document';
   const numbers = documents.map(({ number }) => number);
   if (purpose.paid === undefined) return `not applied to ${numbers.join(', ')}: ${purpose.doubt}`;
@@ -207,11 +207,7 @@ function resultOf(purpose: Purpose | undefined, documents: readonly PayableRow[]
   return `applied to ${applied.join(', ')}${others.length === 0 ? '' : `; ${refused}`}`;
 }
 
-async function reportedElsewhere(
-  tx: Transaction,
-  { on }: EventContext,
-  { amount, ids }: Receipt,
-): Promise<PaymentState | undefined> {
+async function reportedElsewhere(tx: Transaction, { on }: EventContext, { amount, ids }: Receipt) {
   const candidates = await readCandidates(tx, {
     money: [{ currency: amount.currency, amount: amount.toString() }],
     references: [],
@@ -227,7 +223,7 @@ async function insertReceipt(
   { account, on }: EventContext,
   { ids, amount, payer_name }: Receipt,
   partnerId: string | null,
-): Promise<number> {
+) {
   const reference = ids[0] as string;
   const identity = processorIdentity(account, reference);
   const inserted = await insertPayments(tx, payments, [
@@ -257,7 +253,7 @@ async function applyOnce(
   payments: PaymentContext,
   { caller, on }: EventContext,
   { paymentId, parts, paid }: { paymentId: number; parts: readonly Part[]; paid: PaidObject },
-): Promise<string[]> {
+) {
   if (await wasApplied(tx, paymentId)) return [];
   const { field, found } = paid;
   const applied: PayableRow[] = [];
@@ -292,22 +288,17 @@ async function applyOnce(
   return applied.map(({ number }) => number);
 }
 
-const others = (parts: readonly Part[]): string =>
+const others = (parts: readonly Part[]) =>
   parts.length === 1 ? 'nothing else' : `${parts.length - 1} other ${parts.length === 2 ? 'invoice' : 'invoices'}`;
 
 /** The part is at most the recorded amount, and at most the amount that the document accepts. */
-function amountFor(state: PaymentState, document: PayableRow, { amount }: Part): Amount {
+function amountFor(state: PaymentState, document: PayableRow, { amount }: Part) {
   const most = applicable(state, document);
   return amount === undefined ? most : smaller(amount, most);
 }
 
 /** Suggests documents that only metadata names. Finance must confirm the suggestions. */
-async function suggestHints(
-  tx: Transaction,
-  payments: PaymentContext,
-  paymentId: number,
-  { parts, doubt }: Purpose,
-): Promise<void> {
+async function suggestHints(tx: Transaction, payments: PaymentContext, paymentId: number, { parts, doubt }: Purpose) {
   for (const part of parts) {
     const state = await readState(tx, paymentId);
     const document = await readPayable(tx, { number: part.number });
@@ -330,7 +321,7 @@ async function suggestReplacement(
   state: PaymentState,
   { number, amount }: Part,
   replacedBy: string | null,
-): Promise<void> {
+) {
   const successor = replacedBy === null ? undefined : await readPayable(tx, { number: replacedBy });
   if (successor === undefined || whyTakesNoPayment(successor) !== undefined) return;
   const what =

@@ -82,7 +82,7 @@ async function withdraw(
   tx: Transaction,
   payments: PaymentContext,
   { identity, payment, fact, on }: { identity: string; payment: PaymentState; fact: Dispute; on: string },
-): Promise<void> {
+) {
   const amount = smaller(fact.amount, remaining(payment));
   if (!amount.isPositive()) return;
   await reverseAll(tx, payments, [
@@ -192,7 +192,7 @@ async function readTold(tx: Transaction, paymentId: number): Promise<{ told: Ref
   return { told: told.filter(({ at }) => at >= erasedUntil), erasedUntil };
 }
 
-const isSameRefund = (one: Refund, other: Refund): boolean =>
+const isSameRefund = (one: Refund, other: Refund) =>
   one.kind === 'refund_undone' && other.kind === 'refund_undone' && one.refund === other.refund;
 
 /**
@@ -200,7 +200,7 @@ const isSameRefund = (one: Refund, other: Refund): boolean =>
  * known order, so the largest total is used. The largest total includes a refund that was made and failed in that
  * second. The result is undefined if no event has a total.
  */
-function refundedBy(told: readonly RefundReport[]): Amount | undefined {
+function refundedBy(told: readonly RefundReport[]) {
   const totals = told.flatMap(({ at, fact }) => (fact.kind === 'refunded' ? [{ at, total: fact.total }] : []));
   const latest = Math.max(...totals.map(({ at }) => at));
   const [first, ...others] = totals.filter(({ at }) => at === latest);
@@ -217,4 +217,4 @@ function refundedBy(told: readonly RefundReport[]): Amount | undefined {
   return orNothing(failedSince.reduce((left, { amount }) => left.minus(amount), largest));
 }
 
-const orNothing = (amount: Amount): Amount => (amount.isNegative() ? Amount.zero(amount.currency) : amount);
+const orNothing = (amount: Amount) => (amount.isNegative() ? Amount.zero(amount.currency) : amount);

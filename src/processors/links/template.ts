@@ -72,10 +72,10 @@ export const template = provider('template', schema, (settings, { linkSecret: se
 const EXPIRES_DAYS = 90;
 
 /** In seconds since 1970. The time is 00:00 UTC in every time zone, so that a document always has the same URL. */
-const expiryOf = ({ expiresAfter }: LinkFacts, days: number): string =>
+const expiryOf = ({ expiresAfter }: LinkFacts, days: number) =>
   String(DateTime.fromISO(expiresAfter, { zone: 'utc' }).plus({ days }).toUnixInteger());
 
-function templateProblem(text: string, signatureParameter: string): string | undefined {
+function templateProblem(text: string, signatureParameter: string) {
   const fields = [...text.matchAll(LINK_FIELD)].map((match) => match[1] as string);
   const unknown = fields.filter((field) => !(LINK_FIELDS as readonly string[]).includes(field));
   if (unknown.length > 0) {

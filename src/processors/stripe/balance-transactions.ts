@@ -153,7 +153,7 @@ const NOT_CONVERTED: Conversion = { source_currency: null, source_amount: null, 
 function conversionOf(
   { amount, currency, exchange_rate }: z.output<typeof transactionSchema>,
   source: Source | undefined,
-): Conversion {
+) {
   const sent = source?.currency?.toLowerCase();
   const units = source?.amount;
   if (!exchange_rate || !sent || !units || sent === currency) return NOT_CONVERTED;
@@ -176,8 +176,8 @@ function conversionOf(
 function isConverted(
   units: Readonly<{ from: string; to: string; rate: string }>,
   major: Readonly<{ from: Amount; to: Amount }>,
-): boolean {
-  const fits = (from: string, to: string, step: InstanceType<typeof Decimal>): boolean => {
+) {
+  const fits = (from: string, to: string, step: InstanceType<typeof Decimal>) => {
     const target = new Decimal(to).abs();
     const off = new Decimal(from).abs().times(units.rate).minus(target).abs();
     return off.lessThanOrEqualTo(Decimal.max(step, target.times('0.001')));
@@ -186,7 +186,7 @@ function isConverted(
   return fits(units.from, units.to, new Decimal(1)) || fits(major.from.toString(), major.to.toString(), step);
 }
 
-function sourceOf(source: z.output<typeof reference>): Source | undefined {
+function sourceOf(source: z.output<typeof reference>) {
   const parsed = sourceSchema.safeParse(source);
   return parsed.success ? parsed.data : undefined;
 }
@@ -212,20 +212,18 @@ function kindOf(type: string, source: Source | undefined): BalanceTransactionKin
   return 'other';
 }
 
-function isOfQuote({ application_fee, metadata }: Source): boolean {
+function isOfQuote({ application_fee, metadata }: Source) {
   const { quote_id, enrollment_id, invoice } = metadata ?? {};
   if (named(quote_id) !== null || named(enrollment_id) !== null) return true;
   return idOf(application_fee) !== null && named(invoice) === null;
 }
 
-const idOf = (value: z.output<typeof reference>): string | null =>
-  typeof value === 'string' ? value : (value?.id ?? null);
+const idOf = (value: z.output<typeof reference>) => (typeof value === 'string' ? value : (value?.id ?? null));
 
-function idOfUnknown(value: unknown): string {
+function idOfUnknown(value: unknown) {
   const given = (value as { id?: unknown } | null)?.id;
   return typeof given === 'string' ? given : '';
 }
 
 /** Metadata is free text from partners. An empty value counts as missing. */
-const named = (text: string | undefined): string | null =>
-  text === undefined || text.trim() === '' ? null : text.trim();
+const named = (text: string | undefined) => (text === undefined || text.trim() === '' ? null : text.trim());

@@ -91,7 +91,7 @@ async function failureOf(error: unknown): Promise<Failure> {
 }
 
 /** Returns the error code of the connection, such as ` (ECONNREFUSED)`, which the library's message lacks. */
-function causeOf({ detail }: { readonly detail?: unknown }): string {
+function causeOf({ detail }: { readonly detail?: unknown }) {
   const code = (detail as { code?: unknown } | undefined)?.code;
   return typeof code === 'string' ? ` (${code})` : '';
 }

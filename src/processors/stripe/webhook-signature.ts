@@ -51,7 +51,7 @@ export const webhooks: WebhookVerifier = {
 };
 
 /** Returns seconds since 1970, or NaN. If the header states several times, the last time is used, as in the package. */
-const timeOf = (header: string): number =>
+const timeOf = (header: string) =>
   Number.parseInt(
     header
       .match(/(?:^|,)t=(\d{1,12})(?=,|$)/g)

@@ -39,7 +39,7 @@ function invoiceLink(output: Output, number: string, { rotate, revoke, reason = 
   return doing(rotate ? invoiceLinkRotate : invoiceLinkRevoke, () => ({ number, reason }))(output);
 }
 
-async function showLink({ database, output }: CommandContext, number: string): Promise<void> {
+async function showLink({ database, output }: CommandContext, number: string) {
   const document = await database.reading((tx) => documentNumbered(tx, number));
   output.print(documentJson(document), () => document.payment_link ?? `${number} has no payment link.`);
 }

@@ -54,7 +54,7 @@ function invoiceEInvoice(output: Output, number: string, options: { output?: str
 const NOT_DELIVERED = 'it has not been delivered';
 
 /** Refuses to write both a file and the JSON report to stdout. Refusal: argument_invalid. */
-function refuseMixedOutput({ json }: Output, file: string | undefined): void {
+function refuseMixedOutput({ json }: Output, file: string | undefined) {
   if (file !== '-' || !json) return;
   const reason = 'cannot be used with --json, which also prints to stdout';
   throw refuse('argument_invalid', { argument: '--output', value: '-', reason });

@@ -118,7 +118,7 @@ function settledWithoutCash({ currency, status, ...row }: DocumentRow): [string,
   ];
 }
 
-function statusText({ status, voided_on, replaced_by, held_at, replaces, credits }: DocumentRow): string {
+function statusText({ status, voided_on, replaced_by, held_at, replaces, credits }: DocumentRow) {
   const remarks = [
     ...(voided_on === null
       ? []
@@ -130,7 +130,7 @@ function statusText({ status, voided_on, replaced_by, held_at, replaces, credits
   return [status, ...remarks].join(', ');
 }
 
-function historyText(history: readonly HistoryLine[]): string {
+function historyText(history: readonly HistoryLine[]) {
   const lines = history.flatMap(({ at, says, by }) => {
     const who =
       by === null ? '' : ` (${by.claimed_by === null ? '' : `${by.claimed_by}, as `}${by.os_user} on ${by.host})`;

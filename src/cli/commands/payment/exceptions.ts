@@ -98,7 +98,7 @@ function reasonsOf({ sets, suggestions, reason }: ExceptionWithCommands): readon
   return why.length === 0 ? [reason] : why;
 }
 
-function described(exception: ExceptionWithCommands): string {
+function described(exception: ExceptionWithCommands) {
   const { partner_id, currency, amount, since, reason, payer, text } = exception;
   const sum = amount === null || currency === null ? '' : `  ${money(amount, currency)}`;
   const from = [exception.partner_name, payer?.name, payer?.account].filter((each) => each != null && each !== '');
@@ -115,7 +115,7 @@ function described(exception: ExceptionWithCommands): string {
   ].join('\n');
 }
 
-function suggested({ number, same_as, partner_id, why }: ExceptionWithCommands['suggestions'][number]): string {
+function suggested({ number, same_as, partner_id, why }: ExceptionWithCommands['suggestions'][number]) {
   const of = number === null ? `the same as payment ${same_as}` : `${number} of ${partner_id}`;
   return `${of}: ${why}`;
 }

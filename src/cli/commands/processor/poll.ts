@@ -12,7 +12,7 @@ export const define: Definition = (processor, action) => {
     .action(action(acting(processorPoll, 'finance')));
 };
 
-async function processorPoll(context: CommandContext, { account }: { account?: string }): Promise<void> {
+async function processorPoll(context: CommandContext, { account }: { account?: string }) {
   const { database, environment, output } = context;
   const accounts = account === undefined ? await accountsToRead(context) : [account];
   const readings: AccountReading[] = [];

@@ -63,7 +63,7 @@ async function reportAging(context: CommandContext, options: AgingOptions): Prom
   return aging.ties ? EXIT.done : EXIT.attention;
 }
 
-function describeAging(aging: Aging, detail: boolean): string {
+function describeAging(aging: Aging, detail: boolean) {
   const title = `Accounts receivable aging as of ${dateName(aging.as_of)}, by days overdue`;
   const parts = [[title, ...preliminaryNote(aging)].join('\n')];
   for (const total of aging.totals) {
@@ -97,7 +97,7 @@ function describeAging(aging: Aging, detail: boolean): string {
 }
 
 /** The open invoices of a currency, longest overdue first. */
-function tableOfInvoices({ documents }: Aging, currency: string): string {
+function tableOfInvoices({ documents }: Aging, currency: string) {
   const invoices = documents
     .filter((each) => each.document === 'invoice' && each.currency === currency)
     .toSorted((one, other) => (other.days_due ?? 0) - (one.days_due ?? 0));
@@ -113,10 +113,10 @@ function tableOfInvoices({ documents }: Aging, currency: string): string {
   );
 }
 
-const named = ({ partner_id, partner_name }: { partner_id: string | null; partner_name?: string | null }): string =>
+const named = ({ partner_id, partner_name }: { partner_id: string | null; partner_name?: string | null }) =>
   partner_name ?? partner_id ?? '(payer unknown)';
 
-function differencesOf({ tie, documents_differ }: Aging): string[] {
+function differencesOf({ tie, documents_differ }: Aging) {
   return [
     ...tie.flatMap(({ account, currency, differences }) =>
       differences.map(

@@ -46,7 +46,7 @@ async function reportCoverage(context: CommandContext, options: PresentOptions &
   return coverage.gaps > 0 ? EXIT.attention : EXIT.done;
 }
 
-function described({ months, partners, gaps, books_open }: Coverage): string {
+function described({ months, partners, gaps, books_open }: Coverage) {
   if (months.length === 0) return 'No month is closed yet.';
   const shown = months.slice(-SHOWN_MONTHS);
   // If a month has several documents, each is on its own line.

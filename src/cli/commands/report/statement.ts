@@ -73,7 +73,7 @@ async function reportStatement(context: CommandContext, options: StatementOption
   return statement.ties ? EXIT.done : EXIT.attention;
 }
 
-function describeStatement(statement: AccountStatement): string {
+function describeStatement(statement: AccountStatement) {
   const { name, partner_id, from, as_of, accounts } = statement;
   const parts = [
     [

@@ -51,7 +51,7 @@ async function reportTax(context: CommandContext, options: TaxOptions): Promise<
   return report.ties ? EXIT.done : EXIT.attention;
 }
 
-function daysOf({ month, from, to }: TaxOptions, today: string): { from: string; to: string } {
+function daysOf({ month, from, to }: TaxOptions, today: string) {
   if (month !== undefined && (from ?? to) !== undefined) {
     throw refuse('argument_invalid', {
       argument: '--month',

@@ -91,7 +91,7 @@ function execute(context: Context, request: ProcessorRequest): Promise<Outcome> 
   }
 }
 
-function needed({ given, done }: Context, name: keyof Given): string {
+function needed({ given, done }: Context, name: keyof Given) {
   const value = given[name];
   if (value !== undefined && value !== '') return value;
   throw new SplitUnfinished('input_missing', `the plan leaves ${name} to you, but none was given`, { done });
@@ -110,7 +110,7 @@ function optionsOf(request: ProcessorRequest, idempotencyKey?: string): Options 
  * Whether an object has the plan's metadata. The id of a requote, reversal or dispute must be the same in the plan and
  * in the object, or missing in both.
  */
-const isOf = (metadata: Metadata, found: Metadata | null): boolean =>
+const isOf = (metadata: Metadata, found: Metadata | null) =>
   ['quote_id', 'requote_id', 'reversal_id', 'dispute_id'].every(
     (name) => (found?.[name] || undefined) === (metadata[name] || undefined),
   );
@@ -118,7 +118,7 @@ const isOf = (metadata: Metadata, found: Metadata | null): boolean =>
 /** Stripe deletes a key after 24 hours at the earliest. Objects that may be older are searched for first. */
 const KEY_LASTS_HOURS = 23;
 
-const mayBeForgotten = ({ now }: Context, { accepted_at }: Request<'payment' | 'transfer'>): boolean =>
+const mayBeForgotten = ({ now }: Context, { accepted_at }: Request<'payment' | 'transfer'>) =>
   accepted_at === undefined || !(now.getTime() - Date.parse(accepted_at) < KEY_LASTS_HOURS * 3_600_000);
 
 // --- Payment ------------------------------------------------------------------------------------------------------------
@@ -146,19 +146,16 @@ async function pay(context: Context, request: Request<'payment'>): Promise<Outco
   });
 }
 
-const idOf = (object: string | { readonly id: string }): string => (typeof object === 'string' ? object : object.id);
+const idOf = (object: string | { readonly id: string }) => (typeof object === 'string' ? object : object.id);
 
-const isConfirmable = ({ status }: Payment): boolean =>
+const isConfirmable = ({ status }: Payment) =>
   status === 'requires_payment_method' || status === 'requires_confirmation';
 
 /**
  * Returns the payment of the acceptance: the given one, an existing one, or a new unconfirmed one. A canceled payment
  * is never returned.
  */
-async function openPayment(
-  context: Context,
-  request: Request<'payment'>,
-): Promise<{ payment: Payment; known: boolean }> {
+async function openPayment(context: Context, request: Request<'payment'>) {
   const { stripe, given, done } = context;
   if (given.payment_intent !== undefined) {
     const payment = await readPayment(context, request, given.payment_intent);
@@ -187,11 +184,11 @@ async function openPayment(
   }
 }
 
-const readPayment = ({ stripe }: Context, request: Request<'payment'>, id: string): Promise<Payment> =>
+const readPayment = ({ stripe }: Context, request: Request<'payment'>, id: string) =>
   stripe.paymentIntents.retrieve(id, { expand: ['latest_charge'] }, optionsOf(request));
 
 /** Confirms a payment, without a key: Stripe confirms a payment only once, and a declined customer may try again. */
-async function confirm(context: Context, request: Request<'payment'>, { id }: Payment): Promise<Payment> {
+async function confirm(context: Context, request: Request<'payment'>, { id }: Payment) {
   const { return_url } = request.params;
   const payment_method = needed(context, 'payment_method');
   const params = { payment_method, expand: ['latest_charge'], ...(return_url === undefined ? {} : { return_url }) };
@@ -205,7 +202,7 @@ async function confirm(context: Context, request: Request<'payment'>, { id }: Pa
 }
 
 /** Returns the existing payment with the most advanced status. A search may be a minute out of date. */
-async function findPayment({ stripe }: Context, request: Request<'payment'>): Promise<Payment | undefined> {
+async function findPayment({ stripe }: Context, request: Request<'payment'>) {
   const { amount, metadata } = request.params;
   const query = `metadata['quote_id']:'${metadata['quote_id']}'`;
   const found: Payment[] = [];
@@ -249,7 +246,7 @@ async function transfer(context: Context, request: Request<'transfer'>): Promise
  * Returns the currency in which the platform received the plan's payment or its application fee; undefined if unknown.
  * The currency is read only when a transfer lacks money, because a platform may hold money from other payments.
  */
-async function settledIn({ stripe, done }: Context, request: Request<'transfer'>): Promise<string | undefined> {
+async function settledIn({ stripe, done }: Context, request: Request<'transfer'>) {
   const { id, application_fee: fee } = done.find(({ does }) => does === 'payment') ?? {};
   if (id === undefined) return undefined;
   const options = optionsOf(request);
@@ -269,10 +266,10 @@ async function settledIn({ stripe, done }: Context, request: Request<'transfer'>
   }
 }
 
-const isOfBalance = (error: unknown): boolean => (error as { code?: unknown }).code === 'balance_insufficient';
+const isOfBalance = (error: unknown) => (error as { code?: unknown }).code === 'balance_insufficient';
 
 /** Lists are always up to date, unlike searches. */
-async function findTransfer(stripe: Processor, request: Request<'transfer'>): Promise<Transfer | undefined> {
+async function findTransfer(stripe: Processor, request: Request<'transfer'>) {
   const { transfer_group, destination, metadata, amount } = request.params;
   const listed = stripe.transfers.list({ transfer_group, destination, limit: 100 }, optionsOf(request));
   for await (const each of listed) if (isOf(metadata, each.metadata) && each.amount === amount) return each;
@@ -283,11 +280,7 @@ async function findTransfer(stripe: Processor, request: Request<'transfer'>): Pr
  * Writes the metadata to the payment on the service's account, because a transfer cannot do this. A refused permission
  * is not an error, but the settlement file must then name the quote.
  */
-async function label(
-  stripe: Processor,
-  request: Request<'transfer'>,
-  { destination_payment: payment }: Transfer,
-): Promise<boolean> {
+async function label(stripe: Processor, request: Request<'transfer'>, { destination_payment: payment }: Transfer) {
   if (payment === null || payment === undefined) return false;
   const { destination: stripeAccount, metadata } = request.params;
   try {
@@ -328,12 +321,12 @@ async function giveBack(
 }
 
 /** A repeated call creates a new refund, which fails again if the card is closed. */
-const failure = ({ id, status, failure_reason: reason }: GivenBack): string =>
+const failure = ({ id, status, failure_reason: reason }: GivenBack) =>
   `refund ${id} is ${status}${reason ? ` (${reason})` : ''}, and the customer received nothing: try again for another ` +
   'refund, or pay the customer back outside Stripe';
 
 /** Whether a refund failed, at once or days later. The customer then received nothing and needs a new refund. */
-const isUndone = ({ status }: GivenBack): boolean => status === 'failed' || status === 'canceled';
+const isUndone = ({ status }: GivenBack) => status === 'failed' || status === 'canceled';
 
 const refund = (context: Context, request: Request<'refund'>, payment_intent: string): Promise<Outcome> =>
   giveBack(

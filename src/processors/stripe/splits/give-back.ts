@@ -86,9 +86,9 @@ export function planDispute(lost: LostDispute, routing: Routing, options: PlanOp
   ];
 }
 
-const isBelowZero = (amount: Decimal): boolean => String(amount).startsWith('-');
+const isBelowZero = (amount: Decimal) => String(amount).startsWith('-');
 
-const withoutSign = (amount: Decimal): string => String(amount).replace(/^-/, '');
+const withoutSign = (amount: Decimal) => String(amount).replace(/^-/, '');
 
 const reversalOf = (key: string, amount: number, metadata: Readonly<Record<string, string>>): ProcessorRequest => ({
   ...{ does: 'transfer_reversal', method: 'POST', path: '/v1/transfers/{transfer}/reversals' },

@@ -49,9 +49,9 @@ type Answered = Readonly<{
   headers?: Readonly<Record<string, unknown>> | undefined;
 }>;
 
-const isRepeated = (answer: Answered | undefined): boolean => answer?.headers?.['idempotent-replayed'] === 'true';
+const isRepeated = (answer: Answered | undefined) => answer?.headers?.['idempotent-replayed'] === 'true';
 
-function isOfOtherParameters(error: unknown): boolean {
+function isOfOtherParameters(error: unknown) {
   const { type, statusCode } = error as { type?: unknown; statusCode?: unknown };
   return type === 'StripeIdempotencyError' && statusCode === 400;
 }

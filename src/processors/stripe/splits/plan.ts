@@ -58,7 +58,7 @@ export function planSplit(
 /**
  * Whether the price is above zero, so that a payment is needed. Throws SplitImpossible if Stripe refuses the amount.
  */
-function isCharged({ price, priceUnits, currency }: Checked): boolean {
+function isCharged({ price, priceUnits, currency }: Checked) {
   const least = leastCharge(currency);
   if (priceUnits === 0 || least === undefined || priceUnits >= unitsOf(least, currency)) return priceUnits > 0;
   throw new SplitImpossible(
@@ -114,7 +114,7 @@ function sequential(
   ];
 }
 
-function operatorsFee({ price, share, priceUnits, shareUnits, currency }: Checked, platformFee: Decimal): number {
+function operatorsFee({ price, share, priceUnits, shareUnits, currency }: Checked, platformFee: Decimal) {
   const fee = shareUnits + unitsOf(platformFee, currency);
   if (fee <= priceUnits) return fee;
   throw new SplitImpossible(
@@ -152,5 +152,5 @@ const sinceOf = ({ accepted_at }: Checked): { accepted_at?: string } =>
   accepted_at === undefined ? {} : { accepted_at };
 
 /** An identifier has at most 128 characters, an idempotency key 255. */
-const keyOf = ({ quote_id, requote_id }: Checked): string =>
+const keyOf = ({ quote_id, requote_id }: Checked) =>
   requote_id === undefined ? `quote:${quote_id}` : `requote:${requote_id}`;
