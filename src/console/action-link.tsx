@@ -13,7 +13,7 @@ export type AffectedPartners = string | null | readonly string[];
 export function mayDo(user: Seer, name: string, whose: AffectedPartners): boolean {
   const action = ACTIONS.get(name);
   if (action === undefined) throw new Error(`there is no action ${name}`);
-  const scope = scopeOf(user, action.role);
+  const scope = scopeOf(user, action.role) ?? (action.otherRole && scopeOf(user, action.otherRole));
   if (scope === undefined || whose === null) return scope === null;
   return [whose].flat().every((partnerId) => isInScope(scope, partnerId));
 }

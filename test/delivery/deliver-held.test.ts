@@ -7,6 +7,7 @@ import { verify } from '../../src/audit/verify.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { installedFonts } from '../../src/documents/printable.ts';
 import { rerunDocument } from '../../src/documents/rerun.ts';
+import { adopt } from '../support/adopting.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, realSettings, type World } from '../support/world.ts';
@@ -68,7 +69,7 @@ test('without instructions for its currency: held before it is drawn, and sent o
   expect(await deliver()).toEqual({ status: 'held', reason: 'settings.json has no payment instructions for EUR' });
   expect(recipients()).toEqual(['two@partner.example']);
   expect((await world.documents())[0]).toMatchObject({ partner_id: 'p-1', pdf: null });
-  change({ instructions: { USD: USD ?? {}, EUR: { wire: USD?.wire } } });
+  await adopt(world, 'instructions', { USD: USD ?? {}, EUR: { wire: USD?.wire } });
   expect(await deliver()).toMatchObject({ status: 'sent' });
 });
 

@@ -1,11 +1,9 @@
 /**
- * The alert to finance and operations that the bank details on invoices have changed, the classic invoice fraud. It
- * goes out as soon as the file has changed, even if a second person must still adopt the change, also to addresses that
- * the same change replaced.
+ * The alert to finance and operations that the bank details on invoices have changed, the classic invoice fraud. It also
+ * goes to addresses that the same change replaced. A file that only proposes other bank details is named by the status.
  */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { needsAdoption } from '../../documents/instructions.ts';
 import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
@@ -29,7 +27,6 @@ export const instructionsChangedEmail: EmailComposer = {
       cc,
       content: templates.render('instructions_changed', {
         ...letterView({ environment, settings }),
-        needsAdoption: needsAdoption(settings),
         changes: events
           .flatMap(({ changes }) => changes.filter(isOfInstructions))
           .map((change) => ({ field: oneLine(change.field), before: shown(change.old), after: shown(change.new) })),
