@@ -3519,8 +3519,9 @@ LEFT JOIN limits o ON o.code = substr(f.field, length(f.field) - 2) AND o.value 
 WHERE e.action = 'settings.adopt' AND e.subject = 'approvals' AND e.user_id IS NOT NULL
   AND CASE WHEN substr(f.field, length(f.field) - 6) = '.always' THEN f.value IS NULL
            WHEN f.value IS NULL THEN NOT EXISTS (
-             SELECT 1 FROM details d WHERE d.log_no = e.log_no
-               AND substr(d.path, 1, length(f.field) - 13) = 'value.' || substr(f.field, 11, length(f.field) - 19))
+             SELECT 1 FROM fields q WHERE q.subject = 'settings' AND q.value IS NOT NULL AND q.log_no <= e.log_no
+               AND (q.until_no IS NULL OR q.until_no > e.log_no)
+               AND substr(q.field, 1, length(f.field) - 9) = substr(f.field, 1, length(f.field) - 9))
            WHEN p.value IS NULL THEN EXISTS (
              SELECT 1 FROM fields q WHERE q.subject = 'settings' AND q.value IS NOT NULL AND q.log_no < e.log_no
                AND (q.until_no IS NULL OR q.until_no >= e.log_no)
