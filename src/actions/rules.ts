@@ -5,7 +5,7 @@ import { ADJUSTMENTS } from '../approvals/amounts-before.ts';
 import type { Environment } from '../config/environment.ts';
 import { readSettings, SECTION_NAMES, type Settings, settingsFile } from '../config/settings.ts';
 import { type FieldProblem, refuse } from '../errors/refusals.ts';
-import { ADOPTION } from '../people/settings-in-force.ts';
+import { ADOPTION } from '../people/settings-changes.ts';
 import { APPROVABLE_ACTIONS } from './registry.ts';
 
 export function readCheckedSettings(environment: Environment): Settings {

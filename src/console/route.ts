@@ -15,7 +15,7 @@ import type { BoundName } from '../http/gates.ts';
 import type { Shared } from '../http/shared.ts';
 import { packageVersion } from '../package.ts';
 import { thisProcess } from '../people/audit-events.ts';
-import { type Role, rolesInWords, scopeOf, type User } from '../people/roles.ts';
+import { type Role, rolesInWords, scopeOfEither, type User } from '../people/roles.ts';
 import type { Scope } from '../people/scope.ts';
 import { formTokenOf } from '../people/secrets.ts';
 import { isProved, liveAt } from '../people/sessions.ts';
@@ -266,7 +266,7 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
   request.userLogin = user.login;
   const reader = readerOf(shared, settings, request, user, secret);
   request.reader = reader;
-  const scope = scopeOf(user, access.role) ?? (access.otherRole && scopeOf(user, access.otherRole));
+  const scope = scopeOfEither(user, access.role, access.otherRole);
   if (scope === undefined || (access.scope === 'ledger' && scope !== null)) throw roleNeeded(user, access);
   if (isOfTheReader(request) && isStale(session, at.now)) {
     await database.transaction((tx) => touchSession(tx, { sessionId: session.session_id, now: at.now }));

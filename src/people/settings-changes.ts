@@ -12,10 +12,10 @@ import type { Transaction } from '../database/transaction.ts';
 import { type ChangeEvent, readChangeEvents } from './audit-events.sql.ts';
 import { type ActorContext, recordEvent } from './audit-events.ts';
 import { applyChanges, changesBetween, fieldsOf, type Value } from './field-changes.ts';
-import { ADOPTION } from './settings-in-force.ts';
 
 const SUBJECT = 'settings.json';
 const ACTION = 'settings.change';
+export const ADOPTION = 'settings.adopt';
 
 /** All recorded changes of the settings in force, oldest first. The first one contains all fields. */
 export const readSettingsChanges = (tx: Transaction): Promise<ChangeEvent[]> =>
@@ -35,13 +35,18 @@ export async function recordSettingsChanges(database: Database, context: ActorCo
   });
 }
 
-async function unrecordedChanges(tx: Transaction, settings: Settings) {
+/** The fields of the settings in force, as the history has them. */
+export async function readRecorded(tx: Transaction): Promise<Map<string, Value>> {
   const recorded = new Map<string, Value>();
   for (const { changes } of await readSettingsChanges(tx)) applyChanges(recorded, changes);
+  return recorded;
+}
+
+async function unrecordedChanges(tx: Transaction, settings: Settings) {
   const { sections: _, ...inForce } = settings;
   const { logo } = settings.issuer;
   const issuer = { ...settings.issuer, logo: logo === null ? null : `sha256 ${logo.sha256}` };
-  return changesBetween(recorded, fieldsOf({ ...inForce, issuer }));
+  return changesBetween(await readRecorded(tx), fieldsOf({ ...inForce, issuer }));
 }
 
 /** Recorded because the event names only the user whose command found the change. */

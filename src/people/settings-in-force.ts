@@ -12,9 +12,8 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse } from '../errors/refusals.ts';
 import { type ActorContext, type Installation, recordEvent } from './audit-events.ts';
 import { changesBetween, type FieldChange, fieldsOf, type Value } from './field-changes.ts';
+import { ADOPTION, readRecorded } from './settings-changes.ts';
 import { readAdopted } from './settings-in-force.sql.ts';
-
-export const ADOPTION = 'settings.adopt';
 
 /** The rule for adopting a section: its own, or that for all sections. */
 export const adoptionRule = ({ approvals }: Pick<Settings, 'approvals'>, section: Section) =>
@@ -98,8 +97,8 @@ export async function adoptSection(
   const { actor, environment } = context;
   await lockLedgerWhole(tx);
   const settings = await readInForce(tx, context.settings);
-  const before = { [section]: asJson(settings[section]) };
-  const changes = changesBetween(fieldsOf(before), fieldsOf({ [section]: asJson(value) }));
+  const recorded = [...(await readRecorded(tx))].filter(([field]) => `${field}.`.startsWith(`${section}.`));
+  const changes = changesBetween(new Map(recorded), fieldsOf({ [section]: asJson(value) }));
   if (changes.length === 0 && settings.sections?.adopted.includes(section))
     throw refuse('settings_unchanged', { section });
   await recordEvent(tx, actor, {

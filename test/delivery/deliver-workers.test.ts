@@ -380,6 +380,7 @@ test('an e-mail contradicts its PDF nowhere, even if the worker that lost the ra
       return { outcome: 'deferred', reply: '451 later' };
     },
   });
+  world.settings = { ...world.settings, instructions: { USD } };
   const messages: Buffer[] = [];
   const slow = await hire({
     database: slowToWrite(() => drawn.given),
