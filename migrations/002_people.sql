@@ -163,6 +163,13 @@ CALL make_fact('audit_events', while_paused => true);
 -- records the row and the event in one statement.
 CALL grant_to_app('USAGE', 'audit_events_event_id_seq');
 
+-- The sections of the settings that `settings adopt` put in force, each as adopted last. An adoption is recorded only as
+-- an event.
+CREATE VIEW settings_in_force AS
+SELECT DISTINCT ON (subject) subject AS section, details->'value' AS value FROM audit_events
+WHERE action = 'settings.adopt' ORDER BY subject, event_id DESC;
+CALL grant_to_app('SELECT', 'settings_in_force');
+
 -- The keys of an event's details whose values are personal texts, by its action.
 CREATE FUNCTION personal_keys(action text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN '"(' || CASE

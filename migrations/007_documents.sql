@@ -538,13 +538,6 @@ CREATE TABLE instruction_versions (
 );
 CALL make_fact('instruction_versions');
 
--- The current payment instructions, which the latest `instructions adopt` adopted. The adoption is recorded only as an
--- event.
-CREATE VIEW instructions_in_force AS
-SELECT event_id, details->'instructions' AS instructions FROM audit_events
-WHERE action = 'instructions.adopt' ORDER BY event_id DESC LIMIT 1;
-CALL grant_to_app('SELECT', 'instructions_in_force');
-
 -- The payment instructions for a currency, or else those for any currency ('*'). NULL if there are none. ACH is for US
 -- dollars only. The result must equal the result of instructionsFor in src/config/instructions.ts.
 CREATE FUNCTION instructions_for(instructions jsonb, currency text) RETURNS jsonb IMMUTABLE LANGUAGE sql
@@ -578,8 +571,9 @@ CREATE FUNCTION refuse_other_instructions() RETURNS trigger LANGUAGE plpgsql AS 
 BEGIN
   IF NOT EXISTS (
     SELECT FROM instruction_versions v CROSS JOIN LATERAL (
-      SELECT details->'instructions' AS instructions FROM audit_events
-      WHERE action = 'instructions.adopt' AND log_no < NEW.log_no ORDER BY event_id DESC LIMIT 1) AS f
+      SELECT details->'value' AS instructions FROM audit_events
+      WHERE action = 'settings.adopt' AND subject = 'instructions' AND log_no < NEW.log_no
+      ORDER BY event_id DESC LIMIT 1) AS f
     WHERE v.instruction_version_id = NEW.instruction_version_id
       AND v.content = instructions_for(f.instructions, v.currency)) THEN
     PERFORM refuse('document_pdf_instructions_in_force',

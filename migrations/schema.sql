@@ -1,4 +1,4 @@
--- Facts: SHA-256 45da81da0a97d67ed6b3d3c597511769af4afaee138fa1de89ab33c2bd353ad7, without the role reckoner_app e8d9aa93c47905c3fa5a8f95514d9252b97bd827d6a325edcfa9a015f8356cf7
+-- Facts: SHA-256 2b654e7f37e17c384e2d9cbb8cc5c392df6e36fb273bfd9df9d71850ff56dd87, without the role reckoner_app dc83313044813a612b788fccf76ce6575f74ae692336eb5328622840eb9e5e43
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -26,10 +26,10 @@ GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_eve
   gl_export_lines, gl_export_files, archived_sales TO reckoner_app;
 GRANT INSERT, SELECT, UPDATE ON passkey_uses, partners, partner_arrangements, policies, client_uses, presentation,
   late_requests, emails, account_months, published_marks, webhooks TO reckoner_app;
-GRANT SELECT ON schema_records, active_users, present_roles, present_work_assignments, open_pauses, partner_payers,
-  present_cancellation_terms, archived_months, archived_files, archived_postings, archived_posting_months,
-  undecided_rows, live_documents, live_credit_applications, live_write_offs, current_holds, open_invoice_disputes,
-  instructions_in_force, document_emails, latest_emails, latest_other_emails, unfinished_emails, document_email_history,
+GRANT SELECT ON schema_records, settings_in_force, active_users, present_roles, present_work_assignments, open_pauses,
+  partner_payers, present_cancellation_terms, archived_months, archived_files, archived_postings,
+  archived_posting_months, undecided_rows, live_documents, live_credit_applications, live_write_offs, current_holds,
+  open_invoice_disputes, document_emails, latest_emails, latest_other_emails, unfinished_emails, document_email_history,
   current_links, ordered_payments, payment_link_history, printed_links, bank_feeds, last_dispute_outcomes,
   live_payment_applications, live_small_differences, document_bank_charges, live_payment_reversals, live_credit_refunds,
   live_refund_matches, live_bank_bookings, bank_line_states, payment_balances, unapplied_payments, payment_cash,

@@ -29,6 +29,7 @@
  */
 import { z } from 'zod';
 import type { Adjustment } from '../approvals/amounts-before.ts';
+import type { ApprovalRule } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { NameOf } from '../field-names.ts';
@@ -119,12 +120,16 @@ type Parts<Input, Result, Followed, Json> = Readonly<{
   /** The words of the action's command. An action without such words has a command written by hand (cli/commands/). */
   command?: ActionCommand;
   role: Role;
+  /** A second role that may do it with some inputs, which `withoutRole` decides. */
+  otherRole?: Role;
   /** The console requires a recent sign-in, because the action gives access or redirects money. */
   needsProof?: true;
   /** Returns whether the actor needs no role, such as a user who ends their own sessions. */
   withoutRole?(tx: Transaction, context: ActionContext, input: Input): Promise<boolean>;
   /** The subject: a document's number, a payment's id or a month. */
   subject(input: Input): string;
+  /** Its own approval rule, if it depends on the input. The default is the rule of its name. */
+  rule?(context: ActionContext, input: Input): ApprovalRule | undefined;
   /** The partners affected. 'all' requires a role that is not limited to partners. */
   partners(tx: Transaction, input: Input, context: ActionContext): Promise<Partners>;
   /** Refuses contradictory fields before anything is read. */

@@ -7,7 +7,6 @@
 import { ADJUSTMENTS, actAsCompared } from '../approvals/amounts-before.ts';
 import { type Approval, actAsApproved, approve, ask, type Permission, type Rules } from '../approvals/ask.ts';
 import type { PreviewedChange } from '../approvals/requests.sql.ts';
-import type { Settings } from '../config/settings.ts';
 import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
@@ -72,7 +71,7 @@ export async function permit<Input>(
 ): Promise<Refusal | Permission> {
   await admit(tx, context, action, input, { isAsked: approval !== undefined });
   if (approval !== undefined) return approve(tx, context, approval);
-  const rules = rulesOf(context.settings, action);
+  const rules = rulesOf(context, action, input);
   if (rules === undefined || action.requestOf !== undefined) return {};
   if (action.locksImporters) await lockImporters(tx);
   const consequence = await consequenceAside(tx, context, action, input);
@@ -94,7 +93,7 @@ export async function permitForeseen<Input, Result>(
   input: Input,
   foreseen: Result,
 ): Promise<Refusal | Permission> {
-  const rules = rulesOf(context.settings, action);
+  const rules = rulesOf(context, action, input);
   if (rules === undefined) return {};
   const consequence = await consequenceForeseen(tx, context, action, input, foreseen);
   const kept = inputJson(action.requestOf?.(input, foreseen));
@@ -102,8 +101,10 @@ export async function permitForeseen<Input, Result>(
 }
 
 /** Returns the rules that may apply to an action: its own, and the rule for adjustments. */
-function rulesOf({ approvals }: Settings, { name, adjusts }: Pick<Action, 'name' | 'adjusts'>): Rules | undefined {
-  const rules = { own: approvals[name], adjustments: adjusts && approvals[ADJUSTMENTS] };
+function rulesOf<Input>(context: ActionContext, action: Action<Input>, input: Input): Rules | undefined {
+  const { approvals } = context.settings;
+  const own = action.rule === undefined ? approvals[action.name] : action.rule(context, input);
+  const rules = { own, adjustments: action.adjusts && approvals[ADJUSTMENTS] };
   return rules.own === undefined && rules.adjustments === undefined ? undefined : rules;
 }
 

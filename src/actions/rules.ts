@@ -3,19 +3,28 @@
  */
 import { ADJUSTMENTS } from '../approvals/amounts-before.ts';
 import type { Environment } from '../config/environment.ts';
-import { readSettings, type Settings, settingsFile } from '../config/settings.ts';
-import { refuse } from '../errors/refusals.ts';
+import { readSettings, SECTION_NAMES, type Settings, settingsFile } from '../config/settings.ts';
+import { type FieldProblem, refuse } from '../errors/refusals.ts';
+import { ADOPTION } from '../people/settings-changes.ts';
 import { APPROVABLE_ACTIONS } from './registry.ts';
 
 export function readCheckedSettings(environment: Environment): Settings {
   const settings = readSettings(environment);
-  const names: readonly string[] = [ADJUSTMENTS, ...APPROVABLE_ACTIONS];
-  const problems = Object.keys(settings.approvals)
-    .filter((name) => !names.includes(name))
-    .map((name) => ({
-      path: `approvals.${name}`,
-      reason: `is neither '${ADJUSTMENTS}' nor an action that can need approval: ${APPROVABLE_ACTIONS.join(', ')}`,
-    }));
+  const problems = approvalProblems(settings.approvals).map((each) => ({ ...each, path: `approvals.${each.path}` }));
   if (problems.length > 0) throw refuse('settings_invalid', { file: settingsFile(environment), problems });
   return settings;
 }
+
+/** The names of rules: actions, `adjustments`, and the adoption of a single section. */
+const RULES: readonly string[] = [
+  ...[ADJUSTMENTS, ...APPROVABLE_ACTIONS],
+  ...SECTION_NAMES.map((section) => `${ADOPTION}.${section}`),
+];
+
+export const approvalProblems = (approvals: Settings['approvals']): FieldProblem[] =>
+  Object.keys(approvals)
+    .filter((name) => !RULES.includes(name))
+    .map((path) => ({
+      path,
+      reason: `is neither '${ADJUSTMENTS}' nor an action that can need approval: ${APPROVABLE_ACTIONS.join(', ')}`,
+    }));

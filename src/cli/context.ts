@@ -3,11 +3,11 @@
 import { readCheckedSettings } from '../actions/rules.ts';
 import { type Environment, readEnvironment } from '../config/environment.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
-import { settingsInForce } from '../documents/instructions.ts';
 import { lookingFrom } from '../documents/last-seen.ts';
 import { type ActorContext, thisProcess } from '../people/audit-events.ts';
 import { type Role, requireRole } from '../people/roles.ts';
 import { recordSettingsChanges } from '../people/settings-changes.ts';
+import { settingsInForce } from '../people/settings-in-force.ts';
 import { identify } from '../people/users.ts';
 import type { Output } from './output.ts';
 
@@ -39,19 +39,18 @@ export async function withContext<Result>(
   const actor = thisProcess(options.job ? 'job' : 'command', options.by);
   const opened = options.readOnly ? options : { ...options, look: lookingFrom({ environment, settings }) };
   return withDatabase(environment, opened, async (database) => {
-    const inForce = () => settingsInForce(database, settings);
-    if (options.readOnly || options.writesNothing)
-      return work({ environment, settings: await inForce(), database, actor });
+    const inForce = await settingsInForce(database, settings);
+    if (options.readOnly || options.writesNothing) return work({ environment, settings: inForce, database, actor });
     // The name of a job is not a login.
     const login = (options.job ? undefined : options.by) ?? environment.user;
     const unattended = options.job === true || options.unattended === true;
     const identified = await database.reading((tx) => identify(tx, actor, { login, unattended }));
-    const context = { environment, settings, database, actor: identified };
+    const context = { environment, settings: inForce, database, actor: identified };
     await recordSettingsChanges(database, context);
     // A process that stays open has seen what it recorded a second ago, and a command what it recorded at all.
     const looking = setInterval(() => void database.look().catch(() => {}), LOOK_MILLISECONDS).unref();
     try {
-      return await work({ ...context, settings: await inForce() });
+      return await work(context);
     } finally {
       clearInterval(looking);
       await database.look().catch(() => {});

@@ -14,7 +14,7 @@ import { proveColdMonths } from '../archive/archive.ts';
 import { faultOf, openStore } from '../archive/rows.ts';
 import { describeNotCompared } from '../audit/checks/schema.ts';
 import { type Environment, readEnvironment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
+import { SECTION_NAMES, type Settings } from '../config/settings.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { compareSchema } from '../database/schema.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -23,6 +23,9 @@ import { reasonOf } from '../errors/refusals.ts';
 import { type DkimRecord, dkimRecord } from '../mail/dkim.ts';
 import { serverOf } from '../mail/transport.ts';
 import { requiredNode } from '../package.ts';
+import type { Installation } from '../people/audit-events.ts';
+import { changeText } from '../people/field-changes.ts';
+import { proposedByFiles, readInForce } from '../people/settings-in-force.ts';
 import { readReadiness } from '../reports/readiness.ts';
 import { readStatus } from '../reports/status.ts';
 import { plural } from '../text.ts';
@@ -114,9 +117,9 @@ async function checkHome({ home }: Environment): Promise<Finding[]> {
   }
 }
 
-async function checkDatabase(environment: Environment, settings: Settings | undefined): Promise<Finding[]> {
+async function checkDatabase(environment: Environment, stated: Settings | undefined): Promise<Finding[]> {
   // There is no installation yet, and opening the database would create the embedded server.
-  if (settings === undefined && environment.databaseUrl === undefined) return [];
+  if (stated === undefined && environment.databaseUrl === undefined) return [];
   let database: Database;
   try {
     database = await openDatabase(environment);
@@ -128,7 +131,9 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
     return await database.reading(async (tx) => {
       const found = facts === undefined ? [] : describeServer(facts, environment);
       found.push(...(await checkSchema(tx)), ...(await checkStores(tx, environment)));
-      if (settings === undefined) return found;
+      if (stated === undefined) return found;
+      const settings = await readInForce(tx, stated);
+      found.push(...checkInForce({ environment, settings }));
       const { missing } = await readReadiness(tx, { environment, settings });
       if (environment.name === 'production' && missing.length > 0) {
         found.push(problem('settings', `${plural(missing.length, 'item')} missing: see 'reckoner init --check'`));
@@ -146,6 +151,20 @@ async function checkDatabase(environment: Environment, settings: Settings | unde
   } finally {
     await database.close();
   }
+}
+
+/** Which sections were adopted, and what the files state otherwise. */
+function checkInForce(context: Installation): Finding[] {
+  const { adopted = [] } = context.settings.sections ?? {};
+  const others = SECTION_NAMES.filter((section) => !adopted.includes(section));
+  const listed = (sections: readonly string[]) => sections.join(', ') || 'none';
+  const says = `adopted: ${listed(adopted)}; as the files state them: ${listed(others)}`;
+  return [
+    ok('settings in force', says),
+    ...proposedByFiles(context).map(({ section, changes }) =>
+      warning('settings in force', `the file states another ${section}: ${changes.map(changeText).join('; ')}`),
+    ),
+  ];
 }
 
 /** Left behind by a failed restore or a manual change. */

@@ -31,8 +31,10 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       listIn(import('../lists/changes.ts'), 'partnerChanges'),
     ],
   ],
-  settings: ['Show how settings.json changed', () => [listIn(import('../lists/changes.ts'), 'settingsChanges')]],
-  instructions: ['Put our bank details in force', () => ['instructions.adopt']],
+  settings: [
+    'Put settings in force, and show how they changed',
+    () => ['settings.adopt', listIn(import('../lists/changes.ts'), 'settingsChanges')],
+  ],
   ledger: [
     'Import ledger rows, and decide rows that are held or doubled',
     () => [

@@ -1,15 +1,10 @@
 /** Reads handwritten JSON files. A file is accepted as a whole, or refused with all its mistakes and their places. */
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import type { z } from 'zod';
 import { type FieldProblem, type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
 import { codeOf } from '../files.ts';
 import { repeatedName } from '../json.ts';
-import type { Environment } from './environment.ts';
 import { fieldProblems } from './validation.ts';
-
-/** Maps our accounts to the general ledger's (general-ledger/accounts.ts). Optional. */
-export const accountsFile = ({ home }: Pick<Environment, 'home'>): string => join(home, 'accounts.json');
 
 type Reading<Schema extends z.ZodType> = Readonly<{
   schema: Schema;

@@ -92,6 +92,8 @@ const PRODUCTION: SettingsFile = {
   auditor_email: '',
   operations_email: '',
   instructions: { USD: { ach: {}, wire: {} }, '*': { wire: {} } },
+  // By these, one administrator could create or remove the second person.
+  approvals: { 'user.invite': {}, 'user.link': {}, 'user.role': {}, 'user.deactivate': {} },
 };
 
 export const firstSettings = (environment: EnvironmentName): SettingsFile =>

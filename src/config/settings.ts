@@ -6,6 +6,7 @@ import { type FieldProblem, Refusal, refuse } from '../errors/refusals.ts';
 import { paymentLinkSchema } from '../processors/links/providers.ts';
 import { PROCESSORS } from '../processors/processors.ts';
 import { amountProblem, isCurrency, isTimeZone, minorDigits } from '../values.ts';
+import { type Accounts, accountsSchema } from './accounts.ts';
 import { bankCsvSchema, PLAIN_BANK_CSV } from './bank-csv.ts';
 import { consoleSchema } from './console.ts';
 import { eInvoiceSellerSchema } from './e-invoice.ts';
@@ -265,18 +266,42 @@ export interface Issuer extends Omit<WrittenSettings['issuer'], 'logo'> {
 }
 export interface Settings extends Omit<WrittenSettings, 'issuer'> {
   readonly issuer: Issuer;
-  /** The file's instructions, if `instructions` has those in force instead (documents/instructions.ts). */
-  readonly file_instructions?: WrittenSettings['instructions'];
+  /** The map of the general ledger, if one was adopted. Until then, accounts.json is in force. */
+  readonly accounts?: Accounts;
+  readonly sections?: Sections;
 }
+
+/** The sections that are in force once adopted (people/settings-in-force.ts), and what they are called. */
+export const SECTIONS = {
+  ...{ instructions: 'Bank details', approvals: 'Approval rules', tax: 'Tax', holds: 'Holds' },
+  ...{ reminders: 'Reminder days', reminder_minimum: 'Smallest reminder', small_difference: 'Small differences' },
+  ...{ reversals: 'Reversals', accounts: 'General-ledger accounts' },
+} as const;
+export type Section = keyof typeof SECTIONS;
+export const SECTION_NAMES = Object.keys(SECTIONS) as Section[];
+
+export type Sections = Readonly<{
+  adopted: readonly Section[];
+  /** What settings.json states. A section that it leaves out proposes nothing. */
+  file: Partial<Omit<WrittenSettings, 'issuer'>>;
+}>;
+
+export const sectionSchema = (section: Section): z.ZodType<object | null> =>
+  section === 'accounts' ? accountsSchema : settingsSchema.shape[section];
 
 export const settingsFile = (environment: Environment): string => join(environment.home, 'settings.json');
 
 export function readSettings(environment: Environment): Settings {
   const file = settingsFile(environment);
   const invalid = (problems: readonly FieldProblem[]) => refuse('settings_invalid', { file, problems });
+  let stated: readonly string[] = [];
   const settings = readFieldsFile(file, {
     schema: settingsSchema,
-    parse: JSON.parse,
+    parse(text) {
+      const json: unknown = JSON.parse(text);
+      stated = Object.keys(Object(json));
+      return json;
+    },
     invalid,
     missing: () => refuse('settings_missing', { file }),
   });
@@ -285,7 +310,8 @@ export function readSettings(environment: Environment): Settings {
   const logo = issuer.logo === '' ? null : readLogo(resolve(environment.home, issuer.logo));
   if (logo !== null && 'problem' in logo)
     throw invalid([{ path: 'issuer.logo', reason: `cannot be used: ${logo.problem}` }]);
-  return { ...settings, issuer: { ...issuer, logo } };
+  const sections = Object.fromEntries(Object.entries(settings).filter(([name]) => stated.includes(name)));
+  return { ...settings, issuer: { ...issuer, logo }, sections: { adopted: [], file: sections } };
 }
 
 /**

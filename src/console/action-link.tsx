@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { ACTIONS } from '../actions/loaded.ts';
-import { scopeOf, type User } from '../people/roles.ts';
+import { scopeOf, scopeOfEither, type User } from '../people/roles.ts';
 import { isInScope } from '../people/scope.ts';
 import { actionAddress, type KnownInput } from '../remedy.ts';
 
@@ -13,7 +13,7 @@ export type AffectedPartners = string | null | readonly string[];
 export function mayDo(user: Seer, name: string, whose: AffectedPartners): boolean {
   const action = ACTIONS.get(name);
   if (action === undefined) throw new Error(`there is no action ${name}`);
-  const scope = scopeOf(user, action.role);
+  const scope = scopeOfEither(user, action.role, action.otherRole);
   if (scope === undefined || whose === null) return scope === null;
   return [whose].flat().every((partnerId) => isInScope(scope, partnerId));
 }

@@ -5,7 +5,9 @@ import { inputOfForm } from '../actions/fields.ts';
 import { glExport } from '../actions/general-ledger.ts';
 import { ACTIONS } from '../actions/loaded.ts';
 import { OutdatedPreview, previewAction, type RunOptions, runAction } from '../actions/run.ts';
+import type { Section } from '../config/settings.ts';
 import { Refusal } from '../errors/refusals.ts';
+import { valueInForce } from '../people/settings-in-force.ts';
 import { placesOf } from './menu.ts';
 import type { PageUser } from './page.tsx';
 import type { Access, Answer, Routes, Visit } from './route.ts';
@@ -13,15 +15,18 @@ import { actionAsked, actionDone, actionForm, actionPreview, monthHref, takesFil
 import { approvalHref } from './screens/approvals.tsx';
 import { USERS } from './screens/people.tsx';
 import { QUEUE } from './screens/queue.tsx';
+import { editsSection, putSection, withSection } from './section-form.tsx';
 
 export function addActions({ screen, form: sent }: Routes): void {
   for (const action of ACTIONS.values()) {
     const path = `/actions/${action.name}`;
-    const access: Access = { role: action.role, scope: 'partners', repeats: true, proof: action.needsProof };
+    const { role, otherRole, needsProof: proof } = action;
+    const access: Access = { role, otherRole, scope: 'partners', repeats: true, proof };
     screen(
       path,
       access,
-      async (_tx, { asked }) => asked,
+      async (_tx, { asked, context }) =>
+        editsSection(asked) ? putSection(asked, valueInForce(context, asked.get('section') as Section)) : asked,
       (form, { reader }) => actionForm({ action, reader, form }),
     );
     const files = takesFiles(action);
@@ -30,7 +35,8 @@ export function addActions({ screen, form: sent }: Routes): void {
 }
 
 /** A refused action shows the form again, with the problem above the entered values. */
-async function answerTo(action: Action, visit: Visit, form: URLSearchParams) {
+async function answerTo(action: Action, visit: Visit, sent: URLSearchParams) {
+  const form = withSection(sent);
   const asked = { action, reader: visit.reader, form };
   const input = inputOfForm(action.input, form);
   const step = form.get('step');

@@ -10,17 +10,17 @@ import { readCheckedSettings } from '../actions/rules.ts';
 import { presentSettings, type Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { settingsInForce } from '../documents/instructions.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { BoundName } from '../http/gates.ts';
 import type { Shared } from '../http/shared.ts';
 import { packageVersion } from '../package.ts';
 import { thisProcess } from '../people/audit-events.ts';
-import { type Role, rolesInWords, scopeOf, type User } from '../people/roles.ts';
+import { type Role, rolesInWords, scopeOfEither, type User } from '../people/roles.ts';
 import type { Scope } from '../people/scope.ts';
 import { formTokenOf } from '../people/secrets.ts';
 import { isProved, liveAt } from '../people/sessions.ts';
 import { recordSettingsChanges } from '../people/settings-changes.ts';
+import { settingsInForce } from '../people/settings-in-force.ts';
 import { readSession, type Session, touchSession } from '../people/sign-in.sql.ts';
 import { actAs } from '../people/users.ts';
 import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
@@ -31,6 +31,8 @@ import { type PageUser, page, type Screen } from './page.tsx';
 
 export type Access = Readonly<{
   role: Role;
+  /** Admits users with this role, too. */
+  otherRole?: Role | undefined;
   /** `ledger`: the role must cover all partners. `partners`: the page shows those in `Visit.scope`. */
   scope: 'ledger' | 'partners';
   bound?: BoundName;
@@ -264,17 +266,17 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
   request.userLogin = user.login;
   const reader = readerOf(shared, settings, request, user, secret);
   request.reader = reader;
-  const scope = scopeOf(user, access.role);
+  const scope = scopeOfEither(user, access.role, access.otherRole);
   if (scope === undefined || (access.scope === 'ledger' && scope !== null)) throw roleNeeded(user, access);
   if (isOfTheReader(request) && isStale(session, at.now)) {
     await database.transaction((tx) => touchSession(tx, { sessionId: session.session_id, now: at.now }));
   }
   const actor = { ...thisProcess('console', user.login), user };
+  const inForce = await settingsInForce(database, settings);
   // The file with the approval rules was edited after the server started. Recorded as by every command.
   if (changes && settings !== shared.settings) {
-    await recordSettingsChanges(database, { environment, actor, settings });
+    await recordSettingsChanges(database, { environment, actor, settings: inForce });
   }
-  const inForce = await settingsInForce(database, settings);
   const context = { environment, database, actor, settings: inForce, namesOf: labelsOf };
   return {
     ...{ user, session, scope, reader, place, request, reply, context },

@@ -131,7 +131,8 @@ export type InstructionUse = Readonly<{
 const USES = `json_to_recordset(:uses::json)
     AS u ("documentId" bigint, "partnerId" text, currency text, now timestamptz)
      CROSS JOIN LATERAL (
-       SELECT instructions_for(f.instructions, u.currency) AS content FROM instructions_in_force f) AS c`;
+       SELECT instructions_for(f.value, u.currency) AS content FROM settings_in_force f
+       WHERE f.section = 'instructions') AS c`;
 
 const KEEP_INSTRUCTIONS = prepared(
   'delivery.keep_instructions',

@@ -4,7 +4,6 @@ import { instructionsFor, sameInstructions } from '../config/instructions.ts';
 import type { Settings } from '../config/settings.ts';
 import { documentSnapshot } from '../documents/document.ts';
 import type { DocumentRow } from '../documents/documents.sql.ts';
-import { instructionsOfFile } from '../documents/instructions.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { failpoint } from '../failpoint.ts';
 import type { InstructionUse, PdfToKeep, RowOfDocument } from './documents.sql.ts';
@@ -105,8 +104,8 @@ export function instructionsOf(
 ): InstructionUse {
   const { document_id: documentId, partner_id: partnerId, currency } = document;
   if (instructionsFor(settings, currency) === undefined) {
-    const file = { instructions: instructionsOfFile(settings) };
-    throw instructionsFor(file, currency) === undefined
+    const instructions = settings.sections?.file.instructions ?? {};
+    throw instructionsFor({ instructions }, currency) === undefined
       ? new HoldReason(`settings.json has no payment instructions for ${currency}`)
       : noInstructions(document);
   }

@@ -4,12 +4,12 @@ import { availableParallelism } from 'node:os';
 import { Claims, workOn } from '../database/claims.ts';
 import type { Database } from '../database/database.ts';
 import { databaseFailure } from '../database/transaction.ts';
-import { adoptUnlessRuled } from '../documents/instructions.ts';
 import { reasonOf } from '../errors/refusals.ts';
 import { ELSEWHERE } from '../mail/attempt.ts';
 import { templatesOf } from '../mail/templates.ts';
 import { transportOf } from '../mail/transport.ts';
 import type { ActorContext } from '../people/audit-events.ts';
+import { adoptFirstInstructions } from '../people/settings-in-force.ts';
 import { type Delivery, type DeliveryContext, deliverDocument } from './document.ts';
 import { noteFailure } from './documents.sql.ts';
 import { DUE_DOCUMENTS, theseDocuments } from './due.sql.ts';
@@ -105,7 +105,7 @@ export async function withWorkerPool(
   work: (pool: WorkerPool) => Promise<void>,
 ): Promise<void> {
   const { environment, settings, database } = options;
-  await adoptUnlessRuled(database, options);
+  await adoptFirstInstructions(database, options);
   const transport = transportOf(environment);
   const renderer = new PdfRendererPool(documents, RENDERING_THREADS);
   let claims: Claims | undefined;

@@ -217,12 +217,6 @@ export const CLOSE = {
       label: 'See closed months',
     }),
   ),
-  instructions_unchanged: refused<Record<string, never>>(() =>
-    says(
-      'The bank details in settings.json are already in force. Change them there, under "instructions".',
-      toDo('Then adopt them', 'instructions.adopt'),
-    ),
-  ),
   nothing_to_verify: refused<Record<string, never>>(() =>
     says('The ledger is empty, so there is nothing to verify.', toDo('Import rows', 'ledger.import')),
   ),

@@ -1,4 +1,4 @@
-import { toRun } from '../remedy.ts';
+import { toDo, toRun } from '../remedy.ts';
 import { duration, plural } from '../text.ts';
 import { badInput, bullets, type FieldProblem, failed, refused, says, someOf } from './definition.ts';
 
@@ -12,6 +12,23 @@ export const SETUP = {
   settings_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
     (f) =>
       `The settings in ${f.file} are invalid:\n${bullets(f.problems)}\nCorrect the file and run the command again.`,
+  ),
+  proposal_missing: refused<{ section: string }>((f) =>
+    says(
+      f.section === 'accounts'
+        ? 'There is no accounts.json on the server. Write it, or propose the accounts in the console.'
+        : `settings.json does not state "${f.section}". Add it there, or propose it in the console.`,
+      toDo('Then adopt it', 'settings.adopt', { section: f.section }),
+    ),
+  ),
+  proposal_invalid: badInput<{ section: string; problems: readonly FieldProblem[] }>(
+    (f) => `The proposal for ${f.section} is invalid:\n${bullets(f.problems)}\nCorrect these fields.`,
+  ),
+  settings_unchanged: refused<{ section: string }>((f) =>
+    says(
+      `These settings are already in force: ${f.section}. Change them first.`,
+      toDo('Then adopt them', 'settings.adopt', { section: f.section }),
+    ),
   ),
   settings_incomplete: refused<{ file: string; missing: readonly string[] }>((f) =>
     says(

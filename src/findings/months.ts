@@ -3,9 +3,12 @@
  */
 import { closeAnyway, type Feeds, undecidedFeeds } from '../close/feeds.ts';
 import { LOG_SIGNING_KEY_FILE } from '../config/log-key.ts';
+import { SECTIONS } from '../config/settings.ts';
 import { doubtSentences } from '../errors/close.ts';
 import { keyIdOf } from '../log/note.ts';
 import { checkpointTitle } from '../log/text.ts';
+import { changeText } from '../people/field-changes.ts';
+import type { Differences } from '../people/settings-in-force.ts';
 import { type Month, minuteOf, plural } from '../values.ts';
 import { DELIVER, type Finding, type Remedy, toDo, troubleOf } from './finding.ts';
 
@@ -198,17 +201,15 @@ export function waitingFeeds(feeds: (Feeds & { readonly due: boolean }) | null, 
   ];
 }
 
-/** Reports changed payment instructions that are not in force yet. Documents still print the old instructions. */
-export const notInForce = (fields: readonly string[], today: string): Finding[] =>
-  fields.length === 0
-    ? []
-    : [
-        troubleOf('months', 'bank details', {
-          urgent:
-            `Bank details in settings.json are not in force: ${fields.join(', ')}. Documents print those adopted ` +
-            'last. Adopt the new ones, or undo the change.',
-          since: today,
-          remedies: [toDo('Adopt them', 'instructions.adopt')],
-          count: fields.length,
-        }),
-      ];
+/** Reports files that state other settings than those that were adopted. */
+export const notInForce = (differences: readonly Differences[], today: string): Finding[] =>
+  differences.map(({ section, changes }) =>
+    troubleOf('months', SECTIONS[section].toLowerCase(), {
+      urgent:
+        `${SECTIONS[section]} on the server are not in force: ${changes.map(changeText).join('; ')}. Those adopted last ` +
+        'are in force. Adopt the new ones, or undo the change in the file.',
+      since: today,
+      remedies: [toDo('Adopt them', 'settings.adopt', { section })],
+      count: changes.length,
+    }),
+  );

@@ -8,7 +8,7 @@
 import { keepArchives } from '../archive/archive.sql.ts';
 import { needRows } from '../archive/rows.ts';
 import { readBooksState } from '../close/books.sql.ts';
-import { accountsFile } from '../config/fields-file.ts';
+import { type Accounts, accountsFile, readAccounts } from '../config/accounts.ts';
 import { lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
@@ -17,7 +17,7 @@ import { readPartnerNames } from '../partners/partners.sql.ts';
 import { type ActorContext, recordEvent } from '../people/audit-events.ts';
 import { readBalances } from '../reports/balances.sql.ts';
 import { Amount, lastDay, type Month, minorDigits, monthBefore } from '../values.ts';
-import { type Accounts, type GlFormat, readAccounts } from './accounts.ts';
+import type { GlFormat } from './accounts.ts';
 import {
   type GlExport,
   insertExport,
@@ -70,8 +70,8 @@ export async function exportGl(tx: Transaction, context: ActorContext, request: 
   // Nothing is posted or exported between this read and the commit.
   await lockLedgerWhole(tx);
   const { checkpoint, booksClosed, after } = await readState(tx, request);
-  const accounts = readAccounts(context.environment);
-  await checkRules(tx, accounts, accountsFile(context.environment));
+  const accounts = context.settings.accounts ?? readAccounts(context.environment);
+  await checkAccountRules(tx, accounts, accountsFile(context.environment));
   await needRows(tx, { from: after === '' ? undefined : month, to: month });
   const postings = await readPostings(tx, { after, month });
   await checkTies(tx, { month, after, postings });
@@ -124,7 +124,7 @@ async function readState(
  * Refuses a rule for a partner or policy that does not exist, because such a rule is a typo. The postings meant for
  * such a rule would silently go to the account of a more general rule.
  */
-async function checkRules(tx: Transaction, { accounts }: Accounts, file: string) {
+export async function checkAccountRules(tx: Transaction, { accounts }: Accounts, file: string) {
   const named = (field: 'partner' | 'policy') => [...new Set(accounts.flatMap((rule) => rule[field] ?? []))];
   const unknown = await readUnknownIds(tx, { partners: named('partner'), policies: named('policy') });
   if (unknown.length === 0) return;

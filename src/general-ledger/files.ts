@@ -5,8 +5,9 @@
  */
 import { stringify } from 'csv-stringify/sync';
 import { DateTime } from 'luxon';
+import type { Accounts } from '../config/accounts.ts';
 import { lastDay, type Month, monthName } from '../month.ts';
-import type { Accounts, GlFormat } from './accounts.ts';
+import type { GlFormat } from './accounts.ts';
 import { balancedParts, type CurrencyJournal, type GlLine, type JournalLine, summarise } from './journal.ts';
 
 /**

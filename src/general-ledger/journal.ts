@@ -2,8 +2,10 @@
  * Converts a month's postings to lines of general-ledger accounts: maps them, compares them with earlier exports, and
  * summarizes them. All functions are pure.
  */
+
+import type { Accounts } from '../config/accounts.ts';
 import { Amount, compare, couldRun } from '../values.ts';
-import { type Accounts, type PostingKey, ruleOf } from './accounts.ts';
+import { type PostingKey, ruleOf } from './accounts.ts';
 
 /** The sum of a month's postings to one of our accounts, by partner, policy and currency. */
 export type Posting = PostingKey &

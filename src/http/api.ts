@@ -18,6 +18,7 @@ import { REQUEST_PATIENCE_MILLISECONDS } from '../partner-events/publish.ts';
 import { termsFrom } from '../partners/cancellation.ts';
 import { cutRateOn } from '../partners/cut-rate.ts';
 import { readPartners } from '../partners/partners.sql.ts';
+import { readInForce } from '../people/settings-in-force.ts';
 import {
   type AcceptanceAnswer,
   type AcceptanceRequest,
@@ -72,7 +73,10 @@ function addQuotes(app: FastifyInstance, shared: Shared) {
     const { requote_id: requoteId, spotPrice, partnerCut, invoiceAmount } = query;
     const amounts = amountsOf({ spotPrice, partnerCut, invoiceAmount });
     const wanted = { quoteId: params.quote_id, requoteId, amounts };
-    const foreseen = await previewReversal(tx, wanted, { ...asked, ceilings: shared.settings.reversals });
+    const foreseen = await previewReversal(tx, wanted, {
+      ...asked,
+      ceilings: (await readInForce(tx, shared.settings)).reversals,
+    });
     const { left, ground, outside, terms } = foreseen;
     const { currency, enrollment_id } = left;
     const sums = { spotPrice: left.spot_price, partnerCut: left.partner_cut, invoiceAmount: left.invoice_amount };
@@ -107,10 +111,11 @@ const requote: QuoteWork<z.output<typeof operations.createRequote.body>> = {
 
 const reversal: QuoteWork<z.output<typeof operations.reverseQuote.body>> = {
   operation: operations.reverseQuote,
-  async work(tx, { reversals: ceilings }, { params, body, ...asked }) {
+  async work(tx, settings, { params, body, ...asked }) {
     const { reversal_id: reversalId, requote_id: requoteId, spotPrice, partnerCut, invoiceAmount } = body;
     const amounts = amountsOf({ spotPrice, partnerCut, invoiceAmount });
     const wanted = { quoteId: params.quote_id, reversalId, requoteId, amounts, order: orderOf(body) };
+    const { reversals: ceilings } = await readInForce(tx, settings);
     const answered = await reverseQuote(tx, wanted, { ...asked, ceilings });
     return answered.ground === null ? new OtherResult(reversalAnswer(answered)) : reversalAnswer(answered);
   },

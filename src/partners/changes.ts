@@ -63,7 +63,7 @@ export async function recordPartnerChanges(
 }
 
 export const readPartnerChanges = (tx: Transaction, partnerId: string): Promise<ChangeEvent[]> =>
-  readChangeEvents(tx, { subject: partnerId, actions: [CREATE, UPDATE] });
+  readChangeEvents(tx, { subjects: [partnerId], actions: [CREATE, UPDATE] });
 
 // --- Stored and replayed partners ------------------------------------------------------------------------------------
 

@@ -33,8 +33,8 @@ export type ChangeEvent = Readonly<{
   changes: readonly FieldChange[];
 }>;
 
-/** The change events of one subject, oldest first. */
-export const readChangeEvents = querying<ChangeEvent, { subject: string; actions: readonly string[] }>(`
+/** The change events of subjects, oldest first. */
+export const readChangeEvents = querying<ChangeEvent, { subjects: readonly string[]; actions: readonly string[] }>(`
   SELECT event_id, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS occurred_at, action,
          personal(claimed_by) AS claimed_by, os_user, host, via, personal_json(details->'changes') AS changes
-  FROM audit_events WHERE subject = :subject AND action = ANY (:actions::text[]) ORDER BY event_id`);
+  FROM audit_events WHERE subject = ANY (:subjects::text[]) AND action = ANY (:actions::text[]) ORDER BY event_id`);

@@ -42,5 +42,9 @@ export const changeCells = ({ field, old, new: after }: FieldChange): [string, s
   shown(after),
 ];
 
+/** `holds.times: 2.5 → 3`. */
+export const changeText = ({ field, old, new: after }: FieldChange): string =>
+  `${field}: ${shown(old) || 'none'} → ${shown(after) || 'none'}`;
+
 const shown = (value: FieldChange['old']) =>
   value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);

@@ -30,6 +30,12 @@ export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | und
   return partners.includes(null) ? null : [...new Set(partners as string[])].sort();
 }
 
+/** Like `scopeOf`, with a second role that counts for users without the first. */
+export function scopeOfEither(user: Pick<User, 'roles'>, role: Role, other: Role | undefined): Scope | undefined {
+  const scope = scopeOf(user, role);
+  return scope === undefined && other !== undefined ? scopeOf(user, other) : scope;
+}
+
 /**
  * The partner of an item that does not exist, so that a user with a role for some partners gets the same refusal as for
  * another partner's item.

@@ -1,11 +1,11 @@
 /**
- * Records changes of settings.json, including bank accounts. Users edit the file outside the program, so each command
- * and job that may change something first compares it with the last recorded state, and records differences as
- * `settings.change`.
+ * Records changes of the settings in force. Users edit settings.json outside the program, so each command and job that
+ * may change something first compares what is in force with the last recorded state, and records differences as
+ * `settings.change`. Adopted sections change only by `settings.adopt`.
  */
 
 import { statSync } from 'node:fs';
-import { type Settings, settingsFile } from '../config/settings.ts';
+import { SECTION_NAMES, type Settings, settingsFile } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -15,11 +15,13 @@ import { applyChanges, changesBetween, fieldsOf, type Value } from './field-chan
 
 const SUBJECT = 'settings.json';
 const ACTION = 'settings.change';
+export const ADOPTION = 'settings.adopt';
 
-/** All recorded changes of the settings, oldest first. The first one contains all fields. */
+/** All recorded changes of the settings in force, oldest first. The first one contains all fields. */
 export const readSettingsChanges = (tx: Transaction): Promise<ChangeEvent[]> =>
-  readChangeEvents(tx, { subject: SUBJECT, actions: [ACTION] });
+  readChangeEvents(tx, { subjects: [SUBJECT, ...SECTION_NAMES], actions: [ACTION, ADOPTION] });
 
+/** Takes the settings in force. */
 export async function recordSettingsChanges(database: Database, context: ActorContext): Promise<void> {
   const { environment, settings, actor } = context;
   if ((await database.reading((tx) => unrecordedChanges(tx, settings))).length === 0) return;
@@ -33,12 +35,18 @@ export async function recordSettingsChanges(database: Database, context: ActorCo
   });
 }
 
-async function unrecordedChanges(tx: Transaction, settings: Settings) {
+/** The fields of the settings in force, as the history has them. */
+export async function readRecorded(tx: Transaction): Promise<Map<string, Value>> {
   const recorded = new Map<string, Value>();
   for (const { changes } of await readSettingsChanges(tx)) applyChanges(recorded, changes);
+  return recorded;
+}
+
+async function unrecordedChanges(tx: Transaction, settings: Settings) {
+  const { sections: _, ...inForce } = settings;
   const { logo } = settings.issuer;
   const issuer = { ...settings.issuer, logo: logo === null ? null : `sha256 ${logo.sha256}` };
-  return changesBetween(recorded, fieldsOf({ ...settings, issuer }));
+  return changesBetween(await readRecorded(tx), fieldsOf({ ...inForce, issuer }));
 }
 
 /** Recorded because the event names only the user whose command found the change. */

@@ -16,7 +16,6 @@ import { fieldsOfForm, formOf, type PartnerReader, partnerPage, type Screen } fr
 import { outerOf } from '../console/problem.tsx';
 import { addressParts, type ConsoleFile, SHEETS, sendFile, settingsNow } from '../console/route.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { settingsInForce } from '../documents/instructions.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { BoundName } from '../http/gates.ts';
 import type { Shared } from '../http/shared.ts';
@@ -24,6 +23,7 @@ import { type PartnerSession, readPartnerSession, touchPartnerSession } from '..
 import { contactAsActor } from '../partners/sign-in.ts';
 import { formTokenOf } from '../people/secrets.ts';
 import { liveAt } from '../people/sessions.ts';
+import { settingsInForce } from '../people/settings-in-force.ts';
 import type { Sheet } from '../sheet.ts';
 
 export type PartnerVisit = Readonly<{

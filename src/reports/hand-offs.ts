@@ -3,26 +3,27 @@
  * tables through views.
  */
 import { existsSync } from 'node:fs';
-import type { Environment } from '../config/environment.ts';
-import { accountsFile } from '../config/fields-file.ts';
+import { accountsFile } from '../config/accounts.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import type { Installation } from '../people/audit-events.ts';
 import { type HandOff, readHandOffs, readUnfinishedHandOffs } from './books.sql.ts';
 
+const hasAccounts = ({ environment, settings }: Installation) =>
+  settings.accounts !== undefined || existsSync(accountsFile(environment));
+
 /**
- * The hand-offs to do. There are none without accounts.json, because finance then keeps its general ledger in a
+ * The hand-offs to do. There are none without a map of accounts, because finance then keeps its general ledger in a
  * different way.
  */
-export async function readDueHandOffs(tx: Transaction, environment: Pick<Environment, 'home'>): Promise<HandOff[]> {
-  if (!existsSync(accountsFile(environment))) return [];
-  return readUnfinishedHandOffs(tx);
-}
+export const readDueHandOffs = async (tx: Transaction, context: Installation): Promise<HandOff[]> =>
+  hasAccounts(context) ? readUnfinishedHandOffs(tx) : [];
 
 /** The exports of a month whose books are closed. A month without an export has one entry with the state `missing`. */
 export async function readHandOffsOf(
   tx: Transaction,
-  { environment, month }: { environment: Pick<Environment, 'home'>; month: Month },
+  { month, ...context }: Installation & { readonly month: Month },
 ): Promise<HandOff[]> {
   const found = await readHandOffs(tx, { month });
-  return found.filter(({ state }) => state !== 'missing' || existsSync(accountsFile(environment)));
+  return found.filter(({ state }) => state !== 'missing' || hasAccounts(context));
 }

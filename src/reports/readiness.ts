@@ -15,15 +15,17 @@ import type { Transaction } from '../database/transaction.ts';
 import { readPresentBuyers } from '../delivery/documents.sql.ts';
 import { lacksOfPartner, type PresentBuyer } from '../delivery/e-invoice.ts';
 import { trySpecimens } from '../delivery/specimen.ts';
-import { instructionsToAdopt } from '../documents/instructions.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { templatesOf } from '../mail/templates.ts';
 import { type ActivePartner, readActivePartners, recordedOtherwise } from '../partners/partners.sql.ts';
+import type { Installation } from '../people/audit-events.ts';
+import { changeText } from '../people/field-changes.ts';
+import { proposedByFiles } from '../people/settings-in-force.ts';
 import type { OpenProvider } from '../processors/links/provider.ts';
 import { openProvider } from '../processors/links/providers.ts';
 import { type Remedy, toDo, toRun } from '../remedy.ts';
 import { readAccountCursors } from '../splits/accounts.sql.ts';
-import { lastDay, type Month, monthOf, plural } from '../values.ts';
+import { lastDay, type Month, monthOf } from '../values.ts';
 
 export type Gap = Readonly<{
   scope: 'settings' | 'environment' | 'template' | 'currency' | 'partner' | 'account';
@@ -59,7 +61,7 @@ export async function readReadiness(
     missing: [
       ...settingsGaps(settings, await recordedOtherwise(tx, settings)),
       ...approvalGaps(settings, environment, await readApprovers(tx, { partnerIds: null, besides: null })),
-      ...adoptionGaps(settings),
+      ...adoptionGaps({ environment, settings }),
       ...proxyGaps(environment, settings),
       ...environmentGaps(environment, provider),
       ...templateGaps(environment, settings),
@@ -114,15 +116,13 @@ function approvalGaps({ approvals }: Settings, { name }: Environment, approvers:
   return needs.map((each): Gap => ({ scope: 'settings', id: 'approvals', needs: each }));
 }
 
-/** If a rule requires approval, changed bank details in settings.json do not take effect until they are approved. */
-function adoptionGaps(settings: Settings): Gap[] {
-  const [first, ...more] = instructionsToAdopt(settings);
-  if (first === undefined) return [];
-  const others = more.length === 0 ? '' : ` and ${plural(more.length, 'more field')}`;
-  const needs = `an adoption: ${first.field}${others} of settings.json is not in force; documents print the details that are`;
-  const remedies = [toDo('Put the file in force', 'instructions.adopt')];
-  return [{ scope: 'settings', id: 'instructions', needs, remedies }];
-}
+/** What the files state otherwise than the adopted sections has no effect until it is adopted. */
+const adoptionGaps = (context: Installation): Gap[] =>
+  proposedByFiles(context).map(({ section, changes }) => ({
+    ...{ scope: 'settings', id: section },
+    needs: `an adoption, because the file is not in force: ${changes.map(changeText).join('; ')}`,
+    remedies: [toDo('Put the file in force', 'settings.adopt', { section })],
+  }));
 
 /** The server speaks plain HTTP, so a public server must be behind a proxy. */
 function proxyGaps({ name }: Environment, { public_url: url, http }: Settings): Gap[] {
@@ -264,7 +264,7 @@ const mixedNeeds = (outside: readonly string[]) =>
  * one administrator could create or remove the second person.
  */
 export const ADVISED_RULES: readonly string[] = [
-  ...['partner.import', 'client.create', 'credit.refund', 'invoice.write_off', 'instructions.adopt'],
+  ...['partner.import', 'client.create', 'credit.refund', 'invoice.write_off', 'settings.adopt'],
   ...['user.invite', 'user.link', 'user.role', 'user.deactivate'],
 ];
 

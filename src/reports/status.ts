@@ -7,7 +7,6 @@ import { readLedgerState, readPartnerZones } from '../close/months.sql.ts';
 import { readClockDifference } from '../database/fitness.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
-import { instructionsToAdopt } from '../documents/instructions.ts';
 import { type Move, readMove } from '../documents/last-seen.sql.ts';
 import { openAtProcessors, staleAccounts, troubledWebhooks } from '../findings/accounts.ts';
 import { mailFailure, refusedInARow } from '../findings/emails.ts';
@@ -44,6 +43,7 @@ import type { ExceptionKind } from '../payments/exceptions.sql.ts';
 import { countKinds, listExceptions } from '../payments/exceptions.ts';
 import type { Installation } from '../people/audit-events.ts';
 import { type Pause, readPauses } from '../people/pauses.sql.ts';
+import { type Differences, proposedByFiles } from '../people/settings-in-force.ts';
 import type { Remedy } from '../remedy.ts';
 import { type AccountHealth, readAccountHealth } from '../splits/account-health.ts';
 import { readToldNotSeen, type ToldNotSeen } from '../splits/payouts.sql.ts';
@@ -107,10 +107,8 @@ export type Status = Readonly<{
   /** The time since which all attempts to send e-mail have failed; null while mail works. */
   mail_failing: Readonly<{ since: string; reason: string }> | null;
   refused_in_a_row: (Omit<RefusedInARow, 'documents'> & { readonly documents: number }) | null;
-  /**
-   * The fields of bank details in settings.json that differ from those on documents, because a rule requires approval.
-   */
-  instructions_to_adopt: readonly string[];
+  /** Where settings.json and accounts.json differ from the adopted settings. */
+  settings_to_adopt: readonly Differences[];
   links: readonly LinkTrouble[];
   /** When each connected account was last read, and the open items of its latest statements. */
   connected: AccountHealth;
@@ -160,12 +158,12 @@ export async function readStatusAndItems(
     partners: installation.partners,
     months,
     books: await readBooksStatus(tx, context),
-    general_ledger: await readDueHandOffs(tx, context.environment),
+    general_ledger: await readDueHandOffs(tx, context),
     checkpoints: await readCheckpointStatus(tx, context),
     signing: await readKeyStatus(tx, context),
     feeds: await readNextFeeds(tx, context),
     approvals: await readWaitingApprovals(tx, now),
-    instructions_to_adopt: instructionsToAdopt(context.settings).map(({ field }) => field),
+    settings_to_adopt: proposedByFiles(context),
     open_entries,
     differing_cuts: await readOpenDifferingCuts(tx, months.last_closed),
     deliveries,
@@ -209,7 +207,7 @@ const trouble = (
   ...missingSignatures(found, today),
   ...missingTimeStamps(found.checkpoints.unstamped, today),
   ...waitingFeeds(found.feeds, today),
-  ...notInForce(found.instructions_to_adopt, today),
+  ...notInForce(found.settings_to_adopt, today),
   ...failedJobs(found.jobs, now),
   ...mailFailure(found.mail_failing, now),
   ...refusedInARow(found.refused),

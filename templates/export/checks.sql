@@ -245,11 +245,12 @@ SELECT e.event_id, e.action, e.subject, e.log_no, v.path, v.value
 FROM map_values v JOIN audit_events e USING (log_no) WHERE v.column_name = 'details';
 CREATE INDEX details_by ON details (log_no, path);
 CREATE TABLE fields AS
-SELECT CASE f.action WHEN 'settings.change' THEN 'settings' ELSE 'partner ' || f.subject END AS subject,
+SELECT CASE WHEN f.action IN ('settings.change', 'settings.adopt') THEN 'settings' ELSE 'partner ' || f.subject END AS subject,
        f.value AS field, n.value, f.log_no, substr(f.path, 1, length(f.path) - 6) AS stem,
-       lead(f.log_no) OVER (PARTITION BY f.action = 'settings.change', f.subject, f.value ORDER BY f.log_no) AS until_no
+       lead(f.log_no) OVER (PARTITION BY CASE WHEN f.action IN ('settings.change', 'settings.adopt') THEN ''
+                                              ELSE f.subject END, f.value ORDER BY f.log_no) AS until_no
 FROM details f LEFT JOIN details n ON n.log_no = f.log_no AND n.path = substr(f.path, 1, length(f.path) - 6) || '.new'
-WHERE f.action IN ('partner.create', 'partner.update', 'settings.change') AND substr(f.path, 1, 8) = 'changes.'
+WHERE f.action IN ('partner.create', 'partner.update', 'settings.change', 'settings.adopt') AND substr(f.path, 1, 8) = 'changes.'
   AND substr(f.path, length(f.path) - 5) = '.field';
 CREATE INDEX fields_by ON fields (subject, field);
 
@@ -317,7 +318,7 @@ SELECT e.log_no, u.day || 'T' || v.minute AS until
 FROM audit_events e JOIN days d ON d.day = substr(e.occurred_at, 1, 10) JOIN minutes m ON m.minute = substr(e.occurred_at, 12, 5)
 JOIN minutes v ON v.n = CASE WHEN m.n < 1380 THEN m.n + 60 ELSE m.n - 1380 END
 JOIN days u ON u.n = CASE WHEN m.n < 1380 THEN d.n ELSE d.n + 1 END
-WHERE e.action = 'settings.change';
+WHERE e.action IN ('settings.change', 'settings.adopt');
 CREATE TABLE gl_totals AS
 SELECT gl_export_id, currency, sum(CASE WHEN amount > 0 THEN amount ELSE 0 END) AS amount
 FROM (SELECT gl_export_id, currency, sum(amount) AS amount FROM gl_export_lines
@@ -1894,7 +1895,8 @@ WHERE f.place = 1 AND (f.category IS DISTINCT FROM f.rule_category OR f.country 
 -- columns at position:int country registration
 WITH reasons AS (
   SELECT value, min(log_no) AS log_no FROM details
-  WHERE action = 'settings.change' AND value <> '' AND substr(path, length(path) - 6) = '.reason' GROUP BY value)
+  WHERE action IN ('settings.change', 'settings.adopt') AND value <> '' AND substr(path, length(path) - 6) = '.reason'
+  GROUP BY value)
 SELECT d.number, t.position, t.country, t.registration
 FROM document_taxes t JOIN documents d USING (document_id)
 WHERE d.purpose = 'month' AND EXISTS (SELECT 1 FROM tax_settings s WHERE s.log_no < d.log_no)
@@ -3333,13 +3335,13 @@ SELECT 'role ' || user_role_id || ', recorded ' || count(*) || ' times', NULL, N
 FROM user_roles
 GROUP BY user_role_id HAVING count(*) > 1;
 
--- act_in_role: Users who changed users, clients or bank details, or erased a person, were administrators (users also while there is no administrator); users who corrected, paid or closed had the role finance.
+-- act_in_role: Users who changed users, clients, bank details or approval rules, or erased a person, were administrators (users also while there is no administrator); users who corrected, paid or closed had the role finance, and those who adopted other settings either.
 -- whole
 -- columns at action subject user:int
 SELECT 'event ' || e.event_id, e.action, e.subject, e.user_id
 FROM audit_events e JOIN users u ON u.user_id = e.user_id AND u.kind = 'person'
 WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create', 'client.rotate', 'client.revoke',
-                   'instructions.adopt', 'person.erase', 'invoice.void', 'invoice.credit', 'invoice.write_off',
+                   'settings.adopt', 'person.erase', 'invoice.void', 'invoice.credit', 'invoice.write_off',
                    'invoice.write_off_undone', 'invoice.rerun', 'invoice.hold', 'invoice.release', 'dispute.open',
                    'dispute.close', 'credit.apply', 'credit.unapply', 'credit.refund', 'credit.refund_returned',
                    'payment.record', 'payment.import', 'payment.apply', 'payment.unapply', 'payment.reverse',
@@ -3348,9 +3350,10 @@ WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create
   AND NOT EXISTS (
     SELECT 1 FROM user_roles g
     WHERE g.user_id = e.user_id AND g.action = 'grant' AND g.log_no < e.log_no
-      AND g.role = CASE WHEN e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create', 'client.rotate',
-                                          'client.revoke', 'instructions.adopt', 'person.erase')
-                        THEN 'administrator' ELSE 'finance' END
+      AND (g.role = CASE WHEN e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create', 'client.rotate',
+                                           'client.revoke', 'settings.adopt', 'person.erase')
+                         THEN 'administrator' ELSE 'finance' END
+           OR (g.role = 'finance' AND e.action = 'settings.adopt' AND e.subject NOT IN ('instructions', 'approvals')))
       AND NOT EXISTS (SELECT 1 FROM user_roles x
                       WHERE x.user_id = g.user_id AND x.action = 'revoke' AND x.role = g.role AND x.source = g.source
                         AND x.partner_id IS NOT DISTINCT FROM g.partner_id AND x.log_no > g.log_no AND x.log_no < e.log_no))
@@ -3484,14 +3487,15 @@ FROM details a JOIN audit_events e USING (event_id)
 JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value
 WHERE a.path = 'approval.request' GROUP BY a.value HAVING sum(CASE WHEN r.action = e.action THEN 1 ELSE 0 END) = 0;
 
--- act_needed_approval: An act that the settings gave to two people for more than an hour states its approval, the amounts compared, that no one else could approve, or that a close or rerun put the document on hold.
+-- act_needed_approval: An act that the settings gave to two people for more than an hour, and each adoption that takes out or weakens an approval rule, states its approval, the amounts compared, that no one else could approve, or that a close or rerun put the document on hold.
 -- whole
 -- columns at action event_names user:int
 SELECT DISTINCT 'event ' || e.event_id, e.action, e.subject, e.user_id
 FROM audit_events e JOIN (
   SELECT DISTINCT log_no, until_no, substr(field, 11) AS rule FROM fields
   WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.' AND value IS NOT NULL) r
-  ON substr(r.rule, 1, length(e.action) + 1) = e.action || '.'
+  ON substr(r.rule, 1, length(e.action) + 1) = e.action || '.' AND (e.action <> 'settings.adopt'
+    OR substr(r.rule, 16, 6) IN ('always', 'above.') OR substr(r.rule, 16, length(e.subject) + 1) = e.subject || '.')
 JOIN settings_changes z ON z.log_no = r.log_no AND substr(e.occurred_at, 1, 16) > z.until
 WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r.until_no > e.log_no)
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id AND (substr(d.path, 1, 8) = 'compared'
@@ -3505,7 +3509,26 @@ JOIN fields f ON f.subject = 'settings' AND substr(f.field, 1, 22) = 'approvals.
 JOIN settings_changes z ON z.log_no = f.log_no AND substr(e.occurred_at, 1, 16) > z.until
 WHERE e.user_id IS NOT NULL AND NOT EXISTS (
   SELECT 1 FROM details d WHERE d.event_id = e.event_id AND (substr(d.path, 1, 21) = 'compared.adjustments.'
-    OR substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'));
+    OR substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'))
+UNION
+SELECT 'event ' || e.event_id, e.action, e.subject, e.user_id
+FROM audit_events e JOIN fields f ON f.log_no = e.log_no AND substr(f.field, 1, 10) = 'approvals.'
+LEFT JOIN fields p ON p.subject = 'settings' AND p.field = f.field AND p.until_no = e.log_no
+LEFT JOIN limits n ON n.code = substr(f.field, length(f.field) - 2) AND n.value = f.value
+LEFT JOIN limits o ON o.code = substr(f.field, length(f.field) - 2) AND o.value = p.value
+WHERE e.action = 'settings.adopt' AND e.subject = 'approvals' AND e.user_id IS NOT NULL
+  AND CASE WHEN substr(f.field, length(f.field) - 6) = '.always' THEN f.value IS NULL
+           WHEN f.value IS NULL THEN NOT EXISTS (
+             SELECT 1 FROM fields q WHERE q.subject = 'settings' AND q.value IS NOT NULL AND q.log_no <= e.log_no
+               AND (q.until_no IS NULL OR q.until_no > e.log_no)
+               AND substr(q.field, 1, length(f.field) - 9) = substr(f.field, 1, length(f.field) - 9))
+           WHEN p.value IS NULL THEN EXISTS (
+             SELECT 1 FROM fields q WHERE q.subject = 'settings' AND q.value IS NOT NULL AND q.log_no < e.log_no
+               AND (q.until_no IS NULL OR q.until_no >= e.log_no)
+               AND substr(q.field, 1, length(f.field) - 9) = substr(f.field, 1, length(f.field) - 9))
+           ELSE length(n.units) > length(o.units) OR (length(n.units) = length(o.units) AND n.units > o.units) END
+  AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id
+                    AND (substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'));
 
 -- amounts_compared: The limit that an act was compared with is that of the settings, and its amount is within it.
 -- whole
@@ -3732,20 +3755,20 @@ WITH printed AS (
   FROM document_pdfs w JOIN documents d USING (document_id)
   JOIN instruction_versions v ON v.instruction_version_id = w.instruction_version_id
   LEFT JOIN (SELECT w.log_no, max(e.log_no) AS adopted FROM document_pdfs w JOIN audit_events e
-               ON e.action = 'instructions.adopt' AND e.log_no < w.log_no GROUP BY w.log_no) a ON a.log_no = w.log_no
+               ON e.action = 'settings.adopt' AND e.subject = 'instructions' AND e.log_no < w.log_no GROUP BY w.log_no) a ON a.log_no = w.log_no
   GROUP BY d.currency, v.instruction_version_id, v.log_no, a.adopted),
 own AS (
   SELECT p.number, p.currency, p.instruction_version_id, p.version_no, p.adopted,
-         substr(x.path, length(p.currency) + 15) AS path, x.value
+         substr(x.path, length(p.currency) + 8) AS path, x.value
   FROM printed p JOIN details x ON x.log_no = p.adopted
-  WHERE substr(x.path, 1, length(p.currency) + 14) = 'instructions.' || p.currency || '.' AND x.value <> '{}'),
+  WHERE substr(x.path, 1, length(p.currency) + 7) = 'value.' || p.currency || '.' AND x.value <> '{}'),
 adopted AS (
   SELECT number, currency, instruction_version_id, version_no, path, value FROM own
   UNION ALL
-  SELECT p.number, p.currency, p.instruction_version_id, p.version_no, substr(x.path, 16), x.value
+  SELECT p.number, p.currency, p.instruction_version_id, p.version_no, substr(x.path, 9), x.value
   FROM printed p JOIN details x ON x.log_no = p.adopted
   LEFT JOIN (SELECT DISTINCT currency, adopted FROM own) o ON o.currency = p.currency AND o.adopted = p.adopted
-  WHERE substr(x.path, 1, 15) = 'instructions.*.' AND x.value <> '{}' AND o.currency IS NULL),
+  WHERE substr(x.path, 1, 8) = 'value.*.' AND x.value <> '{}' AND o.currency IS NULL),
 texts AS (
   SELECT p.number, p.currency, p.instruction_version_id, p.version_no, t.path, t.value
   FROM printed p JOIN map_values t ON t.log_no = p.version_no AND t.column_name = 'content' WHERE t.path <> '')

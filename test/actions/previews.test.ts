@@ -181,7 +181,7 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'feed.state': () => ({ partnerId: 'p-1', month: '2026-09', count: 2, control: ['USD=14.00'] }),
   'feed.accept': () => ({ partnerId: 'p-2', month: '2026-10', ...why }),
   'ledger.pause': () => why,
-  'instructions.adopt': () => ({}),
+  'settings.adopt': () => ({ section: 'holds', file: file('holds.json', '{"times":"3"}') }),
   'work.assign': () => ({ item: `dispute:${inv(4)}`, to: ADA }),
   'partner.import': () => ({ file: file('partners.json', JSON.stringify([partner({ name: 'Harbour' })])) }),
   'opening.import': () => carriedOver('OLD-2'),

@@ -206,8 +206,8 @@ const DAMAGES: readonly Damage[] = [
   [
     'bank details printed that were not in force',
     'bank_details_in_force',
-    `UPDATE audit_events SET details = jsonb_set(details, '{instructions,USD,wire,account_number}', '"1"')
-     WHERE action = 'instructions.adopt'`,
+    `UPDATE audit_events SET details = jsonb_set(details, '{value,USD,wire,account_number}', '"1"')
+     WHERE action = 'settings.adopt'`,
   ],
   [
     'a price that is not the sum of its parts',

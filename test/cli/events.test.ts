@@ -68,7 +68,7 @@ const STORY: readonly [
   [
     'deliver',
     '2026-08-01T10:00:00Z',
-    ['instructions.adopt', 'settings.json'],
+    ['settings.adopt', 'instructions'],
     ['delivery.run', '2 sent'],
     ['report.close', '2026-07'],
   ],

@@ -1116,14 +1116,26 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
       return inStaffed(...record);
     },
   },
-  instructions_unchanged: {
+  settings_unchanged: {
     when: 'the bank details of the settings are in force already',
     exit: 3,
-    says: /already in force.*'reckoner instructions adopt'/,
+    says: /already in force.*'reckoner settings adopt instructions'/,
     run: async () => {
-      await inWorld(['instructions', 'adopt']);
-      return inWorld(['instructions', 'adopt']);
+      await inWorld(['settings', 'adopt', 'instructions']);
+      return inWorld(['settings', 'adopt', 'instructions']);
     },
+  },
+  proposal_missing: {
+    when: 'settings.json does not state the section',
+    exit: 3,
+    says: /does not state "holds".*'reckoner settings adopt holds'/,
+    run: () => inWorld(['settings', 'adopt', 'holds']),
+  },
+  proposal_invalid: {
+    when: 'the proposed section has an invalid field',
+    exit: 2,
+    says: /above\.USD.*is below zero/,
+    run: () => inWorld(['settings', 'adopt', 'holds', '--file', written('holds.json', '{"above":{"USD":"-1"}}')]),
   },
   we_are_fixed: {
     when: 'settings.json says principal, and the ledger has rows of a supplier',

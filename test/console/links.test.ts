@@ -44,7 +44,6 @@ const WHERE_ONE_WAITS: readonly string[] = [
   'rows.separate', // rows of the API that repeat each other
   'email.resend', // the work queue, beside an e-mail that carries no document
   'email.dismiss', // the same
-  'instructions.adopt', // the settings, beside bank details that are not in force (test/documents/instructions.test.ts)
 ];
 
 let books: Books;

@@ -79,7 +79,7 @@ describe('a sign-in of the last five minutes', () => {
     expect((await browser.get('/console/account')).status).toBe(303);
   });
 
-  test.each(['user.link', 'user.role', 'client.create', 'client.rotate', 'instructions.adopt'])(
+  test.each(['user.link', 'user.role', 'client.create', 'client.rotate', 'settings.adopt'])(
     'is needed for %s',
     async (name) => {
       const browser = await asAdministrator();

@@ -9,6 +9,7 @@ import { writeBackup } from '../../src/database/backup.ts';
 import { checkBackup, restoreBackup } from '../../src/database/restore.ts';
 import { changeRoles, identify } from '../../src/people/users.ts';
 import { refusalOf } from '../close/refusal.ts';
+import { adopt } from '../support/adopting.ts';
 import { as, LEE, MARA, openApproving } from '../support/approving.ts';
 import { ADMINISTRATOR } from '../support/console.ts';
 import { openWorld, quote } from '../support/world.ts';
@@ -27,7 +28,8 @@ test('a backup with approvals is restored, whatever became of the approver and o
     });
     const { USD } = world.settings.instructions;
     const wire = { ...USD?.wire, account_number: '987654321' } as NonNullable<typeof USD>['wire'];
-    world.settings = { ...world.settings, approvals: {}, instructions: { USD: { wire } } };
+    world.settings = { ...world.settings, approvals: {} };
+    await adopt(world, 'instructions', { USD: { wire } });
     world.at('2026-09-02T10:00:00Z');
     await world.rows([quote({ accepted_at: '2026-08-10T10:00:00Z' })]);
     await world.close();

@@ -7,6 +7,7 @@ import { verify } from '../../src/audit/verify.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { installedFonts } from '../../src/documents/printable.ts';
 import { rerunDocument } from '../../src/documents/rerun.ts';
+import { adopt, readAgain } from '../support/adopting.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, realSettings, type World } from '../support/world.ts';
@@ -63,18 +64,18 @@ test('without a contact’s address: held, and sent after the partner is importe
 
 test('without instructions for its currency: held before it is drawn, and sent once the settings have them', async () => {
   const { USD } = world.settings.instructions;
-  change({ instructions: { USD: USD ?? {} } });
+  await readAgain(world, { instructions: { USD: USD ?? {} } });
   await closeJuly({}, { currency: 'EUR', spotPrice: '10', partnerCut: '3', invoiceAmount: '7' });
   expect(await deliver()).toEqual({ status: 'held', reason: 'settings.json has no payment instructions for EUR' });
   expect(recipients()).toEqual(['two@partner.example']);
   expect((await world.documents())[0]).toMatchObject({ partner_id: 'p-1', pdf: null });
-  change({ instructions: { USD: USD ?? {}, EUR: { wire: USD?.wire } } });
+  await adopt(world, 'instructions', { USD: USD ?? {}, EUR: { wire: USD?.wire } });
   expect(await deliver()).toMatchObject({ status: 'sent' });
 });
 
 test('ACH alone pays no invoice in another currency than the dollar', async () => {
   const { USD } = world.settings.instructions;
-  change({ instructions: { '*': { ach: USD?.ach } } });
+  await readAgain(world, { instructions: { '*': { ach: USD?.ach } } });
   await closeJuly({}, { currency: 'EUR', spotPrice: '10', partnerCut: '3', invoiceAmount: '7' });
   expect(await deliver()).toMatchObject({
     status: 'held',

@@ -12,11 +12,12 @@ import { DUE_DOCUMENTS } from '../../src/delivery/due.sql.ts';
 import { linkProvider } from '../../src/delivery/payment-link.ts';
 import { PdfRendererPool } from '../../src/delivery/pdf-renderer-pool.ts';
 import { DeliverySteps } from '../../src/delivery/steps.ts';
-import { adoptUnlessRuled } from '../../src/documents/instructions.ts';
 import { composeMessage } from '../../src/mail/message.ts';
 import { loadTemplates } from '../../src/mail/templates.ts';
 import type { OutgoingMessage, SendOutcome } from '../../src/mail/transport.ts';
 import { packageRoot } from '../../src/package.ts';
+import { adoptFirstInstructions } from '../../src/people/settings-in-force.ts';
+import { adopt } from '../support/adopting.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import { partner, quote, type World } from '../support/world.ts';
@@ -34,7 +35,7 @@ async function closeJuly(invoices = 1): Promise<void> {
   await world.rows(ids.map((partner_id) => quote({ partner_id })));
   await world.close();
   // As each run does before its workers begin.
-  await adoptUnlessRuled(world.database, world);
+  await adoptFirstInstructions(world.database, world);
 }
 
 const statuses = async () => (await world.documents()).map(({ email }) => email?.status);
@@ -367,18 +368,18 @@ test('a worker that claims an e-mail that is being sent repeats it: its outcome 
 
 test('an e-mail contradicts its PDF nowhere, even if the worker that lost the race had newer bank details', async () => {
   await closeJuly();
+  const { ach } = world.settings.instructions['USD'] ?? {};
+  if (ach === undefined) throw new Error('the sandbox has no ACH instructions');
+  const USD = { ...world.settings.instructions['USD'], ach: { ...ach, account_number: '999' } };
   const drawn = signal();
   const quick = await hire({
     send: async () => {
-      // Another run has begun with the newer ones.
-      await adoptUnlessRuled(world.database, world);
+      // Meanwhile, the newer ones are adopted.
+      await adopt(world, 'instructions', { USD });
       drawn.give();
       return { outcome: 'deferred', reply: '451 later' };
     },
   });
-  const { ach } = world.settings.instructions['USD'] ?? {};
-  if (ach === undefined) throw new Error('the sandbox has no ACH instructions');
-  const USD = { ...world.settings.instructions['USD'], ach: { ...ach, account_number: '999' } };
   world.settings = { ...world.settings, instructions: { USD } };
   const messages: Buffer[] = [];
   const slow = await hire({

@@ -7,6 +7,7 @@ import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { Amount } from '../../src/money.ts';
 import { startOver } from '../close/start-over.ts';
+import { adopt } from '../support/adopting.ts';
 import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { MailServer, ReceivedMail } from '../support/mail-server.ts';
 import { openMailWorld } from '../support/mail-world.ts';
@@ -241,17 +242,17 @@ describe('bank details', () => {
     return server.mails[0]?.parsed.text ?? '';
   }
 
-  function moveAccount(): void {
+  async function moveAccount(): Promise<void> {
     const { ach } = world.settings.instructions['USD'] ?? {};
     if (ach === undefined) throw new Error('the sandbox has no ACH instructions');
     const moved = { ...world.settings.instructions['USD'], ach: { ...ach, account_number: '999' } };
-    world.settings = { ...world.settings, instructions: { ...world.settings.instructions, USD: moved } };
+    await adopt(world, 'instructions', { ...world.settings.instructions, USD: moved });
   }
 
   test('that changed are announced once, on the next invoice that carries them', async () => {
     await world.partners([partner()]);
     expect(await monthOf('2026-07')).not.toContain('HAVE CHANGED');
-    moveAccount();
+    await moveAccount();
     const august = await monthOf('2026-08');
     expect(august).toContain('OUR BANK DETAILS HAVE CHANGED');
     expect(august).toContain('Account number: 999');
@@ -266,7 +267,7 @@ describe('bank details', () => {
   test('are nothing new on a first invoice, nor in another currency', async () => {
     await world.partners([partner()]);
     await monthOf('2026-07');
-    moveAccount();
+    await moveAccount();
     const euro = { currency: 'EUR', spotPrice: '10', partnerCut: '3', invoiceAmount: '7' };
     expect(await monthOf('2026-08', euro)).not.toContain('HAVE CHANGED');
     await world.partners([partner({ partner_id: 'p-2' })]);
@@ -280,7 +281,7 @@ describe('bank details', () => {
     await world.close();
     expect(await world.deliver()).toMatchObject([{ status: 'held' }]);
     const [drawn] = await world.documents();
-    moveAccount();
+    await moveAccount();
     await world.partners([partner()]);
     server.mails.length = 0;
     await world.deliver();

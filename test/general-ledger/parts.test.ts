@@ -3,8 +3,7 @@ import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CHECKS } from '../../src/audit/checks.ts';
 import { checkContext } from '../../src/audit/verify.ts';
-import { accountsFile } from '../../src/config/fields-file.ts';
-import { storedAccounts } from '../../src/general-ledger/accounts.ts';
+import { accountsFile, storedAccounts } from '../../src/config/accounts.ts';
 import { exportGl, type GlRequest } from '../../src/general-ledger/export.ts';
 import { readExports, readLines, readParts } from '../../src/general-ledger/exports.sql.ts';
 import { filesOf, XERO_LINES } from '../../src/general-ledger/files.ts';
@@ -55,8 +54,7 @@ const sums = (lines: readonly GlLine[]) =>
       .sort(),
   );
 
-const due = () =>
-  world.database.reading(async (tx) => (await readDueHandOffs(tx, world.environment)).map(Object.values));
+const due = () => world.database.reading(async (tx) => (await readDueHandOffs(tx, world)).map(Object.values));
 
 test('once books are closed, the status asks for the journal of their month, where finance has an accounts.json', async () => {
   expect(await due()).toEqual([['2026-08', null, 'missing']]);

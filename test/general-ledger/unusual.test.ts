@@ -1,6 +1,6 @@
 /** What an accountant would not expect to go wrong: an empty month, odd names, rules of partner and policy at once. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { storedAccounts } from '../../src/general-ledger/accounts.ts';
+import { storedAccounts } from '../../src/config/accounts.ts';
 import { exportGl } from '../../src/general-ledger/export.ts';
 import { filesOf } from '../../src/general-ledger/files.ts';
 import { type GlLine, mapped, type Posting } from '../../src/general-ledger/journal.ts';
@@ -58,8 +58,8 @@ describe('a month without postings, and partners that are hard to write', () => 
   test('an empty month has nothing to export, and nobody is asked to export it', async () => {
     expect(await exported('2026-09')).toMatchObject({ recorded: false, part: undefined, files: [], lines: [] });
     await world.database.reading(async (tx) => {
-      expect(await readDueHandOffs(tx, world.environment)).toEqual([]);
-      const of = (month: string) => readHandOffsOf(tx, { environment: world.environment, month: month as Month });
+      expect(await readDueHandOffs(tx, world)).toEqual([]);
+      const of = (month: string) => readHandOffsOf(tx, { ...world, month: month as Month });
       expect([await of('2026-09'), (await of('2026-08')).map(({ state }) => state)]).toEqual([[], ['missing']]);
     });
   });

@@ -58,7 +58,7 @@ const SETTINGS = {
     },
   },
 };
-const APPROVALS = { approvals: { 'partner.import': {}, 'instructions.adopt': {} } };
+const APPROVALS = { approvals: { 'partner.import': {}, 'settings.adopt': {} } };
 
 /** An editor that merges what the operator would write into the file. */
 const EDITOR = `#!/bin/sh
@@ -142,7 +142,7 @@ const TREATMENTS: Readonly<Record<string, Treatment>> = {
     because: 'a request for approval exits with 3',
     changes: [
       [/^(rk .*partner import .*)# request 1$/m, '$1|| [ $? = 3 ]'],
-      [/^(rk .*instructions adopt .*)# request 2$/m, '$1|| [ $? = 3 ]'],
+      [/^(rk .*settings adopt instructions .*)# request 2$/m, '$1|| [ $? = 3 ]'],
     ],
   },
   'export RECKONER_USER=ada': {

@@ -7,6 +7,7 @@ import { firstSettings } from '../../src/config/first-settings.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
+import { adopt, readAgain } from '../support/adopting.ts';
 import type { MailServer } from '../support/mail-server.ts';
 import { freshMailWorld } from '../support/mail-world.ts';
 import type { World } from '../support/world.ts';
@@ -24,6 +25,7 @@ const wire = first.instructions['USD']?.wire as Record<string, unknown>;
 async function run(change: object): Promise<void> {
   writeFileSync(join(world.home, 'settings.json'), JSON.stringify({ ...first, ...change }));
   world.settings = readSettings(world.environment);
+  await readAgain(world);
   await recordSettingsChanges(world.database, world);
   await sendEmails(world, {});
 }
@@ -45,17 +47,15 @@ test('a new account number is mailed to finance and operations, once, with what 
   expect(server.mails).toHaveLength(1);
 });
 
-test('where a second person has to put them in force, the alarm says that invoices do not print them yet', async () => {
-  const approvals = { 'instructions.adopt': {} };
-  await run({ approvals });
-  await run({ approvals, instructions: { ...first.instructions, ...elsewhere } });
-  const [mail] = server.mails;
-  expect(mail?.parsed.subject).toBe('[SANDBOX] Bank details in settings.json have changed');
-  for (const text of [mail?.parsed.text, mail?.parsed.html || '']) {
-    expect(text).toMatch(/nvoices do not print them yet/);
-    expect(text).toMatch(/reckoner\s+instructions adopt/);
-    expect(text).not.toContain('Invoices issued from now on');
-  }
+test('once they were adopted, a changed file mails nothing, and adopting it does', async () => {
+  await run({});
+  await adopt(world, 'instructions', first.instructions);
+  await run({ instructions: { ...first.instructions, ...elsewhere } });
+  expect(server.mails).toEqual([]);
+  await adopt(world, 'instructions', { ...first.instructions, ...elsewhere });
+  await sendEmails(world, {});
+  expect(server.mails).toHaveLength(1);
+  expect(server.mails[0]?.parsed.text).toContain('987654321');
 });
 
 test('whoever also changes who is told does not keep it from those who were told before', async () => {
@@ -63,4 +63,11 @@ test('whoever also changes who is told does not keep it from those who were told
   const friend = { finance_email: 'friend@evil.test', operations_email: '' };
   await run({ instructions: { ...first.instructions, ...elsewhere }, ...friend });
   expect(server.mails[0]?.to).toEqual(['friend@evil.test', first.finance_email, first.operations_email]);
+});
+
+test('nor by changing first who is told, and then the bank details', async () => {
+  await run({});
+  await run({ finance_email: 'friend@evil.test' });
+  await run({ instructions: { ...first.instructions, ...elsewhere }, finance_email: 'friend@evil.test' });
+  expect(server.mails[0]?.to).toContain(first.finance_email);
 });

@@ -46,7 +46,7 @@ test('a new installation needs no attention', async () => {
     feeds: null,
     approvals: [],
     findings: [],
-    instructions_to_adopt: [],
+    settings_to_adopt: [],
     emails: { sent: 0, pending: 0, held: 0, failed: 0, uncertain: 0 },
     append_only: 'role_and_triggers',
     paused: null,

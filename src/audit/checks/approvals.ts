@@ -49,7 +49,7 @@ export const ACTIONS_COMPARED = `rules AS MATERIALIZED (
   SELECT c.change->>'field' AS field, c.change->>'new' AS value, e.log_no, e.occurred_at,
          lead(e.log_no) OVER (PARTITION BY c.change->>'field' ORDER BY e.log_no) AS until_fact_id
   FROM audit_events e CROSS JOIN LATERAL jsonb_array_elements(e.details->'changes') AS c (change)
-  WHERE e.action = 'settings.change' AND c.change->>'field' LIKE 'approvals.%'
+  WHERE e.action IN ('settings.change', 'settings.adopt') AND c.change->>'field' LIKE 'approvals.%'
 ), compared AS MATERIALIZED (
   SELECT DISTINCT ON (details->'compared'->>'comparison') event_id, log_no, user_id, occurred_at,
          details->'compared'->>'comparison' AS comparison, details->'compared'->>'action' AS action,

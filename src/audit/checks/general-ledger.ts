@@ -1,7 +1,8 @@
 /** The check of the general-ledger hand-off: the files of exported journals are unchanged. */
 import { createHash } from 'node:crypto';
+import { storedAccounts } from '../../config/accounts.ts';
 import { querying, type Transaction } from '../../database/transaction.ts';
-import { type GlFormat, storedAccounts } from '../../general-ledger/accounts.ts';
+import type { GlFormat } from '../../general-ledger/accounts.ts';
 import { filesOf, type GlKind, type Journal, WRITER } from '../../general-ledger/files.ts';
 import type { GlLine } from '../../general-ledger/journal.ts';
 import type { Month } from '../../month.ts';

@@ -5,7 +5,7 @@
 import type { Action, Report } from '../../actions/action.ts';
 import { type Change, type Consequence, digestOf } from '../../actions/consequence.ts';
 import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
-import type { Refusal } from '../../errors/refusals.ts';
+import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { placesOf } from '../menu.ts';
 import {
@@ -21,6 +21,7 @@ import {
   type Screen,
 } from '../parts.ts';
 import { Remedies } from '../remedies.tsx';
+import { EDIT, editsSection, SectionFields } from '../section-form.tsx';
 import { USERS } from './people.tsx';
 
 type ActionRequest = Readonly<{
@@ -73,6 +74,7 @@ const PLACES: Readonly<Record<string, Screen['place']>> = {
   processor: 'accounts',
   shares: 'accounts',
   user: 'settings',
+  settings: 'settings',
 };
 
 const placeOf = (name: string): Screen['place'] => PLACES[name.slice(0, name.indexOf('.'))] ?? null;
@@ -84,15 +86,18 @@ export const monthHref = ({ name }: Action, month: string): string =>
     : `/console/close/${encodeURIComponent(month)}`;
 
 export function actionForm({ action, reader, form }: ActionRequest, refusal?: Refusal): Screen {
+  const edits = editsSection(form);
   return frame(
     action,
     <div class="narrow stack">
       {refusal !== undefined && <Problem user={reader} refusal={refusal} />}
-      <Form action={actionHref(action.name)} token={reader.formToken} files={takesFiles(action)} class="card">
+      <Form action={actionHref(action.name)} token={reader.formToken} files={takesFiles(action) && !edits} class="card">
         <div class="in stack">
-          {fieldsOf(action.input).map((field) => (
-            <Input field={field} values={form.getAll(field.name)} />
-          ))}
+          {edits ? (
+            <SectionFields form={form} problems={refusal?.facts['problems'] as FieldProblem[]} />
+          ) : (
+            fieldsOf(action.input).map((field) => <Input field={field} values={form.getAll(field.name)} />)
+          )}
           <p class="buttons">
             <button type="submit" class="main" name="step" value="preview">
               Preview
@@ -257,7 +262,9 @@ export function actionPreview(
 ): Screen {
   const { report, changes, amounts } = consequence;
   const fields = fieldsOf(action.input);
-  const kept = fields.flatMap(({ name }) => form.getAll(name).map((value) => [name, value] as const));
+  const kept = [...fields.map(({ name }) => name), ...(editsSection(form) ? [EDIT] : [])].flatMap((name) =>
+    form.getAll(name).map((value) => [name, value] as const),
+  );
   return frame(
     action,
     <div class="narrow stack">

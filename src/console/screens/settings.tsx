@@ -1,12 +1,13 @@
 /** The current settings, read-only and without secrets. */
 import type { ComponentChildren } from 'preact';
 import { type Environment, isThisMachine } from '../../config/environment.ts';
-import type { Settings } from '../../config/settings.ts';
+import { SECTION_NAMES, SECTIONS, type Section, type Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type HeldDocument, readHeldDocuments } from '../../documents/documents.sql.ts';
-import { instructionsToAdopt } from '../../documents/instructions.ts';
 import { addressLine, bankDetails, type PaymentFact } from '../../documents/present.ts';
 import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/outbox.sql.ts';
+import { changeText } from '../../people/field-changes.ts';
+import { type Differences, proposedByFiles } from '../../people/settings-in-force.ts';
 import { type Gap, readReadiness } from '../../reports/readiness.ts';
 import { counted, plural } from '../../text.ts';
 import {
@@ -36,6 +37,7 @@ type SettingsView = Readonly<{
   signsMail: boolean;
   signsCheckpoints: boolean;
   missing: readonly Gap[];
+  differences: readonly Differences[];
   held: readonly HeldDocument[];
   heldCount: number;
   documents: EmailCounts;
@@ -57,6 +59,7 @@ export async function readSettingsView(
     signsMail: environment.dkimKey !== undefined,
     signsCheckpoints: environment.logKey !== undefined,
     missing: (await readReadiness(tx, { environment, settings })).missing,
+    differences: proposedByFiles({ environment, settings }),
     held,
     heldCount,
     documents: await countDeliveries(tx),
@@ -97,7 +100,8 @@ export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Sc
         <div class="columns">
           <div class="stack">
             <Missing missing={view.missing} environment={view.environment} user={user} />
-            <BankDetails settings={view.settings} user={user} />
+            <Sections view={view} user={user} />
+            <BankDetails settings={view.settings} />
             <Holds view={view} />
           </div>
           <div class="stack">
@@ -161,8 +165,49 @@ function Missing({
   );
 }
 
-function BankDetails({ settings, user }: { settings: Settings; user: Seer }) {
-  const waiting = instructionsToAdopt(settings);
+/** Each section: since when it is in force, what its file states otherwise, and a form to propose a change. */
+function Sections({ view: { settings, differences }, user }: { view: SettingsView; user: Seer }) {
+  const isAdopted = (section: Section) => settings.sections?.adopted.includes(section);
+  const columns: Column<Section>[] = [
+    { heading: 'Settings', cell: (section) => <span class="number">{SECTIONS[section]}</span> },
+    {
+      heading: 'In force',
+      cell: (section) => (
+        <>
+          {isAdopted(section) ? 'as adopted' : 'as in the file'}
+          {differences
+            .filter((each) => each.section === section)
+            .flatMap(({ changes }) => changes)
+            .map((change) => (
+              <span class="line problem">{`The file states ${changeText(change)}`}</span>
+            ))}
+        </>
+      ),
+    },
+    {
+      heading: 'Actions',
+      cell: (section) => (
+        <>
+          <ActionLink user={user} action="settings.adopt" partner={null} input={{ section, edit: 'yes' }} tone="small">
+            Propose a change
+          </ActionLink>{' '}
+          {differences.some((each) => each.section === section) && (
+            <ActionLink user={user} action="settings.adopt" partner={null} input={{ section }} tone="small">
+              Adopt the file
+            </ActionLink>
+          )}
+        </>
+      ),
+    },
+  ];
+  return (
+    <Card title="Settings in force" flush>
+      <DataTable columns={columns} rows={SECTION_NAMES} nothing="" caption="Settings in force" />
+    </Card>
+  );
+}
+
+function BankDetails({ settings }: { settings: Settings }) {
   const currencies = Object.entries(settings.instructions);
   return (
     <Card
@@ -174,14 +219,6 @@ function BankDetails({ settings, user }: { settings: Settings; user: Seer }) {
         </a>
       }
     >
-      {waiting.length > 0 && (
-        <p class="problem">
-          {`These fields of settings.json are not in force yet: ${waiting.map(({ field }) => field).join(', ')}. `}
-          <ActionLink user={user} action="instructions.adopt" partner={null} tone="plain">
-            Compare and put in force
-          </ActionLink>
-        </p>
-      )}
       {currencies.length === 0 && <p class="soft">No bank details are set: invoices will be held.</p>}
       <ol class="changes">
         {currencies.map(([currency, instructions]) => {

@@ -47,9 +47,7 @@ export async function readSignOff(
       task?.finished_at && checks !== undefined && task.asked_at > closedAt
         ? { at: task.finished_at, differences: checks.reduce((sum, { differences }) => sum + differences, 0) }
         : null,
-    handOffs: signatures.some(({ close }) => close === 'books')
-      ? await readHandOffsOf(tx, { environment: context.environment, month })
-      : [],
+    handOffs: signatures.some(({ close }) => close === 'books') ? await readHandOffsOf(tx, { ...context, month }) : [],
   };
 }
 

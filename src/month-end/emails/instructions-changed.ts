@@ -1,11 +1,9 @@
 /**
- * The alert to finance and operations that the bank details on invoices have changed, the classic invoice fraud. It
- * goes out as soon as the file has changed, even if a second person must still adopt the change, also to addresses that
- * the same change replaced.
+ * The alert to finance and operations that the bank details on invoices have changed, the classic invoice fraud. It also
+ * goes to addresses that were replaced shortly before. A file that only proposes other bank details is named by the status.
  */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { needsAdoption } from '../../documents/instructions.ts';
 import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
@@ -20,16 +18,17 @@ export const instructionsChangedEmail: EmailComposer = {
   kind: 'instructions_changed',
   queueDue,
   async compose(tx, { day }, { environment, settings }, templates) {
-    const events = (await readAlarming(tx)).filter((event) => dayOf(event) === day);
+    const changes = await readSettingsChanges(tx);
+    const events = alarming(changes).filter((event) => dayOf(event) === day);
     const last = events.at(-1);
-    const [to, ...cc] = [...new Set([...addressesOf(settings), ...events.flatMap(replacedAddresses)])];
+    const replaced = events.flatMap((event) => replacedBefore(changes, event));
+    const [to, ...cc] = [...new Set([...addressesOf(settings), ...replaced])];
     if (to === undefined || last === undefined) return { held: 'settings.json has no finance_email' };
     return {
       to: { name: '', address: to },
       cc,
       content: templates.render('instructions_changed', {
         ...letterView({ environment, settings }),
-        needsAdoption: needsAdoption(settings),
         changes: events
           .flatMap(({ changes }) => changes.filter(isOfInstructions))
           .map((change) => ({ field: oneLine(change.field), before: shown(change.old), after: shown(change.new) })),
@@ -49,25 +48,32 @@ const shown = (value: FieldChange['new']) =>
 const dayOf = ({ occurred_at }: ChangeEvent) => occurred_at.slice(0, 10);
 
 /** The first record of the settings is not a change. */
-const readAlarming = async (tx: Transaction) =>
-  (await readSettingsChanges(tx)).slice(1).filter(({ changes }) => changes.some(isOfInstructions));
+const alarming = (events: readonly ChangeEvent[]) =>
+  events.slice(1).filter(({ changes }) => changes.some(isOfInstructions));
 
 const addressesOf = ({ finance_email: finance, operations_email: operations }: Settings) =>
   [finance, operations].filter((address) => address !== '');
 
-/** A person who changes the bank details may also change the addresses that get the alert. */
-const replacedAddresses = ({ changes }: ChangeEvent) =>
-  changes.flatMap(({ field, old }) =>
-    /^(finance|operations)_email$/.test(field) && typeof old === 'string' && isOneAddress(old) ? [old] : [],
-  );
+const REPLACED_MILLISECONDS = 30 * 24 * 3600 * 1000;
+
+/** A person who changes the bank details may first change the addresses that get the alert. */
+const replacedBefore = (events: readonly ChangeEvent[], { event_id: id, occurred_at: at }: ChangeEvent) =>
+  events
+    .filter((each) => each.event_id <= id && Date.parse(at) - Date.parse(each.occurred_at) <= REPLACED_MILLISECONDS)
+    .flatMap(({ changes }) => changes)
+    .flatMap(({ field, old }) =>
+      /^(finance|operations)_email$/.test(field) && typeof old === 'string' && isOneAddress(old) ? [old] : [],
+    );
 
 async function queueDue(tx: Transaction, context: ActorContext) {
-  const events = await readAlarming(tx);
+  const changes = await readSettingsChanges(tx);
+  const events = alarming(changes);
   if (events.length === 0) return;
   const told = await readAlarmedEvents(tx);
   const known = new Set<number | null>(told.map(({ event_id }) => event_id));
   const due = events.filter(
-    (event) => !known.has(event.event_id) && [...addressesOf(context.settings), ...replacedAddresses(event)].length > 0,
+    (event) =>
+      !known.has(event.event_id) && [...addressesOf(context.settings), ...replacedBefore(changes, event)].length > 0,
   );
   if (due.length === 0) return;
   const emails = due.map((event) => ({
