@@ -29,8 +29,11 @@ type ActionRequest = Readonly<{
   form: URLSearchParams;
 }>;
 
-export const takesFiles = ({ input }: Pick<Action, 'input'>): boolean =>
-  fieldsOf(input).some(({ kind }) => kind === 'file');
+/** The names of the fields that take files. Undefined if there are none. */
+export function filesOf({ input }: Pick<Action, 'input'>): readonly string[] | undefined {
+  const files = fieldsOf(input).filter(({ kind }) => kind === 'file');
+  return files.length === 0 ? undefined : files.map(({ name }) => name);
+}
 
 const frame = (action: Action, content: Screen['content'], lead?: string, asked?: ActionRequest): Screen => ({
   place: placeOf(action.name),
@@ -88,7 +91,12 @@ export function actionForm({ action, reader, form }: ActionRequest, refusal?: Re
     action,
     <div class="narrow stack">
       {refusal !== undefined && <Problem user={reader} refusal={refusal} />}
-      <Form action={actionHref(action.name)} token={reader.formToken} files={takesFiles(action)} class="card">
+      <Form
+        action={actionHref(action.name)}
+        token={reader.formToken}
+        files={filesOf(action) !== undefined}
+        class="card"
+      >
         <div class="in stack">
           {fieldsOf(action.input).map((field) => (
             <Input field={field} values={form.getAll(field.name)} />
@@ -272,7 +280,7 @@ export function actionPreview(
           <ReportText text={report.text} />
         </div>
       </Card>
-      <Form action={actionHref(action.name)} token={reader.formToken} files={takesFiles(action)}>
+      <Form action={actionHref(action.name)} token={reader.formToken} files={filesOf(action) !== undefined}>
         {kept.map(([name, value]) => (
           <input type="hidden" name={name} value={value} />
         ))}
