@@ -133,7 +133,7 @@ describe('finance of one partner', () => {
         ['invoice.link_rotate', [['number', of.number], why]],
         ['invoice.credit', [['number', of.number], ['amount', '1.00'], why]],
         ['dispute.open', [['number', of.number], why]],
-        ['payment.unapply', [['paymentId', of.payment]]],
+        ['payment.unapply', [['paymentId', of.payment], why]],
         ['payment.reverse', [['paymentId', of.payment], ['kind', 'returned'], why]],
         [
           'payment.assign',
