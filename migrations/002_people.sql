@@ -360,7 +360,7 @@ CALL grant_to_app('SELECT, INSERT, UPDATE, DELETE', 'sign_in_links');
 -- The challenge of a sign-in in progress, identified by the hash of the browser's cookie.
 CREATE TABLE sign_in_challenges (
   sha256 text COLLATE "C" PRIMARY KEY,
-  kind text NOT NULL CONSTRAINT sign_in_challenge_known CHECK (kind IN ('passkey', 'new_passkey', 'provider')),
+  kind text NOT NULL CONSTRAINT sign_in_challenge_known CHECK (kind IN ('passkey', 'new_passkey', 'provider', 'link')),
   content jsonb NOT NULL,
   expires_at timestamptz NOT NULL
 );

@@ -151,6 +151,11 @@ export class Amount {
     return items.reduce((sum, each) => sum.plus(amountOf(each)), Amount.zero(currency));
   }
 
+  /** Returns how many parts this amount is, if the whole is this many parts. Rounded to an integer. */
+  partsOf(whole: Amount, parts: number): number {
+    return this.value.times(parts).dividedBy(this.same(whole).value).round().toNumber();
+  }
+
   isLessThan(other: Amount): boolean {
     return this.value.lessThan(this.same(other).value);
   }

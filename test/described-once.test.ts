@@ -47,6 +47,7 @@ const ACTIONS_BY_HAND: Exceptions = {
   'console/actions.ts': 'where a close and an export lead to',
   'console/queue.ts': 'the work queue, whose items are assigned',
   'console/screens/queue.tsx': 'and its page',
+  'console/screens/today.tsx': 'its first items',
   'portal/dispute.tsx': "a partner's own contact disputes, without the role of finance",
 };
 

@@ -20,7 +20,7 @@ export const disputeOpen = defineAction({
   role: 'finance',
   input: {
     number: INVOICE(),
-    reason: reason(),
+    reason: reason('Recorded, and not shown to the partner.'),
     amount: amount('Amount', 'The disputed amount. Default: all that is open.').optional(),
     owner: line('Owner', 'Who works on the dispute.', { value: 'name' }).optional(),
     promisedOn: date('Promised on', 'The date by which an answer is promised.').optional(),

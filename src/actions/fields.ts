@@ -157,7 +157,10 @@ export const inputJson = (input: unknown): unknown =>
 
 export const several = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).min(1);
 
-export const reason = () => line('Reason', 'The reason. It is recorded.');
+export const reason = (help = 'The reason. It is recorded.') => line('Reason', help);
+/** For actions whose reason is not internal. */
+export const note = () =>
+  line('Internal note', 'Recorded, and never shown to the partner.', { value: 'note' }).optional();
 export const documentNumber = (help = 'The number of the document, such as INV-2026-000176.') => text('Document', help);
 export const onLatestDate = () =>
   flag(
@@ -222,6 +225,8 @@ export function fileOfText(text: string): { name: string; base64: string } | und
  * Converts typed text for the kind of its field. Text that cannot be parsed is kept, and the field's schema refuses it.
  */
 export const READ: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = {
+  // Pages group digits by three, so forms take that too.
+  amount: (value) => (/^\d{1,3}(,\d{3})+(\.\d+)?$/.test(value) ? value.replaceAll(',', '') : value),
   whole: (value) => (/^\d{1,15}$/.test(value) ? Number(value) : value),
   file: (value) => {
     const file = fileOfText(value);

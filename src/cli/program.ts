@@ -127,8 +127,9 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   reminder: ['Pause and resume the reminders of a partner', () => ['reminder.pause', 'reminder.resume']],
   statement: ['E-mail account statements to partners', () => ['statement.send']],
   report: [
-    'Show a report: aging, account statement, trial balance, close, coverage, tax, cash application',
+    'Show a report: position, aging, account statement, trial balance, close, coverage, tax, cash application',
     () => [
+      import('./commands/report/position.ts'),
       import('./commands/report/aging.ts'),
       import('./commands/report/statement.ts'),
       import('./commands/report/trial-balance.ts'),

@@ -11,7 +11,7 @@ import { valueInForce } from '../people/settings-in-force.ts';
 import { placesOf } from './menu.ts';
 import type { PageUser } from './page.tsx';
 import type { Access, Answer, Routes, Visit } from './route.ts';
-import { actionAsked, actionDone, actionForm, actionPreview, monthHref, takesFiles } from './screens/action.tsx';
+import { actionAsked, actionDone, actionForm, actionPreview, filesOf, monthHref } from './screens/action.tsx';
 import { approvalHref } from './screens/approvals.tsx';
 import { USERS } from './screens/people.tsx';
 import { QUEUE } from './screens/queue.tsx';
@@ -29,8 +29,8 @@ export function addActions({ screen, form: sent }: Routes): void {
         editsSection(asked) ? putSection(asked, valueInForce(context, asked.get('section') as Section)) : asked,
       (form, { reader }) => actionForm({ action, reader, form }),
     );
-    const files = takesFiles(action);
-    sent(path, { ...access, files }, (visit, form) => answerTo(action, visit, form));
+    const files = filesOf(action);
+    sent(path, { ...access, ...(files && { files }) }, (visit, form) => answerTo(action, visit, form));
   }
 }
 

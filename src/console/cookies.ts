@@ -106,6 +106,8 @@ export function refuseForeignForm(secret: string, token: unknown): void {
   if (!isFormToken(secret, token)) throw refuse('form_refused', { reason: 'was not made for this session' });
 }
 
+export const HOME = '/console';
+
 /** The page to open after signing in, which must be one of the console. */
 export const pageToGoTo = (given: unknown): string =>
-  typeof given === 'string' && /^\/console\/(?!sign-in|sign-out)[\w\-./?=&%~:+,@*]*$/.test(given) ? given : '/console';
+  typeof given === 'string' && /^\/console\/(?!sign-in|sign-out)[\w\-./?=&%~:+,@*]*$/.test(given) ? given : HOME;

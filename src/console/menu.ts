@@ -2,6 +2,7 @@ import { scopeOf, type User } from '../people/roles.ts';
 
 /** `key` is the letter to type after the letter `g`. */
 const PLACES = [
+  { path: '', name: 'Today', key: 't' },
   { path: 'close', name: 'Close', key: 'c' },
   { path: 'queue', name: 'Work queue', key: 'q' },
   { path: 'payments', name: 'Payments', key: 'p' },

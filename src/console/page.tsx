@@ -206,7 +206,11 @@ const Rail = ({ reader, place }: { reader: PageUser; place: Place | null }) => (
       <ul>
         {placesOf(reader).map(({ path, name, key }) => (
           <li>
-            <a href={`/console/${path}`} aria-current={path === place ? 'page' : undefined} data-key={`g ${key}`}>
+            <a
+              href={path === '' ? '/console' : `/console/${path}`}
+              aria-current={path === place ? 'page' : undefined}
+              data-key={`g ${key}`}
+            >
               {name}
             </a>
           </li>

@@ -42,7 +42,7 @@ type Credential = z.output<typeof credential>;
 /** Kept by an authenticator beside its passkey. */
 const handleOf = ({ user_id }: User) => new TextEncoder().encode(`user-${user_id}`);
 const registration = z.strictObject({ name: line(60).min(1), credential });
-const assertion = z.strictObject({ to: z.string().max(2000).optional(), credential });
+const assertion = z.strictObject({ to: z.string().max(8000).optional(), credential });
 
 export function addPasskeys({ call, action }: Routes, { environment, log }: Shared): void {
   call('/account/passkeys/options', OWN, async ({ user, place, reader, reply }, _body, transact) => {

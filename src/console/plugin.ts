@@ -59,9 +59,11 @@ function showProblem(shared: Shared, thrown: unknown, request: FastifyRequest, r
   const status = httpStatusOf(refusal.code);
   const isPage = request.method === 'GET' || request.method === 'HEAD';
   const again = refusal.code === 'proof_needed';
-  const back = again ? refusal.facts['to'] : refusal.code === 'session_missing' && isPage ? request.url : undefined;
+  const form = again || refusal.code === 'session_missing' ? refusal.facts['to'] : undefined;
+  const back = form ?? (refusal.code === 'session_missing' && isPage ? request.url : undefined);
   const page = encodeURIComponent(pageToGoTo(back));
-  const to = back === undefined ? undefined : `/console/sign-in?to=${page}${again ? '&again=1' : ''}`;
+  const why = again ? '&again=1' : form === undefined ? '' : '&ended=1';
+  const to = back === undefined ? undefined : `/console/sign-in?to=${page}${why}`;
   if (
     request.headers['x-form-token'] !== undefined ||
     request.headers['content-type']?.startsWith('application/json')

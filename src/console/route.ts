@@ -10,7 +10,7 @@ import { readCheckedSettings } from '../actions/rules.ts';
 import { presentSettings, type Settings } from '../config/settings.ts';
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
 import type { BoundName } from '../http/gates.ts';
 import type { Shared } from '../http/shared.ts';
 import { packageVersion } from '../package.ts';
@@ -21,10 +21,19 @@ import { formTokenOf } from '../people/secrets.ts';
 import { isProved, liveAt } from '../people/sessions.ts';
 import { recordSettingsChanges } from '../people/settings-changes.ts';
 import { settingsInForce } from '../people/settings-in-force.ts';
-import { readSession, type Session, touchSession } from '../people/sign-in.sql.ts';
+import { readSession, type Session, touchSession, wasSession } from '../people/sign-in.sql.ts';
 import { actAs } from '../people/users.ts';
 import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
-import { hasKeys, type Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, themeOf } from './cookies.ts';
+import {
+  HOME,
+  hasKeys,
+  type Place,
+  placeOf,
+  readCookie,
+  refuseForeignForm,
+  refuseOtherOrigin,
+  themeOf,
+} from './cookies.ts';
 import { fieldsOfForm, formOf, LARGEST_UPLOAD, refuseNul, uploadOf } from './form.tsx';
 import { labelsOf } from './labels.ts';
 import { type PageUser, page, type Screen } from './page.tsx';
@@ -43,6 +52,8 @@ export type Access = Readonly<{
    */
   proof?: string | true | undefined;
 }>;
+
+type FormAccess = Access & { readonly files?: readonly string[] };
 
 export type Visit = Readonly<{
   user: User;
@@ -94,14 +105,10 @@ export type Routes = Readonly<{
     work: (visit: Visit, fields: ReadonlyMap<string, string>, transact: Transact) => Promise<Answer>,
   ) => void;
   /**
-   * A form with repeatable fields, for actions that manage their own transactions. `files` allows files, each as one
-   * value (form.tsx).
+   * A form with repeatable fields, for actions that manage their own transactions. The fields `files` may have files,
+   * each as one value (form.tsx).
    */
-  form: (
-    path: string,
-    access: Access & { readonly files?: boolean },
-    work: (visit: Visit, form: URLSearchParams) => Promise<Answer>,
-  ) => void;
+  form: (path: string, access: FormAccess, work: (visit: Visit, form: URLSearchParams) => Promise<Answer>) => void;
   call: (
     path: string,
     access: Access,
@@ -152,6 +159,14 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
     visits.set(request, await visitOf(shared, access, request, reply));
   };
   const visitAt = (request: FastifyRequest) => visits.get(request) as Visit;
+  const pages = new Set<string>();
+  /** Also admits the form of a session that has ended, so that its fields are not lost. It is not executed. */
+  const admitForm = (access: Access) => async (request: FastifyRequest, reply: FastifyReply) =>
+    admit(access)(request, reply).catch(async (error: unknown) => {
+      const isEnded = error instanceof Refusal && error.code === 'session_missing';
+      const secret = secretOf(request, placeOf(shared, request));
+      if (!isEnded || !(await database.reading((tx) => wasSession(tx, secret)))) throw error;
+    });
   const options = (access: Access, bound: BoundName) => ({
     onRequest: admit(access),
     config: { bound: access.bound ?? bound },
@@ -167,27 +182,38 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       });
   const sent = <Fields extends { get(name: string): string | null | undefined }>(
     path: string,
-    access: Access & { readonly files?: boolean },
+    access: FormAccess,
     fieldsOf: (form: URLSearchParams | undefined) => Fields | undefined,
     work: (visit: Visit, fields: Fields) => Promise<Answer>,
   ) =>
-    app.post(path, access.files ? uploading(access) : options(access, 'console'), async (request, reply) => {
-      const visit = visitAt(request);
-      const type = request.headers['content-type'];
-      const upload = access.files ? await uploadOf(request.body, type) : undefined;
-      const fields = fieldsOf(upload ?? formOf(request.body, type));
-      refuseForeignForm(secretOf(request, visit.place), fields?.get('form_token') ?? undefined);
-      refuseWithoutProof(access, visit);
-      const answer = await work(visit, fields as Fields);
-      if (upload) await nextTurn();
-      if ('to' in answer) return reply.redirect(answer.to, 303);
-      return sendScreen(reply, visit.reader, answer.screen, answer.status);
-    });
+    app.post(
+      path,
+      { ...(access.files ? uploading(access) : options(access, 'console')), onRequest: admitForm(access) },
+      async (request, reply) => {
+        const visit = visits.get(request);
+        const type = request.headers['content-type'];
+        const upload = access.files ? await uploadOf(request.body, type) : undefined;
+        const form = upload ?? formOf(request.body, type);
+        if (visit === undefined) {
+          const [page = ''] = request.url.split('?');
+          const to = access.repeats ? formAddress(request, form, access.files) : pages.has(path) ? page : HOME;
+          throw refuse('session_missing', { to });
+        }
+        const fields = fieldsOf(form);
+        refuseForeignForm(secretOf(request, visit.place), fields?.get('form_token') ?? undefined);
+        refuseWithoutProof(access, visit);
+        const answer = await work(visit, fields as Fields);
+        if (upload) await nextTurn();
+        if ('to' in answer) return reply.redirect(answer.to, 303);
+        return sendScreen(reply, visit.reader, answer.screen, answer.status);
+      },
+    );
   const sheets: Routes['sheets'] = (path, access, read) =>
     addSheets(app, path, options(access, 'files'), (request) => database.reading((tx) => read(tx, visitAt(request))));
   return {
     sheets,
     screen(path, access, read, view, sheet) {
+      pages.add(path);
       app.get(path, options(access, 'screens'), async (request, reply) => {
         const visit = visitAt(request);
         const found = await database.reading((tx) => read(tx, visit));
@@ -223,17 +249,28 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
   };
 }
 
-/** The longest query of an address to return to. Longer fields must be entered again. */
-const LONGEST_QUERY = 1500;
+/** The longest query of an address to return to. Fields that do not fit must be entered again. */
+const LONGEST_QUERY = 4000;
+
+/** The page of a form, filled with what was entered. Files are left out. */
+function formAddress(
+  { url }: FastifyRequest,
+  form: URLSearchParams | undefined,
+  files: readonly string[] = [],
+): string {
+  const kept = new URLSearchParams();
+  for (const [name, value] of form ?? []) {
+    if (['form_token', 'step', 'shown', ...files].includes(name) || value === '') continue;
+    if (String(kept).length + encodeURIComponent(value).length + name.length < LONGEST_QUERY) kept.append(name, value);
+  }
+  return `${url.split('?')[0]}?${kept}`;
+}
 
 function refuseWithoutProof({ proof }: Access, { session, context, request }: Visit) {
   if (proof === undefined || isProved(session, context)) return;
   if (proof !== true) throw refuse('proof_needed', { to: proof });
   const form = formOf(request.body, request.headers['content-type']);
-  for (const name of ['form_token', 'step', 'shown']) form?.delete(name);
-  const query = String(form ?? '');
-  const [path] = request.url.split('?');
-  throw refuse('proof_needed', { to: query.length > LONGEST_QUERY ? `${path}` : `${path}?${query}` });
+  throw refuse('proof_needed', { to: formAddress(request, form) });
 }
 
 const secretOf = (request: FastifyRequest, place: Place) => readCookie(request, place, 'reckoner') ?? '';

@@ -17,10 +17,10 @@ import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
 import { bankReconciliationSheet } from '../reports/bank-reconciliation.ts';
+import { positionSheet, readPosition } from '../reports/position.ts';
 import { actionHref } from './action-link.tsx';
 import { readListSheet } from './list.tsx';
 import { addList } from './list-route.tsx';
-import { placesOf } from './menu.ts';
 import { textAsked } from './parameters.ts';
 import type { Access, Routes, Visit } from './route.ts';
 import { accountsScreen, readAccounts, sheetOfAccounts } from './screens/accounts.tsx';
@@ -52,6 +52,7 @@ import { readReceipt, receiptScreen } from './screens/receipt.tsx';
 import { ReportsMenu } from './screens/reports-menu.tsx';
 import { readSearch, searchScreen } from './screens/search.tsx';
 import { readSettingsView, settingsScreen } from './screens/settings.tsx';
+import { readToday, todayScreen } from './screens/today.tsx';
 import { readTrialBalance, sheetOfTrialBalance, trialBalanceScreen } from './screens/trial-balance.tsx';
 
 const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
@@ -60,8 +61,8 @@ const CLOSING: Access = { role: 'finance', scope: 'ledger', bound: 'uploads' };
 const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
 
 export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStreams'>): void {
-  const { screen, file, redirect } = routes;
-  redirect('/', PARTNERS, ({ user }) => `/console/${placesOf(user)[0]?.path}`);
+  const { screen, file } = routes;
+  screen('/', PARTNERS, (tx, visit) => readToday(tx, visit.query, visit), todayScreen);
   addClose(routes);
   addList(routes, '/invoices', { list: invoices, place: 'invoices', title: 'Invoices' });
   screen(
@@ -176,6 +177,9 @@ function addPayments(routes: Routes) {
 
 function addReports(routes: Routes) {
   const { screen, sheets, file } = routes;
+  sheets('/reports/position', PARTNERS, async (tx, { context, ...seen }) =>
+    positionSheet(await readPosition(tx, context, seen)),
+  );
   screen('/aging', PARTNERS, (tx, { query, ...seen }) => readAging(tx, query, seen), agingScreen, sheetOfAging);
   screen('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverage(tx, query, seen), coverageScreen);
   sheets('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverageSheet(tx, query, seen));

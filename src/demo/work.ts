@@ -16,8 +16,10 @@ export function leaveWork(home: string, reckoner: (...args: string[]) => string)
   const finance = (...args: string[]) => reckoner('--by', FINANCE, ...args);
   finance('ledger', 'import', join(DATA, '2026-10.csv'));
   finance('payment', 'import', join(DATA, '2026-10-bank.csv'));
+  // A reader of the README may be away for hours.
+  const console = { idle_minutes: 720 };
   // The largest shortfall that finance accepts as bank charges.
-  changeSettings(home, { small_difference: { USD: '25.00', EUR: '10.00' } });
+  changeSettings(home, { console, small_difference: { USD: '25.00', EUR: '10.00' } });
   finance('dispute', 'open', 'INV-2026-000003', '--reason', 'Two races were canceled');
   finance('invoice', 'hold', 'INV-2026-000013', '--reason', "Waiting for September's credit");
 }

@@ -23,6 +23,8 @@ type CreditRequest = Readonly<{
   /** The amount before tax, in the invoice's currency. */
   amount: string;
   reason: string;
+  /** For the issuer only. */
+  note?: string | undefined;
   /** Allows a second credit of the same amount for the same reason. */
   again?: boolean | undefined;
 }>;
@@ -35,7 +37,7 @@ type CreditRequest = Readonly<{
 export async function creditInvoice(
   tx: Transaction,
   context: IssueContext,
-  { number, amount: text, reason, again = false }: CreditRequest,
+  { number, amount: text, reason, note: internal, again = false }: CreditRequest,
 ): Promise<string> {
   refuseIncompleteSettings(context);
   const invoice = await invoiceToCorrect(tx, number, 'credited');
@@ -46,7 +48,7 @@ export async function creditInvoice(
   const tax = Amount.sum(currency, shares, (each) => each.tax);
   const gross = amount.plus(tax);
   await checkCredit(tx, invoice, { amount, gross }, { reason, again });
-  const details = { amount: amount.toString(), currency, reason };
+  const details = { amount: amount.toString(), currency, reason, note: internal };
   const batch = await beginIssue(tx, context, { month, purpose: 'adjustment', askedFor: 'credit' }, (now) =>
     recordEvent(tx, context.actor, { action: 'invoice.credit', subject: number, details, now }),
   );

@@ -10,6 +10,12 @@ export type Happening = Readonly<{
   claimed_by: string | null;
   os_user: string | null;
   host: string | null;
+  /** The request for approval, and who approved it. */
+  request: string | null;
+  approver: string | null;
+  /** The reason of an event whose facts have none, and its internal note. */
+  reason: string | null;
+  note: string | null;
 }>;
 
 /** The document's own actions. The ranks order actions of the same instant. */
@@ -93,7 +99,9 @@ export const readHappenings = querying<Happening, { documentId: number }>(`
     UNION ALL
     SELECT 8, at, action, facts, event_id FROM payment_history WHERE document_id = :documentId
   )
-  SELECT h.at, h.action, h.facts, d.currency, personal(e.claimed_by) AS claimed_by, e.os_user, e.host
+  SELECT h.at, h.action, h.facts, d.currency, personal(e.claimed_by) AS claimed_by, e.os_user, e.host,
+         e.details->'approval'->>'request' AS request, personal(e.details->'approval'->>'approved_by') AS approver,
+         CASE WHEN e.action = 'payment.unapply' THEN e.details->>'reason' END AS reason, e.details->>'note' AS note
   FROM happenings h
   JOIN documents d ON d.document_id = :documentId
   LEFT JOIN audit_events e ON e.event_id = h.event_id

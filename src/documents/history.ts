@@ -10,6 +10,12 @@ export type HistoryLine = Readonly<{
   action: Action;
   /** The action as a sentence for people. */
   says: string;
+  /** Hashes, ids and replies of servers, for who examines the action. */
+  technical: string | null;
+  /** Who approved the action, by which request. */
+  approval: Readonly<{ by: string; request: number }> | null;
+  /** The internal note, which partners never see. */
+  note: string | null;
   /** The name given with `--by`, and the operating system's user and host. */
   by: Readonly<{ claimed_by: string | null; os_user: string; host: string }> | null;
 }>;
@@ -45,13 +51,12 @@ const SENTENCES = {
   payment_ordered: (f: Facts) => `bank debit of ${f['amount']} ordered`,
   payment_failed: (f: Facts) => `bank debit of ${f['amount']} failed`,
   link_waits: (f: Facts) => `payment link waits: ${f['reason']}`,
-  drawn: (f: Facts) => `PDF rendered: ${f['bytes']} bytes, sha256 ${f['sha256']}`,
+  drawn: () => 'PDF rendered',
   sending_asked: (f: Facts) =>
-    `e-mail requested by ${REQUESTED_BY[f['asked_for'] as keyof typeof REQUESTED_BY]}${given(' to ', f['to'])}: ` +
-    `${f['message_id']}`,
+    `e-mail requested by ${REQUESTED_BY[f['asked_for'] as keyof typeof REQUESTED_BY]}${given(' to ', f['to'])}`,
   sending: (f: Facts) =>
     `e-mail ${f['status']}${given(' to ', f['to'])}${Number(f['attempts']) > 1 ? `, attempt ${f['attempts']}` : ''}` +
-    `${given('; ', f['reply'])}${given('; sha256 ', f['sha256'])}`,
+    (f['status'] === 'sent' ? '' : given('; ', f['reply'])),
   attempted: (f: Facts) => `attempt ${f['attempt']} to send the e-mail: ${f['outcome']}${given('; ', f['reply'])}`,
   bounced: (f: Facts) =>
     `e-mail returned from ${f['to']}: ${f['status']} ${f['reply']}${given(', reported by ', f['server'])}`,
@@ -117,18 +122,44 @@ const CHECKOUT_ENDINGS = {
   failed: 'ordered a debit that failed',
 } as const;
 
+/** The technical details of some actions. */
+const TECHNICAL: Readonly<Partial<Record<Action, (f: Facts) => string>>> = {
+  drawn: (f) => `${f['bytes']} bytes, sha256 ${f['sha256']}`,
+  sending_asked: (f) => `${f['message_id']}`,
+  sending: (f) =>
+    [f['status'] === 'sent' && f['reply'], f['sha256'] && `sha256 ${f['sha256']}`].filter(Boolean).join('; '),
+};
+
+/** Sendings name the event of the action whose e-mail they send. The action's own line has its approval. */
+const FOLLOWING: readonly string[] = ['sending_asked', 'sending', 'attempted', 'bounced', 'drawn', 'small_difference'];
+
 export async function readHistory(tx: Transaction, documentId: number): Promise<HistoryLine[]> {
   const happenings = await readHappenings(tx, { documentId });
-  return happenings.map(({ at, action, currency, facts, claimed_by, os_user, host }) => {
-    const shown = { ...facts };
+  return happenings.map(({ at, action, currency, facts, claimed_by, os_user, host, ...event }) => {
+    const shown: Record<string, string> = {
+      ...(event.reason !== null && { reason: event.reason }),
+      ...withoutNull(facts),
+    };
     for (const name of ['amount', 'total', 'charges']) {
       if (shown[name]) shown[name] = Amount.of(shown[name], currency).forPeople();
     }
+    const { request, approver: by } = FOLLOWING.includes(action) ? { request: null, approver: null } : event;
     return {
       at,
       action: action as Action,
       says: SENTENCES[action as Action](shown),
+      technical: TECHNICAL[action as Action]?.(shown) || null,
+      approval: request === null || by === null ? null : { by, request: Number(request) },
+      note: FOLLOWING.includes(action) ? null : event.note,
       by: os_user === null || host === null ? null : { claimed_by, os_user, host },
     };
   });
 }
+
+const withoutNull = (facts: Facts): Record<string, string> =>
+  Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== null));
+
+/** What follows the sentence of an action: its internal note, and who approved it. */
+export const afterwords = ({ note, approval }: Pick<HistoryLine, 'note' | 'approval'>): string =>
+  given('; internal note: ', note) +
+  (approval === null ? '' : `; approved by ${approval.by}, request ${approval.request}`);

@@ -16,7 +16,7 @@ import { dateOfAction, type IssueContext } from './issue/context.ts';
 export async function voidDocument(
   tx: Transaction,
   context: IssueContext,
-  { number, reason }: { number: string; reason: string },
+  { number, reason, note }: { number: string; reason: string; note?: string | undefined },
 ): Promise<void> {
   const document = await documentToCorrect(tx, number);
   if (document.purpose === 'opening') {
@@ -26,7 +26,7 @@ export async function voidDocument(
   refuseSettled(document, 'voided');
   const today = await dateOfAction(tx, context);
   const now = context.environment.now().toISO();
-  const event = { action: 'invoice.void', subject: number, details: { reason }, now };
+  const event = { action: 'invoice.void', subject: number, details: { reason, note }, now };
   const eventId = await recordEvent(tx, context.actor, event);
   await voidDocuments(tx, { documents: [{ document_id: document.document_id, reason }], today, now, eventId });
   failpoint('void.recorded');

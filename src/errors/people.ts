@@ -145,7 +145,8 @@ export const CONSOLE = {
   ),
   sign_in_refused: defineAnswer<{ reason: string }>(403, (f) => `You were not signed in: ${f.reason}.`),
   passkey_refused: defineAnswer<{ reason: string }>(403, (f) => `The passkey was not accepted: ${f.reason}.`),
-  session_missing: defineAnswer<Record<string, never>>(
+  /** `to` is the form to return to, with its fields. */
+  session_missing: defineAnswer<{ to?: string }>(
     401,
     () => 'Your session has ended. Nothing was changed. Sign in and try again.',
   ),

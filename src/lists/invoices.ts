@@ -169,7 +169,10 @@ export function partnersStanding(row: Stands, today: string): Mark[] {
   return [
     late > 0
       ? { text: `${plural(late, 'day')} overdue`, tone: 'bad' }
-      : { text: row.status, tone: row.status === 'paid' ? 'good' : 'plain' },
+      : {
+          text: row.document === 'credit_note' && row.status === 'paid' ? 'used up' : row.status,
+          tone: row.status === 'paid' ? 'good' : 'plain',
+        },
     ...(row.disputed ? [{ text: 'disputed', tone: 'warn' } as const] : []),
   ];
 }

@@ -23,6 +23,10 @@ type LinkToSend = Readonly<{
   expires_at: string;
 }>;
 
+/** Whether e-mails can be sent. A sandbox without a mail server keeps them in its folder `outbox`. */
+export const canMail = ({ environment, settings: { mail_from: sender } }: Installation): boolean =>
+  sender !== '' && (environment.name === 'sandbox' || environment.smtpUrl !== undefined);
+
 /** The inviting user also sees the link. */
 export const mailSignInLink = (context: Installation, link: LinkToSend): Promise<SentLink> =>
   mailLink(context, link, 'sign_in', {});

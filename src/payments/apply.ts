@@ -1,7 +1,7 @@
 /**
  * Manual cash application: applies a payment to invoices, or undoes an application. Refusals: payment_unknown,
  * document_unknown, payment_not_applicable, payment_amount_too_large, payment_nothing_applied, bank_fee_not_applicable,
- * credit_not_applicable, document_on_hold, argument_invalid.
+ * credit_not_applicable, document_on_hold, argument_invalid, date_in_future, date_too_early.
  */
 
 import type { Settings } from '../config/settings.ts';
@@ -15,7 +15,14 @@ import { fieldName } from '../field-names.ts';
 import { Amount, isZero } from '../money.ts';
 import { type Remedy, toDo } from '../remedy.ts';
 import { refuseUnfitFee, whoBearsFee } from './bank-fee.ts';
-import { type Caller, lockPayments, openPaymentContext, type PaymentContext, requestLinkChecks } from './context.ts';
+import {
+  type Caller,
+  dayOfAction,
+  lockPayments,
+  openPaymentContext,
+  type PaymentContext,
+  requestLinkChecks,
+} from './context.ts';
 import type { Evidence } from './evidence.ts';
 import { readExceptionalPayments } from './exceptions.sql.ts';
 import { insertApplications, insertAssignments, insertUnapplications } from './insert.sql.ts';
@@ -37,6 +44,8 @@ type ApplyRequest = Readonly<{
    * the invoices owe, except for a small difference.
    */
   fee?: string | undefined;
+  /** The day of the application, whose books must be open. Default: today. */
+  on?: string | undefined;
 }>;
 
 /** Returns the id of the event. */
@@ -48,11 +57,12 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
   const suggested = await suggestionsOf(tx, paymentId);
   const amounts = parts.map(({ amount }) => amount.toString());
   const applied = parts.length === 1 ? { number: numbers[0], amount: amounts[0] } : { numbers, amounts };
-  const context = await openPaymentContext(tx, caller, {
+  const opened = await openPaymentContext(tx, caller, {
     action: 'payment.apply',
     subject: String(paymentId),
-    details: { ...applied, less: request.creditNotes, fee: request.fee },
+    details: { ...applied, less: request.creditNotes, fee: request.fee, on: request.on },
   });
+  const context = { ...opened, today: dayToApply(caller, opened, request.on) };
   await assumePayer(
     tx,
     context,
@@ -85,6 +95,11 @@ export async function applyPayment(tx: Transaction, caller: Caller, request: App
     parts.map(({ document }) => document.document_id),
   );
   return context.eventId;
+}
+
+function dayToApply(caller: Caller, { today, earliest }: PaymentContext, on: string | undefined) {
+  if (on === undefined) return today;
+  return dayOfAction(caller, on, { earliest: earliest ?? '0001-01-01', what: 'the first open books begin' });
 }
 
 async function applyCredits(
@@ -314,10 +329,10 @@ function amountToApply(state: PaymentState, document: PayableRow, given: string 
 export async function unapplyPayment(
   tx: Transaction,
   caller: Caller,
-  request: { paymentId: number; number?: string | undefined },
+  request: { paymentId: number; reason?: string; number?: string | undefined },
 ): Promise<void> {
   await lockPayments(tx);
-  const { paymentId, number } = request;
+  const { paymentId, number, reason } = request;
   await paymentState(tx, paymentId);
   const live = (await readLiveApplications(tx, { paymentIds: [paymentId] })).filter(
     (each) => number === undefined || each.number === number,
@@ -328,7 +343,7 @@ export async function unapplyPayment(
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.unapply',
     subject: String(paymentId),
-    details: { numbers: live.map((each) => each.number), amounts: live.map((each) => each.amount) },
+    details: { numbers: live.map((each) => each.number), amounts: live.map((each) => each.amount), reason },
   });
   const unapplied_on = context.today;
   await insertUnapplications(

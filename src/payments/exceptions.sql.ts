@@ -76,6 +76,8 @@ export type ExceptionalPayment = Readonly<{
   suggestions: readonly ExceptionSuggestion[];
   /** The invoice for which the payment was recorded, if any. */
   subject: string;
+  /** The invoices from which finance took the payment back. */
+  taken_from: readonly string[];
 }>;
 
 /**
@@ -114,7 +116,12 @@ export const readExceptionalPayments = querying<ExceptionalPayment, { ids: reado
            JOIN payment_balances same ON same.payment_id = s.same_as
            WHERE s.payment_id = p.payment_id AND same.stays
              AND s.payment_id IN (SELECT payment_id FROM possible_duplicates)), '[]') AS suggestions,
-         p.subject
+         p.subject,
+         coalesce((
+           SELECT json_agg(DISTINCT d.number)
+           FROM payment_applications a JOIN payment_unapplications u USING (payment_application_id)
+           JOIN documents d USING (document_id)
+           WHERE a.payment_id = p.payment_id AND u.payment_reversal_id IS NULL), '[]') AS taken_from
   FROM exceptional p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
   WHERE b.unapplied > 0`);
 

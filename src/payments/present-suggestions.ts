@@ -60,7 +60,9 @@ function writtenOffBy(payment: ExceptionalPayment, items: OpenItems) {
 }
 
 function suggestionsOf(payment: ExceptionalPayment, items: OpenItems): ExceptionSuggestion[] {
-  const { partner_id, references, payer_name, payer_account, text, unapplied, currency } = payment;
+  const { partner_id, references, payer_name, payer_account, text, unapplied, currency, taken_from } = payment;
+  const wasTakenFrom = ({ document, evidence }: Suggestion) =>
+    [document.number, ...(evidence.set ?? [])].some((number) => taken_from.includes(number));
   const found = match(
     {
       ...{ amount: Amount.of(unapplied, currency), references, text: text ?? '', payer: partner_id ?? undefined },
@@ -68,7 +70,9 @@ function suggestionsOf(payment: ExceptionalPayment, items: OpenItems): Exception
     },
     items,
   );
-  return [...together(found), ...found.suggested].map((each) => presented(accountNotNamed(each), items));
+  return [...together(found), ...found.suggested]
+    .filter((each) => !wasTakenFrom(each))
+    .map((each) => presented(accountNotNamed(each), items));
 }
 
 function accountNotNamed(found: Suggestion) {

@@ -5,9 +5,9 @@ import type { ActorContext } from './audit-events.ts';
 import { hashOf, newSecret, SECRET } from './secrets.ts';
 import { deleteChallenge, insertChallenge } from './sign-in.sql.ts';
 
-type ChallengeKind = 'passkey' | 'new_passkey' | 'provider';
+type ChallengeKind = 'passkey' | 'new_passkey' | 'provider' | 'link';
 
-const MINUTES = 10;
+const MINUTES = 15;
 
 /** Stores what the answer is compared with. Returns the secret for the browser's cookie. */
 export async function keepChallenge(

@@ -1,4 +1,12 @@
-import { execute, executing, query, querying, queryOne, type Transaction } from '../database/transaction.ts';
+import {
+  execute,
+  executing,
+  query,
+  querying,
+  queryingFirst,
+  queryOne,
+  type Transaction,
+} from '../database/transaction.ts';
 import type { User } from './roles.ts';
 import { hashOf, SECRET } from './secrets.ts';
 import { loginOf, USER } from './users.sql.ts';
@@ -66,18 +74,35 @@ export const endSessionNumbered = querying<
     AND (:userId::bigint IS NULL OR s.user_id = :userId::bigint)
   RETURNING personal(u.login) AS login`);
 
+type LinkToInsert = Readonly<{ sha256: string; userId: number; expiresAt: string; eventId: number }>;
+
+export const insertLink = executing<LinkToInsert>(`
+  INSERT INTO sign_in_links (sha256, user_id, expires_at, event_id)
+  VALUES (:sha256, :userId, :expiresAt::timestamptz, :eventId)`);
+
 /** Inserts a link. The user's earlier links end. */
-export async function insertLink(
-  tx: Transaction,
-  given: { sha256: string; userId: number; expiresAt: string; eventId: number },
-): Promise<void> {
+export async function replaceLinks(tx: Transaction, given: LinkToInsert): Promise<void> {
   await execute(tx, `DELETE FROM sign_in_links WHERE user_id = :userId`, { userId: given.userId });
-  await execute(
+  await insertLink(tx, given);
+}
+
+/** The person with this login who signs in only with links: without a passkey and without an identity provider. */
+export const readLinkUser = queryingFirst<User, { login: string }>(`
+  SELECT ${USER} FROM active_users u
+  WHERE u.login = :login AND u.kind = 'person'
+    AND NOT EXISTS (SELECT FROM user_identities i WHERE i.user_id = u.user_id)
+    AND NOT EXISTS (SELECT FROM passkeys p WHERE p.user_id = u.user_id
+                      AND NOT EXISTS (SELECT FROM passkey_ends e WHERE e.passkey_id = p.passkey_id))`);
+
+/** Whether the secret is that of a session of an active user, which may have ended. */
+export async function wasSession(tx: Transaction, secret: string): Promise<boolean> {
+  if (!SECRET.test(secret)) return false;
+  const { was } = await queryOne<{ was: boolean }>(
     tx,
-    `INSERT INTO sign_in_links (sha256, user_id, expires_at, event_id)
-     VALUES (:sha256, :userId, :expiresAt::timestamptz, :eventId)`,
-    given,
+    `SELECT EXISTS (SELECT FROM sessions JOIN active_users USING (user_id) WHERE sha256 = :sha256) AS was`,
+    { sha256: hashOf(secret) },
   );
+  return was;
 }
 
 export type SignInMethod = 'link' | 'passkey' | 'provider';

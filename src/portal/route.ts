@@ -19,6 +19,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import type { BoundName } from '../http/gates.ts';
 import type { Shared } from '../http/shared.ts';
+import { canMail } from '../mail/sign-in-link.ts';
 import { type PartnerSession, readPartnerSession, touchPartnerSession } from '../partners/sign-in.sql.ts';
 import { contactAsActor } from '../partners/sign-in.ts';
 import { formTokenOf } from '../people/secrets.ts';
@@ -49,10 +50,8 @@ export type PartnerAnswer =
 type ViewReader<View> = (tx: Transaction, visit: PartnerVisit) => Promise<View>;
 
 /** Whether contacts can sign in from payment pages, for which e-mailing links must be possible. */
-export const hasPartnerPlace = (
-  { environment }: Pick<Shared, 'environment'>,
-  { console: { partner_place: wanted }, mail_from: sender }: Settings,
-): boolean => wanted && sender !== '' && (environment.name === 'sandbox' || environment.smtpUrl !== undefined);
+export const hasPartnerPlace = ({ environment }: Pick<Shared, 'environment'>, settings: Settings): boolean =>
+  settings.console.partner_place && canMail({ environment, settings });
 
 export type PartnerRoutes = Readonly<{
   screen: <View>(

@@ -6,17 +6,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { placeOf, refuseOtherOrigin, setCookie } from '../console/cookies.ts';
 import { settingsNow } from '../console/route.ts';
-import { CodeForm, linkSent, OneButton, openRoute, refuseLink } from '../console/sign-in.tsx';
-import { reasonOf, refuse } from '../errors/refusals.ts';
+import { CodeForm, linkSent, mailingLater, OneButton, openRoute, refuseLink } from '../console/sign-in.tsx';
+import { refuse } from '../errors/refusals.ts';
 import { networkOf } from '../http/limits.ts';
 import { issuerOf, type Shared } from '../http/shared.ts';
 import { mailPartnerLink } from '../mail/sign-in-link.ts';
 import { makePartnerLink, takePartnerLink } from '../partners/sign-in.ts';
 import { sendOuterPage } from './outer.tsx';
 import { findPaymentPage } from './payment-page.tsx';
-
-/** In case the mail server does not answer. */
-const MOST_UNDER_WAY = 20;
 
 export function addPartnerSignIn(app: FastifyInstance, shared: Shared): void {
   addAsking(app, shared);
@@ -38,8 +35,7 @@ export function addPartnerSignIn(app: FastifyInstance, shared: Shared): void {
 }
 
 function addAsking(app: FastifyInstance, shared: Shared) {
-  const underWay = new Set<Promise<void>>();
-  app.addHook('onClose', async () => void (await Promise.all(underWay)));
+  const mailLater = mailingLater(app, shared);
   const find = async (request: FastifyRequest, token: string) => {
     const found = await findPaymentPage(shared, token);
     if (found === undefined) throw refuse('page_unknown', { path: request.url });
@@ -67,11 +63,7 @@ function addAsking(app: FastifyInstance, shared: Shared) {
     const { token } = request.params;
     const invoice = await find(request, token);
     await shared.limits.askedForLink(String(invoice.documentId), request.ip);
-    // The e-mail is not awaited, because the response time would reveal whether an address exists.
-    if (underWay.size < MOST_UNDER_WAY) {
-      const sending = sendLink(shared, invoice.partnerId).finally(() => underWay.delete(sending));
-      underWay.add(sending);
-    } else shared.log.warn({ partner: invoice.partnerId }, 'sign-in link not sent: too many are being sent');
+    mailLater({ partner: invoice.partnerId }, () => sendLink(shared, invoice.partnerId));
     return sendOuterPage(
       { shared, request, reply },
       'Check your e-mail',
@@ -89,24 +81,17 @@ function addAsking(app: FastifyInstance, shared: Shared) {
   });
 }
 
+/** Undefined if the partner has no contact, or is not active. */
 async function sendLink(shared: Shared, partnerId: string) {
-  const { database, environment, log } = shared;
-  try {
-    const made = await database.transaction((tx) => makePartnerLink(tx, shared, partnerId));
-    if (made === undefined) {
-      log.info({ partner: partnerId }, 'sign-in link not sent: the partner has no contact, or is not active');
-      return;
-    }
-    const { contact, secret, expires_at } = made;
-    const { outcome, reply } = await mailPartnerLink(
-      { environment, settings: settingsNow(shared) },
-      {
-        to: { name: contact.contact_name, address: contact.contact_email },
-        ...{ partner: contact.partner_name, url: `${issuerOf(shared)}/place/sign-in#${secret}`, expires_at },
-      },
-    );
-    log[outcome === 'sent' ? 'info' : 'warn']({ partner: partnerId, outcome, reply }, 'sign-in link mailed');
-  } catch (error) {
-    log.error({ partner: partnerId, reason: reasonOf(error) }, 'sign-in link not sent');
-  }
+  const { database, environment } = shared;
+  const made = await database.transaction((tx) => makePartnerLink(tx, shared, partnerId));
+  if (made === undefined) return undefined;
+  const { contact, secret, expires_at } = made;
+  return mailPartnerLink(
+    { environment, settings: settingsNow(shared) },
+    {
+      to: { name: contact.contact_name, address: contact.contact_email },
+      ...{ partner: contact.partner_name, url: `${issuerOf(shared)}/place/sign-in#${secret}`, expires_at },
+    },
+  );
 }

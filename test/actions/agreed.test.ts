@@ -114,7 +114,8 @@ describe('what somebody else changes after an action was permitted and before it
       ...invoiceWriteOff,
       async perform(tx, context, input) {
         times += 1;
-        if (times === at) await runAction(await as(world, SAM, {}), paymentUnapply, { paymentId: payment });
+        if (times === at)
+          await runAction(await as(world, SAM, {}), paymentUnapply, { reason: 'wrong', paymentId: payment });
         return invoiceWriteOff.perform(tx, context, input);
       },
     };
@@ -155,7 +156,9 @@ describe('what somebody else changes after an action was permitted and before it
     const { payment_id: paymentId } = paid.json as { payment_id: number };
     await apply(paymentId, '5.00');
     const rules: Settings['approvals'] = { 'payment.unapply': { always: true } };
-    const { facts } = await refusalOf(runAction(await as(world, MARA, rules), paymentUnapply, { paymentId }));
+    const { facts } = await refusalOf(
+      runAction(await as(world, MARA, rules), paymentUnapply, { reason: 'wrong', paymentId }),
+    );
     const waiting: typeof paymentUnapply = {
       ...paymentUnapply,
       async perform(tx, context, given) {
@@ -165,7 +168,9 @@ describe('what somebody else changes after an action was permitted and before it
     };
     const approver = (await as(world, LEE, rules)).actor;
     const approval = { requestId: Number(facts['request_id']), approver, reason: null };
-    const refused = await refusalOf(runAction(await as(world, MARA, rules), waiting, { paymentId }, { approval }));
+    const refused = await refusalOf(
+      runAction(await as(world, MARA, rules), waiting, { reason: 'wrong', paymentId }, { approval }),
+    );
     expect(refused.code).toBe('approval_outdated');
   });
 

@@ -217,7 +217,7 @@ const INPUTS: Readonly<Record<string, () => object>> = {
     number: inv(1),
   }),
   'payment.apply': () => ({ paymentId: made.unapplied, numbers: [inv(1)] }),
-  'payment.unapply': () => ({ paymentId: made.applied }),
+  'payment.unapply': () => ({ paymentId: made.applied, ...why }),
   'payment.reverse': () => ({ paymentId: made.applied, kind: 'returned', ...why }),
   'bank.book': () => ({ bankLineId: made.fee, kind: 'charges', ...why }),
   'bank.unbook': () => ({ bankLineId: made.charged, ...why }),

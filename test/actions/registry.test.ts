@@ -140,6 +140,17 @@ describe('a form', () => {
     });
   });
 
+  test('takes an amount as pages print it, with groups of three digits, and leaves other amounts to be refused', () => {
+    const amountOf = (amount: string) => inputOfForm(paymentApply.input, new URLSearchParams({ amount }))['amount'];
+    expect(['1,200', '9,560.32', '1,234,567.8', '1200.00'].map(amountOf)).toEqual([
+      '1200',
+      '9560.32',
+      '1234567.8',
+      '1200.00',
+    ]);
+    for (const other of ['1,20', '12,00', '1.200,00', '1,2000', ',200', '1200,00']) expect(amountOf(other)).toBe(other);
+  });
+
   test('is refused by the name of the field that cannot be read', () => {
     expect(() => readInput(invoiceVoid, { number: 'INV-1', reason: ' ' })).toThrow(
       "--reason ' ' must be one line of 1 to 500 characters.",

@@ -59,6 +59,7 @@ const SHEETS: Readonly<Record<string, string>> = {
   'work list': 'item,kind,',
   'remind --dry-run': 'partner_id,partner_name,',
   'reconcile 2026-07': 'month,status,',
+  'report position': 'currency,figure,',
   'report aging': 'partner_id,',
   'report statement --partner p-1': '',
   'report trial-balance': '',

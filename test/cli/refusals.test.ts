@@ -1343,7 +1343,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
     when: 'no payment has the number',
     exit: 2,
     says: /No such payment: 999/,
-    run: () => inWorld(['payment', 'unapply', '999']),
+    run: () => inWorld(['payment', 'unapply', '999', '--reason', 'wrong']),
   },
   payout_unknown: {
     when: 'no payout has the number',
@@ -2040,7 +2040,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
       const how = ['--received-on', '2026-08-01', '--reference', 'FT-1', '--invoice', 'INV-2026-000001'];
       expect((await inCorrected(...record, ...how)).status).toBe(0);
       const refused = await inCorrected('invoice', 'void', 'INV-2026-000001', '--reason', 'x');
-      expect((await inCorrected('payment', 'unapply', '1')).status).toBe(0);
+      expect((await inCorrected('payment', 'unapply', '1', '--reason', 'wrong')).status).toBe(0);
       return refused;
     },
   },
@@ -2114,7 +2114,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
     when: 'what is to be undone was never applied',
     exit: 3,
     says: /No part of payment \d+ is applied to an invoice, so there is nothing to undo/,
-    run: () => inWorld(['payment', 'unapply', foreignPayment]),
+    run: () => inWorld(['payment', 'unapply', foreignPayment, '--reason', 'wrong']),
   },
   payment_amount_too_large: {
     when: 'more is to be applied than is open',

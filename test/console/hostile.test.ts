@@ -133,7 +133,7 @@ describe('finance of one partner', () => {
         ['invoice.link_rotate', [['number', of.number], why]],
         ['invoice.credit', [['number', of.number], ['amount', '1.00'], why]],
         ['dispute.open', [['number', of.number], why]],
-        ['payment.unapply', [['paymentId', of.payment]]],
+        ['payment.unapply', [['paymentId', of.payment], why]],
         ['payment.reverse', [['paymentId', of.payment], ['kind', 'returned'], why]],
         [
           'payment.assign',
@@ -483,7 +483,8 @@ describe('a role that is taken back', () => {
       changeRoles(tx, { ...books, actor }, { login, grant: [], revoke: [{ role: 'finance', partner_id: null }] }),
     );
     const before = await facts();
-    expect((await soon.post(path, { ...fields, shown, step: 'confirm' })).status).toBe(401);
+    const { location } = await soon.post(path, { ...fields, shown, step: 'confirm' });
+    expect(location).toMatch(/^\/console\/sign-in\?to=.*&ended=1$/);
     expect(await facts()).toBe(before);
   });
 

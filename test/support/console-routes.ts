@@ -111,7 +111,7 @@ export const namesObject = ({ path }: Route): boolean => /:(number|id|exception)
 /** Whether the route can be reached without signing in. */
 export const isOpen = ({ path }: Route): boolean => /^\/(assets|sign-in)(\/|$)/.test(path);
 /** Whether the route only redirects to a different page. */
-export const isMoved = ({ path }: Route): boolean => /^\/(payments\/(import|record))?$/.test(path);
+export const isMoved = ({ path }: Route): boolean => /^\/payments\/(import|record)$/.test(path);
 
 /**
  * Makes a journal for the general ledger and an auditor's pack, in the same way as the task's process. Returns the

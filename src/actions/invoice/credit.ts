@@ -4,7 +4,7 @@ import type { DocumentRow } from '../../documents/documents.sql.ts';
 import { failpoint } from '../../failpoint.ts';
 import { isZero, moneyText } from '../../money.ts';
 import { wrapped } from '../../text-table.ts';
-import { amount, defineAction, documentNumber, flag, onLatestDate, reason } from '../action.ts';
+import { amount, defineAction, documentNumber, flag, note, onLatestDate, reason } from '../action.ts';
 import {
   adjustmentsOf,
   amountsIn,
@@ -31,7 +31,8 @@ export const invoiceCredit = defineAction({
     amount: amount('Amount', "The amount, in the invoice's currency.", {
       more: 'On an invoice with tax, the amount before tax; tax is added.',
     }),
-    reason: reason(),
+    reason: reason('Printed on the credit note and in the e-mail to the partner.'),
+    note: note(),
     again: flag('Again', 'Issue the credit note even if one with the same amount and reason exists.').optional(),
     onLatestDate: onLatestDate(),
   },

@@ -1,7 +1,7 @@
 import { voidDocument } from '../../documents/void.ts';
 import { failpoint } from '../../failpoint.ts';
 import { toDo } from '../../remedy.ts';
-import { defineAction, documentNumber, onLatestDate, reason } from '../action.ts';
+import { defineAction, documentNumber, note, onLatestDate, reason } from '../action.ts';
 import { amountsIn, deliver, OF_DOCUMENT, reportDocument } from '../documents.ts';
 
 export const invoiceVoid = defineAction({
@@ -9,7 +9,12 @@ export const invoiceVoid = defineAction({
   title: 'Void a document',
   command: { summary: 'Void a document as of today; its number is kept', arguments: { number: '<number>' } },
   role: 'finance',
-  input: { number: documentNumber(), reason: reason(), onLatestDate: onLatestDate() },
+  input: {
+    number: documentNumber(),
+    reason: reason('Printed on the void copy, and in the API of the partner.'),
+    note: note(),
+    onLatestDate: onLatestDate(),
+  },
   ...OF_DOCUMENT,
   perform: (tx, context, { onLatestDate, ...request }) => voidDocument(tx, { ...context, onLatestDate }, request),
   committed: () => failpoint('void.committed'),

@@ -9,7 +9,11 @@ export const invoiceWriteOff = defineAction({
   command: { arguments: { number: '<number>' } },
   title: 'Write off the open balance of an invoice',
   role: 'finance',
-  input: { number: documentNumber(), reason: reason(), onLatestDate: onLatestDate() },
+  input: {
+    number: documentNumber(),
+    reason: reason('Recorded, and not shown to the partner.'),
+    onLatestDate: onLatestDate(),
+  },
   ...OF_DOCUMENT,
   perform: (tx, context, { onLatestDate, ...request }) => writeOffInvoice(tx, { ...context, onLatestDate }, request),
   committed: (context, { input }) => followBalance(context, input.number),

@@ -1,5 +1,5 @@
 import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
-import { amount, defineAction, several, text, whole } from '../action.ts';
+import { amount, date, defineAction, reason, several, text, whole } from '../action.ts';
 import { documentFacts, partnersOfDocuments } from '../documents.ts';
 import {
   fallOf,
@@ -33,6 +33,10 @@ a small difference.`,
       more: 'Payment plus fee must equal what is open on the invoices.',
     }).optional(),
     creditNotes: several(text('Credit note', 'A credit note that pays the rest of the invoice.')).optional(),
+    on: date(
+      'On',
+      'The day of the application, if its books are open, such as the day of the receipt. Default: today.',
+    ).optional(),
   },
   subject: ({ paymentId }) => String(paymentId),
   async partners(tx, { paymentId, numbers, creditNotes = [] }) {
@@ -68,6 +72,7 @@ export const paymentUnapply = defineAction({
   role: 'finance',
   input: {
     paymentId: whole('Payment', 'The payment.'),
+    reason: reason('Recorded, and not shown to the partner.'),
     number: text('Invoice', 'Only from this invoice.', { more: 'Default: from all invoices.' }).optional(),
   },
   ...OF_PAYMENT,

@@ -30,8 +30,11 @@ type ActionRequest = Readonly<{
   form: URLSearchParams;
 }>;
 
-export const takesFiles = ({ input }: Pick<Action, 'input'>): boolean =>
-  fieldsOf(input).some(({ kind }) => kind === 'file');
+/** The names of the fields that take files. Undefined if there are none. */
+export function filesOf({ input }: Pick<Action, 'input'>): readonly string[] | undefined {
+  const files = fieldsOf(input).filter(({ kind }) => kind === 'file');
+  return files.length === 0 ? undefined : files.map(({ name }) => name);
+}
 
 const frame = (action: Action, content: Screen['content'], lead?: string, asked?: ActionRequest): Screen => ({
   place: placeOf(action.name),
@@ -91,7 +94,12 @@ export function actionForm({ action, reader, form }: ActionRequest, refusal?: Re
     action,
     <div class="narrow stack">
       {refusal !== undefined && <Problem user={reader} refusal={refusal} />}
-      <Form action={actionHref(action.name)} token={reader.formToken} files={takesFiles(action) && !edits} class="card">
+      <Form
+        action={actionHref(action.name)}
+        token={reader.formToken}
+        files={filesOf(action) !== undefined && !edits}
+        class="card"
+      >
         <div class="in stack">
           {edits ? (
             <SectionFields form={form} problems={refusal?.facts['problems'] as FieldProblem[]} />
@@ -279,7 +287,7 @@ export function actionPreview(
           <ReportText text={report.text} />
         </div>
       </Card>
-      <Form action={actionHref(action.name)} token={reader.formToken} files={takesFiles(action)}>
+      <Form action={actionHref(action.name)} token={reader.formToken} files={filesOf(action) !== undefined}>
         {kept.map(([name, value]) => (
           <input type="hidden" name={name} value={value} />
         ))}

@@ -130,10 +130,11 @@ const COLUMNS: readonly Column<ListedEvent>[] = [
     heading: 'By',
     cell: ({ by, os_user, host, via }) => (
       <>
-        <a href={addressOf(PATH, { by })}>{by}</a>{' '}
-        <span class="count">
-          {[os_user === by ? null : os_user, via === 'command' ? null : via, host].filter(Boolean).join(' · ')}
-        </span>
+        <a href={addressOf(PATH, { by })}>{by}</a>
+        <details class="small">
+          <summary>Technical</summary>
+          {`${os_user} on ${host}, by ${via}`}
+        </details>
       </>
     ),
   },

@@ -7,7 +7,7 @@ export type ClosedMonth = Readonly<{
   books_closed: boolean;
   /** The number of facts of the checkpoint that closes the month. */
   checkpoint: number | null;
-  totals: readonly Readonly<{ currency: string; invoice_amount: string }>[];
+  totals: readonly Readonly<{ currency: string; invoice_amount: string; rows: number }>[];
 }>;
 
 export const MONTHS_SHOWN = 11;
@@ -23,8 +23,8 @@ export const readClosedMonths = (tx: Transaction, until: Month | null = null): P
      LEFT JOIN book_closes b USING (month)
      LEFT JOIN log_checkpoints k ON k.closes = 'month ' || m.month
      CROSS JOIN LATERAL (
-       SELECT json_agg(json_build_object('currency', currency, 'invoice_amount', invoice_amount::text)
-                       ORDER BY currency) AS totals
+       SELECT json_agg(json_build_object('currency', currency, 'invoice_amount', invoice_amount::text,
+                                         'rows', entries) ORDER BY currency) AS totals
        FROM month_totals WHERE month = m.month) AS t
      ORDER BY m.month`,
     { shown: MONTHS_SHOWN + 1, until },

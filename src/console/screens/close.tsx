@@ -36,7 +36,7 @@ import { readSignOff, type SignOff, SignOffCard, SignOffLine, WaitingRequest } f
 type OpenMonth = Readonly<{
   month: Month;
   rows: number;
-  totals: readonly Readonly<{ currency: string; invoice_amount: string }>[];
+  totals: ClosedMonth['totals'];
   due: boolean;
 }>;
 
@@ -197,7 +197,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
 }
 
 /** Our share, which is invoiced or, for connected accounts, routed by the processor. */
-export const Totals = ({ totals }: { totals: ClosedMonth['totals'] }) => (
+export const Totals = ({ totals }: { totals: readonly Omit<ClosedMonth['totals'][number], 'rows'>[] }) => (
   <dl class="figures totals">
     {totals.map(({ currency, invoice_amount }) => (
       <div>

@@ -3,9 +3,10 @@ import type { Transaction } from '../../database/transaction.ts';
 import type { OpenDispute } from '../../documents/disputes.sql.ts';
 import { readOpenDisputes } from '../../documents/disputes.sql.ts';
 import { type DocumentRow, type LineRow, readDocuments } from '../../documents/documents.sql.ts';
-import { type HistoryLine, readHistory } from '../../documents/history.ts';
+import { afterwords, type HistoryLine, readHistory } from '../../documents/history.ts';
 import { documentTitle, rowKindName } from '../../documents/present.ts';
 import { lineTaxText, taxSteps } from '../../documents/present-tax.ts';
+import { settledWithoutCash } from '../../documents/settled.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { standingOf } from '../../lists/invoices.ts';
 import type { User } from '../../people/roles.ts';
@@ -66,6 +67,11 @@ function actsOn(
     ...(isCarried || /[1-9]/.test(amount_paid) ? [] : unpaid),
   ];
 }
+
+/** What the form of a payment already knows. */
+const receivedFor = ({ number, balance, currency }: DocumentRow, receivedOn: string) => ({
+  ...{ number, currency, amount: text(balance, currency), receivedOn },
+});
 
 function rareActionsOn(row: DocumentRow): RareAction[] {
   const { document, status, number, partner_id: partner } = row;
@@ -141,7 +147,7 @@ export function invoiceScreen(
           user={user}
           action={action}
           partner={row.partner_id}
-          input={{ number }}
+          input={action === 'payment.record' ? receivedFor(row, today) : { number }}
           tone={action === 'invoice.void' ? 'danger' : undefined}
         >
           {name}
@@ -161,46 +167,24 @@ export function invoiceScreen(
             </header>
             <div class="in stack">
               <dl class="figures">
-                <div>
-                  <dt>Balance</dt>
-                  <dd>
-                    <Money amount={text(row.balance, currency)} currency={currency} />
-                  </dd>
-                </div>
-                <div>
-                  <dt>Amount due</dt>
-                  <dd>
-                    <Money amount={text(row.amount_due, currency)} currency={currency} />
-                  </dd>
-                </div>
-                <div>
-                  <dt>Paid</dt>
-                  <dd>
-                    <Money amount={text(row.amount_paid, currency)} currency={currency} />
-                  </dd>
-                </div>
+                {figuresOf(row).map(([name, amount]) => (
+                  <div>
+                    <dt>{name}</dt>
+                    <dd>
+                      <Money amount={text(amount, currency)} currency={currency} />
+                    </dd>
+                  </div>
+                ))}
               </dl>
               <Facts row={row} />
             </div>
           </section>
-          {row.purpose !== 'opening' && (
+          {row.lines.length > 0 && (
             <Card title="Lines" note={`in ${currency}`} flush>
               <DataTable columns={lines} rows={row.lines} nothing="No lines." caption="Lines" />
             </Card>
           )}
-          <Card title="History">
-            <ol class="timeline">
-              {history.map(({ at, says, by }) => (
-                <li>
-                  <time dateTime={at}>{at.slice(0, 16).replace('T', ' ')}</time>
-                  <span>
-                    {says.charAt(0).toUpperCase() + says.slice(1)}
-                    {by !== null && <span class="soft">{` · ${by.claimed_by ?? by.os_user}`}</span>}
-                  </span>
-                </li>
-              ))}
-            </ol>
-          </Card>
+          <History row={row} history={history} />
         </div>
         <Card
           title="PDF"
@@ -216,7 +200,7 @@ export function invoiceScreen(
                   E-invoice (XML)
                 </a>
               )}
-              {row.purpose !== 'opening' && (
+              {row.lines.length > 0 && (
                 <a class="button" href={`/console/invoices/${number}/rows.csv`} hx-boost="false" download>
                   Rows (CSV)
                 </a>
@@ -243,6 +227,70 @@ export function invoiceScreen(
   };
 }
 
+/** The amounts of a document's head. The first is what the others leave. */
+function figuresOf(row: DocumentRow): (readonly [string, string])[] {
+  const isThere = ([, amount]: readonly [string, string]) => /[1-9]/.test(amount);
+  if (row.document !== 'invoice') {
+    const used = [
+      ['Applied to invoices', row.credited],
+      ['Refunded', row.amount_paid],
+    ] as const;
+    const isNote = row.document === 'credit_note' && row.status !== 'void';
+    return [
+      ...(isNote ? [['Open credit', row.balance] as const] : []),
+      ['Amount', row.document === 'credit_note' ? row.gross : row.invoice_amount],
+      ...used.filter(isThere),
+    ];
+  }
+  const settled = settledWithoutCash(row).map(({ label, amount }) => [capital(label), amount.toString()] as const);
+  return [
+    ['Balance', row.balance],
+    ['Amount due', row.amount_due],
+    ...settled.filter(isThere),
+    ['Paid', row.amount_paid],
+  ];
+}
+
+const capital = (words: string) => words.charAt(0).toUpperCase() + words.slice(1);
+
+/** The history, with hashes, ids and host names folded below it. */
+function History({ row, history }: { row: DocumentRow; history: readonly HistoryLine[] }) {
+  const minute = (at: string) => at.slice(0, 16).replace('T', ' ');
+  const technical = history.flatMap(({ at, technical: detail, by }) => {
+    const where = by === null ? null : `${by.os_user} on ${by.host}`;
+    const said = [detail, where].filter((each) => each !== null).join('; ');
+    return said === '' ? [] : [`${minute(at)} ${said}`];
+  });
+  return (
+    <Card title="History">
+      <ol class="timeline">
+        {history.map(({ at, says, by, ...more }) => (
+          <li>
+            <time dateTime={at}>{minute(at)}</time>
+            <span>
+              {capital(says) + afterwords(more)}
+              {by?.claimed_by && <span class="soft">{` · ${by.claimed_by}`}</span>}
+            </span>
+          </li>
+        ))}
+      </ol>
+      <details>
+        <summary>Technical</summary>
+        <ul class="technical">
+          {row.pdf_sha256 !== null && (
+            <li>
+              PDF, SHA-256 <code class="hash">{row.pdf_sha256}</code>
+            </li>
+          )}
+          {technical.map((each) => (
+            <li class="wrap">{each}</li>
+          ))}
+        </ul>
+      </details>
+    </Card>
+  );
+}
+
 const text = (amount: string, currency: string) => Amount.of(amount, currency).toString();
 
 function Facts({ row }: { row: DocumentRow }) {
@@ -263,7 +311,6 @@ function Facts({ row }: { row: DocumentRow }) {
     ['Void', row.void_reason],
     ['On hold', row.hold_reason],
     ['E-mail', row.email_status === 'sent' ? `sent to ${(row.email_to ?? []).join(', ')}` : row.email_reason],
-    ['SHA-256', row.pdf_sha256 && <code class="hash">{row.pdf_sha256}</code>],
   ];
   return (
     <dl class="facts">

@@ -4,7 +4,7 @@ import { Money } from '../kit.tsx';
 
 type ShownMonth = Readonly<{
   month: Month;
-  totals: readonly Readonly<{ currency: string; invoice_amount: string }>[];
+  totals: readonly Readonly<{ currency: string; invoice_amount: string; rows: number }>[];
 }>;
 
 type MonthStripView = Readonly<{
@@ -15,19 +15,16 @@ type MonthStripView = Readonly<{
   isEarlier: boolean;
 }>;
 
-/** The currency billed in the most months comes first. Amounts in different currencies cannot be ranked. */
+/** The currency with the most rows comes first. Amounts in different currencies cannot be ranked. */
 function currenciesOf(months: readonly ShownMonth[]): readonly string[] {
   const counts = new Map<string, number>();
-  for (const { currency } of months.flatMap(({ totals }) => totals)) {
-    counts.set(currency, (counts.get(currency) ?? 0) + 1);
+  for (const { currency, rows } of months.flatMap(({ totals }) => totals)) {
+    counts.set(currency, (counts.get(currency) ?? 0) + rows);
   }
   return [...counts]
-    .sort(([one, times], [other, more]) => more - times || (one < other ? -1 : 1))
+    .sort(([one, rows], [other, more]) => more - rows || (one < other ? -1 : 1))
     .map(([currency]) => currency);
 }
-
-/** The page of the month shows all amounts. */
-const SHOWN = 2;
 
 export function MonthStrip({ closed, open, shown, earlier, isEarlier }: MonthStripView) {
   const tiles = [
@@ -85,18 +82,16 @@ function MonthTile({
   currencies: readonly string[];
 }) {
   const shown = currencies.flatMap((currency) => totals.find((each) => each.currency === currency) ?? []);
-  const more = shown.length - SHOWN;
   return (
     <li>
       <a href={`/console/close/${month}`} aria-current={current ? 'page' : undefined}>
         <strong>{monthName(month, 'short')}</strong>
         {shown.length === 0 && <span class="total">No rows</span>}
-        {shown.slice(0, SHOWN).map(({ currency, invoice_amount }) => (
+        {shown.map(({ currency, invoice_amount }) => (
           <span class="total">
             <Money amount={invoice_amount} currency={currency} />
           </span>
         ))}
-        {more > 0 && <span class="count">{`and ${more === 1 ? 'one more currency' : `${more} more currencies`}`}</span>}
         <span class="state">
           <span class={`dot ${tone}`} />
           {state}

@@ -135,6 +135,16 @@ function titleOf({ kind, title }: WorkItem) {
   return `${ACTIONS.get(action)?.title ?? action}: ${subject.join(' ')}`;
 }
 
+/** An item with its state, linked to the page where it is decided. */
+export const WorkLink = ({ item, user }: { item: WorkItem; user: Seer }) => (
+  <>
+    <a class={rowClass(titleOf(item))} href={pageOf(item, user)}>
+      {titleOf(item)}
+    </a>{' '}
+    <Chip tone={item.tone}>{item.state}</Chip>
+  </>
+);
+
 const SETTINGS = '/console/settings';
 
 /** The action that resolves the item, if the user may do it, or else the item's page. */
@@ -157,14 +167,7 @@ const columnsFor = (
 ): readonly Column<WorkItem>[] => [
   {
     heading: 'What',
-    cell: (item) => (
-      <>
-        <a class={rowClass(titleOf(item))} href={pageOf(item, user)}>
-          {titleOf(item)}
-        </a>{' '}
-        <Chip tone={item.tone}>{item.state}</Chip>
-      </>
-    ),
+    cell: (item) => <WorkLink item={item} user={user} />,
   },
   {
     heading: 'Partner',

@@ -3,10 +3,10 @@ import { documentNumbered, emailText } from '../../../actions/documents.ts';
 import { type OpenDispute, readOpenDisputes } from '../../../documents/disputes.sql.ts';
 import { documentJson } from '../../../documents/document.ts';
 import type { DocumentRow } from '../../../documents/documents.sql.ts';
-import { type HistoryLine, readHistory } from '../../../documents/history.ts';
+import { afterwords, type HistoryLine, readHistory } from '../../../documents/history.ts';
 import { documentTitle, rowKindName } from '../../../documents/present.ts';
 import { lineTaxText, taxSteps } from '../../../documents/present-tax.ts';
-import { Amount } from '../../../money.ts';
+import { settledWithoutCash } from '../../../documents/settled.ts';
 import {
   amount,
   type CommandContext,
@@ -63,7 +63,10 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
       : ([['amount', money(row.invoice_amount, row.currency)]] satisfies [string, string][])),
     ['credit applied', money(row.credit_applied, row.currency)],
     ['amount due', money(row.amount_due, row.currency)],
-    ...settledWithoutCash(row),
+    ...settledWithoutCash(row).map(({ label, amount: settled }): [string, string] => [
+      label,
+      money(settled.toString(), row.currency),
+    ]),
     ['paid', money(row.amount_paid, row.currency)],
     ['balance', money(row.balance, row.currency)],
     ...(dispute === null ? [] : ([['in dispute', disputeText(dispute)]] as [string, string][])),
@@ -100,24 +103,6 @@ function described(row: DocumentRow, dispute: OpenDispute | null): string {
   ].join('\n');
 }
 
-/**
- * What settled an invoice besides payments. The row's `credited` includes write-offs, bank charges and credit taken
- * back.
- */
-function settledWithoutCash({ currency, status, ...row }: DocumentRow): [string, string][] {
-  const [credited, writtenOff, charges, takenBack] = [
-    ...[row.credited, row.written_off, row.bank_charges],
-    // The credit of a void invoice is open again.
-    status === 'void' ? '0' : row.credit_taken_back,
-  ].map((each) => Amount.of(each, currency)) as [Amount, Amount, Amount, Amount];
-  return [
-    ...(takenBack.isZero() ? [] : [['credit taken back', money(takenBack.toString(), currency)] as [string, string]]),
-    ['credited', money(credited.minus(writtenOff).minus(charges).plus(takenBack).toString(), currency)],
-    ...(writtenOff.isZero() ? [] : [['written off', money(row.written_off, currency)] as [string, string]]),
-    ...(charges.isZero() ? [] : [['bank charges', money(row.bank_charges, currency)] as [string, string]]),
-  ];
-}
-
 function statusText({ status, voided_on, replaced_by, held_at, replaces, credits }: DocumentRow) {
   const remarks = [
     ...(voided_on === null
@@ -131,10 +116,10 @@ function statusText({ status, voided_on, replaced_by, held_at, replaces, credits
 }
 
 function historyText(history: readonly HistoryLine[]) {
-  const lines = history.flatMap(({ at, says, by }) => {
+  const lines = history.flatMap(({ at, says, technical, by, ...more }) => {
     const who =
       by === null ? '' : ` (${by.claimed_by === null ? '' : `${by.claimed_by}, as `}${by.os_user} on ${by.host})`;
-    return wrapped(printable(says + who), 57).map(
+    return wrapped(printable(says + afterwords(more) + (technical === null ? '' : `; ${technical}`) + who), 57).map(
       (line, index) => `  ${index === 0 ? at.slice(0, 19) : ' '.repeat(19)}  ${line}`,
     );
   });

@@ -1,0 +1,37 @@
+import { todayOf } from '../../../config/today.ts';
+import { describePosition, positionSheet, readPosition } from '../../../reports/position.ts';
+import {
+  type CommandContext,
+  type Definition,
+  dateArgument,
+  EXIT,
+  FORMAT,
+  OUT,
+  type PresentOptions,
+  present,
+  reading,
+} from '../../command.ts';
+
+export const define: Definition = (report, action) => {
+  report
+    .command('position')
+    .description('What changed, cash received and expected by week, who owes most, days sales outstanding')
+    .option('--since <YYYY-MM-DD>', 'changes since this day (default: the last working day)', dateArgument('--since'))
+    .option(...FORMAT)
+    .option(...OUT)
+    .action(action(reading(reportPosition)));
+};
+
+async function reportPosition(context: CommandContext, options: PresentOptions & { since?: string }): Promise<number> {
+  const { database, output } = context;
+  const asked = { since: options.since, today: todayOf(context) };
+  const found = await database.reading((tx) => readPosition(tx, context, asked));
+  await present(
+    output,
+    options,
+    found,
+    () => positionSheet(found),
+    () => describePosition(found),
+  );
+  return EXIT.done;
+}
