@@ -210,7 +210,7 @@ export function refuseOthers(done: readonly string[]): void {
  * The migrations that are not ours. `changed`: these migrations had a different text when they ran. `unknown`: this
  * version does not have these migrations.
  */
-export function otherMigrations(ids: readonly string[]): { changed: string[]; unknown: string[] } {
+export function otherMigrations(ids: readonly string[]) {
   const names = ids.filter((id) => !MIGRATIONS.includes(id)).map(migrationName);
   return {
     changed: names.filter((name) => MIGRATION_NAMES.includes(name)),
