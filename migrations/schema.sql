@@ -1,4 +1,4 @@
--- Facts: SHA-256 45da81da0a97d67ed6b3d3c597511769af4afaee138fa1de89ab33c2bd353ad7, without the role reckoner_app e8d9aa93c47905c3fa5a8f95514d9252b97bd827d6a325edcfa9a015f8356cf7
+-- Facts: SHA-256 023de19d731c4371a9c4d3c83390b314585bb5d7ec93311a3ccdff3af1dcf783, without the role reckoner_app e5a286c4910c65eff9a08c78471391b87f9580d9e5a161112c3fc4e60d7aaecb
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

@@ -180,6 +180,7 @@ export async function migrateTo(tx: Transaction, names: readonly string[]): Prom
   if (await hasMigrations(tx)) await migrator.forceFreeMigrationsLock({ tableName: TABLE });
   const [, done] = (await migrator.latest({ migrationSource, tableName: TABLE })) as [number, string[]];
   await execute(tx, `CALL grant_to_app('SELECT', '${TABLE}')`);
+  await execute(tx, 'CALL grant_views_to_app()');
   await execute(tx, 'CALL enable_triggers_always()');
   await execute(tx, 'CALL close_functions()');
   return done;
