@@ -296,21 +296,53 @@ CREATE TABLE stated_totals AS
 SELECT event_id, substr(path, 8, 3) AS currency, substr(path, 12) AS field,
        CASE WHEN replace(value, '.', '') = value THEN value ELSE rtrim(rtrim(value, '0'), '.') END AS value
 FROM details WHERE substr(path, 1, 7) = 'totals.' AND substr(path, 11, 1) = '.';
+-- The facts that change what is open on a document after its issue; amounts below zero take a fact back.
+CREATE TABLE balance_facts AS
+SELECT 'payment' AS what, 'payment_applied' AS fact, a.log_no, a.event_id, a.recorded_at, a.document_id,
+       NULL AS credit_note_id, a.payment_id, a.currency, a.amount, a.applied_on AS dated_on, a.entry_on, v.value AS why,
+       NULL AS account
+FROM payment_applications a
+LEFT JOIN map_values v ON v.log_no = a.log_no AND v.column_name = 'evidence' AND v.path = 'why'
+UNION ALL SELECT 'credit', 'credit_applied', log_no, event_id, recorded_at, invoice_id, credit_note_id, NULL, currency, amount,
+  applied_on, entry_on, NULL, NULL FROM credit_applications
+UNION ALL SELECT 'credit', 'credit_released', r.log_no, r.event_id, r.recorded_at, a.invoice_id, a.credit_note_id, NULL,
+  a.currency, -a.amount, r.released_on, r.entry_on, NULL, NULL
+FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
+UNION ALL SELECT 'write-off', 'written_off', log_no, event_id, recorded_at, document_id, NULL, NULL, currency, amount,
+  written_off_on, entry_on, reason, NULL FROM write_offs
+UNION ALL SELECT 'write-off', 'write_off_undone', r.log_no, r.event_id, r.recorded_at, w.document_id, NULL, NULL,
+  w.currency, -w.amount, r.reversed_on, r.entry_on, r.reason, NULL
+FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
+UNION ALL SELECT 'payment', 'payment_unapplied', u.log_no, u.event_id, u.recorded_at, a.document_id, NULL, a.payment_id,
+  a.currency, -a.amount, u.unapplied_on, u.entry_on,
+  CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END, NULL
+FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+UNION ALL SELECT 'difference', 'small_difference', s.log_no, s.event_id, s.recorded_at, s.document_id, NULL, a.payment_id,
+  s.currency, s.amount, a.applied_on, s.entry_on, 'a difference too small to pursue', NULL
+FROM small_differences s LEFT JOIN payment_applications a USING (payment_application_id)
+UNION ALL SELECT 'difference', 'small_difference_undone', u.log_no, u.event_id, u.recorded_at, s.document_id, NULL,
+  a.payment_id, s.currency, -s.amount, u.unapplied_on, u.entry_on,
+  CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END, NULL
+FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
+LEFT JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+UNION ALL SELECT 'refund', 'credit_refunded', log_no, event_id, recorded_at, document_id, NULL, NULL, currency, amount,
+  refunded_on, entry_on, reference, account FROM credit_refunds
+UNION ALL SELECT 'refund', 'credit_refund_returned', b.log_no, b.event_id, b.recorded_at, f.document_id, NULL, NULL,
+  f.currency, -f.amount, b.returned_on, b.entry_on, b.reason, coalesce(l.account, m.account, f.account)
+FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
+LEFT JOIN refund_matches m ON m.credit_refund_id = f.credit_refund_id
+LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id;
 CREATE TABLE event_sums AS
 SELECT event_id, action, currency, sum(amount) AS amount
-FROM (SELECT event_id, 'invoice.write_off' AS action, currency, amount FROM write_offs
-      UNION ALL SELECT r.event_id, 'invoice.write_off_undone', w.currency, w.amount
-      FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-      UNION ALL SELECT event_id, 'credit.refund', currency, amount FROM credit_refunds
-      UNION ALL SELECT r.event_id, 'credit.refund_returned', f.currency, f.amount
-      FROM credit_refund_returns r JOIN credit_refunds f USING (credit_refund_id)
-      UNION ALL SELECT event_id, 'dispute.open', currency, amount FROM invoice_disputes
+FROM (SELECT event_id, 'dispute.open' AS action, currency, amount FROM invoice_disputes
       UNION ALL SELECT p.event_id, e.action, p.currency, p.amount
       FROM payments p JOIN audit_events e ON e.event_id = p.event_id AND e.action = 'payment.record'
-      UNION ALL SELECT a.event_id, e.action, a.currency, a.amount
-      FROM payment_applications a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'payment.apply'
-      UNION ALL SELECT a.event_id, e.action, a.currency, a.amount
-      FROM credit_applications a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'credit.apply') f
+      UNION ALL SELECT b.event_id, e.action, b.currency, abs(b.amount)
+      FROM balance_facts b JOIN audit_events e USING (event_id)
+      WHERE b.fact || ' by ' || e.action IN (
+        'written_off by invoice.write_off', 'write_off_undone by invoice.write_off_undone', 'credit_refunded by credit.refund',
+        'credit_refund_returned by credit.refund_returned', 'payment_applied by payment.apply',
+        'credit_applied by credit.apply')) f
 GROUP BY event_id, action, currency;
 -- Changes of the settings, with the minute an hour later: until then, another process may still use the settings before.
 CREATE TABLE settings_changes AS
@@ -325,20 +357,18 @@ FROM (SELECT gl_export_id, currency, sum(amount) AS amount FROM gl_export_lines
       GROUP BY gl_export_id, currency, to_account, class, location, name, memo) x
 GROUP BY gl_export_id, currency;
 CREATE TABLE numerals AS
-SELECT amount, digits,
+SELECT currency, amount,
        CASE WHEN digits = 0 THEN sign || text WHEN part = '' THEN sign || whole ELSE sign || whole || '.' || part END AS text,
        CASE WHEN digits = 0 THEN sign || text ELSE sign || whole || '.' || substr(text, length(text) - digits + 1) END AS plain
-FROM (SELECT amount, digits, sign, text, substr(text, 1, length(text) - digits) AS whole,
+FROM (SELECT currency, amount, digits, sign, text, substr(text, 1, length(text) - digits) AS whole,
              rtrim(substr(text, length(text) - digits + 1), '0') AS part
-      FROM (SELECT amount, CAST(digits AS INTEGER) AS digits, CASE WHEN amount < 0 THEN '-' ELSE '' END AS sign,
+      FROM (SELECT currency, amount, digits, CASE WHEN amount < 0 THEN '-' ELSE '' END AS sign,
                    CASE WHEN digits >= 1 AND abs(amount) < 10 THEN '0' ELSE '' END
                      || CASE WHEN digits >= 2 AND abs(amount) < 100 THEN '0' ELSE '' END
                      || CASE WHEN digits >= 3 AND abs(amount) < 1000 THEN '0' ELSE '' END
                      || CASE WHEN digits >= 4 AND abs(amount) < 10000 THEN '0' ELSE '' END
                      || abs(amount) AS text
-            FROM (SELECT entries AS amount, 0 AS digits FROM row_events
-                  UNION
-                  SELECT a.amount, c.digits
+            FROM (SELECT a.currency, a.amount, CAST(c.digits AS INTEGER) AS digits
                   FROM (SELECT currency, spot_price AS amount FROM row_events
                         UNION SELECT currency, partner_cut FROM row_events
                         UNION SELECT currency, invoice_amount FROM row_events
@@ -355,7 +385,7 @@ FROM (SELECT amount, digits, sign, text, substr(text, 1, length(text) - digits) 
                         UNION SELECT currency, amount FROM credit_applications
                         UNION SELECT currency, amount FROM payment_applications
                         UNION SELECT currency, amount FROM gl_totals) a JOIN currencies c ON c.code = a.currency) n) t) w;
-CREATE INDEX numerals_by ON numerals (amount, digits);
+CREATE INDEX numerals_by ON numerals (amount, currency);
 -- The limits that the settings and comparisons state, by currency, in its smallest unit: as text without leading zeros.
 CREATE TABLE limits AS
 SELECT t.code, t.value, ltrim(replace(t.value, '.', '') || substr('0000', 1, t.digits - t.places), '0') AS units
@@ -377,15 +407,12 @@ FROM (SELECT c.code, CAST(c.digits AS INTEGER) AS digits, v.value,
       JOIN currencies c ON c.code = v.code WHERE v.value IS NOT NULL) t
 WHERE t.places <= t.digits;
 CREATE TABLE row_totals AS
-SELECT r.event_id, r.currency, r.field, n.text AS value
-FROM (SELECT event_id, currency, 'rows' AS field, entries AS amount, 0 AS digits FROM row_events
-      UNION ALL SELECT event_id, currency, 'spotPrice', spot_price, digits
-      FROM row_events JOIN currencies ON code = currency
-      UNION ALL SELECT event_id, currency, 'partnerCut', partner_cut, digits
-      FROM row_events JOIN currencies ON code = currency
-      UNION ALL SELECT event_id, currency, 'invoiceAmount', invoice_amount, digits
-      FROM row_events JOIN currencies ON code = currency) r
-JOIN numerals n ON n.amount = r.amount AND n.digits = r.digits;
+SELECT event_id, currency, 'rows' AS field, CAST(entries AS TEXT) AS value FROM row_events
+UNION ALL SELECT r.event_id, currency, r.field, n.text
+FROM (SELECT event_id, currency, 'spotPrice' AS field, spot_price AS amount FROM row_events
+      UNION ALL SELECT event_id, currency, 'partnerCut', partner_cut FROM row_events
+      UNION ALL SELECT event_id, currency, 'invoiceAmount', invoice_amount FROM row_events) r
+JOIN numerals n USING (currency, amount);
 
 -- Documents with their sign, tax and gross amount, and the fact that voided them.
 CREATE TABLE papers AS
@@ -460,25 +487,8 @@ SELECT r.* FROM payment_reversals r LEFT JOIN payment_reinstatements i
 -- Every change of what is open on a document, by day of entry: the issue, what settled it, and what was taken back.
 CREATE TABLE document_moves AS
 SELECT document_id, 'issue' AS what, entry_on, gross AS amount, log_no FROM papers WHERE document <> 'statement'
-UNION ALL SELECT invoice_id, 'credit', entry_on, -amount, log_no FROM credit_applications
-UNION ALL SELECT credit_note_id, 'credit', entry_on, -amount, log_no FROM credit_applications
-UNION ALL SELECT a.invoice_id, 'credit', r.entry_on, a.amount, r.log_no
-FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-UNION ALL SELECT a.credit_note_id, 'credit', r.entry_on, a.amount, r.log_no
-FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-UNION ALL SELECT document_id, 'write-off', entry_on, -amount, log_no FROM write_offs
-UNION ALL SELECT w.document_id, 'write-off', r.entry_on, w.amount, r.log_no
-FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-UNION ALL SELECT document_id, 'payment', entry_on, -amount, log_no FROM payment_applications
-UNION ALL SELECT a.document_id, 'payment', u.entry_on, a.amount, u.log_no
-FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-UNION ALL SELECT document_id, 'difference', entry_on, -amount, log_no FROM small_differences
-UNION ALL SELECT s.document_id, 'difference', u.entry_on, s.amount, u.log_no
-FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
-UNION ALL SELECT document_id, 'refund', entry_on, -amount, log_no FROM credit_refunds
-UNION ALL SELECT f.document_id, 'refund', b.entry_on, f.amount, b.log_no
-FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id);
-
+UNION ALL SELECT document_id, what, entry_on, -amount, log_no FROM balance_facts
+UNION ALL SELECT credit_note_id, what, entry_on, -amount, log_no FROM balance_facts WHERE credit_note_id IS NOT NULL;
 CREATE INDEX document_moves_by ON document_moves (document_id);
 -- The event before each document and the one after it: between them are the facts of one act.
 CREATE TABLE paper_events AS
@@ -543,52 +553,13 @@ SELECT 'document_voided' AS fact, v.log_no, v.entry_on, v.voided_on AS dated_on,
 FROM voids v JOIN papers d USING (document_id) JOIN entries e ON e.log_no = d.log_no;
 INSERT INTO entries SELECT * FROM void_entries;
 INSERT INTO entries
-SELECT 'credit_applied', a.log_no, a.entry_on, a.applied_on, d.partner_id, d.currency, a.amount,
-       'liabilities:partner-credit', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM credit_applications a JOIN papers d ON d.document_id = a.invoice_id
-UNION ALL
-SELECT 'credit_released', r.log_no, r.entry_on, r.released_on, d.partner_id, d.currency, -a.amount,
-       'liabilities:partner-credit', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-JOIN papers d ON d.document_id = a.invoice_id
-UNION ALL
-SELECT 'written_off', w.log_no, w.entry_on, w.written_off_on, d.partner_id, d.currency, w.amount,
-       'expenses:bad-debts', '', 'assets:receivable:billed', d.partner_id
-FROM write_offs w JOIN papers d USING (document_id)
-UNION ALL
-SELECT 'write_off_undone', r.log_no, r.entry_on, r.reversed_on, d.partner_id, d.currency, -w.amount,
-       'expenses:bad-debts', '', 'assets:receivable:billed', d.partner_id
-FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-JOIN papers d ON d.document_id = w.document_id
-UNION ALL
-SELECT 'payment_applied', a.log_no, a.entry_on, a.applied_on, d.partner_id, d.currency, a.amount,
-       'liabilities:unapplied', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM payment_applications a JOIN papers d USING (document_id)
-UNION ALL
-SELECT 'payment_unapplied', u.log_no, u.entry_on, u.unapplied_on, d.partner_id, d.currency, -a.amount,
-       'liabilities:unapplied', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-JOIN papers d ON d.document_id = a.document_id
-UNION ALL
-SELECT 'small_difference', s.log_no, s.entry_on, a.applied_on, d.partner_id, d.currency, s.amount,
-       'expenses:bank-charges', '', 'assets:receivable:billed', d.partner_id
-FROM small_differences s JOIN payment_applications a USING (payment_application_id)
-JOIN papers d ON d.document_id = s.document_id
-UNION ALL
-SELECT 'small_difference_undone', u.log_no, u.entry_on, u.unapplied_on, d.partner_id, d.currency, -s.amount,
-       'expenses:bank-charges', '', 'assets:receivable:billed', d.partner_id
-FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
-JOIN papers d ON d.document_id = s.document_id
-UNION ALL
-SELECT 'credit_refunded', f.log_no, f.entry_on, f.refunded_on, d.partner_id, d.currency, f.amount,
-       'liabilities:partner-credit', d.partner_id, 'assets:bank', f.account
-FROM credit_refunds f JOIN papers d USING (document_id)
-UNION ALL
-SELECT 'credit_refund_returned', b.log_no, b.entry_on, b.returned_on, d.partner_id, d.currency, -f.amount,
-       'liabilities:partner-credit', d.partner_id, 'assets:bank', coalesce(l.account, m.account, f.account)
-FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
-JOIN papers d ON d.document_id = f.document_id LEFT JOIN refund_matches m ON m.credit_refund_id = f.credit_refund_id
-LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
+SELECT b.fact, b.log_no, b.entry_on, b.dated_on, d.partner_id, d.currency, b.amount,
+       CASE b.what WHEN 'payment' THEN 'liabilities:unapplied' WHEN 'write-off' THEN 'expenses:bad-debts'
+                   WHEN 'difference' THEN 'expenses:bank-charges' ELSE 'liabilities:partner-credit' END,
+       CASE WHEN b.what IN ('write-off', 'difference') THEN '' ELSE d.partner_id END,
+       CASE b.what WHEN 'refund' THEN 'assets:bank' ELSE 'assets:receivable:billed' END,
+       CASE b.what WHEN 'refund' THEN b.account ELSE d.partner_id END
+FROM balance_facts b JOIN papers d USING (document_id)
 UNION ALL
 SELECT 'payment_received', p.log_no, p.entry_on, p.received_on, p.partner_id, p.currency, p.amount,
        CASE WHEN p.source = 'opening' THEN 'equity:opening-balances' WHEN p.method = 'link' THEN 'assets:processor'
@@ -663,7 +634,7 @@ CREATE TABLE we_are AS
 SELECT CASE WHEN EXISTS (SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.field = 'we_are'
                            AND f.value = 'principal' AND f.log_no < c.log_no AND f.until_no > c.log_no)
             THEN 1 ELSE 0 END AS principal
-FROM (SELECT coalesce(min(log_no), 1000000000000000) AS log_no FROM closed_months) c;
+FROM (SELECT coalesce(min(log_no), 999999999999998) AS log_no FROM closed_months) c;
 CREATE TABLE journal AS
 SELECT d.month, p.control, p.control || CASE p.part WHEN '' THEN '' ELSE ':' || p.part END AS account, p.partner_id,
        p.currency, sum(p.amount) AS amount
@@ -686,78 +657,78 @@ SELECT posted_month, 'income:sales', 'income:sales:' || policy_id, partner_id, c
        -sum(CASE principal WHEN 1 THEN spot_price ELSE invoice_amount END)
 FROM row_groups CROSS JOIN we_are GROUP BY posted_month, policy_id, partner_id, currency;
 
--- The facts that name an event, and when they were recorded, if they say it.
+-- The facts that name an event, when they were recorded, if they say it, and the id that occurs once in facts of their kind.
 CREATE TABLE fact_events AS
-SELECT 'held_rows' AS kind, log_no, event_id, recorded_at AS recorded_at FROM held_rows
-UNION ALL SELECT 'held_row_decisions', log_no, event_id, recorded_at FROM held_row_decisions
-UNION ALL SELECT 'users', log_no, event_id, recorded_at FROM users
-UNION ALL SELECT 'user_ends', log_no, event_id, recorded_at FROM user_ends
-UNION ALL SELECT 'user_roles', log_no, event_id, recorded_at FROM user_roles
-UNION ALL SELECT 'user_identities', log_no, event_id, recorded_at FROM user_identities
-UNION ALL SELECT 'passkeys', log_no, event_id, recorded_at FROM passkeys
-UNION ALL SELECT 'passkey_ends', log_no, event_id, recorded_at FROM passkey_ends
-UNION ALL SELECT 'approval_requests', log_no, event_id, requested_at FROM approval_requests
-UNION ALL SELECT 'approval_decisions', log_no, event_id, recorded_at FROM approval_decisions
-UNION ALL SELECT 'pauses', log_no, event_id, paused_at FROM pauses
-UNION ALL SELECT 'resumptions', log_no, event_id, resumed_at FROM resumptions
-UNION ALL SELECT 'openings', log_no, event_id, recorded_at FROM openings
-UNION ALL SELECT 'skipped_numbers', log_no, event_id, recorded_at FROM skipped_numbers
-UNION ALL SELECT 'credit_applications', log_no, event_id, recorded_at FROM credit_applications
-UNION ALL SELECT 'voids', log_no, event_id, recorded_at FROM voids
-UNION ALL SELECT 'credit_releases', log_no, event_id, recorded_at FROM credit_releases
-UNION ALL SELECT 'write_offs', log_no, event_id, recorded_at FROM write_offs
-UNION ALL SELECT 'write_off_reversals', log_no, event_id, recorded_at FROM write_off_reversals
-UNION ALL SELECT 'holds', log_no, event_id, held_at FROM holds
-UNION ALL SELECT 'hold_releases', log_no, event_id, released_at FROM hold_releases
-UNION ALL SELECT 'invoice_disputes', log_no, event_id, recorded_at FROM invoice_disputes
-UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at FROM invoice_dispute_closings
-UNION ALL SELECT 'reminder_pauses', log_no, event_id, recorded_at FROM reminder_pauses
-UNION ALL SELECT 'feed_decisions', log_no, event_id, recorded_at FROM feed_decisions
-UNION ALL SELECT 'book_closes', log_no, event_id, closed_at FROM book_closes
-UNION ALL SELECT 'bank_files', log_no, event_id, recorded_at FROM bank_files
-UNION ALL SELECT 'bank_line_outcomes', log_no, event_id, recorded_at FROM bank_line_outcomes
-UNION ALL SELECT 'payments', log_no, event_id, recorded_at FROM payments
-UNION ALL SELECT 'payment_sources', log_no, event_id, recorded_at FROM payment_sources
-UNION ALL SELECT 'payment_assignments', log_no, event_id, recorded_at FROM payment_assignments
-UNION ALL SELECT 'forgotten_payer_accounts', log_no, event_id, recorded_at FROM forgotten_payer_accounts
-UNION ALL SELECT 'payment_applications', log_no, event_id, recorded_at FROM payment_applications
-UNION ALL SELECT 'payment_suggestions', log_no, event_id, recorded_at FROM payment_suggestions
-UNION ALL SELECT 'small_differences', log_no, event_id, recorded_at FROM small_differences
-UNION ALL SELECT 'payment_reversals', log_no, event_id, recorded_at FROM payment_reversals
-UNION ALL SELECT 'payment_reinstatements', log_no, event_id, recorded_at FROM payment_reinstatements
-UNION ALL SELECT 'payment_unapplications', log_no, event_id, recorded_at FROM payment_unapplications
-UNION ALL SELECT 'payouts', log_no, event_id, recorded_at FROM payouts
-UNION ALL SELECT 'payout_settlements', log_no, event_id, recorded_at FROM payout_settlements
-UNION ALL SELECT 'disputes', log_no, event_id, recorded_at FROM disputes
-UNION ALL SELECT 'dispute_outcomes', log_no, event_id, recorded_at FROM dispute_outcomes
-UNION ALL SELECT 'credit_refunds', log_no, event_id, recorded_at FROM credit_refunds
-UNION ALL SELECT 'credit_refund_returns', log_no, event_id, recorded_at FROM credit_refund_returns
-UNION ALL SELECT 'refund_matches', log_no, event_id, recorded_at FROM refund_matches
-UNION ALL SELECT 'bank_bookings', log_no, event_id, recorded_at FROM bank_bookings
-UNION ALL SELECT 'processor_event_outcomes', log_no, event_id, recorded_at FROM processor_event_outcomes
-UNION ALL SELECT 'processor_event_erasures', log_no, event_id, recorded_at FROM processor_event_erasures
-UNION ALL SELECT 'erasures', log_no, event_id, recorded_at FROM erasures
-UNION ALL SELECT 'payment_exception_closings', log_no, event_id, recorded_at FROM payment_exception_closings
-UNION ALL SELECT 'settlement_files', log_no, event_id, recorded_at FROM settlement_files
-UNION ALL SELECT 'feed_statements', log_no, event_id, recorded_at FROM feed_statements
-UNION ALL SELECT 'balance_transactions', log_no, event_id, recorded_at FROM balance_transactions
-UNION ALL SELECT 'processor_readings', log_no, event_id, recorded_at FROM processor_readings
-UNION ALL SELECT 'share_allocations', log_no, event_id, recorded_at FROM share_allocations
-UNION ALL SELECT 'balance_transaction_closings', log_no, event_id, recorded_at FROM balance_transaction_closings
-UNION ALL SELECT 'reversal_evidence', log_no, event_id, recorded_at FROM reversal_evidence
-UNION ALL SELECT 'share_payments', log_no, event_id, recorded_at FROM share_payments
-UNION ALL SELECT 'payout_contents', log_no, event_id, recorded_at FROM payout_contents
-UNION ALL SELECT 'account_payouts', log_no, event_id, recorded_at FROM account_payouts
-UNION ALL SELECT 'api_clients', log_no, event_id, created_at FROM api_clients
-UNION ALL SELECT 'cancellation_terms', log_no, event_id, recorded_at FROM cancellation_terms
-UNION ALL SELECT 'reversal_grounds', log_no, event_id, recorded_at FROM reversal_grounds
-UNION ALL SELECT 'client_revocations', log_no, event_id, revoked_at FROM client_revocations
-UNION ALL SELECT 'client_secrets', log_no, event_id, issued_at FROM client_secrets
-UNION ALL SELECT 'gl_exports', log_no, event_id, recorded_at FROM gl_exports
-UNION ALL SELECT 'email_bounces', log_no, event_id, recorded_at FROM email_bounces
-UNION ALL SELECT 'log_keys', log_no, event_id, recorded_at FROM log_keys
-UNION ALL SELECT 'log_continues', log_no, event_id, recorded_at FROM log_continues
-UNION ALL SELECT 'ledger_rows', first_no, event_id, NULL FROM row_events;
+SELECT 'held_rows' AS kind, log_no, event_id, recorded_at, held_row_id AS id FROM held_rows
+UNION ALL SELECT 'held_row_decisions', log_no, event_id, recorded_at, held_row_id FROM held_row_decisions
+UNION ALL SELECT 'users', log_no, event_id, recorded_at, user_id FROM users
+UNION ALL SELECT 'user_ends', log_no, event_id, recorded_at, user_id FROM user_ends
+UNION ALL SELECT 'user_roles', log_no, event_id, recorded_at, user_role_id FROM user_roles
+UNION ALL SELECT 'user_identities', log_no, event_id, recorded_at, NULL FROM user_identities
+UNION ALL SELECT 'passkeys', log_no, event_id, recorded_at, passkey_id FROM passkeys
+UNION ALL SELECT 'passkey_ends', log_no, event_id, recorded_at, NULL FROM passkey_ends
+UNION ALL SELECT 'approval_requests', log_no, event_id, requested_at, request_id FROM approval_requests
+UNION ALL SELECT 'approval_decisions', log_no, event_id, recorded_at, request_id FROM approval_decisions
+UNION ALL SELECT 'pauses', log_no, event_id, paused_at, pause_id FROM pauses
+UNION ALL SELECT 'resumptions', log_no, event_id, resumed_at, pause_id FROM resumptions
+UNION ALL SELECT 'openings', log_no, event_id, recorded_at, opening_id FROM openings
+UNION ALL SELECT 'skipped_numbers', log_no, event_id, recorded_at, NULL FROM skipped_numbers
+UNION ALL SELECT 'credit_applications', log_no, event_id, recorded_at, credit_application_id FROM credit_applications
+UNION ALL SELECT 'voids', log_no, event_id, recorded_at, document_id FROM voids
+UNION ALL SELECT 'credit_releases', log_no, event_id, recorded_at, credit_application_id FROM credit_releases
+UNION ALL SELECT 'write_offs', log_no, event_id, recorded_at, write_off_id FROM write_offs
+UNION ALL SELECT 'write_off_reversals', log_no, event_id, recorded_at, write_off_id FROM write_off_reversals
+UNION ALL SELECT 'holds', log_no, event_id, held_at, hold_id FROM holds
+UNION ALL SELECT 'hold_releases', log_no, event_id, released_at, hold_id FROM hold_releases
+UNION ALL SELECT 'invoice_disputes', log_no, event_id, recorded_at, invoice_dispute_id FROM invoice_disputes
+UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at, invoice_dispute_id FROM invoice_dispute_closings
+UNION ALL SELECT 'reminder_pauses', log_no, event_id, recorded_at, reminder_pause_id FROM reminder_pauses
+UNION ALL SELECT 'feed_decisions', log_no, event_id, recorded_at, feed_decision_id FROM feed_decisions
+UNION ALL SELECT 'book_closes', log_no, event_id, closed_at, NULL FROM book_closes
+UNION ALL SELECT 'bank_files', log_no, event_id, recorded_at, bank_file_id FROM bank_files
+UNION ALL SELECT 'bank_line_outcomes', log_no, event_id, recorded_at, bank_line_id FROM bank_line_outcomes
+UNION ALL SELECT 'payments', log_no, event_id, recorded_at, payment_id FROM payments
+UNION ALL SELECT 'payment_sources', log_no, event_id, recorded_at, NULL FROM payment_sources
+UNION ALL SELECT 'payment_assignments', log_no, event_id, recorded_at, payment_assignment_id FROM payment_assignments
+UNION ALL SELECT 'forgotten_payer_accounts', log_no, event_id, recorded_at, forgotten_payer_account_id FROM forgotten_payer_accounts
+UNION ALL SELECT 'payment_applications', log_no, event_id, recorded_at, payment_application_id FROM payment_applications
+UNION ALL SELECT 'payment_suggestions', log_no, event_id, recorded_at, payment_suggestion_id FROM payment_suggestions
+UNION ALL SELECT 'small_differences', log_no, event_id, recorded_at, payment_application_id FROM small_differences
+UNION ALL SELECT 'payment_reversals', log_no, event_id, recorded_at, payment_reversal_id FROM payment_reversals
+UNION ALL SELECT 'payment_reinstatements', log_no, event_id, recorded_at, payment_reversal_id FROM payment_reinstatements
+UNION ALL SELECT 'payment_unapplications', log_no, event_id, recorded_at, payment_application_id FROM payment_unapplications
+UNION ALL SELECT 'payouts', log_no, event_id, recorded_at, payout_id FROM payouts
+UNION ALL SELECT 'payout_settlements', log_no, event_id, recorded_at, payout_id FROM payout_settlements
+UNION ALL SELECT 'disputes', log_no, event_id, recorded_at, dispute_id FROM disputes
+UNION ALL SELECT 'dispute_outcomes', log_no, event_id, recorded_at, NULL FROM dispute_outcomes
+UNION ALL SELECT 'credit_refunds', log_no, event_id, recorded_at, credit_refund_id FROM credit_refunds
+UNION ALL SELECT 'credit_refund_returns', log_no, event_id, recorded_at, credit_refund_id FROM credit_refund_returns
+UNION ALL SELECT 'refund_matches', log_no, event_id, recorded_at, refund_match_id FROM refund_matches
+UNION ALL SELECT 'bank_bookings', log_no, event_id, recorded_at, bank_booking_id FROM bank_bookings
+UNION ALL SELECT 'processor_event_outcomes', log_no, event_id, recorded_at, processor_event_id FROM processor_event_outcomes
+UNION ALL SELECT 'processor_event_erasures', log_no, event_id, recorded_at, NULL FROM processor_event_erasures
+UNION ALL SELECT 'erasures', log_no, event_id, recorded_at, NULL FROM erasures
+UNION ALL SELECT 'payment_exception_closings', log_no, event_id, recorded_at, payment_exception_closing_id FROM payment_exception_closings
+UNION ALL SELECT 'settlement_files', log_no, event_id, recorded_at, settlement_file_id FROM settlement_files
+UNION ALL SELECT 'feed_statements', log_no, event_id, recorded_at, feed_statement_id FROM feed_statements
+UNION ALL SELECT 'balance_transactions', log_no, event_id, recorded_at, balance_transaction_id FROM balance_transactions
+UNION ALL SELECT 'processor_readings', log_no, event_id, recorded_at, processor_reading_id FROM processor_readings
+UNION ALL SELECT 'share_allocations', log_no, event_id, recorded_at, share_allocation_id FROM share_allocations
+UNION ALL SELECT 'balance_transaction_closings', log_no, event_id, recorded_at, balance_transaction_closing_id FROM balance_transaction_closings
+UNION ALL SELECT 'reversal_evidence', log_no, event_id, recorded_at, entry_id FROM reversal_evidence
+UNION ALL SELECT 'share_payments', log_no, event_id, recorded_at, NULL FROM share_payments
+UNION ALL SELECT 'payout_contents', log_no, event_id, recorded_at, NULL FROM payout_contents
+UNION ALL SELECT 'account_payouts', log_no, event_id, recorded_at, NULL FROM account_payouts
+UNION ALL SELECT 'api_clients', log_no, event_id, created_at, NULL FROM api_clients
+UNION ALL SELECT 'cancellation_terms', log_no, event_id, recorded_at, cancellation_terms_id FROM cancellation_terms
+UNION ALL SELECT 'reversal_grounds', log_no, event_id, recorded_at, NULL FROM reversal_grounds
+UNION ALL SELECT 'client_revocations', log_no, event_id, revoked_at, NULL FROM client_revocations
+UNION ALL SELECT 'client_secrets', log_no, event_id, issued_at, NULL FROM client_secrets
+UNION ALL SELECT 'gl_exports', log_no, event_id, recorded_at, gl_export_id FROM gl_exports
+UNION ALL SELECT 'email_bounces', log_no, event_id, recorded_at, email_bounce_id FROM email_bounces
+UNION ALL SELECT 'log_keys', log_no, event_id, recorded_at, NULL FROM log_keys
+UNION ALL SELECT 'log_continues', log_no, event_id, recorded_at, NULL FROM log_continues
+UNION ALL SELECT 'ledger_rows', first_no, event_id, NULL, NULL FROM row_events;
 CREATE INDEX fact_events_by ON fact_events (event_id);
 -- The facts with an entry in the journal: their own day, the day of entry, and the first day whose books were open.
 CREATE TABLE dated AS
@@ -770,20 +741,10 @@ FROM (SELECT 'document_issued' AS fact, log_no, issued_on AS dated_on, entry_on,
       UNION ALL SELECT 'credit_released', log_no, released_on, entry_on, reopened_on, 2, recorded_at FROM credit_releases
       UNION ALL SELECT 'written_off', log_no, written_off_on, entry_on, reopened_on, 2, recorded_at FROM write_offs
       UNION ALL SELECT 'write_off_undone', log_no, reversed_on, entry_on, reopened_on, 2, recorded_at FROM write_off_reversals
-      UNION ALL SELECT 'payment_received', log_no, received_on, entry_on, NULL, 0, recorded_at FROM payments
-      UNION ALL SELECT 'payment_assigned', log_no, assigned_on, entry_on, NULL, 0, recorded_at FROM payment_assignments
-      UNION ALL SELECT 'payment_applied', log_no, applied_on, entry_on, NULL, 0, recorded_at FROM payment_applications
-      UNION ALL SELECT 'small_difference', log_no, entry_on, entry_on, NULL, 0, recorded_at FROM small_differences
-      UNION ALL SELECT 'payment_reversed', log_no, reversed_on, entry_on, NULL, 0, recorded_at FROM payment_reversals
-      UNION ALL SELECT 'payment_reinstated', log_no, reinstated_on, entry_on, NULL, 0, recorded_at FROM payment_reinstatements
-      UNION ALL SELECT 'payment_unapplied', log_no, unapplied_on, entry_on, NULL, 0, recorded_at FROM payment_unapplications
-      UNION ALL SELECT 'payout_received', log_no, received_on, entry_on, NULL, 0, recorded_at FROM payouts
-      UNION ALL SELECT 'payout_settled', log_no, entry_on, entry_on, NULL, 0, recorded_at FROM payout_settlements
-      UNION ALL SELECT 'credit_refunded', log_no, refunded_on, entry_on, NULL, 0, recorded_at FROM credit_refunds
-      UNION ALL SELECT 'credit_refund_returned', log_no, returned_on, entry_on, NULL, 0, recorded_at FROM credit_refund_returns
-      UNION ALL SELECT 'refund_matched', log_no, paid_on, entry_on, NULL, 0, recorded_at FROM refund_matches
-      UNION ALL SELECT 'bank_booked', log_no, booked_on, entry_on, NULL, 0, recorded_at FROM bank_bookings
-      UNION ALL SELECT 'share_received', log_no, occurred_on, entry_on, NULL, 0, recorded_at FROM share_allocations) f;
+      UNION ALL SELECT e.fact, e.log_no, e.dated_on, e.entry_on, NULL, 0, f.recorded_at
+      FROM entries e JOIN fact_events f USING (log_no)
+      WHERE e.fact NOT IN ('document_voided', 'credit_applied', 'credit_released', 'written_off', 'write_off_undone',
+                           'payment_placed', 'small_difference_undone', 'share_converted')) f;
 -- The actions whose events record facts of a kind, and whether they always do.
 CREATE TABLE recording AS
 WITH always(kind, action) AS (VALUES
@@ -872,7 +833,7 @@ FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
 JOIN papers d ON d.document_id = f.document_id;
 CREATE TABLE event_amounts AS
 SELECT f.event_id, f.action, n.text AS value
-FROM event_sums f JOIN currencies c ON c.code = f.currency JOIN numerals n ON n.amount = f.amount AND n.digits = c.digits;
+FROM event_sums f JOIN numerals n USING (currency, amount);
 CREATE TABLE gl_last AS
 SELECT month, format FROM (SELECT month, format, books_closed, row_number() OVER (PARTITION BY month, format
                              ORDER BY part DESC) AS back FROM gl_exports) e WHERE back = 1 AND books_closed = 1;
@@ -1990,8 +1951,8 @@ WHERE (d.path = 'reference' AND d.value <> p.reference AND NOT (substr(p.referen
 -- whole
 -- columns at currency amount:amount booked_on:day names_line:int
 SELECT 'line ' || l.account || ' ' || l.identity, l.currency, l.amount, l.bank_booked_on, NULL
-FROM bank_lines l JOIN currencies c ON c.code = l.currency JOIN days d ON d.n = l.bank_booked_on
-JOIN numerals n ON n.amount = l.amount AND n.digits = c.digits
+FROM bank_lines l JOIN days d ON d.n = l.bank_booked_on
+JOIN numerals n ON n.currency = l.currency AND n.amount = l.amount
 WHERE replace(l.identity || '|', '|' || d.day || '|' || l.direction || '|' || n.plain || '|', '') = l.identity || '|'
 UNION ALL
 SELECT 'source ' || s.identity || ' of payment ' || s.payment_id, NULL, NULL, NULL, s.bank_line_id
@@ -2000,8 +1961,7 @@ WHERE s.source = 'bank' AND s.identity <> 'bank|' || l.account || '|' || l.ident
 UNION ALL
 SELECT 'payment ' || p.identity, p.currency, p.amount, p.received_on, NULL
 FROM payments p JOIN audit_events e ON e.event_id = p.event_id AND e.action = 'payment.record'
-JOIN currencies c ON c.code = p.currency JOIN days d ON d.n = p.received_on
-JOIN numerals n ON n.amount = p.amount AND n.digits = c.digits
+JOIN days d ON d.n = p.received_on JOIN numerals n ON n.currency = p.currency AND n.amount = p.amount
 WHERE p.source = 'hand'
   AND (substr(p.identity, 1, length(e.subject) + length(n.plain) + 11)
          <> 'hand|' || e.subject || '|' || p.currency || '|' || n.plain || '|'
@@ -2637,15 +2597,15 @@ WHERE h.value IS DISTINCT FROM o.sha256 OR c.value IS DISTINCT FROM d.day
 UNION ALL
 SELECT 'opening ' || t.opening_id || ', whose event states ' || v.path || ' ' || v.value || ' ' || t.currency, NULL,
        NULL, NULL, NULL
-FROM opening_totals t JOIN openings o USING (opening_id) JOIN currencies c ON c.code = t.currency
+FROM opening_totals t JOIN openings o USING (opening_id)
 JOIN details s ON s.event_id = o.event_id AND substr(s.path, 1, 5) = 'sums.' AND s.value = t.currency
   AND substr(s.path, length(s.path) - 8) = '.currency'
 JOIN details v ON v.event_id = o.event_id
   AND substr(v.path, 1, length(s.path) - 8) = substr(s.path, 1, length(s.path) - 8)
-LEFT JOIN numerals i ON i.amount = t.invoices AND i.digits = c.digits
-LEFT JOIN numerals k ON k.amount = t.credits AND k.digits = c.digits
-LEFT JOIN numerals m ON m.amount = t.cash AND m.digits = c.digits
-LEFT JOIN numerals x ON x.amount = t.control AND x.digits = c.digits
+LEFT JOIN numerals i ON i.currency = t.currency AND i.amount = t.invoices
+LEFT JOIN numerals k ON k.currency = t.currency AND k.amount = t.credits
+LEFT JOIN numerals m ON m.currency = t.currency AND m.amount = t.cash
+LEFT JOIN numerals x ON x.currency = t.currency AND x.amount = t.control
 WHERE CASE substr(v.path, length(s.path) - 7) WHEN 'items' THEN v.value <> CAST(t.items AS TEXT)
         WHEN 'invoices' THEN v.value <> i.plain WHEN 'credits' THEN v.value <> k.plain
         WHEN 'cash' THEN v.value <> m.plain WHEN 'control' THEN v.value <> x.plain ELSE 1 = 0 END;
@@ -2668,8 +2628,7 @@ SELECT 'statement ' || coalesce(CAST(t.feed_statement_id AS TEXT), 'of event ' |
 FROM (SELECT t.log_no, t.feed_statement_id, t.currency, t.invoice_amount, s.partner_id, s.month, s.event_id,
              s.log_no AS statement_no, n.plain
       FROM feed_statement_totals t LEFT JOIN feed_statements s USING (feed_statement_id)
-      LEFT JOIN currencies c ON c.code = t.currency
-      LEFT JOIN numerals n ON n.amount = t.invoice_amount AND n.digits = c.digits) t
+      LEFT JOIN numerals n ON n.currency = t.currency AND n.amount = t.invoice_amount) t
 FULL JOIN (SELECT d.event_id, substr(d.path, 8) AS currency, d.value
            FROM details d JOIN feed_statements s USING (event_id) WHERE substr(d.path, 1, 7) = 'totals.') d
   ON d.event_id = t.event_id AND d.currency = t.currency
@@ -2804,71 +2763,20 @@ WHERE f.event_id IS NOT NULL AND (e.log_no IS NULL OR e.log_no > f.log_no)
 -- ids_once: An id of these facts occurs once in them: their own id, or that of a thing to which they can happen once.
 -- columns at id:int times:int
 SELECT kind, id, count(*)
-FROM (SELECT 'payment_suggestions' AS kind, payment_suggestion_id AS id FROM payment_suggestions
-      UNION ALL SELECT 'payment_exception_closings', payment_exception_closing_id FROM payment_exception_closings
-      UNION ALL SELECT 'refund_matches', refund_match_id FROM refund_matches
-      UNION ALL SELECT 'bank_bookings', bank_booking_id FROM bank_bookings
-      UNION ALL SELECT 'forgotten_payer_accounts', forgotten_payer_account_id FROM forgotten_payer_accounts
-      UNION ALL SELECT 'email_bounces', email_bounce_id FROM email_bounces
-      UNION ALL SELECT 'processor_readings', processor_reading_id FROM processor_readings
-      UNION ALL SELECT 'passkeys', passkey_id FROM passkeys
-      UNION ALL SELECT 'balance_transaction_closings', balance_transaction_closing_id FROM balance_transaction_closings
+FROM (SELECT kind, id FROM fact_events WHERE id IS NOT NULL
       UNION ALL SELECT 'settlement_lines', settlement_line_id FROM settlement_lines
-      UNION ALL SELECT 'settlement_files', settlement_file_id FROM settlement_files
-      UNION ALL SELECT 'feed_statements', feed_statement_id FROM feed_statements
-      UNION ALL SELECT 'gl_exports', gl_export_id FROM gl_exports
-      UNION ALL SELECT 'disputes', dispute_id FROM disputes
       UNION ALL SELECT 'instruction_versions', instruction_version_id FROM instruction_versions
       UNION ALL SELECT 'issuer_versions', issuer_version_id FROM issuer_versions
-      UNION ALL SELECT 'write_offs', write_off_id FROM write_offs
-      UNION ALL SELECT 'credit_refunds', credit_refund_id FROM credit_refunds
-      UNION ALL SELECT 'openings', opening_id FROM openings
-      UNION ALL SELECT 'pauses', pause_id FROM pauses
-      UNION ALL SELECT 'held_rows', held_row_id FROM held_rows
-      UNION ALL SELECT 'bank_files', bank_file_id FROM bank_files
       UNION ALL SELECT 'documents', document_id FROM documents
-      UNION ALL SELECT 'held_row_decisions', held_row_id FROM held_row_decisions
-      UNION ALL SELECT 'cancellation_terms', cancellation_terms_id FROM cancellation_terms
-      UNION ALL SELECT 'feed_decisions', feed_decision_id FROM feed_decisions
-      UNION ALL SELECT 'voids', document_id FROM voids
       UNION ALL SELECT 'replacements of document', replaces FROM documents WHERE replaces IS NOT NULL
-      UNION ALL SELECT 'hold_releases', hold_id FROM hold_releases
-      UNION ALL SELECT 'holds', hold_id FROM holds
-      UNION ALL SELECT 'invoice_disputes', invoice_dispute_id FROM invoice_disputes
-      UNION ALL SELECT 'invoice_dispute_closings', invoice_dispute_id FROM invoice_dispute_closings
-      UNION ALL SELECT 'credit_applications', credit_application_id FROM credit_applications
-      UNION ALL SELECT 'credit_releases', credit_application_id FROM credit_releases
-      UNION ALL SELECT 'write_off_reversals', write_off_id FROM write_off_reversals
-      UNION ALL SELECT 'credit_refund_returns', credit_refund_id FROM credit_refund_returns
-      UNION ALL SELECT 'payments', payment_id FROM payments
       UNION ALL SELECT 'payment_sources of bank line', bank_line_id FROM payment_sources WHERE bank_line_id IS NOT NULL
-      UNION ALL SELECT 'payment_assignments', payment_assignment_id FROM payment_assignments
-      UNION ALL SELECT 'payment_applications', payment_application_id FROM payment_applications
-      UNION ALL SELECT 'payment_unapplications', payment_application_id FROM payment_unapplications
-      UNION ALL SELECT 'small_differences', payment_application_id FROM small_differences
-      UNION ALL SELECT 'payment_reversals', payment_reversal_id FROM payment_reversals
       UNION ALL SELECT 'payment_reversals of bank line', bank_line_id FROM payment_reversals WHERE bank_line_id IS NOT NULL
-      UNION ALL SELECT 'payment_reinstatements', payment_reversal_id FROM payment_reinstatements
       UNION ALL SELECT 'bank_statements', bank_statement_id FROM bank_statements
       UNION ALL SELECT 'bank_lines', bank_line_id FROM bank_lines
-      UNION ALL SELECT 'bank_line_outcomes of bank line', bank_line_id FROM bank_line_outcomes
       UNION ALL SELECT 'payouts of bank line', bank_line_id FROM payouts
-      UNION ALL SELECT 'payouts', payout_id FROM payouts
       UNION ALL SELECT 'payout_payments', payment_id FROM payout_payments
-      UNION ALL SELECT 'payout_settlements', payout_id FROM payout_settlements
-      UNION ALL SELECT 'balance_transactions', balance_transaction_id FROM balance_transactions
-      UNION ALL SELECT 'share_allocations', share_allocation_id FROM share_allocations
-      UNION ALL SELECT 'reversal_evidence', entry_id FROM reversal_evidence
-      UNION ALL SELECT 'users', user_id FROM users
-      UNION ALL SELECT 'user_ends', user_id FROM user_ends
-      UNION ALL SELECT 'user_roles', user_role_id FROM user_roles
-      UNION ALL SELECT 'approval_decisions', request_id FROM approval_decisions
-      UNION ALL SELECT 'approval_requests', request_id FROM approval_requests
-      UNION ALL SELECT 'resumptions', pause_id FROM resumptions
-      UNION ALL SELECT 'processor_event_outcomes', processor_event_id FROM processor_event_outcomes
       UNION ALL SELECT 'document_pdfs', document_id FROM document_pdfs
-      UNION ALL SELECT 'document_e_invoices', document_id FROM document_e_invoices
-      UNION ALL SELECT 'reminder_pauses', reminder_pause_id FROM reminder_pauses) i
+      UNION ALL SELECT 'document_e_invoices', document_id FROM document_e_invoices) i
 GROUP BY kind, id HAVING count(*) > 1;
 
 -- names_once: What names a fact, or its place in what it belongs to, occurs once.
@@ -2989,7 +2897,7 @@ WHERE CASE WHEN replace(v.value, '.', '') = v.value THEN v.value ELSE rtrim(rtri
 -- columns at about stated of_fact
 SELECT 'event ' || r.event_id, d.path, d.value, r.reason
 FROM payment_reversals r JOIN details d ON d.event_id = r.event_id AND d.action = 'payment.reverse'
-JOIN currencies c ON c.code = r.currency JOIN numerals n ON n.amount = r.amount AND n.digits = c.digits
+JOIN numerals n ON n.currency = r.currency AND n.amount = r.amount
 WHERE (d.path = 'kind' AND d.value IS DISTINCT FROM r.kind) OR (d.path = 'code' AND d.value IS DISTINCT FROM r.code)
    OR (d.path = 'amount' AND d.value IS DISTINCT FROM n.plain)
 UNION ALL
@@ -3021,8 +2929,8 @@ SELECT 'event ' || m.event_id, m.action, m.value, m.path
 FROM details m JOIN details x ON x.log_no = m.log_no AND x.path = 'numbers.' || substr(m.path, 9)
 WHERE m.action = 'payment.unapply' AND substr(m.path, 1, 8) = 'amounts.' AND NOT EXISTS (
   SELECT 1 FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-  JOIN documents d ON d.document_id = a.document_id JOIN currencies c ON c.code = a.currency
-  JOIN numerals n ON n.amount = a.amount AND n.digits = c.digits
+  JOIN documents d ON d.document_id = a.document_id
+  JOIN numerals n ON n.currency = a.currency AND n.amount = a.amount
   WHERE u.event_id = m.event_id AND d.number = x.value AND n.plain = m.value)
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.value, n.plain
@@ -3030,7 +2938,7 @@ FROM details d JOIN (
   SELECT r.event_id, a.currency, sum(a.amount) AS amount FROM credit_releases r
   JOIN credit_applications a USING (credit_application_id) GROUP BY r.event_id, a.currency
   HAVING count(*) = 1) a ON a.event_id = d.event_id
-JOIN currencies c ON c.code = a.currency JOIN numerals n ON n.amount = a.amount AND n.digits = c.digits
+JOIN numerals n ON n.currency = a.currency AND n.amount = a.amount
 WHERE d.action = 'credit.unapply' AND d.path = 'amount' AND d.value <> n.plain
 UNION ALL
 SELECT 'event ' || x.event_id, 'approval', d.value, x.reason
@@ -3054,7 +2962,7 @@ SELECT 'event ' || x.event_id, d.path, d.value, n.plain
 FROM gl_exports x JOIN details d ON d.event_id = x.event_id AND substr(d.path, 1, 7) = 'totals.'
 JOIN currencies c ON c.code = substr(d.path, 8)
 LEFT JOIN gl_totals l ON l.gl_export_id = x.gl_export_id AND l.currency = c.code
-LEFT JOIN numerals n ON n.amount = l.amount AND n.digits = c.digits
+LEFT JOIN numerals n ON n.currency = c.code AND n.amount = l.amount
 WHERE d.value IS DISTINCT FROM n.plain AND d.value IS DISTINCT FROM n.text
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
@@ -3084,8 +2992,7 @@ HAVING p.value IS DISTINCT FROM r.partner_id AND NOT EXISTS (
 -- columns at purpose month currency invoice_amount:amount issued_at
 SELECT d.number, d.purpose, d.month, d.currency, d.invoice_amount, d.issued_at
 FROM documents d LEFT JOIN papers i ON i.document_id = d.credits LEFT JOIN openings o ON o.opening_id = d.opening_id
-LEFT JOIN currencies c ON c.code = d.currency
-LEFT JOIN numerals n ON n.amount = d.invoice_amount AND n.digits = c.digits
+LEFT JOIN numerals n ON n.currency = d.currency AND n.amount = d.invoice_amount
 WHERE NOT EXISTS (
   SELECT 1 FROM audit_events e WHERE e.log_no < d.log_no AND e.occurred_at = d.issued_at
     AND e.action NOT IN ('partner.create', 'partner.update') AND CASE
@@ -3878,26 +3785,11 @@ ORDER BY p.payment_id;
 -- whole
 -- columns payment_id:int move document currency amount:amount dated_on:day entry_on:day why recorded_at:time
 SELECT m.payment_id, m.move, d.number, m.currency, m.amount, m.dated_on, m.entry_on, m.why, m.recorded_at
-FROM (SELECT a.log_no, a.payment_id, 'applied' AS move, a.document_id, a.currency, a.amount, a.applied_on AS dated_on,
-             a.entry_on, v.value AS why, a.recorded_at
-      FROM payment_applications a
-      LEFT JOIN map_values v ON v.log_no = a.log_no AND v.column_name = 'evidence' AND v.path = 'why'
-      UNION ALL
-      SELECT u.log_no, a.payment_id, 'unapplied', a.document_id, a.currency, -a.amount, u.unapplied_on, u.entry_on,
-             CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END,
-             u.recorded_at
-      FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-      UNION ALL
-      SELECT s.log_no, a.payment_id, 'bank_charges', s.document_id, s.currency, s.amount, a.applied_on, s.entry_on,
-             'a difference too small to pursue', s.recorded_at
-      FROM small_differences s JOIN payment_applications a USING (payment_application_id)
-      UNION ALL
-      SELECT u.log_no, a.payment_id, 'bank_charges_reversed', s.document_id, s.currency, -s.amount, u.unapplied_on,
-             u.entry_on,
-             CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END,
-             u.recorded_at
-      FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
-      JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+FROM (SELECT log_no, payment_id,
+             CASE fact WHEN 'payment_applied' THEN 'applied' WHEN 'payment_unapplied' THEN 'unapplied'
+                       WHEN 'small_difference' THEN 'bank_charges' ELSE 'bank_charges_reversed' END AS move,
+             document_id, currency, amount, dated_on, entry_on, why, recorded_at
+      FROM balance_facts WHERE payment_id IS NOT NULL
       UNION ALL
       SELECT r.log_no, r.payment_id, r.kind, NULL, r.currency, -r.amount, r.reversed_on, r.entry_on,
              CASE WHEN r.code IS NULL THEN r.reason ELSE r.code || ': ' || r.reason END, r.recorded_at
@@ -3918,21 +3810,13 @@ ORDER BY m.log_no, m.move;
 -- whole
 -- columns credit_note move document currency amount:amount dated_on:day entry_on:day why recorded_at:time
 SELECT n.number, m.move, d.number, n.currency, m.amount, m.dated_on, m.entry_on, m.why, m.recorded_at
-FROM (SELECT a.log_no, a.credit_note_id, 'applied' AS move, a.invoice_id, a.amount, a.applied_on AS dated_on, a.entry_on,
-             e.action AS why, a.recorded_at
-      FROM credit_applications a JOIN audit_events e USING (event_id)
+FROM (SELECT b.log_no, b.credit_note_id, CASE b.fact WHEN 'credit_applied' THEN 'applied' ELSE 'released' END AS move,
+             b.document_id AS invoice_id, b.amount, b.dated_on, b.entry_on, e.action AS why, b.recorded_at
+      FROM balance_facts b JOIN audit_events e USING (event_id) WHERE b.what = 'credit'
       UNION ALL
-      SELECT r.log_no, a.credit_note_id, 'released', a.invoice_id, -a.amount, r.released_on, r.entry_on, e.action,
-             r.recorded_at
-      FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-      JOIN audit_events e ON e.event_id = r.event_id
-      UNION ALL
-      SELECT f.log_no, f.document_id, 'refunded', NULL, f.amount, f.refunded_on, f.entry_on, f.reference, f.recorded_at
-      FROM credit_refunds f
-      UNION ALL
-      SELECT b.log_no, f.document_id, 'refund_returned', NULL, -f.amount, b.returned_on, b.entry_on, b.reason,
-             b.recorded_at
-      FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)) m
+      SELECT log_no, document_id, CASE fact WHEN 'credit_refunded' THEN 'refunded' ELSE 'refund_returned' END, NULL,
+             amount, dated_on, entry_on, why, recorded_at
+      FROM balance_facts WHERE what = 'refund') m
 JOIN papers n ON n.document_id = m.credit_note_id LEFT JOIN papers d ON d.document_id = m.invoice_id
 JOIN days t ON t.n = m.entry_on JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
 ORDER BY m.log_no;
@@ -4067,24 +3951,9 @@ GROUP BY j.control, j.account, j.currency HAVING sum(j.amount) <> 0 ORDER BY j.a
 WITH named(log_no, document, reference) AS (
   SELECT log_no, number, NULL FROM papers
   UNION ALL SELECT void_no, number, NULL FROM papers WHERE void_no IS NOT NULL
-  UNION ALL SELECT a.log_no, d.number, n.number
-  FROM credit_applications a JOIN papers d ON d.document_id = a.invoice_id
-  JOIN papers n ON n.document_id = a.credit_note_id
-  UNION ALL SELECT r.log_no, d.number, n.number
-  FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-  JOIN papers d ON d.document_id = a.invoice_id JOIN papers n ON n.document_id = a.credit_note_id
-  UNION ALL SELECT w.log_no, d.number, NULL FROM write_offs w JOIN papers d USING (document_id)
-  UNION ALL SELECT r.log_no, d.number, NULL
-  FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-  JOIN papers d ON d.document_id = w.document_id
-  UNION ALL SELECT a.log_no, d.number, p.reference
-  FROM payment_applications a JOIN papers d USING (document_id) JOIN payments p ON p.payment_id = a.payment_id
-  UNION ALL SELECT u.log_no, d.number, p.reference
-  FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-  JOIN papers d ON d.document_id = a.document_id JOIN payments p ON p.payment_id = a.payment_id
-  UNION ALL SELECT s.log_no, d.number, p.reference
-  FROM small_differences s JOIN payment_applications a USING (payment_application_id)
-  JOIN papers d ON d.document_id = s.document_id JOIN payments p ON p.payment_id = a.payment_id
+  UNION ALL SELECT b.log_no, d.number, coalesce(n.number, p.reference)
+  FROM balance_facts b JOIN papers d USING (document_id) LEFT JOIN papers n ON n.document_id = b.credit_note_id
+  LEFT JOIN payments p ON p.payment_id = b.payment_id WHERE b.what <> 'refund'
   UNION ALL SELECT f.log_no, d.number, f.reference FROM credit_refunds f JOIN papers d USING (document_id)
   UNION ALL SELECT b.log_no, d.number, f.reference
   FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
