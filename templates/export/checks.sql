@@ -816,6 +816,45 @@ UNION ALL SELECT 'feed_decisions', log_no, event_id, reason FROM feed_decisions 
 UNION ALL SELECT 'pauses', log_no, event_id, reason FROM pauses
 UNION ALL SELECT 'user_ends', log_no, event_id, reason FROM user_ends
 UNION ALL SELECT 'held_row_decisions', log_no, event_id, reason FROM held_row_decisions;
+-- What events state about their facts, by the facts: always, or if an event of the action states it.
+CREATE TABLE stated_facts AS
+SELECT event_id, 'payment.record' AS action, 'reference' AS path, reference AS value, 0 AS always FROM payments
+UNION ALL SELECT event_id, 'payment.record', 'currency', currency, 0 FROM payments
+UNION ALL SELECT event_id, 'payment.record', 'account', account, 0 FROM payments
+UNION ALL SELECT event_id, 'payment.reverse', 'kind', kind, 0 FROM payment_reversals
+UNION ALL SELECT event_id, 'payment.reverse', 'code', code, 0 FROM payment_reversals
+UNION ALL SELECT event_id, 'payment.reverse', 'account', booked_to, 0 FROM payment_reversals
+UNION ALL SELECT event_id, 'payment.reverse', 'amount', plain, 0 FROM payment_reversals JOIN numerals USING (currency, amount)
+UNION ALL SELECT event_id, 'payment.assign', 'from', from_partner_id, 0 FROM payment_assignments WHERE kind = 'named'
+UNION ALL SELECT event_id, 'payment.assign', 'to', partner_id, 0 FROM payment_assignments WHERE kind = 'named'
+UNION ALL SELECT event_id, NULL, 'sha256', sha256, 1 FROM bank_files
+UNION ALL SELECT event_id, NULL, 'format', format, 1 FROM bank_files
+UNION ALL SELECT f.event_id, NULL, 'lines', CAST(coalesce(sum(s.lines), 0) AS TEXT), 1
+FROM bank_files f LEFT JOIN bank_statements s USING (bank_file_id) GROUP BY f.bank_file_id, f.event_id
+UNION ALL SELECT event_id, NULL, 'lines', CAST(lines AS TEXT), 0 FROM settlement_files
+UNION ALL SELECT event_id, NULL, 'sha256', sha256, 1 FROM openings
+UNION ALL SELECT event_id, NULL, 'cut_over_on', day, 1 FROM openings LEFT JOIN days ON n = cut_over_on
+UNION ALL SELECT event_id, NULL, 'month', month, 1 FROM feed_statements
+UNION ALL SELECT event_id, NULL, 'entries', CAST(entries AS TEXT), 1 FROM feed_statements
+UNION ALL SELECT event_id, NULL, 'complete', CASE complete WHEN 1 THEN 'true' ELSE 'false' END, 1 FROM feed_statements
+UNION ALL SELECT event_id, 'dispute.open', 'promised_on', day, 0 FROM invoice_disputes LEFT JOIN days ON n = promised_on
+UNION ALL SELECT event_id, NULL, 'until', day, 0 FROM reminder_pauses LEFT JOIN days ON n = until
+UNION ALL SELECT event_id, NULL, 'credential_id', credential_id, 1 FROM passkeys
+UNION ALL SELECT x.event_id, NULL, 'credential_id', p.credential_id, 1 FROM passkey_ends x JOIN passkeys p USING (passkey_id)
+UNION ALL SELECT event_id, NULL, 'issuer', issuer, 1 FROM user_identities
+UNION ALL SELECT event_id, NULL, 'action', action, 1 FROM approval_requests
+UNION ALL SELECT event_id, NULL, 'request', CAST(request_id AS TEXT), 1 FROM approval_decisions
+UNION ALL SELECT event_id, NULL, 'reason', reason, 0 FROM approval_decisions
+UNION ALL SELECT event_id, 'payment.close_exception', 'reason', reason, 0 FROM payment_exception_closings
+UNION ALL SELECT event_id, NULL, 'partner_id', partner_id, 1 FROM api_clients
+UNION ALL SELECT r.event_id, NULL, 'partner_id', c.partner_id, 1
+FROM client_revocations r LEFT JOIN api_clients c USING (client_id)
+UNION ALL SELECT s.event_id, 'client.create', 'valid_days', CAST(b.n - a.n AS TEXT), 0
+FROM client_secrets s LEFT JOIN days a ON a.day = substr(s.issued_at, 1, 10)
+LEFT JOIN days b ON b.day = substr(s.expires_at, 1, 10)
+UNION ALL SELECT event_id, NULL, 'format', format, 1 FROM gl_exports
+UNION ALL SELECT event_id, NULL, 'part', CAST(part AS TEXT), 1 FROM gl_exports
+UNION ALL SELECT event_id, NULL, 'kind', kind, 1 FROM gl_exports;
 CREATE TABLE event_subjects AS
 SELECT f.event_id, f.action, d.number
 FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
@@ -830,7 +869,13 @@ FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
       UNION ALL SELECT event_id, 'credit.apply', credit_note_id FROM credit_applications
       UNION ALL SELECT r.event_id, 'credit.unapply', a.credit_note_id
       FROM credit_releases r JOIN credit_applications a USING (credit_application_id)) f
-JOIN papers d ON d.document_id = f.document_id;
+JOIN papers d ON d.document_id = f.document_id
+UNION ALL SELECT event_id, 'feed.state', partner_id FROM feed_statements
+UNION ALL SELECT event_id, 'gl.export', month FROM gl_exports
+UNION ALL SELECT event_id, 'client.create', client_id FROM api_clients
+UNION ALL SELECT event_id, 'client.revoke', client_id FROM client_revocations
+UNION ALL SELECT event_id, 'client.create', client_id FROM client_secrets
+UNION ALL SELECT event_id, 'client.rotate', client_id FROM client_secrets;
 CREATE TABLE event_amounts AS
 SELECT f.event_id, f.action, n.text AS value
 FROM event_sums f JOIN numerals n USING (currency, amount);
@@ -1938,15 +1983,6 @@ SELECT 'payment ' || p.payment_id, p.identity, p.currency, p.amount, count(s.log
 FROM payments p LEFT JOIN payment_sources s ON s.payment_id = p.payment_id AND s.identity = p.identity
 GROUP BY p.payment_id, p.identity, p.currency, p.amount HAVING count(s.log_no) <> 1;
 
--- payment_of_event: A payment recorded by hand has the reference, currency and account that its event states.
--- whole
--- columns at field event_states recorded
-SELECT 'payment ' || p.payment_id, d.path, d.value,
-       CASE d.path WHEN 'reference' THEN p.reference WHEN 'currency' THEN p.currency ELSE p.account END
-FROM payments p JOIN details d ON d.event_id = p.event_id AND d.action = 'payment.record'
-WHERE (d.path = 'reference' AND d.value <> p.reference AND NOT (substr(p.reference, 1, 1) = '#' AND length(p.reference) = 45))
-   OR (d.path = 'currency' AND d.value <> p.currency) OR (d.path = 'account' AND d.value <> p.account);
-
 -- identity_of_payment: The identity of a bank line ends with its day, direction and amount; that of a payment names its line, or what was recorded by hand.
 -- whole
 -- columns at currency amount:amount booked_on:day names_line:int
@@ -1966,19 +2002,6 @@ WHERE p.source = 'hand'
   AND (substr(p.identity, 1, length(e.subject) + length(n.plain) + 11)
          <> 'hand|' || e.subject || '|' || p.currency || '|' || n.plain || '|'
        OR (e.subject = p.partner_id AND replace(p.identity || '|', '|' || d.day || '|', '') = p.identity || '|'));
-
--- reversal_of_event: A payment taken back or assigned by hand has the kind, code, account and partners that its event states.
--- whole
--- columns at detail stated
-SELECT 'reversal ' || r.payment_reversal_id, d.path, d.value
-FROM payment_reversals r JOIN details d ON d.event_id = r.event_id AND d.action = 'payment.reverse'
-WHERE (d.path = 'kind' AND d.value IS DISTINCT FROM r.kind) OR (d.path = 'code' AND d.value IS DISTINCT FROM r.code)
-   OR (d.path = 'account' AND d.value IS DISTINCT FROM r.booked_to)
-UNION ALL
-SELECT 'assignment ' || g.payment_assignment_id, d.path, d.value
-FROM payment_assignments g JOIN details d ON d.event_id = g.event_id AND d.action = 'payment.assign'
-WHERE g.kind = 'named' AND ((d.path = 'from' AND d.value IS DISTINCT FROM g.from_partner_id)
-  OR (d.path = 'to' AND d.value IS DISTINCT FROM g.partner_id));
 
 -- payment_source: A source names a payment that was recorded before; a source from the bank names a credit line with the payment's amount, currency, account and day.
 -- whole
@@ -2186,19 +2209,6 @@ SELECT 'bank line ' || identity || ', recorded ' || count(*) || ' times', accoun
        NULL, NULL, NULL
 FROM bank_lines GROUP BY identity, account HAVING count(*) > 1;
 
--- bank_file_imported: A bank file is imported with the hash, format and number of lines that its event states.
--- whole
--- columns at name sha256 event_states_sha256 format event_states_format lines:int event_states_lines
-SELECT 'bank file ' || f.bank_file_id, f.name, f.sha256, h.value, f.format, m.value, coalesce(s.lines, 0),
-       n.value
-FROM bank_files f LEFT JOIN details h ON h.event_id = f.event_id AND h.path = 'sha256'
-LEFT JOIN details m ON m.event_id = f.event_id AND m.path = 'format'
-LEFT JOIN details n ON n.event_id = f.event_id AND n.path = 'lines'
-LEFT JOIN (SELECT bank_file_id, sum(lines) AS lines FROM bank_statements GROUP BY bank_file_id) s
-  ON s.bank_file_id = f.bank_file_id
-WHERE h.value IS DISTINCT FROM f.sha256 OR m.value IS DISTINCT FROM f.format
-   OR n.value IS DISTINCT FROM CAST(coalesce(s.lines, 0) AS TEXT);
-
 -- bank_line_outcome: Every bank line has an outcome: a payment or payout of a credit, a return or refund of a debit, each of its amount, or a reason to ignore it.
 -- whole
 -- columns at direction currency amount:amount outcome payment:int payout:int reversal:int booked_currency
@@ -2397,12 +2407,7 @@ UNION ALL
 SELECT count(*) || ' lines of quote ' || quote_id || coalesce(', requote ' || requote_id, ''), partner_id,
        NULL, NULL, NULL, NULL, NULL
 FROM settlement_lines
-GROUP BY partner_id, payment, transfer, quote_id, requote_id HAVING count(*) > 1
-UNION ALL
-SELECT 'settlement file ' || f.settlement_file_id || ' of ' || f.lines || ' lines, but '
-         || n.value || ' by its event', f.partner_id, NULL, NULL, NULL, NULL, NULL
-FROM settlement_files f JOIN details n ON n.event_id = f.event_id AND n.path = 'lines'
-WHERE n.value <> CAST(f.lines AS TEXT);
+GROUP BY partner_id, payment, transfer, quote_id, requote_id HAVING count(*) > 1;
 
 -- share_of_quote: A share belongs to the sale in the row that it names, in the row's currency; the processor was to route at least part of the quote.
 -- whole
@@ -2587,16 +2592,10 @@ FROM payments p LEFT JOIN openings o USING (opening_id)
 WHERE (p.opening_id IS NULL) <> (p.opening_number IS NULL)
    OR (p.opening_id IS NOT NULL AND (o.log_no IS NULL OR p.entry_on <> o.cut_over_on OR p.method = 'link'));
 
--- opening_of_event: An opening has the cut-over, the hash and the totals that its event states.
+-- opening_of_event: An opening has the totals that its event states.
 -- whole
--- columns at sha256 event_states_sha256 cut_over_on:day event_states_cut_over_on
-SELECT 'opening ' || o.opening_id, o.sha256, h.value, o.cut_over_on, c.value
-FROM openings o LEFT JOIN details h ON h.event_id = o.event_id AND h.path = 'sha256'
-LEFT JOIN details c ON c.event_id = o.event_id AND c.path = 'cut_over_on' LEFT JOIN days d ON d.n = o.cut_over_on
-WHERE h.value IS DISTINCT FROM o.sha256 OR c.value IS DISTINCT FROM d.day
-UNION ALL
-SELECT 'opening ' || t.opening_id || ', whose event states ' || v.path || ' ' || v.value || ' ' || t.currency, NULL,
-       NULL, NULL, NULL
+-- columns at currency total event_states
+SELECT 'opening ' || t.opening_id, t.currency, v.path, v.value
 FROM opening_totals t JOIN openings o USING (opening_id)
 JOIN details s ON s.event_id = o.event_id AND substr(s.path, 1, 5) = 'sums.' AND s.value = t.currency
   AND substr(s.path, length(s.path) - 8) = '.currency'
@@ -2610,21 +2609,11 @@ WHERE CASE substr(v.path, length(s.path) - 7) WHEN 'items' THEN v.value <> CAST(
         WHEN 'invoices' THEN v.value <> i.plain WHEN 'credits' THEN v.value <> k.plain
         WHEN 'cash' THEN v.value <> m.plain WHEN 'control' THEN v.value <> x.plain ELSE 1 = 0 END;
 
--- feed_stated: A statement of a feed has the partner, the month, the number of rows, the totals and the completeness that its event states.
+-- feed_stated: A statement of a feed has the totals that its event states.
 -- whole
--- columns at partner month stated_rows:int event_states_rows complete:int event_states_complete currency stated:amount event_states
-SELECT 'statement ' || s.feed_statement_id, s.partner_id, s.month, s.entries, n.value, s.complete, c.value,
-       NULL, NULL, NULL
-FROM feed_statements s LEFT JOIN audit_events e USING (event_id)
-LEFT JOIN details m ON m.event_id = s.event_id AND m.path = 'month'
-LEFT JOIN details n ON n.event_id = s.event_id AND n.path = 'entries'
-LEFT JOIN details c ON c.event_id = s.event_id AND c.path = 'complete'
-WHERE e.subject IS DISTINCT FROM s.partner_id OR m.value IS DISTINCT FROM s.month
-   OR n.value IS DISTINCT FROM CAST(s.entries AS TEXT)
-   OR c.value IS DISTINCT FROM CASE s.complete WHEN 1 THEN 'true' ELSE 'false' END
-UNION ALL
+-- columns at partner month currency stated:amount event_states
 SELECT 'statement ' || coalesce(CAST(t.feed_statement_id AS TEXT), 'of event ' || d.event_id), t.partner_id,
-       t.month, NULL, NULL, NULL, NULL, coalesce(t.currency, d.currency), t.invoice_amount, d.value
+       t.month, coalesce(t.currency, d.currency), t.invoice_amount, d.value
 FROM (SELECT t.log_no, t.feed_statement_id, t.currency, t.invoice_amount, s.partner_id, s.month, s.event_id,
              s.log_no AS statement_no, n.plain
       FROM feed_statement_totals t LEFT JOIN feed_statements s USING (feed_statement_id)
@@ -2879,7 +2868,7 @@ WHERE f.reason <> d.value AND d.action IN ('invoice.void', 'invoice.write_off', 
   AND length(f.reason) * length(d.value) > 0
   AND NOT (substr(f.reason, 1, 1) = '#' AND length(f.reason) = 45) AND NOT (substr(d.value, 1, 1) = '#' AND length(d.value) = 45);
 
--- event_subject: An event names what its fact is about: the document, and the amount that was written off, refunded, disputed or credited.
+-- event_subject: An event names what its fact is about: the document, client, month or partner, and the amount that was written off, refunded, disputed or credited.
 -- whole
 -- columns at action event_names recorded
 SELECT 'event ' || e.event_id, e.action, e.subject, x.number
@@ -2892,22 +2881,14 @@ WHERE CASE WHEN replace(v.value, '.', '') = v.value THEN v.value ELSE rtrim(rtri
   IS DISTINCT FROM x.value
   AND NOT EXISTS (SELECT 1 FROM details m WHERE m.event_id = x.event_id AND m.path = 'amounts.0');
 
--- details_of_event: What an event says about its fact is what the fact says: the kind, amount, day, partner, invoice or reason.
+-- details_of_event: What an event says about its fact is what the fact says: the kind, amount, day, partner, invoice, file or reason.
 -- whole
 -- columns at about stated of_fact
-SELECT 'event ' || r.event_id, d.path, d.value, r.reason
-FROM payment_reversals r JOIN details d ON d.event_id = r.event_id AND d.action = 'payment.reverse'
-JOIN numerals n ON n.currency = r.currency AND n.amount = r.amount
-WHERE (d.path = 'kind' AND d.value IS DISTINCT FROM r.kind) OR (d.path = 'code' AND d.value IS DISTINCT FROM r.code)
-   OR (d.path = 'amount' AND d.value IS DISTINCT FROM n.plain)
-UNION ALL
-SELECT 'event ' || i.event_id, d.path, d.value, y.day
-FROM invoice_disputes i JOIN details d ON d.event_id = i.event_id AND d.action = 'dispute.open' AND d.path = 'promised_on'
-LEFT JOIN days y ON y.n = i.promised_on WHERE d.value IS DISTINCT FROM y.day
-UNION ALL
-SELECT 'event ' || p.event_id, d.path, d.value, y.day
-FROM reminder_pauses p JOIN details d ON d.event_id = p.event_id AND d.path = 'until'
-LEFT JOIN days y ON y.n = p.until WHERE d.value IS DISTINCT FROM y.day
+SELECT 'event ' || s.event_id, s.path, d.value, s.value
+FROM stated_facts s LEFT JOIN details d ON d.event_id = s.event_id AND d.path = s.path
+  AND d.action = coalesce(s.action, d.action)
+WHERE d.value IS DISTINCT FROM s.value AND (s.always = 1 OR d.log_no IS NOT NULL)
+  AND NOT coalesce(substr(s.value, 1, 1) = '#' AND length(s.value) = 45, 1 = 0)
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d LEFT JOIN (
@@ -2940,23 +2921,6 @@ FROM details d JOIN (
   HAVING count(*) = 1) a ON a.event_id = d.event_id
 JOIN numerals n ON n.currency = a.currency AND n.amount = a.amount
 WHERE d.action = 'credit.unapply' AND d.path = 'amount' AND d.value <> n.plain
-UNION ALL
-SELECT 'event ' || x.event_id, 'approval', d.value, x.reason
-FROM approval_decisions x JOIN details d ON d.event_id = x.event_id AND d.path = 'reason'
-WHERE substr(d.action, 1, 9) = 'approval.' AND d.value IS DISTINCT FROM x.reason
-UNION ALL
-SELECT 'event ' || x.event_id, d.action, d.value, x.reason
-FROM payment_exception_closings x JOIN details d ON d.event_id = x.event_id AND d.path = 'reason'
-WHERE d.action = 'payment.close_exception' AND d.value IS DISTINCT FROM x.reason
-UNION ALL
-SELECT 'event ' || a.event_id, d.action, d.value, a.partner_id
-FROM api_clients a JOIN details d ON d.event_id = a.event_id AND d.path = 'partner_id'
-WHERE d.action = 'client.create' AND d.value <> a.partner_id
-UNION ALL
-SELECT 'event ' || s.event_id, d.action, d.value, s.expires_at
-FROM client_secrets s JOIN details d ON d.event_id = s.event_id AND d.action = 'client.create' AND d.path = 'valid_days'
-LEFT JOIN days a ON a.day = substr(s.issued_at, 1, 10) LEFT JOIN days b ON b.day = substr(s.expires_at, 1, 10)
-WHERE d.value IS DISTINCT FROM CAST(b.n - a.n AS TEXT)
 UNION ALL
 SELECT 'event ' || x.event_id, d.path, d.value, n.plain
 FROM gl_exports x JOIN details d ON d.event_id = x.event_id AND substr(d.path, 1, 7) = 'totals.'
@@ -3109,22 +3073,11 @@ WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create
                       WHERE x.user_id = g.user_id AND x.action = 'revoke' AND x.role = g.role AND x.log_no > g.log_no
                         AND x.log_no < e.log_no)));
 
--- sign_in_of_event: A passkey or an identity of a user was recorded by the event that names it; a user adds passkeys alone.
+-- sign_in_of_event: A user adds passkeys alone.
 -- whole
--- columns at user:int event_states by_user:int
-SELECT 'passkey ' || p.passkey_id, p.user_id, e.action, e.user_id
-FROM passkeys p LEFT JOIN audit_events e USING (event_id)
-LEFT JOIN details c ON c.event_id = p.event_id AND c.path = 'credential_id'
-WHERE c.value IS DISTINCT FROM p.credential_id OR e.user_id IS DISTINCT FROM p.user_id
-UNION ALL
-SELECT 'end of passkey ' || x.passkey_id, p.user_id, c.value, 0
-FROM passkey_ends x JOIN passkeys p USING (passkey_id)
-LEFT JOIN details c ON c.event_id = x.event_id AND c.path = 'credential_id'
-WHERE c.value IS DISTINCT FROM p.credential_id
-UNION ALL
-SELECT 'identity of user ' || i.user_id, i.user_id, c.value, 0
-FROM user_identities i LEFT JOIN details c ON c.event_id = i.event_id AND c.path = 'issuer'
-WHERE c.value IS DISTINCT FROM i.issuer;
+-- columns at user:int by_user:int
+SELECT 'passkey ' || p.passkey_id, p.user_id, e.user_id
+FROM passkeys p LEFT JOIN audit_events e USING (event_id) WHERE e.user_id IS DISTINCT FROM p.user_id;
 
 -- approval_by_another: A request is approved or rejected by another user, and withdrawn by its own; approved before it expired.
 -- whole
@@ -3155,21 +3108,16 @@ WHERE d.decision <> 'withdraw' AND NOT EXISTS (
     AND a.until_no > d.log_no AND (x.log_no IS NULL OR x.log_no > d.log_no)
     AND (a.partner_id IS NULL OR a.partner_id = t.partner_id));
 
--- approval_of_event: Requests and decisions are recorded by the events of their users, and these have their requests and decisions.
+-- approval_of_event: Requests and decisions are recorded by the events of their users.
 -- whole
--- columns at action about user:int event_states event_names event_user:int
-SELECT 'request ' || r.request_id, r.action, r.subject, r.requested_by, a.value, e.subject, e.user_id
+-- columns at about user:int event_names event_user:int
+SELECT 'request ' || r.request_id, r.subject, r.requested_by, e.subject, e.user_id
 FROM approval_requests r LEFT JOIN audit_events e USING (event_id)
-LEFT JOIN details a ON a.event_id = r.event_id AND a.path = 'action'
 WHERE e.user_id IS DISTINCT FROM r.requested_by OR e.subject IS DISTINCT FROM r.subject
-   OR a.value IS DISTINCT FROM r.action
 UNION ALL
-SELECT 'decision on request ' || d.request_id, 'approval.' || d.decision, CAST(d.request_id AS TEXT),
-       d.decided_by, e.action, a.value, e.user_id
+SELECT 'decision on request ' || d.request_id, 'approval.' || d.decision, d.decided_by, e.action, e.user_id
 FROM approval_decisions d LEFT JOIN audit_events e USING (event_id)
-LEFT JOIN details a ON a.event_id = d.event_id AND a.path = 'request'
-WHERE e.user_id IS DISTINCT FROM d.decided_by OR e.action IS DISTINCT FROM 'approval.' || d.decision
-   OR a.value IS DISTINCT FROM CAST(d.request_id AS TEXT);
+WHERE e.user_id IS DISTINCT FROM d.decided_by OR e.action IS DISTINCT FROM 'approval.' || d.decision;
 
 -- request_of_act: A request expires as the settings say, touches the partner of its document, and states the reason of the act.
 -- whole
@@ -3367,18 +3315,9 @@ LEFT JOIN client_secrets p ON p.client_id = s.client_id AND p.sequence = s.previ
 WHERE c.log_no IS NULL OR c.log_no > s.log_no OR r.log_no < s.log_no OR s.sequence < 1
    OR s.sequence <> coalesce(s.previous_sequence, 0) + 1 OR (s.previous_sequence IS NOT NULL AND p.log_no IS NULL);
 
--- client_of_event: A client, its secrets and its revocation were recorded by events about it, which name its partner.
+-- client_of_event: A client's secret ends, and ends the former one, when its event states.
 -- whole
 -- columns at about fact_has event_states
-SELECT 'client ' || c.client_id, c.what, e.subject, p.value
-FROM (SELECT 'made' AS what, client_id, partner_id, event_id FROM api_clients
-      UNION ALL SELECT 'revoked', r.client_id, c.partner_id, r.event_id
-      FROM client_revocations r LEFT JOIN api_clients c USING (client_id)
-      UNION ALL SELECT 'given a secret', client_id, NULL, event_id FROM client_secrets) c
-LEFT JOIN audit_events e ON e.event_id = c.event_id
-LEFT JOIN details p ON p.event_id = c.event_id AND p.path = 'partner_id'
-WHERE e.subject IS DISTINCT FROM c.client_id OR (c.what <> 'given a secret' AND p.value IS DISTINCT FROM c.partner_id)
-UNION ALL
 SELECT 'secret of client ' || s.client_id, 'valid for days', s.expires_at, v.value
 FROM client_secrets s JOIN details v ON v.event_id = s.event_id AND v.path = 'valid_days'
 WHERE (v.value IS NULL) <> (s.expires_at IS NULL)
@@ -3594,20 +3533,10 @@ SELECT 'file ' || f.name || ' of export ' || f.gl_export_id || ' with SHA-256 ' 
 FROM gl_export_files f
 WHERE length(f.sha256) <> 64 OR f.gl_export_id NOT IN (SELECT gl_export_id FROM gl_exports);
 
--- gl_of_event: An exported journal has the month, format and part that its event states, and the accounts of its map.
+-- gl_of_event: An exported journal has the accounts of its map.
 -- whole
--- columns at month event_names format event_states_format part:int event_states_part kind event_states_kind
-SELECT 'export ' || e.gl_export_id, e.month, a.subject, e.format, f.value, e.part, p.value, e.kind,
-       k.value
-FROM gl_exports e LEFT JOIN audit_events a USING (event_id)
-LEFT JOIN details f ON f.event_id = e.event_id AND f.path = 'format'
-LEFT JOIN details p ON p.event_id = e.event_id AND p.path = 'part'
-LEFT JOIN details k ON k.event_id = e.event_id AND k.path = 'kind'
-WHERE a.subject IS DISTINCT FROM e.month OR f.value IS DISTINCT FROM e.format OR k.value IS DISTINCT FROM e.kind
-   OR p.value IS DISTINCT FROM CAST(e.part AS TEXT)
-UNION ALL
-SELECT 'export ' || l.gl_export_id || ', line ' || l.line || ' from ' || l.account || ' to ' || l.to_account,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+-- columns at account to_account
+SELECT 'export ' || l.gl_export_id || ', line ' || l.line, l.account, l.to_account
 FROM gl_export_lines l JOIN gl_exports e USING (gl_export_id)
 WHERE NOT EXISTS (
   SELECT 1 FROM map_values a JOIN map_values t ON t.log_no = a.log_no AND t.column_name = 'accounts'
