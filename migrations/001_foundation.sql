@@ -50,6 +50,23 @@ BEGIN
 END
 $$;
 
+-- A rule that concerns several rows: a trigger function that each new row calls at the commit, if the condition holds.
+CREATE PROCEDURE check_at_commit(rule text, target regclass, call text, condition text DEFAULT NULL)
+LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('CREATE CONSTRAINT TRIGGER %I AFTER INSERT ON %s DEFERRABLE INITIALLY DEFERRED
+                  FOR EACH ROW %s EXECUTE FUNCTION %s', rule, target, 'WHEN (' || condition || ')', call);
+END
+$$;
+
+-- A trigger function that each INSERT calls once, with its rows in the table `added`.
+CREATE PROCEDURE run_after_insert(name text, target regclass, function text) LANGUAGE plpgsql AS $$
+BEGIN
+  EXECUTE format('CREATE TRIGGER %I AFTER INSERT ON %s REFERENCING NEW TABLE AS added
+                  FOR EACH STATEMENT EXECUTE FUNCTION %s()', name, target, function);
+END
+$$;
+
 -- A statement is refused even if it would change no row. With `allowed`, an UPDATE or DELETE is allowed for rows that
 -- match `condition` on OLD and NEW (`reckoner purge`). The condition calls a function. The body of this function is
 -- parsed once, when it is created, so a temporary table cannot replace a table that the function reads.
@@ -80,6 +97,21 @@ BEGIN
       AND NOT t.tgisinternal AND t.tgenabled <> 'A'
   LOOP
     EXECUTE format('ALTER TABLE %s ENABLE ALWAYS TRIGGER %I', guard.target, guard.tgname);
+  END LOOP;
+END
+$$;
+
+-- Lets the app read all views. The program calls this after each migration.
+CREATE PROCEDURE grant_views_to_app() LANGUAGE plpgsql AS $$
+DECLARE
+  target regclass;
+BEGIN
+  FOR target IN
+    SELECT oid FROM pg_class c
+    WHERE relkind = 'v' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = current_schema())
+      AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e')
+  LOOP
+    CALL grant_to_app('SELECT', target);
   END LOOP;
 END
 $$;

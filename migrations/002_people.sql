@@ -205,12 +205,10 @@ ALTER TABLE audit_events ADD CONSTRAINT audit_events_claimed_by_kept CHECK (clai
 CREATE TABLE erasures (
   commitment text COLLATE "C" PRIMARY KEY CONSTRAINT erasure_commitment_form CHECK (is_commitment(commitment)),
   -- It must not name the person.
-  reason text NOT NULL CONSTRAINT erasure_has_reason CHECK (btrim(reason) <> ''),
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events
+  reason text NOT NULL CONSTRAINT erasure_has_reason CHECK (btrim(reason) <> '')
 );
+CALL make_fact_of_event('erasures', while_paused => true);
 CREATE INDEX erasures_of_event ON erasures (event_id);
-CALL make_fact('erasures', while_paused => true);
 
 CREATE FUNCTION is_erased(commitment text) RETURNS boolean STABLE LANGUAGE sql
 RETURN EXISTS (SELECT FROM erasures e WHERE e.commitment = is_erased.commitment);
@@ -229,8 +227,7 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE TRIGGER texts_are_erased AFTER INSERT ON erasures REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION erase_recorded_texts();
+CALL run_after_insert('texts_are_erased', 'erasures', 'erase_recorded_texts');
 
 -- Users are facts because they determine who may act. A program is a user such as cron.
 CREATE TABLE users (
@@ -295,14 +292,12 @@ CREATE VIEW active_users AS
 SELECT u.user_id, u.kind, personal(u.login) COLLATE "C" AS login, personal(u.name) AS name, u.follows, u.recorded_at,
        u.event_id
 FROM users u WHERE NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = u.user_id);
-CALL grant_to_app('SELECT', 'active_users');
 
 CREATE VIEW present_roles AS
 SELECT user_id, role, partner_id, source FROM (
   SELECT DISTINCT ON (user_id, role, partner_id, source) user_id, role, partner_id, source, action FROM user_roles
   ORDER BY user_id, role, partner_id, source, user_role_id DESC) AS latest
 WHERE action = 'grant' AND NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = latest.user_id);
-CALL grant_to_app('SELECT', 'present_roles');
 
 -- A user's identity at an identity provider (OpenID Connect).
 CREATE TABLE user_identities (
@@ -335,7 +330,6 @@ CREATE INDEX audit_events_of_work ON audit_events (subject, event_id DESC) WHERE
 CREATE VIEW present_work_assignments AS
 SELECT DISTINCT ON (subject) subject AS item, (details->>'user_id')::bigint AS user_id, event_id
 FROM audit_events WHERE action = 'work.assign' ORDER BY subject, event_id DESC;
-CALL grant_to_app('SELECT', 'present_work_assignments');
 
 -- The tables below, up to `pauses`, are working state. Their rows expire, and are not facts of the log.
 
@@ -410,7 +404,6 @@ CALL make_fact('resumptions', while_paused => true);
 
 CREATE VIEW open_pauses AS
 SELECT * FROM pauses p WHERE NOT EXISTS (SELECT FROM resumptions r WHERE r.pause_id = p.pause_id);
-CALL grant_to_app('SELECT', 'open_pauses');
 
 -- The PostgreSQL servers that this ledger has been on, each with its timeline: a promotion and a recovery begin another
 -- one. A host without a memory of its own compares the server with these (src/documents/last-seen.ts).

@@ -67,7 +67,6 @@ WITH RECURSIVE above AS (
   WHERE p.parent IS NOT NULL
 )
 SELECT partner_id, payer_id, distance FROM above;
-CALL grant_to_app('SELECT', 'partner_payers');
 
 ALTER TABLE user_roles ADD CONSTRAINT user_role_of_a_partner FOREIGN KEY (partner_id) REFERENCES partners;
 
@@ -165,7 +164,6 @@ CREATE VIEW present_cancellation_terms AS
 SELECT t.* FROM cancellation_terms t
 WHERE t.event_id = (SELECT max(l.event_id) FROM cancellation_terms l
                     WHERE l.partner_id = t.partner_id AND l.policy_id = t.policy_id);
-CALL grant_to_app('SELECT', 'present_cancellation_terms');
 
 -- Ledger rows refer to a policy without a foreign key (refuse_unknown_policy in 004_ledger.sql), so policies must never
 -- be deleted.

@@ -52,8 +52,7 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE CONSTRAINT TRIGGER month_has_ended AFTER INSERT ON closed_months DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_running_month();
+CALL check_at_commit('month_has_ended', 'closed_months', 'refuse_running_month()');
 
 -- The books of a month end after the month's billing close. Until the books end, payments and corrections are dated in
 -- the month. After the end of the books, the month's balances never change.
@@ -108,8 +107,15 @@ $$;
 
 CREATE PROCEDURE require_open_books(target regclass) LANGUAGE plpgsql AS $$
 BEGIN
-  EXECUTE format('CREATE TRIGGER entry_books_open AFTER INSERT ON %s REFERENCING NEW TABLE AS added
-                  FOR EACH STATEMENT EXECUTE FUNCTION refuse_entry_in_closed_books()', target);
+  CALL run_after_insert('entry_books_open', target, 'refuse_entry_in_closed_books');
+END
+$$;
+
+-- Makes the rows of a table facts of an event that have an entry in the journal.
+CREATE PROCEDURE make_entry(target regclass) LANGUAGE plpgsql AS $$
+BEGIN
+  CALL require_open_books(target);
+  CALL make_fact_of_event(target);
 END
 $$;
 
@@ -145,7 +151,6 @@ CALL make_append_only('archived_files', 'DELETE', 'true', 'SELECT');
 CREATE VIEW archived_postings AS
 SELECT a.month::text AS month, coalesce(m.previous::text, '') AS after
 FROM archived_months a JOIN closed_months m USING (month);
-CALL grant_to_app('SELECT', 'archived_postings');
 
 -- The same months one by one. A query that reads many rows compares their month with this list.
 CREATE VIEW archived_posting_months AS
@@ -153,7 +158,6 @@ SELECT to_char(day, 'YYYY-MM') COLLATE "C" AS posted_month
 FROM archived_postings p
 CROSS JOIN generate_series((coalesce(nullif(p.after, ''), '1970-01') || '-01')::date, (p.month || '-01')::date, '1 month') AS day
 WHERE to_char(day, 'YYYY-MM') > p.after;
-CALL grant_to_app('SELECT', 'archived_posting_months');
 
 CREATE FUNCTION is_archived(posted_month text) RETURNS boolean STABLE LANGUAGE sql
 RETURN EXISTS (SELECT FROM archived_postings p WHERE posted_month > p.after AND posted_month <= p.month);
@@ -289,8 +293,7 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE TRIGGER ledger_rows_month_open AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_closed_month();
+CALL run_after_insert('ledger_rows_month_open', 'ledger_rows', 'refuse_closed_month');
 
 -- This trigger replaces a foreign key. A foreign key looks up each row's policy in a separate query, which took 4.6 of
 -- the 21 µs of inserting a row. Policies are never deleted, so one query per statement is enough.
@@ -309,8 +312,7 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE TRIGGER ledger_rows_policy_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_policy();
+CALL run_after_insert('ledger_rows_policy_known', 'ledger_rows', 'refuse_unknown_policy');
 
 -- This trigger replaces a foreign key for the same reason. Events are never deleted either. An acceptance records its
 -- event and its row in one statement, and triggers run after both.
@@ -327,8 +329,7 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE TRIGGER ledger_rows_event_known AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_unknown_event();
+CALL run_after_insert('ledger_rows_event_known', 'ledger_rows', 'refuse_unknown_event');
 
 -- The receipt of an event that recorded several rows: their number and sums, by posting month, partner and currency. The
 -- statement that records the rows records their receipt. The event of an acceptance is the receipt of its one row.
@@ -370,8 +371,7 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE TRIGGER feed_decisions_month_open AFTER INSERT ON feed_decisions REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_decision_on_closed_month();
+CALL run_after_insert('feed_decisions_month_open', 'feed_decisions', 'refuse_decision_on_closed_month');
 
 -- The totals that a partner, or finance on its behalf, states of its rows of a month: all kinds, signed, whenever billed.
 -- The latest statement of a partner and month counts. If a statement is not complete, more rows will come.
@@ -510,12 +510,10 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE TRIGGER ledger_rows_reversal_has_ground AFTER INSERT ON ledger_rows REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_reversal_without_ground();
+CALL run_after_insert('ledger_rows_reversal_has_ground', 'ledger_rows', 'refuse_reversal_without_ground');
 
 CREATE VIEW undecided_rows AS
 SELECT h.* FROM held_rows h WHERE NOT EXISTS (SELECT FROM held_row_decisions d WHERE d.held_row_id = h.held_row_id);
-CALL grant_to_app('SELECT', 'undecided_rows');
 
 -- Acceptances and reversals through the API that may repeat another one, in the open months. Checkpoints fill this table
 -- and a close empties it. It is working data: the program finds the rows in the ledger, and a decision deletes them.

@@ -74,8 +74,7 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE TRIGGER acceptance_is_in_the_ledger AFTER INSERT ON quote_acceptances REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_acceptance_without_row();
+CALL run_after_insert('acceptance_is_in_the_ledger', 'quote_acceptances', 'refuse_acceptance_without_row');
 
 -- A requote is a step from the last accepted price to a new price. The steps of a quote are numbered from 1.
 CREATE TABLE requotes (
@@ -135,8 +134,7 @@ CREATE TABLE requote_acceptances (
   CONSTRAINT requote_acceptance_entry_once UNIQUE (partner_id, posted_month, entry_id)
 );
 CALL make_fact('requote_acceptances');
-CREATE TRIGGER acceptance_is_in_the_ledger AFTER INSERT ON requote_acceptances REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_acceptance_without_row();
+CALL run_after_insert('acceptance_is_in_the_ledger', 'requote_acceptances', 'refuse_acceptance_without_row');
 
 CREATE FUNCTION requote_may_go(requote requotes) RETURNS boolean STABLE LANGUAGE sql
 RETURN requote.expires_at < now() - interval '30 days'

@@ -345,10 +345,8 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE CONSTRAINT TRIGGER document_tax_ties AFTER INSERT ON documents DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW WHEN (NEW.tax <> 0) EXECUTE FUNCTION refuse_untied_tax();
-CREATE CONSTRAINT TRIGGER document_tax_ties AFTER INSERT ON document_taxes DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_untied_tax();
+CALL check_at_commit('document_tax_ties', 'documents', 'refuse_untied_tax()', 'NEW.tax <> 0');
+CALL check_at_commit('document_tax_ties', 'document_taxes', 'refuse_untied_tax()');
 
 CREATE TABLE voids (
   document_id bigint PRIMARY KEY,
@@ -364,12 +362,10 @@ CREATE TABLE voids (
   CONSTRAINT void_is_of_a_document FOREIGN KEY (document_id, partner_id, month, currency, arrangement)
     REFERENCES documents (document_id, partner_id, month, currency, arrangement)
 );
-CALL require_open_books('voids');
-CALL make_fact_of_event('voids');
+CALL make_entry('voids');
 
 CREATE VIEW live_documents AS
 SELECT * FROM documents d WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = d.document_id);
-CALL grant_to_app('SELECT', 'live_documents');
 
 -- Documents and voids name each other, so this foreign key comes after both. The key is deferrable, so that a restore
 -- can fill the tables one after another.
@@ -395,8 +391,7 @@ CREATE TABLE credit_applications (
 );
 CREATE INDEX credit_applications_of_note ON credit_applications (credit_note_id);
 CREATE INDEX credit_applications_of_invoice ON credit_applications (invoice_id);
-CALL require_open_books('credit_applications');
-CALL make_fact_of_event('credit_applications');
+CALL make_entry('credit_applications');
 
 -- Releases of applied credit, which is then open again. A void releases all credit applied to the invoice.
 CREATE TABLE credit_releases (
@@ -409,8 +404,7 @@ CREATE TABLE credit_releases (
   CONSTRAINT credit_release_by_its_invoices_void FOREIGN KEY (credit_application_id, document_id)
     REFERENCES credit_applications (credit_application_id, invoice_id)
 );
-CALL require_open_books('credit_releases');
-CALL make_fact_of_event('credit_releases');
+CALL make_entry('credit_releases');
 
 -- Refuses to release credit that completely covered an invoice at its issue. The invoice has no payment page and asks
 -- for no money, so only its void can release the credit.
@@ -430,7 +424,6 @@ CREATE TRIGGER credit_release_leaves_nothing_due BEFORE INSERT ON credit_release
 CREATE VIEW live_credit_applications AS
 SELECT * FROM credit_applications a
 WHERE NOT EXISTS (SELECT FROM credit_releases r WHERE r.credit_application_id = a.credit_application_id);
-CALL grant_to_app('SELECT', 'live_credit_applications');
 
 CREATE TABLE write_offs (
   write_off_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -442,8 +435,7 @@ CREATE TABLE write_offs (
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(written_off_on, reopened_on)) STORED
 );
 CREATE INDEX write_offs_of_document ON write_offs (document_id);
-CALL require_open_books('write_offs');
-CALL make_fact_of_event('write_offs');
+CALL make_entry('write_offs');
 
 -- A write-off that was undone: the invoice is open again, for example because the partner pays after all.
 CREATE TABLE write_off_reversals (
@@ -453,12 +445,10 @@ CREATE TABLE write_off_reversals (
   reopened_on date DEFAULT earliest_postable_date(),
   entry_on date NOT NULL GENERATED ALWAYS AS (greatest(reversed_on, reopened_on)) STORED
 );
-CALL require_open_books('write_off_reversals');
-CALL make_fact_of_event('write_off_reversals');
+CALL make_entry('write_off_reversals');
 
 CREATE VIEW live_write_offs AS
 SELECT * FROM write_offs w WHERE NOT EXISTS (SELECT FROM write_off_reversals r WHERE r.write_off_id = w.write_off_id);
-CALL grant_to_app('SELECT', 'live_write_offs');
 
 -- Holds of documents. The next hold of a document refers to the release of the previous hold, so at most one hold is
 -- current.
@@ -487,7 +477,6 @@ CALL make_fact('hold_releases', while_paused => true);
 
 CREATE VIEW current_holds AS
 SELECT * FROM holds h WHERE NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id);
-CALL grant_to_app('SELECT', 'current_holds');
 
 -- Disputes of invoices by partners. The next dispute of an invoice refers to the closing of the previous dispute, so at
 -- most one dispute is open. A card dispute is different: the processor reports it for a payment (010_payments.sql).
@@ -501,8 +490,6 @@ CREATE TABLE invoice_disputes (
   owner text NOT NULL,
   promised_on date,
   disputed_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT invoice_dispute_promise_ahead CHECK (promised_on >= disputed_on),
   CONSTRAINT invoice_dispute_of_document UNIQUE (invoice_dispute_id, document_id),
   CONSTRAINT invoice_dispute_one_at_a_time UNIQUE NULLS NOT DISTINCT (document_id, follows)
@@ -518,7 +505,7 @@ CREATE TABLE invoice_dispute_closings (
 );
 ALTER TABLE invoice_disputes ADD CONSTRAINT invoice_dispute_follows_a_closing FOREIGN KEY (follows, document_id)
   REFERENCES invoice_dispute_closings (invoice_dispute_id, document_id) DEFERRABLE;
-CALL make_fact('invoice_disputes');
+CALL make_fact_of_event('invoice_disputes');
 CALL keep_personal('invoice_disputes', 'owner');
 CALL make_fact_of_event('invoice_dispute_closings');
 
@@ -526,7 +513,6 @@ CREATE VIEW open_invoice_disputes AS
 SELECT * FROM invoice_disputes t
 WHERE NOT EXISTS (SELECT FROM invoice_dispute_closings c WHERE c.invoice_dispute_id = t.invoice_dispute_id)
   AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = t.document_id);
-CALL grant_to_app('SELECT', 'open_invoice_disputes');
 
 -- Payment instructions, stored once per currency and wording. A document refers to the version that it printed.
 CREATE TABLE instruction_versions (

@@ -193,11 +193,9 @@ CREATE VIEW document_emails AS
 SELECT email_id, document_id, asked_for, addressed_to, event_id, message_id, status, reason, recipients, message_sha256,
        attempts, unclear_attempts, queued_at, attempted_at, sent_at
 FROM emails WHERE document_id IS NOT NULL;
-CALL grant_to_app('SELECT', 'document_emails');
 
 CREATE VIEW latest_emails AS
 SELECT DISTINCT ON (document_id) * FROM document_emails ORDER BY document_id, email_id DESC;
-CALL grant_to_app('SELECT', 'latest_emails');
 
 -- The latest e-mail without a document for each partner and day, month, payment, refund, checkpoint, approval request,
 -- or the status.
@@ -209,7 +207,6 @@ SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, 
 FROM emails WHERE document_id IS NULL
 ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id,
          user_event_id, email_id DESC;
-CALL grant_to_app('SELECT', 'latest_other_emails');
 
 -- E-mails that were neither sent, withdrawn nor dismissed, if no later e-mail has the same subject matter.
 CREATE VIEW unfinished_emails AS
@@ -224,7 +221,6 @@ WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
                                          e.checkpoint_size, e.approval_request_id, e.user_event_id))
            ELSE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id) AND NOT EXISTS (
              SELECT FROM emails later WHERE later.document_id = e.document_id AND later.email_id > e.email_id) END;
-CALL grant_to_app('SELECT', 'unfinished_emails');
 
 -- The history of a document's e-mails: each request, each e-mail's status, and the attempts before its last attempt.
 CREATE VIEW document_email_history AS
@@ -251,7 +247,6 @@ SELECT e.document_id, 7.5, b.recorded_at, 'bounced',
                           'server', b.reporting_server),
        b.event_id
 FROM email_bounces b JOIN document_emails e USING (email_id);
-CALL grant_to_app('SELECT', 'document_email_history');
 
 -- Queues one e-mail for each of these documents, with a permanent Message-ID.
 CREATE FUNCTION queue_document_emails(

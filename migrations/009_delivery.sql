@@ -32,7 +32,6 @@ FROM payment_links k
 LEFT JOIN LATERAL (
   SELECT c.document_id, c.token FROM payment_link_changes c WHERE c.document_id = k.document_id
   ORDER BY c.payment_link_change_id DESC LIMIT 1) AS c ON true;
-CALL grant_to_app('SELECT', 'current_links');
 
 -- Links of a payment processor. The intent is written before the call to the processor, the object after the reply, and
 -- the closing after the processor has confirmed it. A document's links are numbered versions, because a new amount
@@ -216,7 +215,6 @@ SELECT document_id, i.amount, o.ordered_on, NULL
 FROM payment_link_orders o JOIN payment_link_intents i USING (document_id, version)
 WHERE NOT EXISTS (
   SELECT FROM payment_link_outcomes x WHERE (x.document_id, x.version) = (o.document_id, o.version));
-CALL grant_to_app('SELECT', 'ordered_payments');
 
 -- Checks that a checkout's invoices add up to its amount, and that no invoice is in two open checkouts. The checks are
 -- deferred, so that a restore can fill the tables one after another.
@@ -237,10 +235,8 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE CONSTRAINT TRIGGER checkout_is_whole AFTER INSERT ON checkouts DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_other_checkout();
-CREATE CONSTRAINT TRIGGER checkout_stays_whole AFTER INSERT ON checkout_invoices DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_other_checkout();
+CALL check_at_commit('checkout_is_whole', 'checkouts', 'refuse_other_checkout()');
+CALL check_at_commit('checkout_stays_whole', 'checkout_invoices', 'refuse_other_checkout()');
 
 -- Documents whose payment link must be checked. A request during a check causes another check.
 CREATE TABLE link_checks (
@@ -296,7 +292,5 @@ FROM payment_link_outcomes x JOIN payment_link_intents i USING (document_id, ver
 WHERE x.outcome = 'failed'
 UNION ALL
 SELECT document_id, 99, noted_at, 'link_waits', jsonb_build_object('reason', reason) FROM payment_link_waits;
-CALL grant_to_app('SELECT', 'payment_link_history');
 
 CREATE VIEW printed_links AS SELECT document_id, url FROM payment_links;
-CALL grant_to_app('SELECT', 'printed_links');

@@ -135,7 +135,6 @@ FROM (SELECT s.account, bool_and(s.opening IS NOT NULL AND s.closing IS NOT NULL
                       (SELECT max(l.bank_booked_on) FROM bank_lines l WHERE l.account = s.account)) AS reported_to
       FROM bank_statements s GROUP BY s.account) AS reported
 WHERE reported_to IS NOT NULL;
-CALL grant_to_app('SELECT', 'bank_feeds');
 
 CREATE TABLE payments (
   payment_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -178,8 +177,7 @@ CREATE INDEX payments_without_account ON payments (payment_id) WHERE source = 'h
 CREATE INDEX payments_by_entry ON payments USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);
 CREATE INDEX payments_of_partner ON payments (partner_id) WHERE partner_id IS NOT NULL;
 CREATE INDEX payments_of_payer ON payments (payer_account) WHERE payer_account IS NOT NULL;
-CALL require_open_books('payments');
-CALL make_fact_of_event('payments');
+CALL make_entry('payments');
 CALL keep_personal('payments', 'reference', 'payer_name', 'payer_account');
 
 -- The sources of a payment. The same payment may be reported by webhook, in a bank file and by hand. A payment reported
@@ -219,8 +217,7 @@ CREATE TABLE payment_assignments (
 );
 CREATE INDEX payment_assignments_of_payment ON payment_assignments (payment_id);
 CREATE INDEX payment_assignments_of_partner ON payment_assignments (partner_id);
-CALL require_open_books('payment_assignments');
-CALL make_fact_of_event('payment_assignments');
+CALL make_entry('payment_assignments');
 
 -- Payers' accounts that were forgotten: their earlier payments no longer identify the payer.
 CREATE TABLE forgotten_payer_accounts (
@@ -257,8 +254,7 @@ CREATE INDEX payment_applications_by_entry ON payment_applications USING brin (e
 -- Few applications have such evidence, and the list of exceptions searches for it.
 CREATE INDEX payment_applications_with_swapped_digits ON payment_applications (payment_id)
   WHERE jsonb_exists(evidence, 'digits_swapped');
-CALL require_open_books('payment_applications');
-CALL make_fact_of_event('payment_applications');
+CALL make_entry('payment_applications');
 -- A match's reason names the payer, and the bank's text where it was found. What a processor's payment names is its link.
 CREATE FUNCTION keep_texts_of_evidence() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -278,15 +274,12 @@ CREATE TABLE small_differences (
   currency text COLLATE "C" NOT NULL,
   amount numeric NOT NULL CONSTRAINT small_difference_positive CHECK (amount > 0),
   entry_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT small_difference_of_its_application FOREIGN KEY (payment_application_id, document_id, currency)
     REFERENCES payment_applications (payment_application_id, document_id, currency)
 );
 CREATE INDEX small_differences_of_document ON small_differences (document_id);
+CALL make_entry('small_differences');
 CREATE INDEX small_differences_of_event ON small_differences (event_id);
-CALL require_open_books('small_differences');
-CALL make_fact('small_differences');
 
 -- Suggestions for finance to confirm: a document that a payment may pay, or a payment that it may duplicate.
 CREATE TABLE payment_suggestions (
@@ -342,8 +335,7 @@ CREATE TABLE payment_reversals (
 ALTER TABLE payment_reversals
   ADD CONSTRAINT payment_reversal_money UNIQUE (payment_reversal_id, currency, amount);
 CREATE INDEX payment_reversals_of_payment ON payment_reversals (payment_id);
-CALL require_open_books('payment_reversals');
-CALL make_fact_of_event('payment_reversals');
+CALL make_entry('payment_reversals');
 
 -- Reversals that were undone: the processor or the bank returned the money after all, for example because a dispute was
 -- won.
@@ -353,8 +345,7 @@ CREATE TABLE payment_reinstatements (
   reinstated_on date NOT NULL,
   entry_on date NOT NULL
 );
-CALL require_open_books('payment_reinstatements');
-CALL make_fact_of_event('payment_reinstatements');
+CALL make_entry('payment_reinstatements');
 
 CREATE TABLE payment_unapplications (
   payment_application_id bigint PRIMARY KEY REFERENCES payment_applications,
@@ -364,8 +355,7 @@ CREATE TABLE payment_unapplications (
 );
 CREATE INDEX payment_unapplications_of_reversal ON payment_unapplications (payment_reversal_id)
   WHERE payment_reversal_id IS NOT NULL;
-CALL require_open_books('payment_unapplications');
-CALL make_fact_of_event('payment_unapplications');
+CALL make_entry('payment_unapplications');
 
 -- Payouts bring link money from the processor to the bank. A payout is not a payment, because the payments in it are
 -- already recorded.
@@ -381,8 +371,7 @@ CREATE TABLE payouts (
   CONSTRAINT payout_is_its_line FOREIGN KEY (bank_line_id, currency, amount, direction)
     REFERENCES bank_lines (bank_line_id, currency, amount, direction)
 );
-CALL require_open_books('payouts');
-CALL make_fact_of_event('payouts');
+CALL make_entry('payouts');
 
 -- The contents of a payout: its payments, and the processor's fees on these payments.
 CREATE TABLE payout_settlements (
@@ -392,8 +381,7 @@ CREATE TABLE payout_settlements (
   entry_on date NOT NULL,
   evidence jsonb NOT NULL CONSTRAINT payout_settlement_says_why CHECK (evidence->>'why' IS NOT NULL)
 );
-CALL require_open_books('payout_settlements');
-CALL make_fact_of_event('payout_settlements');
+CALL make_entry('payout_settlements');
 
 CREATE TABLE payout_payments (
   payment_id bigint PRIMARY KEY REFERENCES payments,
@@ -441,8 +429,7 @@ CREATE TABLE credit_refunds (
 );
 ALTER TABLE credit_refunds ADD CONSTRAINT credit_refund_money UNIQUE (credit_refund_id, currency, amount);
 CREATE INDEX credit_refunds_of_document ON credit_refunds (document_id);
-CALL require_open_books('credit_refunds');
-CALL make_fact_of_event('credit_refunds');
+CALL make_entry('credit_refunds');
 CALL keep_personal('credit_refunds', 'reference');
 
 -- The bank returned the refund, or the refund was never sent. The credit is open again.
@@ -454,8 +441,7 @@ CREATE TABLE credit_refund_returns (
   returned_on date NOT NULL,
   entry_on date NOT NULL
 );
-CALL require_open_books('credit_refund_returns');
-CALL make_fact_of_event('credit_refund_returns');
+CALL make_entry('credit_refund_returns');
 
 -- The bank's debit line that paid the refund of a credit note or payment. The line determines the refund's bank
 -- account. If the refund was undone, its line may pay a different refund.
@@ -484,8 +470,7 @@ CREATE TABLE refund_matches (
     REFERENCES payment_reversals (payment_reversal_id, currency, amount)
 );
 CREATE INDEX refund_matches_of_line ON refund_matches (bank_line_id);
-CALL require_open_books('refund_matches');
-CALL make_fact_of_event('refund_matches');
+CALL make_entry('refund_matches');
 CREATE TRIGGER personal_texts_kept BEFORE INSERT ON refund_matches FOR EACH ROW
   EXECUTE FUNCTION keep_texts_of_evidence();
 
@@ -515,8 +500,7 @@ CREATE TABLE bank_bookings (
     REFERENCES bank_lines (bank_line_id, account, currency)
 );
 CREATE INDEX bank_bookings_replaced ON bank_bookings (previous) WHERE previous IS NOT NULL;
-CALL require_open_books('bank_bookings');
-CALL make_fact_of_event('bank_bookings');
+CALL make_entry('bank_bookings');
 
 CREATE FUNCTION payload_hash(payload jsonb) RETURNS text IMMUTABLE STRICT LANGUAGE sql
 RETURN encode(sha256(convert_to(payload::text, 'UTF8')), 'hex');
@@ -581,7 +565,6 @@ CALL make_fact_of_event('dispute_outcomes');
 
 CREATE VIEW last_dispute_outcomes AS
 SELECT DISTINCT ON (dispute_id) dispute_id, outcome, decided_on FROM dispute_outcomes ORDER BY dispute_id, log_no DESC;
-CALL grant_to_app('SELECT', 'last_dispute_outcomes');
 
 -- Closings of exceptions that can be resolved in no other way. Examples are a bank line that looks like a return but
 -- matches no payment, an unreadable event, or a possible duplicate that is a different payment and pays nothing yet.
@@ -622,47 +605,39 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE TRIGGER payloads_are_erased AFTER INSERT ON processor_event_erasures REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION erase_recorded_payloads();
+CALL run_after_insert('payloads_are_erased', 'processor_event_erasures', 'erase_recorded_payloads');
 
 -- The following views contain only facts that were not undone.
 
 CREATE VIEW live_payment_applications AS
 SELECT * FROM payment_applications a
 WHERE NOT EXISTS (SELECT FROM payment_unapplications u WHERE u.payment_application_id = a.payment_application_id);
-CALL grant_to_app('SELECT', 'live_payment_applications');
 
 CREATE VIEW live_small_differences AS
 SELECT * FROM small_differences s
 WHERE NOT EXISTS (SELECT FROM payment_unapplications u WHERE u.payment_application_id = s.payment_application_id);
-CALL grant_to_app('SELECT', 'live_small_differences');
 
 -- The part of a document's credited amount that was posted to bank charges.
 CREATE VIEW document_bank_charges AS
 SELECT document_id, sum(amount) AS bank_charges FROM live_small_differences GROUP BY document_id;
-CALL grant_to_app('SELECT', 'document_bank_charges');
 
 CREATE VIEW live_payment_reversals AS
 SELECT * FROM payment_reversals r
 WHERE NOT EXISTS (SELECT FROM payment_reinstatements i WHERE i.payment_reversal_id = r.payment_reversal_id);
-CALL grant_to_app('SELECT', 'live_payment_reversals');
 
 CREATE VIEW live_credit_refunds AS
 SELECT * FROM credit_refunds f
 WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = f.credit_refund_id);
-CALL grant_to_app('SELECT', 'live_credit_refunds');
 
 -- Excludes matches of refunds that were returned, because their bank lines did not pay these refunds permanently.
 CREATE VIEW live_refund_matches AS
 SELECT * FROM refund_matches m
 WHERE NOT EXISTS (SELECT FROM credit_refund_returns b WHERE b.credit_refund_id = m.credit_refund_id)
   AND NOT EXISTS (SELECT FROM payment_reinstatements i WHERE i.payment_reversal_id = m.payment_reversal_id);
-CALL grant_to_app('SELECT', 'live_refund_matches');
 
 CREATE VIEW live_bank_bookings AS
 SELECT * FROM bank_bookings b
 WHERE booked_to IS NOT NULL AND NOT EXISTS (SELECT FROM bank_bookings n WHERE n.previous = b.bank_booking_id);
-CALL grant_to_app('SELECT', 'live_bank_bookings');
 
 -- The present state of each bank line: what the import found, the refund that the line pays, or its booking. A line
 -- that is `unbooked` is in no account of the books.
@@ -675,7 +650,6 @@ SELECT l.bank_line_id, o.payment_id, b.booked_to, coalesce(b.reason, personal(o.
             WHEN EXISTS (SELECT FROM live_refund_matches m WHERE m.bank_line_id = l.bank_line_id) THEN 'refund'
             ELSE 'unbooked' END AS state
 FROM bank_lines l JOIN bank_line_outcomes o USING (bank_line_id) LEFT JOIN live_bank_bookings b USING (bank_line_id);
-CALL grant_to_app('SELECT', 'bank_line_states');
 
 CREATE FUNCTION refuse_line_of_two_kinds() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -690,14 +664,12 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE CONSTRAINT TRIGGER refund_match_of_line_once AFTER INSERT ON refund_matches DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_kinds();
-CREATE CONSTRAINT TRIGGER bank_booking_of_line_once AFTER INSERT ON bank_bookings DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_line_of_two_kinds();
-CREATE CONSTRAINT TRIGGER reversal_of_line_once AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW WHEN (NEW.bank_line_id IS NOT NULL) EXECUTE FUNCTION refuse_line_of_two_kinds();
-CREATE CONSTRAINT TRIGGER refund_return_of_line_once AFTER INSERT ON credit_refund_returns DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW WHEN (NEW.bank_line_id IS NOT NULL) EXECUTE FUNCTION refuse_line_of_two_kinds();
+CALL check_at_commit('refund_match_of_line_once', 'refund_matches', 'refuse_line_of_two_kinds()');
+CALL check_at_commit('bank_booking_of_line_once', 'bank_bookings', 'refuse_line_of_two_kinds()');
+CALL check_at_commit('reversal_of_line_once', 'payment_reversals',
+                     'refuse_line_of_two_kinds()', 'NEW.bank_line_id IS NOT NULL');
+CALL check_at_commit('refund_return_of_line_once', 'credit_refund_returns',
+                     'refuse_line_of_two_kinds()', 'NEW.bank_line_id IS NOT NULL');
 
 -- The applied, reversed and unapplied amounts of each payment, and its payer if known. `stays`: the money is in the
 -- bank, because a part of the payment was not reversed, or was booked to a different account.
@@ -719,7 +691,6 @@ FROM (
           WHERE r.payment_id = p.payment_id AND r.kind = 'other') AS booked_to_other
   FROM payments p
 ) AS sums;
-CALL grant_to_app('SELECT', 'payment_balances');
 
 -- The items that were open when the books of a month were closed: documents with their balances, and unapplied cash by
 -- payment and partner. Later open items are computed from these items and the facts since then, whatever the age of the
@@ -758,10 +729,8 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE TRIGGER entry_books_open AFTER INSERT ON book_open_documents REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_open_item_of_closed_books();
-CREATE TRIGGER entry_books_open AFTER INSERT ON book_unapplied_cash REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION refuse_open_item_of_closed_books();
+CALL run_after_insert('entry_books_open', 'book_open_documents', 'refuse_open_item_of_closed_books');
+CALL run_after_insert('entry_books_open', 'book_unapplied_cash', 'refuse_open_item_of_closed_books');
 
 -- The last month with closed books that ended on or before the day. NULL if there is none.
 CREATE FUNCTION books_by(as_of date) RETURNS text STABLE LANGUAGE sql AS $$
@@ -812,7 +781,6 @@ $$;
 -- separately.
 CREATE VIEW unapplied_payments AS
 SELECT payment_id FROM unapplied_cash('infinity') GROUP BY payment_id HAVING sum(amount) > 0;
-CALL grant_to_app('SELECT', 'unapplied_payments');
 
 -- True if the payload of an event is no longer needed: the event was processed, finance made its decisions, and the
 -- payment is applied or refunded and not disputed.
@@ -853,7 +821,6 @@ FROM (
   FROM payment_reinstatements i JOIN payment_reversals r USING (payment_reversal_id)
 ) AS moved
 GROUP BY payment_id, partner_id;
-CALL grant_to_app('SELECT', 'payment_cash');
 
 -- The accounts that payers have paid from, with their partners. An account is learned from a payment that is applied,
 -- or whose payer was named, after the account was last forgotten. Link payments are excluded, because their money comes
@@ -873,7 +840,6 @@ WHERE b.partner_id IS NOT NULL AND p.method <> 'link'
         (SELECT max(g.event_id) FROM payment_assignments g WHERE g.payment_id = p.payment_id AND g.kind = 'named')), 0)
     > coalesce((SELECT max(f.event_id) FROM forgotten_payer_accounts f WHERE personal(f.payer_account) = t.text), 0)
 GROUP BY t.text, b.partner_id, personal(p.payer_name);
-CALL grant_to_app('SELECT', 'payer_accounts');
 
 -- Every fact that changes the open amount of a document. Balances, open items and the journal are built on this view,
 -- so a new kind of fact needs one more SELECT here. The columns are:
@@ -944,7 +910,6 @@ SELECT f.document_id, 'credit_note', 'amount_paid', 'credit_refunded', f.credit_
        coalesce((SELECT l.account FROM bank_lines l WHERE l.bank_line_id = b.bank_line_id),
          (SELECT m.account FROM refund_matches m WHERE m.credit_refund_id = f.credit_refund_id)), NULL, NULL, f.reference
 FROM credit_refunds f LEFT JOIN credit_refund_returns b USING (credit_refund_id);
-CALL grant_to_app('SELECT', 'balance_changes');
 
 -- amount_due = gross - credit_applied, both as issued. balance = amount_due - credited - amount_paid. A balance of zero
 -- means paid. For an invoice, `credited` is the amount that was settled without cash since its issue: applied credit,
@@ -967,7 +932,6 @@ CROSS JOIN LATERAL (
   WHERE c.document_id = d.document_id AND c.document = d.document AND c.changes <> 'amount_due' AND NOT c.undone
   -- OFFSET 0 makes PostgreSQL compute each sum once, instead of once for every column that uses the sum.
   OFFSET 0) AS settled;
-CALL grant_to_app('SELECT', 'document_balances');
 
 -- The documents that were open on a day, with their balances. The day 'infinity' means now. A void document is never
 -- open, whatever was applied to it and released. Therefore, issues are not joined with voids.
@@ -998,7 +962,6 @@ $$;
 -- The documents with the status open, computed in one pass. document_balances would compute the sums of each document
 -- separately.
 CREATE VIEW open_documents AS SELECT document_id FROM open_items('infinity');
-CALL grant_to_app('SELECT', 'open_documents');
 
 -- The credit notes with a balance and without a hold, which can be applied when an invoice is issued.
 CREATE VIEW applicable_credit AS
@@ -1006,7 +969,6 @@ SELECT d.document_id, d.number, d.purpose, d.partner_id, d.currency, b.balance
 FROM documents d JOIN document_balances b USING (document_id)
 WHERE d.document = 'credit_note' AND b.status = 'open'
   AND NOT EXISTS (SELECT FROM current_holds h WHERE h.document_id = d.document_id);
-CALL grant_to_app('SELECT', 'applicable_credit');
 
 -- The effects of payments and refunds on a document, for its history.
 CREATE VIEW payment_history AS
@@ -1035,7 +997,6 @@ UNION ALL
 SELECT f.document_id, b.recorded_at, 'refund_returned',
        jsonb_build_object('amount', f.amount::text, 'reason', b.reason), b.event_id
 FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id);
-CALL grant_to_app('SELECT', 'payment_history');
 
 -- The last day on which a document was reopened, or on which part of a payment was unapplied. A later settlement is
 -- entered on that day at the earliest. With an earlier date, a report as of a day in between would count the money
@@ -1083,10 +1044,7 @@ SELECT opening_id, currency, t.items, s.items AS items_found, t.invoices, s.invo
        s.credits AS credits_found, t.cash, s.cash AS cash_found
 FROM opening_totals t FULL JOIN opening_sums s USING (opening_id, currency)
 WHERE (t.items, t.invoices, t.credits, t.cash) IS DISTINCT FROM (s.items, s.invoices, s.credits, s.cash);
-CALL grant_to_app('SELECT', 'opening_sums');
-CALL grant_to_app('SELECT', 'opening_differences');
-CREATE CONSTRAINT TRIGGER opening_adds_up AFTER INSERT ON openings DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_opening_that_does_not_add_up();
+CALL check_at_commit('opening_adds_up', 'openings', 'refuse_opening_that_does_not_add_up()');
 
 -- Bank statements that do not continue the earlier statements of their account. Normally, the opening balance of a
 -- statement is a balance inside an earlier statement, or the closing balance of an earlier statement plus the lines
@@ -1141,7 +1099,6 @@ WHERE NOT EXISTS (
             WHERE p.bank_statement_id = e.bank_statement_id) AS m) AS inside
     WHERE (e.account, e.currency) = (s.account, s.currency) AND e.place < s.place AND e.last_on >= s.first_on
       AND s.opening IN (inside.one, inside.other));
-CALL grant_to_app('SELECT', 'bank_statement_breaks');
 
 -- The payments that a payment may duplicate, written as one clause. Excludes payments that finance decided are
 -- different.
@@ -1152,11 +1109,9 @@ FROM payment_suggestions s JOIN payment_balances same ON same.payment_id = s.sam
 JOIN payments p ON p.payment_id = s.payment_id
 WHERE same.stays AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.payment_id = s.payment_id)
 GROUP BY s.payment_id, p.received_on;
-CALL grant_to_app('SELECT', 'suggested_duplicates');
 
 CREATE VIEW possible_duplicates AS
 SELECT * FROM suggested_duplicates WHERE payment_id IN (SELECT payment_id FROM unapplied_payments);
-CALL grant_to_app('SELECT', 'possible_duplicates');
 
 -- Exceptions: money and events that wait for manual review. Each exception has its key in commands and the day since
 -- which it has been waiting.
@@ -1218,7 +1173,6 @@ SELECT CASE WHEN o.processor_event_id IS NULL THEN 'waiting_event' ELSE 'event' 
 FROM processor_events e LEFT JOIN processor_event_outcomes o USING (processor_event_id)
 WHERE (o.processor_event_id IS NULL OR o.outcome = 'manual_review')
   AND NOT EXISTS (SELECT FROM payment_exception_closings c WHERE c.processor_event_id = e.processor_event_id);
-CALL grant_to_app('SELECT', 'payment_exceptions');
 
 -- Rules that concern several rows. The rules take the payments' lock (src/payments/context.ts), so that a transaction
 -- without the lock waits here and is checked against the state after the wait.
@@ -1237,10 +1191,8 @@ BEGIN
 END
 $$;
 
-CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
-CREATE CONSTRAINT TRIGGER payment_within_amount AFTER INSERT ON payment_reversals DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_overdrawn_payment();
+CALL check_at_commit('payment_within_amount', 'payment_applications', 'refuse_overdrawn_payment()');
+CALL check_at_commit('payment_within_amount', 'payment_reversals', 'refuse_overdrawn_payment()');
 
 -- The unapplied part of a payment belongs to the payer. A part that pays a different partner's document must first be
 -- assigned to that partner. When the application is undone, the part must return.
@@ -1266,12 +1218,9 @@ BEGIN
 END
 $$;
 
-CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_assignments DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
-CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
-CREATE CONSTRAINT TRIGGER payment_cash_of_its_payer AFTER INSERT ON payment_unapplications DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_cash_of_another_partner();
+CALL check_at_commit('payment_cash_of_its_payer', 'payment_assignments', 'refuse_cash_of_another_partner()');
+CALL check_at_commit('payment_cash_of_its_payer', 'payment_applications', 'refuse_cash_of_another_partner()');
+CALL check_at_commit('payment_cash_of_its_payer', 'payment_unapplications', 'refuse_cash_of_another_partner()');
 
 -- The trigger's arguments are the column that refers to the document, and the kind of document that the fact applies
 -- to.
@@ -1300,21 +1249,16 @@ BEGIN
 END
 $$;
 
-CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON payment_applications DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id', 'invoice');
-CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON small_differences DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id', 'invoice');
-CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_refunds DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id', 'credit_note');
-CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON write_offs DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id', 'invoice');
-CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON voids DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW EXECUTE FUNCTION refuse_overpaid_document('document_id');
+CALL check_at_commit('document_not_overpaid', 'payment_applications', 'refuse_overpaid_document(document_id, invoice)');
+CALL check_at_commit('document_not_overpaid', 'small_differences', 'refuse_overpaid_document(document_id, invoice)');
+CALL check_at_commit('document_not_overpaid', 'credit_refunds', 'refuse_overpaid_document(document_id, credit_note)');
+CALL check_at_commit('document_not_overpaid', 'write_offs', 'refuse_overpaid_document(document_id, invoice)');
+CALL check_at_commit('document_not_overpaid', 'voids', 'refuse_overpaid_document(document_id)');
 -- Credit applied at issue was checked when the documents were issued.
-CREATE CONSTRAINT TRIGGER document_not_overpaid AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('invoice_id', 'invoice');
-CREATE CONSTRAINT TRIGGER credit_note_not_overdrawn AFTER INSERT ON credit_applications DEFERRABLE INITIALLY DEFERRED
-  FOR EACH ROW WHEN (NOT NEW.at_issue) EXECUTE FUNCTION refuse_overpaid_document('credit_note_id', 'credit_note');
+CALL check_at_commit('document_not_overpaid', 'credit_applications',
+                     'refuse_overpaid_document(invoice_id, invoice)', 'NOT NEW.at_issue');
+CALL check_at_commit('credit_note_not_overdrawn', 'credit_applications',
+                     'refuse_overpaid_document(credit_note_id, credit_note)', 'NOT NEW.at_issue');
 
 -- The credit of a credit note is neither applied nor refunded between a hold and its release. The order of the log
 -- decides. A transaction that records a hold, an application or a refund waits here for the others.
@@ -1376,7 +1320,6 @@ CALL make_fact_of_event('reminder_pauses');
 CREATE VIEW present_reminder_pauses AS
 SELECT DISTINCT ON (partner_id) partner_id, until, reason, recorded_on FROM reminder_pauses
 ORDER BY partner_id, reminder_pause_id DESC;
-CALL grant_to_app('SELECT', 'present_reminder_pauses');
 
 ALTER TABLE emails ADD CONSTRAINT email_of_a_payment FOREIGN KEY (payment_id) REFERENCES payments,
   ADD CONSTRAINT email_of_a_refund FOREIGN KEY (credit_refund_id) REFERENCES credit_refunds;

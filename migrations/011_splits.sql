@@ -140,13 +140,11 @@ CREATE VIEW account_sources AS
 SELECT account, month, account_source(account, month) AS source
 FROM (SELECT DISTINCT account, to_char(occurred_at AT TIME ZONE 'UTC', 'YYYY-MM') AS month
       FROM balance_transactions) AS used;
-CALL grant_to_app('SELECT', 'account_sources');
 
 -- The partners that have or had an account on their platform.
 CREATE VIEW account_partners AS
 SELECT DISTINCT connected_account_id AS account, partner_id FROM partner_arrangements
 WHERE connected_account_id IS NOT NULL;
-CALL grant_to_app('SELECT', 'account_partners');
 
 -- Quotes accepted at least in part under a connected account, with the ledger row of their acceptance.
 CREATE VIEW routed_quotes AS
@@ -158,7 +156,6 @@ WHERE q.kind = 'quote_accepted' AND (
     SELECT FROM ledger_rows r
     WHERE r.partner_id = q.partner_id AND r.quote_id = q.quote_id AND r.kind = 'requote_accepted'
       AND r.arrangement = 'connected_account'));
-CALL grant_to_app('SELECT', 'routed_quotes');
 
 -- Readings of accounts. The next reading starts before the end of the previous reading. An imported file counts as a
 -- reading of its day.
@@ -203,8 +200,6 @@ CREATE TABLE share_allocations (
   occurred_on date NOT NULL,
   -- The date of its journal entry: the true date, but never in books that were closed at the time of recording.
   entry_on date NOT NULL,
-  recorded_at timestamptz NOT NULL,
-  event_id bigint NOT NULL REFERENCES audit_events,
   CONSTRAINT share_allocation_of_a_balance_transaction FOREIGN KEY (balance_transaction_id, settled_currency)
     REFERENCES balance_transactions (balance_transaction_id, currency),
   CONSTRAINT share_allocation_currency_stays UNIQUE (share_allocation_id, currency),
@@ -231,9 +226,8 @@ CREATE INDEX share_allocations_by_month ON share_allocations USING brin (posted_
 -- The index includes the summed column, so that unexplained amounts are found without reading the allocations.
 CREATE INDEX share_allocations_of_balance_transaction ON share_allocations (balance_transaction_id)
   INCLUDE (settled_amount);
+CALL make_entry('share_allocations');
 CREATE INDEX share_allocations_of_event ON share_allocations (event_id);
-CALL require_open_books('share_allocations');
-CALL make_fact('share_allocations');
 
 -- Triggers derive the next two tables from facts, so that unexplained amounts and unpaid amounts are not searched among
 -- all balance transactions. No backup contains these tables, and `verify` derives them again.
@@ -270,8 +264,7 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE TRIGGER balance_transactions_kept AFTER INSERT ON balance_transactions REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION keep_balance_transactions();
+CALL run_after_insert('balance_transactions_kept', 'balance_transactions', 'keep_balance_transactions');
 
 -- Balance transactions of shares without an allocation. If the settlement files are the source of a month, the
 -- processor's list only explains payouts. A transaction that was also imported for a wrong account is counted only
@@ -289,7 +282,6 @@ WHERE NOT EXISTS (SELECT FROM share_allocations s WHERE s.balance_transaction_id
     WHERE other.id = t.id AND other.payment = t.payment AND other.account <> t.account
       AND (SELECT sum(s.amount) FROM share_allocations s
            WHERE s.balance_transaction_id = other.balance_transaction_id) <> 0);
-CALL grant_to_app('SELECT', 'unattributed_balance_transactions');
 
 -- Finance's decisions that the unexplained part of a balance transaction needs no further action. If the unexplained
 -- amount changes, the balance transaction is open again.
@@ -325,10 +317,8 @@ BEGIN
   RETURN NULL;
 END
 $$;
-CREATE TRIGGER share_allocations_kept AFTER INSERT ON share_allocations REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION keep_unallocated();
-CREATE TRIGGER balance_transaction_closings_kept AFTER INSERT ON balance_transaction_closings REFERENCING NEW TABLE AS added
-  FOR EACH STATEMENT EXECUTE FUNCTION keep_unallocated();
+CALL run_after_insert('share_allocations_kept', 'share_allocations', 'keep_unallocated');
+CALL run_after_insert('balance_transaction_closings_kept', 'balance_transaction_closings', 'keep_unallocated');
 
 -- Balance transactions that no quote explains, completely or in part. `ended` states why a balance transaction needs no
 -- action: `returned` if a payment and its reversals add up to zero in the currency sent, `closed` if finance closed it,
@@ -353,7 +343,6 @@ SELECT r.*,
                     AND coalesce(own.of_payment, own.payment, own.id) = coalesce(r.of_payment, r.payment, r.id))
               THEN 'returned' END AS ended
 FROM rest r;
-CALL grant_to_app('SELECT', 'unexplained_balance_transactions');
 
 -- What the processor has taken back of our shares of a quote, by reversals and disputes; above zero, or zero.
 CREATE FUNCTION shares_taken_back(of_partner text, of_quote text) RETURNS numeric STABLE LANGUAGE sql
@@ -394,7 +383,6 @@ CALL make_fact('missing_shares');
 
 CREATE VIEW live_missing_shares AS
 SELECT * FROM missing_shares b WHERE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = b.document_id);
-CALL grant_to_app('SELECT', 'live_missing_shares');
 
 -- The part of a share that arrived after the share was billed. That part becomes a payment of the partner. A reversal
 -- or an undone match reverses that payment. If the reversal or unmatching was wrong, the payment is reinstated.
@@ -464,13 +452,11 @@ WHERE m.type = 'payout'
   AND NOT EXISTS (
     SELECT FROM balance_transactions f
     WHERE f.account = m.account AND f.payment = m.payment AND f.type IN ('payout_failure', 'payout_cancel'));
-CALL grant_to_app('SELECT', 'expected_account_payouts');
 
 -- The connected account of a payout in the bank, and the processor's id of the payout if known.
 CREATE VIEW arrived_account_payouts AS
 SELECT a.payout_id, a.account, m.payment AS payout
 FROM account_payouts a LEFT JOIN balance_transactions m USING (balance_transaction_id);
-CALL grant_to_app('SELECT', 'arrived_account_payouts');
 
 CREATE FUNCTION record_account_payouts(payouts json, at timestamptz, event bigint) RETURNS void LANGUAGE sql AS $$
   INSERT INTO account_payouts (payout_id, account, currency, balance_transaction_id, recorded_at, event_id)
@@ -498,7 +484,6 @@ FROM documents d
 JOIN missing_shares b ON b.document_id = d.document_id
 JOIN ledger_rows e ON e.partner_id = b.partner_id AND e.kind = 'quote_accepted' AND own_id(e) = b.quote_id
 WHERE d.purpose = 'missing_shares';
-CALL grant_to_app('SELECT', 'billed_rows');
 
 -- A text as a cell of CSV that no spreadsheet takes for a formula (`cellOf` in src/text.ts).
 CREATE FUNCTION csv_cell(value text) RETURNS text STRICT IMMUTABLE PARALLEL SAFE LANGUAGE sql AS $$

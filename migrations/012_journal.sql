@@ -28,7 +28,6 @@ SELECT d.document_id, d.log_no, d.entry_on, d.issued_on, d.partner_id, d.currenc
        'liabilities:tax', concat_ws(':', nullif(t.country, ''), t.category, trim_scale(t.rate)::text),
        document_sign(d.document) * t.tax
 FROM document_taxes t JOIN documents d USING (document_id) WHERE t.tax <> 0;
-CALL grant_to_app('SELECT', 'document_amounts');
 
 -- The payments that were recorded by hand without our bank account, with the first bank line that shows them. The move
 -- to the line's account is entered on the first day whose books were open when the line was recorded.
@@ -40,7 +39,6 @@ SELECT DISTINCT ON (p.payment_id) p.payment_id, p.partner_id, p.currency, p.amou
 FROM payments p JOIN payment_sources s USING (payment_id) JOIN bank_lines l USING (bank_line_id)
 WHERE p.source = 'hand' AND p.account = '' AND p.method <> 'link'
 ORDER BY p.payment_id, s.log_no;
-CALL grant_to_app('SELECT', 'placed_payments');
 
 -- Each SELECT below is one kind of fact, or all kinds of balance_changes, written in four lines:
 --   the fact, its id, its entry date and its true date
@@ -319,13 +317,6 @@ FROM (SELECT d.month::text AS month, d.arrangement, d.partner_id, l.policy_id, d
 CROSS JOIN LATERAL row_postings(e.arrangement, e.partner_id, e.policy_id, e.spot_price, e.partner_cut, e.invoice_amount) AS p
 WHERE p.amount <> 0;
 
-CALL grant_to_app('SELECT', 'journal_entries');
-CALL grant_to_app('SELECT', 'dated_facts');
-CALL grant_to_app('SELECT', 'journal_of_facts');
-CALL grant_to_app('SELECT', 'journal_of_rows');
-CALL grant_to_app('SELECT', 'journal');
-CALL grant_to_app('SELECT', 'journal_months');
-CALL grant_to_app('SELECT', 'journal_of_row_months');
 
 -- The tasks that auditors started in the console, and the nightly verify, with their results. Working state. Only one
 -- task of each kind runs at a time.

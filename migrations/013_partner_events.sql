@@ -77,7 +77,6 @@ SELECT c.log_no, d.partner_id, 'dispute.closed', c.recorded_at,
        jsonb_build_object('number', d.number, 'currency', d.currency, 'amount', t.amount::text)
 FROM invoice_dispute_closings c JOIN invoice_disputes t USING (invoice_dispute_id)
 JOIN documents d ON d.document_id = c.document_id;
-CALL grant_to_app('SELECT', 'partner_event_facts');
 
 -- Positions begin with 1 for each partner, so that no partner learns the volume of other partners.
 CREATE TABLE partner_events (

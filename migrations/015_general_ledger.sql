@@ -75,7 +75,6 @@ SELECT e.month, e.format,
             ELSE 'final' END AS state
 FROM gl_exports e LEFT JOIN book_closes b USING (month)
 WHERE e.part = 1;
-CALL grant_to_app('SELECT', 'gl_export_states');
 
 -- Months with closed books and account movements that were not exported to any general ledger.
 CREATE VIEW gl_unexported_months AS
@@ -86,4 +85,3 @@ WHERE NOT EXISTS (SELECT FROM gl_exports e WHERE e.month = b.month)
                 UNION ALL
                 SELECT account, currency, -amount FROM book_balances WHERE month = b.previous) AS moved
               GROUP BY account, currency HAVING sum(amount) <> 0);
-CALL grant_to_app('SELECT', 'gl_unexported_months');

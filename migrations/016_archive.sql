@@ -243,4 +243,3 @@ SELECT partner_id, month FROM ledger_rows
 UNION ALL
 SELECT d.partner_id, l.month FROM documents d JOIN document_lines l USING (document_id)
 WHERE d.month IN (SELECT month FROM archived_months);
-CALL grant_to_app('SELECT', 'partner_months');

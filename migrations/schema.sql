@@ -1,4 +1,4 @@
--- Facts: SHA-256 2b654e7f37e17c384e2d9cbb8cc5c392df6e36fb273bfd9df9d71850ff56dd87, without the role reckoner_app dc83313044813a612b788fccf76ce6575f74ae692336eb5328622840eb9e5e43
+-- Facts: SHA-256 023de19d731c4371a9c4d3c83390b314585bb5d7ec93311a3ccdff3af1dcf783, without the role reckoner_app e5a286c4910c65eff9a08c78471391b87f9580d9e5a161112c3fc4e60d7aaecb
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

@@ -211,7 +211,7 @@ export const fileText = (name: string, bytes: Uint8Array): string =>
   `${encodeURIComponent(name)},${Buffer.from(bytes).toString('base64')}`;
 
 /** Splits a form value made by `fileText`. Returns undefined for other text. */
-export function fileOfText(text: string): { name: string; base64: string } | undefined {
+export function fileOfText(text: string) {
   const comma = text.indexOf(',');
   if (comma < 1 || !/^[\w%.!~*'()-]+$/.test(text.slice(0, comma))) return undefined;
   try {

@@ -208,7 +208,7 @@ export async function proveColdMonths(
   environment: Environment,
   months: readonly Month[],
   jobs = JOBS,
-): Promise<{ subject: string; detail: string }[]> {
+) {
   const files = await readStoredFiles(tx, {});
   const held = (await readCheckpoints(tx)).map(bodyOf);
   const cold = await readColdMonths(tx);

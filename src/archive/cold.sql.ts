@@ -24,7 +24,7 @@ const IDS = ['quote_id', 'requote_id', 'reversal_id'];
 const inList = (list: string, column = 'quote_id') => `(partner_id, ${column}) IN (SELECT partner_id, id FROM ${list})`;
 
 /** Finds wanted rows, and returns their lines in pieces. A quote may have rows in several stores. */
-export async function findRows(readings: readonly Reading[], wanted: Wanted): Promise<AsyncGenerator<Buffer>> {
+export async function findRows(readings: readonly Reading[], wanted: Wanted) {
   if (!('named' in wanted) && !('lists' in wanted)) {
     const { partnerIds } = wanted;
     const where = partnerIds === undefined ? 'true' : `partner_id IN (${texts(partnerIds)})`;

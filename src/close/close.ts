@@ -207,7 +207,7 @@ export function dueMonths(from: Month, zones: readonly string[], now: DateTime):
 }
 
 /** The next month to close, and whether the month has ended in every zone; null before the first rows. */
-export async function readNextMonth(tx: Transaction, now: DateTime): Promise<{ month: Month; due: boolean } | null> {
+export async function readNextMonth(tx: Transaction, now: DateTime) {
   const next = nextToClose(await readLedgerState(tx), undefined);
   if (next === undefined) return null;
   return { month: next, due: dueMonths(next, await readPartnerZones(tx), now).length > 0 };

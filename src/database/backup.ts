@@ -182,7 +182,7 @@ export async function readTables(tx: Transaction): Promise<Table[]> {
  * The next values of our sequences. Sequences ignore snapshots, so a value may be ahead of the rows but never behind
  * them.
  */
-export async function readSequences(tx: Transaction): Promise<Record<string, number>> {
+export async function readSequences(tx: Transaction) {
   const names = await query<{ name: string }>(
     tx,
     `SELECT c.relname AS name ${OURS} AND c.relkind = 'S' ORDER BY c.relname COLLATE "C"`,

@@ -180,6 +180,7 @@ export async function migrateTo(tx: Transaction, names: readonly string[]): Prom
   if (await hasMigrations(tx)) await migrator.forceFreeMigrationsLock({ tableName: TABLE });
   const [, done] = (await migrator.latest({ migrationSource, tableName: TABLE })) as [number, string[]];
   await execute(tx, `CALL grant_to_app('SELECT', '${TABLE}')`);
+  await execute(tx, 'CALL grant_views_to_app()');
   await execute(tx, 'CALL enable_triggers_always()');
   await execute(tx, 'CALL close_functions()');
   return done;
@@ -210,7 +211,7 @@ export function refuseOthers(done: readonly string[]): void {
  * The migrations that are not ours. `changed`: these migrations had a different text when they ran. `unknown`: this
  * version does not have these migrations.
  */
-export function otherMigrations(ids: readonly string[]): { changed: string[]; unknown: string[] } {
+export function otherMigrations(ids: readonly string[]) {
   const names = ids.filter((id) => !MIGRATIONS.includes(id)).map(migrationName);
   return {
     changed: names.filter((name) => MIGRATION_NAMES.includes(name)),

@@ -78,7 +78,7 @@ export const librariesByVersion: Readonly<Record<number, Readonly<Record<string,
 );
 
 /** What a document records: the libraries of its renderer, and the hashes of the added fonts that it needs. */
-export function librariesWith(fonts: readonly AddedFont[]): Readonly<Record<string, string>> {
+export function librariesWith(fonts: readonly AddedFont[]) {
   const hashes = fonts.map(({ sha256 }) => sha256).sort();
   return hashes.length === 0 ? currentRenderer.libraries : { ...currentRenderer.libraries, fonts: hashes.join(' ') };
 }

@@ -72,7 +72,7 @@ function labelOf(
 }
 
 /** The total before tax, a row for each rate, and the total with tax, in the words of the PDF; none without tax. */
-export function taxSteps(row: DocumentRow): Readonly<{ label: string; amount: Amount }>[] {
+export function taxSteps(row: DocumentRow) {
   const tax = documentTax(row);
   if (tax === undefined) return [];
   const { currency, invoice_amount: invoiceAmount, address_country: country } = row;

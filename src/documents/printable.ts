@@ -46,10 +46,7 @@ export function fontsFor(
 }
 
 /** The fields with characters that have no glyph, and these characters. */
-export const unprintableFields = (
-  texts: readonly NamedText[],
-  fonts: readonly AddedFont[],
-): { field: string; characters: string[] }[] =>
+export const unprintableFields = (texts: readonly NamedText[], fonts: readonly AddedFont[]) =>
   withAddedFonts(fonts, () =>
     texts
       .map(([field, text]) => ({ field, characters: unprintable(text) }))

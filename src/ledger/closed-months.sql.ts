@@ -6,7 +6,7 @@ import { query, queryingValue, type Transaction } from '../database/transaction.
 import type { Month } from '../month.ts';
 
 /** The closed month that precedes the given month. Undefined if the given month is not closed. */
-export async function readClosedMonth(tx: Transaction, month: Month): Promise<{ previous: Month | null } | undefined> {
+export async function readClosedMonth(tx: Transaction, month: Month) {
   const rows = await query<{ previous: Month | null }>(tx, `SELECT previous FROM closed_months WHERE month = :month`, {
     month,
   });

@@ -123,11 +123,7 @@ const PATIENCE_MILLISECONDS = 30_000;
  * another process has just taken a checkpoint. Throws the refusal `log_behind` if a transaction that is recording facts
  * does not end.
  */
-export async function takeCheckpoint(
-  database: Database,
-  context: Installation,
-  patience = PATIENCE_MILLISECONDS,
-): Promise<Checkpoint | undefined> {
+export async function takeCheckpoint(database: Database, context: Installation, patience = PATIENCE_MILLISECONDS) {
   const recordZones = () =>
     database.transaction(async (tx) => recordMonthZones(tx, { after: (await readLastCheckpoint(tx))?.last_no ?? 0 }));
   await database.transaction(async (tx) => {
@@ -272,7 +268,7 @@ async function readCheckpointDay(
 }
 
 /** Takes the checkpoint of the day unless it was already taken. */
-export async function takeDueCheckpoint(database: Database, context: ActorContext): Promise<Checkpoint | undefined> {
+export async function takeDueCheckpoint(database: Database, context: ActorContext) {
   const { last, today } = await database.reading((tx) => readCheckpointDay(tx, context));
   return last !== null && last >= today ? undefined : takeCheckpoint(database, context);
 }

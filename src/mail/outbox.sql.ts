@@ -136,7 +136,7 @@ export const countNeedingAttention = queryingOne<{ documents: number; others: nu
          (SELECT count(*) ${OTHERS_NEEDING_ATTENTION}) AS others`);
 
 /** The e-mails that need attention, each with its name, state and number. */
-export async function nameNeedingAttention(tx: Transaction): Promise<{ documents: string[]; others: string[] }> {
+export async function nameNeedingAttention(tx: Transaction) {
   const rows = await query<{ item: string; of_document: boolean }>(
     tx,
     `SELECT format('%s %s (e-mail %s)', d.number, e.status, e.email_id) AS item, true AS of_document
@@ -191,7 +191,7 @@ export async function readRefusedInARow(tx: Transaction): Promise<RefusedInARow 
  * must have failed, and either no mail server answered or several recipients were refused. A single recipient whose
  * server defers e-mails does not count.
  */
-export async function readMailFailure(tx: Transaction): Promise<{ since: string; reason: string } | null> {
+export async function readMailFailure(tx: Transaction) {
   const [failure] = await query<{ since: string; reason: string }>(
     tx,
     `SELECT min(ended_at) AS since, personal((array_agg(reply ORDER BY ended_at DESC))[1]) AS reason

@@ -140,7 +140,7 @@ export function shortNamed(
   { partner_id }: Payer,
   currency: string,
   items: OpenItems,
-): ReturnType<OpenItems['namedBySequence']> | undefined {
+) {
   const others = short.filter(
     ({ sequence }) => !certain.some(({ document }) => document.number.endsWith(`-${sequence}`)),
   );

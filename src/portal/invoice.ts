@@ -107,11 +107,7 @@ type ReadingContext = Readonly<{
 }>;
 
 /** Returns undefined if there is no such document, or if it belongs to another partner. */
-export async function readInvoice(
-  tx: Transaction,
-  which: WhichInvoice,
-  context: ReadingContext,
-): Promise<InvoiceView | undefined> {
+export async function readInvoice(tx: Transaction, which: WhichInvoice, context: ReadingContext) {
   const facts = await readInvoiceFacts(tx, which, context.environment.now().toISO());
   return facts && viewOf(facts, context);
 }

@@ -23,7 +23,7 @@ const PAGE = /^\/pay\/[^/?]+(?:\/[^/?]+)?(?:\?|$)/;
 const TOKEN = /^[A-Za-z0-9_-]{32,128}$/;
 
 /** Returns the invoice for a token, or undefined if the token is unknown or expired. */
-export async function findPaymentPage(shared: Shared, token: string): Promise<InvoiceView | undefined> {
+export async function findPaymentPage(shared: Shared, token: string) {
   if (!TOKEN.test(token)) return undefined;
   const { database, environment } = shared;
   const settings = await settingsInForce(database, settingsNow(shared));

@@ -233,7 +233,7 @@ export function isStale(requote: RequoteState, quote: QuoteState): boolean {
  * caller then checks the acceptance again. The function fails with isOvertaken if a different requote of a quote was
  * accepted in the meantime.
  */
-export async function record(tx: Transaction, dues: readonly Due[]): Promise<(AcceptanceAnswer | undefined)[]> {
+export async function record(tx: Transaction, dues: readonly Due[]) {
   const recorded = await recordAcceptances(
     tx,
     thisProcess('http'),

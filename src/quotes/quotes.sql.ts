@@ -159,10 +159,7 @@ const READ_QUOTES = prepared(
  * For each request, in order: the quote, and whether the client is live. The quote of a different partner is undefined,
  * like an unknown quote.
  */
-export async function readQuotes(
-  tx: Transaction,
-  asked: readonly AskedQuote[],
-): Promise<{ client_lives: boolean; quote: QuoteState | undefined }[]> {
+export async function readQuotes(tx: Transaction, asked: readonly AskedQuote[]) {
   const rows = await query<{ client_lives: boolean } & Nullable<QuoteState>>(tx, READ_QUOTES, {
     asked: JSON.stringify(asked),
   });

@@ -159,11 +159,7 @@ export async function allocateShares(tx: Transaction, acting: IssueContext, reco
 export const sha256Of = (text: string): string => createHash('sha256').update(text).digest('hex');
 
 /** Returns undefined if the partner never had a connected account. */
-export function findConnectedPartner(
-  tx: Transaction,
-  { environment, settings }: IssueContext,
-  partnerId: string,
-): Promise<ConnectedPartner | undefined> {
+export function findConnectedPartner(tx: Transaction, { environment, settings }: IssueContext, partnerId: string) {
   const month = environment.now().setZone(settings.time_zone).toFormat('yyyy-MM');
   return readConnectedPartner(tx, { partnerId, month });
 }

@@ -25,7 +25,7 @@ export async function readSentFile(
   acting: IssueContext,
   file: GivenFile & { readonly mostLines?: number },
   partnerId: string,
-): Promise<SettlementReading | undefined> {
+) {
   const partner = await database.reading((tx) => findConnectedPartner(tx, acting, partnerId));
   return partner && readAside(settlementFile, taskOf(acting, file, partner.currency));
 }

@@ -239,7 +239,7 @@ SELECT billed_month, partner_id, currency, arrangement, sum(entries) AS entries,
 FROM row_lines GROUP BY billed_month, partner_id, currency, arrangement;
 
 -- What events say: their details, and the fields of partners and of the settings that they changed, each until the
--- next change of the same field.
+-- next change of the same field, or until fact 999999999999999: in force.
 CREATE TABLE details AS
 SELECT e.event_id, e.action, e.subject, e.log_no, v.path, v.value
 FROM map_values v JOIN audit_events e USING (log_no) WHERE v.column_name = 'details';
@@ -247,8 +247,9 @@ CREATE INDEX details_by ON details (log_no, path);
 CREATE TABLE fields AS
 SELECT CASE WHEN f.action IN ('settings.change', 'settings.adopt') THEN 'settings' ELSE 'partner ' || f.subject END AS subject,
        f.value AS field, n.value, f.log_no, substr(f.path, 1, length(f.path) - 6) AS stem,
-       lead(f.log_no) OVER (PARTITION BY CASE WHEN f.action IN ('settings.change', 'settings.adopt') THEN ''
-                                              ELSE f.subject END, f.value ORDER BY f.log_no) AS until_no
+       lead(f.log_no, 1, 999999999999999) OVER (
+         PARTITION BY CASE WHEN f.action IN ('settings.change', 'settings.adopt') THEN '' ELSE f.subject END, f.value
+         ORDER BY f.log_no) AS until_no
 FROM details f LEFT JOIN details n ON n.log_no = f.log_no AND n.path = substr(f.path, 1, length(f.path) - 6) || '.new'
 WHERE f.action IN ('partner.create', 'partner.update', 'settings.change', 'settings.adopt') AND substr(f.path, 1, 8) = 'changes.'
   AND substr(f.path, length(f.path) - 5) = '.field';
@@ -257,18 +258,18 @@ CREATE INDEX fields_by ON fields (subject, field);
 -- The facts after the month before the pack was closed, until its last month was closed.
 CREATE TABLE span AS
 SELECT coalesce(max(CASE WHEN c.month < k.from_month THEN c.log_no END), 0) AS after_no,
-       CASE WHEN max(c.month) >= max(k.to_month) THEN max(CASE WHEN c.month <= k.to_month THEN c.log_no END)
-            END AS until_no
+       coalesce(CASE WHEN max(c.month) >= max(k.to_month) THEN max(CASE WHEN c.month <= k.to_month THEN c.log_no END) END,
+                999999999999999) AS until_no
 FROM pack k LEFT JOIN closed_months c ON 1 = 1;
 
 -- The settings of tax, each until the next change of any of them, and their rules.
 CREATE TABLE tax_settings AS
-SELECT c.log_no, lead(c.log_no) OVER (ORDER BY c.log_no) AS until_no, b.value AS begins, r.log_no AS rules_no, r.stem
+SELECT c.log_no, lead(c.log_no, 1, 999999999999999) OVER (ORDER BY c.log_no) AS until_no, b.value AS begins, r.log_no AS rules_no, r.stem
 FROM (SELECT DISTINCT log_no FROM fields WHERE subject = 'settings' AND substr(field, 1, 4) = 'tax.') c
 LEFT JOIN fields b ON b.subject = 'settings' AND b.field = 'tax.from' AND b.log_no <= c.log_no
-  AND (b.until_no IS NULL OR b.until_no > c.log_no)
+  AND b.until_no > c.log_no
 LEFT JOIN fields r ON r.subject = 'settings' AND r.field = 'tax.rules' AND r.log_no <= c.log_no
-  AND (r.until_no IS NULL OR r.until_no > c.log_no);
+  AND r.until_no > c.log_no;
 CREATE TABLE tax_rules AS
 WITH digit(x) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)),
      place(text) AS (SELECT CAST(100 * c.x + 10 * a.x + b.x AS TEXT) FROM digit a CROSS JOIN digit b CROSS JOIN digit c),
@@ -296,21 +297,53 @@ CREATE TABLE stated_totals AS
 SELECT event_id, substr(path, 8, 3) AS currency, substr(path, 12) AS field,
        CASE WHEN replace(value, '.', '') = value THEN value ELSE rtrim(rtrim(value, '0'), '.') END AS value
 FROM details WHERE substr(path, 1, 7) = 'totals.' AND substr(path, 11, 1) = '.';
+-- The facts that change what is open on a document after its issue; amounts below zero take a fact back.
+CREATE TABLE balance_facts AS
+SELECT 'payment' AS what, 'payment_applied' AS fact, a.log_no, a.event_id, a.recorded_at, a.document_id,
+       NULL AS credit_note_id, a.payment_id, a.currency, a.amount, a.applied_on AS dated_on, a.entry_on, v.value AS why,
+       NULL AS account
+FROM payment_applications a
+LEFT JOIN map_values v ON v.log_no = a.log_no AND v.column_name = 'evidence' AND v.path = 'why'
+UNION ALL SELECT 'credit', 'credit_applied', log_no, event_id, recorded_at, invoice_id, credit_note_id, NULL, currency, amount,
+  applied_on, entry_on, NULL, NULL FROM credit_applications
+UNION ALL SELECT 'credit', 'credit_released', r.log_no, r.event_id, r.recorded_at, a.invoice_id, a.credit_note_id, NULL,
+  a.currency, -a.amount, r.released_on, r.entry_on, NULL, NULL
+FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
+UNION ALL SELECT 'write-off', 'written_off', log_no, event_id, recorded_at, document_id, NULL, NULL, currency, amount,
+  written_off_on, entry_on, reason, NULL FROM write_offs
+UNION ALL SELECT 'write-off', 'write_off_undone', r.log_no, r.event_id, r.recorded_at, w.document_id, NULL, NULL,
+  w.currency, -w.amount, r.reversed_on, r.entry_on, r.reason, NULL
+FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
+UNION ALL SELECT 'payment', 'payment_unapplied', u.log_no, u.event_id, u.recorded_at, a.document_id, NULL, a.payment_id,
+  a.currency, -a.amount, u.unapplied_on, u.entry_on,
+  CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END, NULL
+FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
+UNION ALL SELECT 'difference', 'small_difference', s.log_no, s.event_id, s.recorded_at, s.document_id, NULL, a.payment_id,
+  s.currency, s.amount, a.applied_on, s.entry_on, 'a difference too small to pursue', NULL
+FROM small_differences s LEFT JOIN payment_applications a USING (payment_application_id)
+UNION ALL SELECT 'difference', 'small_difference_undone', u.log_no, u.event_id, u.recorded_at, s.document_id, NULL,
+  a.payment_id, s.currency, -s.amount, u.unapplied_on, u.entry_on,
+  CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END, NULL
+FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
+LEFT JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+UNION ALL SELECT 'refund', 'credit_refunded', log_no, event_id, recorded_at, document_id, NULL, NULL, currency, amount,
+  refunded_on, entry_on, reference, account FROM credit_refunds
+UNION ALL SELECT 'refund', 'credit_refund_returned', b.log_no, b.event_id, b.recorded_at, f.document_id, NULL, NULL,
+  f.currency, -f.amount, b.returned_on, b.entry_on, b.reason, coalesce(l.account, m.account, f.account)
+FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
+LEFT JOIN refund_matches m ON m.credit_refund_id = f.credit_refund_id
+LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id;
 CREATE TABLE event_sums AS
 SELECT event_id, action, currency, sum(amount) AS amount
-FROM (SELECT event_id, 'invoice.write_off' AS action, currency, amount FROM write_offs
-      UNION ALL SELECT r.event_id, 'invoice.write_off_undone', w.currency, w.amount
-      FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-      UNION ALL SELECT event_id, 'credit.refund', currency, amount FROM credit_refunds
-      UNION ALL SELECT r.event_id, 'credit.refund_returned', f.currency, f.amount
-      FROM credit_refund_returns r JOIN credit_refunds f USING (credit_refund_id)
-      UNION ALL SELECT event_id, 'dispute.open', currency, amount FROM invoice_disputes
+FROM (SELECT event_id, 'dispute.open' AS action, currency, amount FROM invoice_disputes
       UNION ALL SELECT p.event_id, e.action, p.currency, p.amount
       FROM payments p JOIN audit_events e ON e.event_id = p.event_id AND e.action = 'payment.record'
-      UNION ALL SELECT a.event_id, e.action, a.currency, a.amount
-      FROM payment_applications a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'payment.apply'
-      UNION ALL SELECT a.event_id, e.action, a.currency, a.amount
-      FROM credit_applications a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'credit.apply') f
+      UNION ALL SELECT b.event_id, e.action, b.currency, abs(b.amount)
+      FROM balance_facts b JOIN audit_events e USING (event_id)
+      WHERE b.fact || ' by ' || e.action IN (
+        'written_off by invoice.write_off', 'write_off_undone by invoice.write_off_undone', 'credit_refunded by credit.refund',
+        'credit_refund_returned by credit.refund_returned', 'payment_applied by payment.apply',
+        'credit_applied by credit.apply')) f
 GROUP BY event_id, action, currency;
 -- Changes of the settings, with the minute an hour later: until then, another process may still use the settings before.
 CREATE TABLE settings_changes AS
@@ -325,20 +358,18 @@ FROM (SELECT gl_export_id, currency, sum(amount) AS amount FROM gl_export_lines
       GROUP BY gl_export_id, currency, to_account, class, location, name, memo) x
 GROUP BY gl_export_id, currency;
 CREATE TABLE numerals AS
-SELECT amount, digits,
+SELECT currency, amount,
        CASE WHEN digits = 0 THEN sign || text WHEN part = '' THEN sign || whole ELSE sign || whole || '.' || part END AS text,
        CASE WHEN digits = 0 THEN sign || text ELSE sign || whole || '.' || substr(text, length(text) - digits + 1) END AS plain
-FROM (SELECT amount, digits, sign, text, substr(text, 1, length(text) - digits) AS whole,
+FROM (SELECT currency, amount, digits, sign, text, substr(text, 1, length(text) - digits) AS whole,
              rtrim(substr(text, length(text) - digits + 1), '0') AS part
-      FROM (SELECT amount, CAST(digits AS INTEGER) AS digits, CASE WHEN amount < 0 THEN '-' ELSE '' END AS sign,
+      FROM (SELECT currency, amount, digits, CASE WHEN amount < 0 THEN '-' ELSE '' END AS sign,
                    CASE WHEN digits >= 1 AND abs(amount) < 10 THEN '0' ELSE '' END
                      || CASE WHEN digits >= 2 AND abs(amount) < 100 THEN '0' ELSE '' END
                      || CASE WHEN digits >= 3 AND abs(amount) < 1000 THEN '0' ELSE '' END
                      || CASE WHEN digits >= 4 AND abs(amount) < 10000 THEN '0' ELSE '' END
                      || abs(amount) AS text
-            FROM (SELECT entries AS amount, 0 AS digits FROM row_events
-                  UNION
-                  SELECT a.amount, c.digits
+            FROM (SELECT a.currency, a.amount, CAST(c.digits AS INTEGER) AS digits
                   FROM (SELECT currency, spot_price AS amount FROM row_events
                         UNION SELECT currency, partner_cut FROM row_events
                         UNION SELECT currency, invoice_amount FROM row_events
@@ -355,7 +386,7 @@ FROM (SELECT amount, digits, sign, text, substr(text, 1, length(text) - digits) 
                         UNION SELECT currency, amount FROM credit_applications
                         UNION SELECT currency, amount FROM payment_applications
                         UNION SELECT currency, amount FROM gl_totals) a JOIN currencies c ON c.code = a.currency) n) t) w;
-CREATE INDEX numerals_by ON numerals (amount, digits);
+CREATE INDEX numerals_by ON numerals (amount, currency);
 -- The limits that the settings and comparisons state, by currency, in its smallest unit: as text without leading zeros.
 CREATE TABLE limits AS
 SELECT t.code, t.value, ltrim(replace(t.value, '.', '') || substr('0000', 1, t.digits - t.places), '0') AS units
@@ -377,15 +408,12 @@ FROM (SELECT c.code, CAST(c.digits AS INTEGER) AS digits, v.value,
       JOIN currencies c ON c.code = v.code WHERE v.value IS NOT NULL) t
 WHERE t.places <= t.digits;
 CREATE TABLE row_totals AS
-SELECT r.event_id, r.currency, r.field, n.text AS value
-FROM (SELECT event_id, currency, 'rows' AS field, entries AS amount, 0 AS digits FROM row_events
-      UNION ALL SELECT event_id, currency, 'spotPrice', spot_price, digits
-      FROM row_events JOIN currencies ON code = currency
-      UNION ALL SELECT event_id, currency, 'partnerCut', partner_cut, digits
-      FROM row_events JOIN currencies ON code = currency
-      UNION ALL SELECT event_id, currency, 'invoiceAmount', invoice_amount, digits
-      FROM row_events JOIN currencies ON code = currency) r
-JOIN numerals n ON n.amount = r.amount AND n.digits = r.digits;
+SELECT event_id, currency, 'rows' AS field, CAST(entries AS TEXT) AS value FROM row_events
+UNION ALL SELECT r.event_id, currency, r.field, n.text
+FROM (SELECT event_id, currency, 'spotPrice' AS field, spot_price AS amount FROM row_events
+      UNION ALL SELECT event_id, currency, 'partnerCut', partner_cut FROM row_events
+      UNION ALL SELECT event_id, currency, 'invoiceAmount', invoice_amount FROM row_events) r
+JOIN numerals n USING (currency, amount);
 
 -- Documents with their sign, tax and gross amount, and the fact that voided them.
 CREATE TABLE papers AS
@@ -460,25 +488,8 @@ SELECT r.* FROM payment_reversals r LEFT JOIN payment_reinstatements i
 -- Every change of what is open on a document, by day of entry: the issue, what settled it, and what was taken back.
 CREATE TABLE document_moves AS
 SELECT document_id, 'issue' AS what, entry_on, gross AS amount, log_no FROM papers WHERE document <> 'statement'
-UNION ALL SELECT invoice_id, 'credit', entry_on, -amount, log_no FROM credit_applications
-UNION ALL SELECT credit_note_id, 'credit', entry_on, -amount, log_no FROM credit_applications
-UNION ALL SELECT a.invoice_id, 'credit', r.entry_on, a.amount, r.log_no
-FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-UNION ALL SELECT a.credit_note_id, 'credit', r.entry_on, a.amount, r.log_no
-FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-UNION ALL SELECT document_id, 'write-off', entry_on, -amount, log_no FROM write_offs
-UNION ALL SELECT w.document_id, 'write-off', r.entry_on, w.amount, r.log_no
-FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-UNION ALL SELECT document_id, 'payment', entry_on, -amount, log_no FROM payment_applications
-UNION ALL SELECT a.document_id, 'payment', u.entry_on, a.amount, u.log_no
-FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-UNION ALL SELECT document_id, 'difference', entry_on, -amount, log_no FROM small_differences
-UNION ALL SELECT s.document_id, 'difference', u.entry_on, s.amount, u.log_no
-FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
-UNION ALL SELECT document_id, 'refund', entry_on, -amount, log_no FROM credit_refunds
-UNION ALL SELECT f.document_id, 'refund', b.entry_on, f.amount, b.log_no
-FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id);
-
+UNION ALL SELECT document_id, what, entry_on, -amount, log_no FROM balance_facts
+UNION ALL SELECT credit_note_id, what, entry_on, -amount, log_no FROM balance_facts WHERE credit_note_id IS NOT NULL;
 CREATE INDEX document_moves_by ON document_moves (document_id);
 -- The event before each document and the one after it: between them are the facts of one act.
 CREATE TABLE paper_events AS
@@ -543,52 +554,13 @@ SELECT 'document_voided' AS fact, v.log_no, v.entry_on, v.voided_on AS dated_on,
 FROM voids v JOIN papers d USING (document_id) JOIN entries e ON e.log_no = d.log_no;
 INSERT INTO entries SELECT * FROM void_entries;
 INSERT INTO entries
-SELECT 'credit_applied', a.log_no, a.entry_on, a.applied_on, d.partner_id, d.currency, a.amount,
-       'liabilities:partner-credit', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM credit_applications a JOIN papers d ON d.document_id = a.invoice_id
-UNION ALL
-SELECT 'credit_released', r.log_no, r.entry_on, r.released_on, d.partner_id, d.currency, -a.amount,
-       'liabilities:partner-credit', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-JOIN papers d ON d.document_id = a.invoice_id
-UNION ALL
-SELECT 'written_off', w.log_no, w.entry_on, w.written_off_on, d.partner_id, d.currency, w.amount,
-       'expenses:bad-debts', '', 'assets:receivable:billed', d.partner_id
-FROM write_offs w JOIN papers d USING (document_id)
-UNION ALL
-SELECT 'write_off_undone', r.log_no, r.entry_on, r.reversed_on, d.partner_id, d.currency, -w.amount,
-       'expenses:bad-debts', '', 'assets:receivable:billed', d.partner_id
-FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-JOIN papers d ON d.document_id = w.document_id
-UNION ALL
-SELECT 'payment_applied', a.log_no, a.entry_on, a.applied_on, d.partner_id, d.currency, a.amount,
-       'liabilities:unapplied', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM payment_applications a JOIN papers d USING (document_id)
-UNION ALL
-SELECT 'payment_unapplied', u.log_no, u.entry_on, u.unapplied_on, d.partner_id, d.currency, -a.amount,
-       'liabilities:unapplied', d.partner_id, 'assets:receivable:billed', d.partner_id
-FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-JOIN papers d ON d.document_id = a.document_id
-UNION ALL
-SELECT 'small_difference', s.log_no, s.entry_on, a.applied_on, d.partner_id, d.currency, s.amount,
-       'expenses:bank-charges', '', 'assets:receivable:billed', d.partner_id
-FROM small_differences s JOIN payment_applications a USING (payment_application_id)
-JOIN papers d ON d.document_id = s.document_id
-UNION ALL
-SELECT 'small_difference_undone', u.log_no, u.entry_on, u.unapplied_on, d.partner_id, d.currency, -s.amount,
-       'expenses:bank-charges', '', 'assets:receivable:billed', d.partner_id
-FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
-JOIN papers d ON d.document_id = s.document_id
-UNION ALL
-SELECT 'credit_refunded', f.log_no, f.entry_on, f.refunded_on, d.partner_id, d.currency, f.amount,
-       'liabilities:partner-credit', d.partner_id, 'assets:bank', f.account
-FROM credit_refunds f JOIN papers d USING (document_id)
-UNION ALL
-SELECT 'credit_refund_returned', b.log_no, b.entry_on, b.returned_on, d.partner_id, d.currency, -f.amount,
-       'liabilities:partner-credit', d.partner_id, 'assets:bank', coalesce(l.account, m.account, f.account)
-FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)
-JOIN papers d ON d.document_id = f.document_id LEFT JOIN refund_matches m ON m.credit_refund_id = f.credit_refund_id
-LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
+SELECT b.fact, b.log_no, b.entry_on, b.dated_on, d.partner_id, d.currency, b.amount,
+       CASE b.what WHEN 'payment' THEN 'liabilities:unapplied' WHEN 'write-off' THEN 'expenses:bad-debts'
+                   WHEN 'difference' THEN 'expenses:bank-charges' ELSE 'liabilities:partner-credit' END,
+       CASE WHEN b.what IN ('write-off', 'difference') THEN '' ELSE d.partner_id END,
+       CASE b.what WHEN 'refund' THEN 'assets:bank' ELSE 'assets:receivable:billed' END,
+       CASE b.what WHEN 'refund' THEN b.account ELSE d.partner_id END
+FROM balance_facts b JOIN papers d USING (document_id)
 UNION ALL
 SELECT 'payment_received', p.log_no, p.entry_on, p.received_on, p.partner_id, p.currency, p.amount,
        CASE WHEN p.source = 'opening' THEN 'equity:opening-balances' WHEN p.method = 'link' THEN 'assets:processor'
@@ -661,10 +633,9 @@ FROM share_allocations s WHERE s.currency <> s.settled_currency;
 -- first close decides, because each close refuses other settings than those that were recorded.
 CREATE TABLE we_are AS
 SELECT CASE WHEN EXISTS (SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.field = 'we_are'
-                           AND f.value = 'principal' AND f.log_no < c.log_no
-                           AND (f.until_no IS NULL OR f.until_no > c.log_no))
+                           AND f.value = 'principal' AND f.log_no < c.log_no AND f.until_no > c.log_no)
             THEN 1 ELSE 0 END AS principal
-FROM (SELECT coalesce(min(log_no), 1000000000000000) AS log_no FROM closed_months) c;
+FROM (SELECT coalesce(min(log_no), 999999999999998) AS log_no FROM closed_months) c;
 CREATE TABLE journal AS
 SELECT d.month, p.control, p.control || CASE p.part WHEN '' THEN '' ELSE ':' || p.part END AS account, p.partner_id,
        p.currency, sum(p.amount) AS amount
@@ -687,78 +658,78 @@ SELECT posted_month, 'income:sales', 'income:sales:' || policy_id, partner_id, c
        -sum(CASE principal WHEN 1 THEN spot_price ELSE invoice_amount END)
 FROM row_groups CROSS JOIN we_are GROUP BY posted_month, policy_id, partner_id, currency;
 
--- The facts that name an event, and when they were recorded, if they say it.
+-- The facts that name an event, when they were recorded, if they say it, and the id that occurs once in facts of their kind.
 CREATE TABLE fact_events AS
-SELECT 'held_rows' AS kind, log_no, event_id, recorded_at AS recorded_at FROM held_rows
-UNION ALL SELECT 'held_row_decisions', log_no, event_id, recorded_at FROM held_row_decisions
-UNION ALL SELECT 'users', log_no, event_id, recorded_at FROM users
-UNION ALL SELECT 'user_ends', log_no, event_id, recorded_at FROM user_ends
-UNION ALL SELECT 'user_roles', log_no, event_id, recorded_at FROM user_roles
-UNION ALL SELECT 'user_identities', log_no, event_id, recorded_at FROM user_identities
-UNION ALL SELECT 'passkeys', log_no, event_id, recorded_at FROM passkeys
-UNION ALL SELECT 'passkey_ends', log_no, event_id, recorded_at FROM passkey_ends
-UNION ALL SELECT 'approval_requests', log_no, event_id, requested_at FROM approval_requests
-UNION ALL SELECT 'approval_decisions', log_no, event_id, recorded_at FROM approval_decisions
-UNION ALL SELECT 'pauses', log_no, event_id, paused_at FROM pauses
-UNION ALL SELECT 'resumptions', log_no, event_id, resumed_at FROM resumptions
-UNION ALL SELECT 'openings', log_no, event_id, recorded_at FROM openings
-UNION ALL SELECT 'skipped_numbers', log_no, event_id, recorded_at FROM skipped_numbers
-UNION ALL SELECT 'credit_applications', log_no, event_id, recorded_at FROM credit_applications
-UNION ALL SELECT 'voids', log_no, event_id, recorded_at FROM voids
-UNION ALL SELECT 'credit_releases', log_no, event_id, recorded_at FROM credit_releases
-UNION ALL SELECT 'write_offs', log_no, event_id, recorded_at FROM write_offs
-UNION ALL SELECT 'write_off_reversals', log_no, event_id, recorded_at FROM write_off_reversals
-UNION ALL SELECT 'holds', log_no, event_id, held_at FROM holds
-UNION ALL SELECT 'hold_releases', log_no, event_id, released_at FROM hold_releases
-UNION ALL SELECT 'invoice_disputes', log_no, event_id, recorded_at FROM invoice_disputes
-UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at FROM invoice_dispute_closings
-UNION ALL SELECT 'reminder_pauses', log_no, event_id, recorded_at FROM reminder_pauses
-UNION ALL SELECT 'feed_decisions', log_no, event_id, recorded_at FROM feed_decisions
-UNION ALL SELECT 'book_closes', log_no, event_id, closed_at FROM book_closes
-UNION ALL SELECT 'bank_files', log_no, event_id, recorded_at FROM bank_files
-UNION ALL SELECT 'bank_line_outcomes', log_no, event_id, recorded_at FROM bank_line_outcomes
-UNION ALL SELECT 'payments', log_no, event_id, recorded_at FROM payments
-UNION ALL SELECT 'payment_sources', log_no, event_id, recorded_at FROM payment_sources
-UNION ALL SELECT 'payment_assignments', log_no, event_id, recorded_at FROM payment_assignments
-UNION ALL SELECT 'forgotten_payer_accounts', log_no, event_id, recorded_at FROM forgotten_payer_accounts
-UNION ALL SELECT 'payment_applications', log_no, event_id, recorded_at FROM payment_applications
-UNION ALL SELECT 'payment_suggestions', log_no, event_id, recorded_at FROM payment_suggestions
-UNION ALL SELECT 'small_differences', log_no, event_id, recorded_at FROM small_differences
-UNION ALL SELECT 'payment_reversals', log_no, event_id, recorded_at FROM payment_reversals
-UNION ALL SELECT 'payment_reinstatements', log_no, event_id, recorded_at FROM payment_reinstatements
-UNION ALL SELECT 'payment_unapplications', log_no, event_id, recorded_at FROM payment_unapplications
-UNION ALL SELECT 'payouts', log_no, event_id, recorded_at FROM payouts
-UNION ALL SELECT 'payout_settlements', log_no, event_id, recorded_at FROM payout_settlements
-UNION ALL SELECT 'disputes', log_no, event_id, recorded_at FROM disputes
-UNION ALL SELECT 'dispute_outcomes', log_no, event_id, recorded_at FROM dispute_outcomes
-UNION ALL SELECT 'credit_refunds', log_no, event_id, recorded_at FROM credit_refunds
-UNION ALL SELECT 'credit_refund_returns', log_no, event_id, recorded_at FROM credit_refund_returns
-UNION ALL SELECT 'refund_matches', log_no, event_id, recorded_at FROM refund_matches
-UNION ALL SELECT 'bank_bookings', log_no, event_id, recorded_at FROM bank_bookings
-UNION ALL SELECT 'processor_event_outcomes', log_no, event_id, recorded_at FROM processor_event_outcomes
-UNION ALL SELECT 'processor_event_erasures', log_no, event_id, recorded_at FROM processor_event_erasures
-UNION ALL SELECT 'erasures', log_no, event_id, recorded_at FROM erasures
-UNION ALL SELECT 'payment_exception_closings', log_no, event_id, recorded_at FROM payment_exception_closings
-UNION ALL SELECT 'settlement_files', log_no, event_id, recorded_at FROM settlement_files
-UNION ALL SELECT 'feed_statements', log_no, event_id, recorded_at FROM feed_statements
-UNION ALL SELECT 'balance_transactions', log_no, event_id, recorded_at FROM balance_transactions
-UNION ALL SELECT 'processor_readings', log_no, event_id, recorded_at FROM processor_readings
-UNION ALL SELECT 'share_allocations', log_no, event_id, recorded_at FROM share_allocations
-UNION ALL SELECT 'balance_transaction_closings', log_no, event_id, recorded_at FROM balance_transaction_closings
-UNION ALL SELECT 'reversal_evidence', log_no, event_id, recorded_at FROM reversal_evidence
-UNION ALL SELECT 'share_payments', log_no, event_id, recorded_at FROM share_payments
-UNION ALL SELECT 'payout_contents', log_no, event_id, recorded_at FROM payout_contents
-UNION ALL SELECT 'account_payouts', log_no, event_id, recorded_at FROM account_payouts
-UNION ALL SELECT 'api_clients', log_no, event_id, created_at FROM api_clients
-UNION ALL SELECT 'cancellation_terms', log_no, event_id, recorded_at FROM cancellation_terms
-UNION ALL SELECT 'reversal_grounds', log_no, event_id, recorded_at FROM reversal_grounds
-UNION ALL SELECT 'client_revocations', log_no, event_id, revoked_at FROM client_revocations
-UNION ALL SELECT 'client_secrets', log_no, event_id, issued_at FROM client_secrets
-UNION ALL SELECT 'gl_exports', log_no, event_id, recorded_at FROM gl_exports
-UNION ALL SELECT 'email_bounces', log_no, event_id, recorded_at FROM email_bounces
-UNION ALL SELECT 'log_keys', log_no, event_id, recorded_at FROM log_keys
-UNION ALL SELECT 'log_continues', log_no, event_id, recorded_at FROM log_continues
-UNION ALL SELECT 'ledger_rows', first_no, event_id, NULL FROM row_events;
+SELECT 'held_rows' AS kind, log_no, event_id, recorded_at, held_row_id AS id FROM held_rows
+UNION ALL SELECT 'held_row_decisions', log_no, event_id, recorded_at, held_row_id FROM held_row_decisions
+UNION ALL SELECT 'users', log_no, event_id, recorded_at, user_id FROM users
+UNION ALL SELECT 'user_ends', log_no, event_id, recorded_at, user_id FROM user_ends
+UNION ALL SELECT 'user_roles', log_no, event_id, recorded_at, user_role_id FROM user_roles
+UNION ALL SELECT 'user_identities', log_no, event_id, recorded_at, NULL FROM user_identities
+UNION ALL SELECT 'passkeys', log_no, event_id, recorded_at, passkey_id FROM passkeys
+UNION ALL SELECT 'passkey_ends', log_no, event_id, recorded_at, NULL FROM passkey_ends
+UNION ALL SELECT 'approval_requests', log_no, event_id, requested_at, request_id FROM approval_requests
+UNION ALL SELECT 'approval_decisions', log_no, event_id, recorded_at, request_id FROM approval_decisions
+UNION ALL SELECT 'pauses', log_no, event_id, paused_at, pause_id FROM pauses
+UNION ALL SELECT 'resumptions', log_no, event_id, resumed_at, pause_id FROM resumptions
+UNION ALL SELECT 'openings', log_no, event_id, recorded_at, opening_id FROM openings
+UNION ALL SELECT 'skipped_numbers', log_no, event_id, recorded_at, NULL FROM skipped_numbers
+UNION ALL SELECT 'credit_applications', log_no, event_id, recorded_at, credit_application_id FROM credit_applications
+UNION ALL SELECT 'voids', log_no, event_id, recorded_at, document_id FROM voids
+UNION ALL SELECT 'credit_releases', log_no, event_id, recorded_at, credit_application_id FROM credit_releases
+UNION ALL SELECT 'write_offs', log_no, event_id, recorded_at, write_off_id FROM write_offs
+UNION ALL SELECT 'write_off_reversals', log_no, event_id, recorded_at, write_off_id FROM write_off_reversals
+UNION ALL SELECT 'holds', log_no, event_id, held_at, hold_id FROM holds
+UNION ALL SELECT 'hold_releases', log_no, event_id, released_at, hold_id FROM hold_releases
+UNION ALL SELECT 'invoice_disputes', log_no, event_id, recorded_at, invoice_dispute_id FROM invoice_disputes
+UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at, invoice_dispute_id FROM invoice_dispute_closings
+UNION ALL SELECT 'reminder_pauses', log_no, event_id, recorded_at, reminder_pause_id FROM reminder_pauses
+UNION ALL SELECT 'feed_decisions', log_no, event_id, recorded_at, feed_decision_id FROM feed_decisions
+UNION ALL SELECT 'book_closes', log_no, event_id, closed_at, NULL FROM book_closes
+UNION ALL SELECT 'bank_files', log_no, event_id, recorded_at, bank_file_id FROM bank_files
+UNION ALL SELECT 'bank_line_outcomes', log_no, event_id, recorded_at, bank_line_id FROM bank_line_outcomes
+UNION ALL SELECT 'payments', log_no, event_id, recorded_at, payment_id FROM payments
+UNION ALL SELECT 'payment_sources', log_no, event_id, recorded_at, NULL FROM payment_sources
+UNION ALL SELECT 'payment_assignments', log_no, event_id, recorded_at, payment_assignment_id FROM payment_assignments
+UNION ALL SELECT 'forgotten_payer_accounts', log_no, event_id, recorded_at, forgotten_payer_account_id FROM forgotten_payer_accounts
+UNION ALL SELECT 'payment_applications', log_no, event_id, recorded_at, payment_application_id FROM payment_applications
+UNION ALL SELECT 'payment_suggestions', log_no, event_id, recorded_at, payment_suggestion_id FROM payment_suggestions
+UNION ALL SELECT 'small_differences', log_no, event_id, recorded_at, payment_application_id FROM small_differences
+UNION ALL SELECT 'payment_reversals', log_no, event_id, recorded_at, payment_reversal_id FROM payment_reversals
+UNION ALL SELECT 'payment_reinstatements', log_no, event_id, recorded_at, payment_reversal_id FROM payment_reinstatements
+UNION ALL SELECT 'payment_unapplications', log_no, event_id, recorded_at, payment_application_id FROM payment_unapplications
+UNION ALL SELECT 'payouts', log_no, event_id, recorded_at, payout_id FROM payouts
+UNION ALL SELECT 'payout_settlements', log_no, event_id, recorded_at, payout_id FROM payout_settlements
+UNION ALL SELECT 'disputes', log_no, event_id, recorded_at, dispute_id FROM disputes
+UNION ALL SELECT 'dispute_outcomes', log_no, event_id, recorded_at, NULL FROM dispute_outcomes
+UNION ALL SELECT 'credit_refunds', log_no, event_id, recorded_at, credit_refund_id FROM credit_refunds
+UNION ALL SELECT 'credit_refund_returns', log_no, event_id, recorded_at, credit_refund_id FROM credit_refund_returns
+UNION ALL SELECT 'refund_matches', log_no, event_id, recorded_at, refund_match_id FROM refund_matches
+UNION ALL SELECT 'bank_bookings', log_no, event_id, recorded_at, bank_booking_id FROM bank_bookings
+UNION ALL SELECT 'processor_event_outcomes', log_no, event_id, recorded_at, processor_event_id FROM processor_event_outcomes
+UNION ALL SELECT 'processor_event_erasures', log_no, event_id, recorded_at, NULL FROM processor_event_erasures
+UNION ALL SELECT 'erasures', log_no, event_id, recorded_at, NULL FROM erasures
+UNION ALL SELECT 'payment_exception_closings', log_no, event_id, recorded_at, payment_exception_closing_id FROM payment_exception_closings
+UNION ALL SELECT 'settlement_files', log_no, event_id, recorded_at, settlement_file_id FROM settlement_files
+UNION ALL SELECT 'feed_statements', log_no, event_id, recorded_at, feed_statement_id FROM feed_statements
+UNION ALL SELECT 'balance_transactions', log_no, event_id, recorded_at, balance_transaction_id FROM balance_transactions
+UNION ALL SELECT 'processor_readings', log_no, event_id, recorded_at, processor_reading_id FROM processor_readings
+UNION ALL SELECT 'share_allocations', log_no, event_id, recorded_at, share_allocation_id FROM share_allocations
+UNION ALL SELECT 'balance_transaction_closings', log_no, event_id, recorded_at, balance_transaction_closing_id FROM balance_transaction_closings
+UNION ALL SELECT 'reversal_evidence', log_no, event_id, recorded_at, entry_id FROM reversal_evidence
+UNION ALL SELECT 'share_payments', log_no, event_id, recorded_at, NULL FROM share_payments
+UNION ALL SELECT 'payout_contents', log_no, event_id, recorded_at, NULL FROM payout_contents
+UNION ALL SELECT 'account_payouts', log_no, event_id, recorded_at, NULL FROM account_payouts
+UNION ALL SELECT 'api_clients', log_no, event_id, created_at, NULL FROM api_clients
+UNION ALL SELECT 'cancellation_terms', log_no, event_id, recorded_at, cancellation_terms_id FROM cancellation_terms
+UNION ALL SELECT 'reversal_grounds', log_no, event_id, recorded_at, NULL FROM reversal_grounds
+UNION ALL SELECT 'client_revocations', log_no, event_id, revoked_at, NULL FROM client_revocations
+UNION ALL SELECT 'client_secrets', log_no, event_id, issued_at, NULL FROM client_secrets
+UNION ALL SELECT 'gl_exports', log_no, event_id, recorded_at, gl_export_id FROM gl_exports
+UNION ALL SELECT 'email_bounces', log_no, event_id, recorded_at, email_bounce_id FROM email_bounces
+UNION ALL SELECT 'log_keys', log_no, event_id, recorded_at, NULL FROM log_keys
+UNION ALL SELECT 'log_continues', log_no, event_id, recorded_at, NULL FROM log_continues
+UNION ALL SELECT 'ledger_rows', first_no, event_id, NULL, NULL FROM row_events;
 CREATE INDEX fact_events_by ON fact_events (event_id);
 -- The facts with an entry in the journal: their own day, the day of entry, and the first day whose books were open.
 CREATE TABLE dated AS
@@ -771,20 +742,10 @@ FROM (SELECT 'document_issued' AS fact, log_no, issued_on AS dated_on, entry_on,
       UNION ALL SELECT 'credit_released', log_no, released_on, entry_on, reopened_on, 2, recorded_at FROM credit_releases
       UNION ALL SELECT 'written_off', log_no, written_off_on, entry_on, reopened_on, 2, recorded_at FROM write_offs
       UNION ALL SELECT 'write_off_undone', log_no, reversed_on, entry_on, reopened_on, 2, recorded_at FROM write_off_reversals
-      UNION ALL SELECT 'payment_received', log_no, received_on, entry_on, NULL, 0, recorded_at FROM payments
-      UNION ALL SELECT 'payment_assigned', log_no, assigned_on, entry_on, NULL, 0, recorded_at FROM payment_assignments
-      UNION ALL SELECT 'payment_applied', log_no, applied_on, entry_on, NULL, 0, recorded_at FROM payment_applications
-      UNION ALL SELECT 'small_difference', log_no, entry_on, entry_on, NULL, 0, recorded_at FROM small_differences
-      UNION ALL SELECT 'payment_reversed', log_no, reversed_on, entry_on, NULL, 0, recorded_at FROM payment_reversals
-      UNION ALL SELECT 'payment_reinstated', log_no, reinstated_on, entry_on, NULL, 0, recorded_at FROM payment_reinstatements
-      UNION ALL SELECT 'payment_unapplied', log_no, unapplied_on, entry_on, NULL, 0, recorded_at FROM payment_unapplications
-      UNION ALL SELECT 'payout_received', log_no, received_on, entry_on, NULL, 0, recorded_at FROM payouts
-      UNION ALL SELECT 'payout_settled', log_no, entry_on, entry_on, NULL, 0, recorded_at FROM payout_settlements
-      UNION ALL SELECT 'credit_refunded', log_no, refunded_on, entry_on, NULL, 0, recorded_at FROM credit_refunds
-      UNION ALL SELECT 'credit_refund_returned', log_no, returned_on, entry_on, NULL, 0, recorded_at FROM credit_refund_returns
-      UNION ALL SELECT 'refund_matched', log_no, paid_on, entry_on, NULL, 0, recorded_at FROM refund_matches
-      UNION ALL SELECT 'bank_booked', log_no, booked_on, entry_on, NULL, 0, recorded_at FROM bank_bookings
-      UNION ALL SELECT 'share_received', log_no, occurred_on, entry_on, NULL, 0, recorded_at FROM share_allocations) f;
+      UNION ALL SELECT e.fact, e.log_no, e.dated_on, e.entry_on, NULL, 0, f.recorded_at
+      FROM entries e JOIN fact_events f USING (log_no)
+      WHERE e.fact NOT IN ('document_voided', 'credit_applied', 'credit_released', 'written_off', 'write_off_undone',
+                           'payment_placed', 'small_difference_undone', 'share_converted')) f;
 -- The actions whose events record facts of a kind, and whether they always do.
 CREATE TABLE recording AS
 WITH always(kind, action) AS (VALUES
@@ -856,6 +817,45 @@ UNION ALL SELECT 'feed_decisions', log_no, event_id, reason FROM feed_decisions 
 UNION ALL SELECT 'pauses', log_no, event_id, reason FROM pauses
 UNION ALL SELECT 'user_ends', log_no, event_id, reason FROM user_ends
 UNION ALL SELECT 'held_row_decisions', log_no, event_id, reason FROM held_row_decisions;
+-- What events state about their facts, by the facts: always, or if an event of the action states it.
+CREATE TABLE stated_facts AS
+SELECT event_id, 'payment.record' AS action, 'reference' AS path, reference AS value, 0 AS always FROM payments
+UNION ALL SELECT event_id, 'payment.record', 'currency', currency, 0 FROM payments
+UNION ALL SELECT event_id, 'payment.record', 'account', account, 0 FROM payments
+UNION ALL SELECT event_id, 'payment.reverse', 'kind', kind, 0 FROM payment_reversals
+UNION ALL SELECT event_id, 'payment.reverse', 'code', code, 0 FROM payment_reversals
+UNION ALL SELECT event_id, 'payment.reverse', 'account', booked_to, 0 FROM payment_reversals
+UNION ALL SELECT event_id, 'payment.reverse', 'amount', plain, 0 FROM payment_reversals JOIN numerals USING (currency, amount)
+UNION ALL SELECT event_id, 'payment.assign', 'from', from_partner_id, 0 FROM payment_assignments WHERE kind = 'named'
+UNION ALL SELECT event_id, 'payment.assign', 'to', partner_id, 0 FROM payment_assignments WHERE kind = 'named'
+UNION ALL SELECT event_id, NULL, 'sha256', sha256, 1 FROM bank_files
+UNION ALL SELECT event_id, NULL, 'format', format, 1 FROM bank_files
+UNION ALL SELECT f.event_id, NULL, 'lines', CAST(coalesce(sum(s.lines), 0) AS TEXT), 1
+FROM bank_files f LEFT JOIN bank_statements s USING (bank_file_id) GROUP BY f.bank_file_id, f.event_id
+UNION ALL SELECT event_id, NULL, 'lines', CAST(lines AS TEXT), 0 FROM settlement_files
+UNION ALL SELECT event_id, NULL, 'sha256', sha256, 1 FROM openings
+UNION ALL SELECT event_id, NULL, 'cut_over_on', day, 1 FROM openings LEFT JOIN days ON n = cut_over_on
+UNION ALL SELECT event_id, NULL, 'month', month, 1 FROM feed_statements
+UNION ALL SELECT event_id, NULL, 'entries', CAST(entries AS TEXT), 1 FROM feed_statements
+UNION ALL SELECT event_id, NULL, 'complete', CASE complete WHEN 1 THEN 'true' ELSE 'false' END, 1 FROM feed_statements
+UNION ALL SELECT event_id, 'dispute.open', 'promised_on', day, 0 FROM invoice_disputes LEFT JOIN days ON n = promised_on
+UNION ALL SELECT event_id, NULL, 'until', day, 0 FROM reminder_pauses LEFT JOIN days ON n = until
+UNION ALL SELECT event_id, NULL, 'credential_id', credential_id, 1 FROM passkeys
+UNION ALL SELECT x.event_id, NULL, 'credential_id', p.credential_id, 1 FROM passkey_ends x JOIN passkeys p USING (passkey_id)
+UNION ALL SELECT event_id, NULL, 'issuer', issuer, 1 FROM user_identities
+UNION ALL SELECT event_id, NULL, 'action', action, 1 FROM approval_requests
+UNION ALL SELECT event_id, NULL, 'request', CAST(request_id AS TEXT), 1 FROM approval_decisions
+UNION ALL SELECT event_id, NULL, 'reason', reason, 0 FROM approval_decisions
+UNION ALL SELECT event_id, 'payment.close_exception', 'reason', reason, 0 FROM payment_exception_closings
+UNION ALL SELECT event_id, NULL, 'partner_id', partner_id, 1 FROM api_clients
+UNION ALL SELECT r.event_id, NULL, 'partner_id', c.partner_id, 1
+FROM client_revocations r LEFT JOIN api_clients c USING (client_id)
+UNION ALL SELECT s.event_id, 'client.create', 'valid_days', CAST(b.n - a.n AS TEXT), 0
+FROM client_secrets s LEFT JOIN days a ON a.day = substr(s.issued_at, 1, 10)
+LEFT JOIN days b ON b.day = substr(s.expires_at, 1, 10)
+UNION ALL SELECT event_id, NULL, 'format', format, 1 FROM gl_exports
+UNION ALL SELECT event_id, NULL, 'part', CAST(part AS TEXT), 1 FROM gl_exports
+UNION ALL SELECT event_id, NULL, 'kind', kind, 1 FROM gl_exports;
 CREATE TABLE event_subjects AS
 SELECT f.event_id, f.action, d.number
 FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
@@ -870,10 +870,16 @@ FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
       UNION ALL SELECT event_id, 'credit.apply', credit_note_id FROM credit_applications
       UNION ALL SELECT r.event_id, 'credit.unapply', a.credit_note_id
       FROM credit_releases r JOIN credit_applications a USING (credit_application_id)) f
-JOIN papers d ON d.document_id = f.document_id;
+JOIN papers d ON d.document_id = f.document_id
+UNION ALL SELECT event_id, 'feed.state', partner_id FROM feed_statements
+UNION ALL SELECT event_id, 'gl.export', month FROM gl_exports
+UNION ALL SELECT event_id, 'client.create', client_id FROM api_clients
+UNION ALL SELECT event_id, 'client.revoke', client_id FROM client_revocations
+UNION ALL SELECT event_id, 'client.create', client_id FROM client_secrets
+UNION ALL SELECT event_id, 'client.rotate', client_id FROM client_secrets;
 CREATE TABLE event_amounts AS
 SELECT f.event_id, f.action, n.text AS value
-FROM event_sums f JOIN currencies c ON c.code = f.currency JOIN numerals n ON n.amount = f.amount AND n.digits = c.digits;
+FROM event_sums f JOIN numerals n USING (currency, amount);
 CREATE TABLE gl_last AS
 SELECT month, format FROM (SELECT month, format, books_closed, row_number() OVER (PARTITION BY month, format
                              ORDER BY part DESC) AS back FROM gl_exports) e WHERE back = 1 AND books_closed = 1;
@@ -943,18 +949,14 @@ LEFT JOIN month_zones b ON b.time_zone = g.time_zone AND b.month = m.next
 WHERE a.begins_at IS NULL OR m.month IS NULL OR g.first_at < a.begins_at
    OR g.last_at >= coalesce(b.begins_at, m.next || '-01T12:00:00.000000Z');
 
--- month_zone_plausible: A month begins once in a time zone, within 14 hours of its first midnight in UTC, at a whole quarter of an hour.
+-- month_zone_plausible: A month begins in a time zone within 14 hours of its first midnight in UTC, at a whole quarter of an hour.
 -- columns at begins_at
 SELECT 'time zone ' || z.time_zone || ', month ' || z.month, z.begins_at
 FROM month_zones z LEFT JOIN months m USING (month) LEFT JOIN days d ON d.day = substr(z.begins_at, 1, 10)
 WHERE m.month IS NULL OR d.n IS NULL OR d.n < m.first_day - 1 OR d.n > m.first_day
    OR (d.n = m.first_day AND substr(z.begins_at, 12, 5) > '12:00')
    OR (d.n < m.first_day AND substr(z.begins_at, 12, 5) < '10:00')
-   OR substr(z.begins_at, 15) NOT IN ('00:00.000000Z', '15:00.000000Z', '30:00.000000Z', '45:00.000000Z')
-UNION ALL
-SELECT 'time zone ' || time_zone || ', month ' || month || ', stated ' || count(*) || ' times',
-       min(begins_at)
-FROM month_zones GROUP BY time_zone, month HAVING count(*) > 1;
+   OR substr(z.begins_at, 15) NOT IN ('00:00.000000Z', '15:00.000000Z', '30:00.000000Z', '45:00.000000Z');
 
 -- row_not_early: No row was accepted more than five minutes after it was recorded.
 -- columns at partner last_accepted_at first_recorded_at
@@ -1022,11 +1024,7 @@ FROM (SELECT event_id, partner_id, posted_month, currency, entries AS stated, sp
 WHERE posted_month >= (SELECT CASE first WHEN 0 THEN '' ELSE from_month END FROM pack)
 GROUP BY event_id, partner_id, posted_month, currency
 HAVING sum(stated) <> sum(counted) OR sum(spot_price) <> sum(spot) OR sum(partner_cut) <> sum(cut)
-    OR sum(invoice_amount) <> sum(summed)
-UNION ALL
-SELECT 'event ' || event_id || ', stated ' || count(*) || ' times', partner_id, posted_month,
-       currency, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM ledger_receipts GROUP BY event_id, partner_id, posted_month, currency HAVING count(*) > 1;
+    OR sum(invoice_amount) <> sum(summed);
 
 -- import_count: An import accepted and held as many rows as it states, and a release or discard decided as many.
 -- whole
@@ -1071,7 +1069,7 @@ UNION ALL
 SELECT 'held row ' || min(held_row_id) || ', held ' || count(*) || ' times', partner_id, kind, NULL, NULL, NULL
 FROM held_rows GROUP BY partner_id, kind, coalesce(reversal_id, requote_id, quote_id) HAVING count(*) > 1;
 
--- held_row_decided: A held row is decided at most once, and is in the ledger exactly if its decision recorded it: as it was, or a reversal with other amounts.
+-- held_row_decided: A held row is in the ledger exactly if its decision recorded it: as it was, or a reversal with other amounts.
 -- whole
 -- columns at decision action partner row_kind
 SELECT 'decision on held row ' || d.held_row_id, d.decision, e.action, h.partner_id, h.kind
@@ -1095,10 +1093,7 @@ JOIN named_rows r ON r.partner_id = h.partner_id AND r.kind = h.kind AND r.quote
   AND coalesce(r.reversal_id, r.requote_id, r.quote_id) = coalesce(h.reversal_id, h.requote_id, h.quote_id)
 JOIN audit_events e ON e.event_id = r.event_id
 WHERE e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back', 'quote.reverse', 'processor.reverse')
-  AND (d.decision IS NULL OR d.decision <> 'recorded')
-UNION ALL
-SELECT 'held row ' || held_row_id || ', decided ' || count(*) || ' times', NULL, NULL, NULL, NULL
-FROM held_row_decisions GROUP BY held_row_id HAVING count(*) > 1;
+  AND (d.decision IS NULL OR d.decision <> 'recorded');
 
 -- reversal_ground: A reversal has one ground, which its event recorded just before it; a ground has its reversal.
 -- columns at partner ground
@@ -1203,17 +1198,14 @@ WHERE (window_days IS NULL) <> (after_window IS NULL) OR (window_days IS NULL) <
    OR after_window NOT IN ('none', 'pro_rata', 'full') OR cut NOT IN ('in_proportion', 'kept_by_partner')
 UNION ALL
 SELECT 'policy ' || policy_id || ', ' || count(*) || ' times', partner_id, policy_id, from_day, NULL, NULL, NULL
-FROM cancellation_terms GROUP BY partner_id, policy_id, event_id, from_day HAVING count(*) > 1
-UNION ALL
-SELECT 'terms ' || cancellation_terms_id || ', ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
-FROM cancellation_terms GROUP BY cancellation_terms_id HAVING count(*) > 1;
+FROM cancellation_terms GROUP BY partner_id, policy_id, event_id, from_day HAVING count(*) > 1;
 
 -- row_time_zone: A row has the time zone that its partner had when it was recorded.
 -- whole
 -- columns at partner time_zone partner_had
 SELECT 'rows of event ' || g.event_id, g.partner_id, g.time_zone, f.value
 FROM row_groups g LEFT JOIN fields f ON f.subject = 'partner ' || g.partner_id AND f.field = 'time_zone'
-  AND f.log_no < g.first_no AND (f.until_no IS NULL OR f.until_no > g.first_no)
+  AND f.log_no < g.first_no AND f.until_no > g.first_no
 WHERE g.time_zone IS DISTINCT FROM f.value;
 
 -- row_policy_known: A row names a policy that its partner had when the row was recorded.
@@ -1285,10 +1277,8 @@ WHERE e.event_id IS NULL OR e.occurred_at <> c.closed_at OR coalesce(c.issued_on
 -- columns at closed_at time_zone ended_at
 SELECT 'month ' || c.month, c.closed_at, z.time_zone, z.begins_at
 FROM closed_months c JOIN months m USING (month) JOIN month_zones z ON z.month = m.next
-JOIN fields f ON f.field = 'time_zone' AND f.value = z.time_zone AND f.subject <> 'settings' AND f.log_no < c.log_no
-  AND (f.until_no IS NULL OR f.until_no > c.log_no)
-JOIN fields a ON a.field = 'active' AND a.value = 'true' AND a.subject = f.subject AND a.log_no < c.log_no
-  AND (a.until_no IS NULL OR a.until_no > c.log_no)
+JOIN fields f ON f.field = 'time_zone' AND f.value = z.time_zone AND f.subject <> 'settings' AND f.log_no < c.log_no AND f.until_no > c.log_no
+JOIN fields a ON a.field = 'active' AND a.value = 'true' AND a.subject = f.subject AND a.log_no < c.log_no AND a.until_no > c.log_no
 WHERE c.closed_at < z.begins_at;
 
 -- close_names_missing_feeds: The close of a month names the active partners that had rows in the two months before and none in it, unless they stated totals of the month.
@@ -1301,11 +1291,9 @@ WITH closes AS (
 own AS (SELECT partner_id, month, min(first_no) AS first_no FROM row_groups GROUP BY partner_id, month)
 SELECT 'month ' || c.month, b.partner_id, c.before, c.before_that
 FROM closes c
-JOIN fields s ON s.subject = 'settings' AND s.field = 'allow_empty' AND s.value = 'false' AND s.log_no < c.log_no
-  AND (s.until_no IS NULL OR s.until_no > c.log_no)
+JOIN fields s ON s.subject = 'settings' AND s.field = 'allow_empty' AND s.value = 'false' AND s.log_no < c.log_no AND s.until_no > c.log_no
 JOIN own b ON b.month = c.before AND b.first_no < c.log_no
-JOIN fields f ON f.subject = 'partner ' || b.partner_id AND f.field = 'active' AND f.value = 'true' AND f.log_no < c.log_no
-  AND (f.until_no IS NULL OR f.until_no > c.log_no)
+JOIN fields f ON f.subject = 'partner ' || b.partner_id AND f.field = 'active' AND f.value = 'true' AND f.log_no < c.log_no AND f.until_no > c.log_no
 LEFT JOIN own t ON t.partner_id = b.partner_id AND t.month = c.before_that AND t.first_no < c.log_no
 LEFT JOIN own n ON n.partner_id = b.partner_id AND n.month = c.month AND n.first_no < c.log_no
 WHERE (c.before_that IS NULL OR t.month IS NOT NULL) AND n.month IS NULL
@@ -1331,18 +1319,14 @@ WHERE c.month IS NOT NULL OR d.kind NOT IN ('missing', 'incomplete', 'totals', '
 UNION ALL
 SELECT 'decision ' || max(feed_decision_id) || ', recorded ' || count(*) || ' times', partner_id,
        kind, NULL, month
-FROM feed_decisions GROUP BY month, partner_id, kind, evidence HAVING count(*) > 1
-UNION ALL
-SELECT 'decision ' || feed_decision_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL
-FROM feed_decisions GROUP BY feed_decision_id HAVING count(*) > 1;
+FROM feed_decisions GROUP BY month, partner_id, kind, evidence HAVING count(*) > 1;
 
 -- close_without_decided: If the settings expect all feeds, someone accepted each missing feed before the month closed.
 -- whole
 -- columns at partner
 SELECT 'month ' || d.subject, d.value
 FROM details d
-JOIN fields s ON s.subject = 'settings' AND s.field = 'allow_empty' AND s.value = 'false' AND s.log_no < d.log_no
-  AND (s.until_no IS NULL OR s.until_no > d.log_no)
+JOIN fields s ON s.subject = 'settings' AND s.field = 'allow_empty' AND s.value = 'false' AND s.log_no < d.log_no AND s.until_no > d.log_no
 JOIN closed_months c ON c.month = d.subject AND c.log_no > d.log_no
 WHERE d.action = 'month.close' AND substr(d.path, 1, 8) = 'without.'
   AND NOT EXISTS (SELECT 1 FROM feed_decisions f WHERE f.month = d.subject AND f.partner_id = d.value AND f.kind = 'missing'
@@ -1388,11 +1372,7 @@ FROM month_totals t FULL JOIN (
   ON r.billed_month = t.month AND r.currency = t.currency
 WHERE coalesce(t.month, r.billed_month) >= (SELECT from_month FROM pack)
   AND (t.month IS NULL OR r.billed_month IS NULL OR t.entries <> r.entries OR t.spot_price <> r.spot_price
-       OR t.partner_cut <> r.partner_cut OR t.invoice_amount <> r.invoice_amount)
-UNION ALL
-SELECT 'month ' || month || ', stated ' || count(*) || ' times', currency, NULL, NULL, NULL, NULL, NULL,
-       NULL, NULL, NULL
-FROM month_totals GROUP BY month, currency HAVING count(*) > 1;
+       OR t.partner_cut <> r.partner_cut OR t.invoice_amount <> r.invoice_amount);
 
 -- month_partners: The close of a month states the number, sums and last time of each partner's rows; the verifier compares their root.
 -- columns at partner arrangement currency stated_rows:int counted_rows:int stated_price:amount price_of_rows:amount
@@ -1407,12 +1387,7 @@ FROM (SELECT month, partner_id, currency, arrangement, entries AS stated, spot_p
       FROM row_partners p JOIN closed_months c ON c.month = p.billed_month) x
 WHERE month >= (SELECT from_month FROM pack) GROUP BY month, partner_id, currency, arrangement
 HAVING sum(stated) <> sum(counted) OR sum(spot_price) <> sum(spot) OR sum(partner_cut) <> sum(cut)
-    OR sum(invoice_amount) <> sum(summed) OR max(last_accepted_at) <> max(last_at)
-UNION ALL
-SELECT 'month ' || month || ', stated ' || count(*) || ' times', partner_id, arrangement, currency, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM month_partners
-GROUP BY month, partner_id, currency, arrangement HAVING count(*) > 1;
+    OR sum(invoice_amount) <> sum(summed) OR max(last_accepted_at) <> max(last_at);
 
 -- month_counts: The close of a month states how many rows, late rows and partners with documents it has, and when these were issued.
 -- columns at stated_rows:int counted_rows:int stated_late_rows:int counted_late_rows:int stated_partners:int
@@ -1436,7 +1411,7 @@ WHERE c.month >= (SELECT from_month FROM pack)
 -- columns at stated:int counted:int
 SELECT 'month ' || c.month, c.partners_without_activity, count(CASE WHEN r.subject IS NULL THEN f.subject END)
 FROM closed_months c LEFT JOIN fields f ON f.field = 'active' AND f.value = 'true' AND f.subject <> 'settings'
-  AND f.log_no < c.log_no AND (f.until_no IS NULL OR f.until_no > c.log_no)
+  AND f.log_no < c.log_no AND f.until_no > c.log_no
 LEFT JOIN (SELECT DISTINCT billed_month, 'partner ' || partner_id AS subject FROM row_partners) r
   ON r.billed_month = c.month AND r.subject = f.subject
 GROUP BY c.month, c.partners_without_activity
@@ -1481,18 +1456,14 @@ SELECT 'lines of unknown document ' || l.document_id, NULL, l.entries, NULL, l.s
        l.spot_price, NULL, l.partner_cut, NULL, l.invoice_amount
 FROM paper_lines l LEFT JOIN documents d USING (document_id) WHERE d.document_id IS NULL;
 
--- line_adds_up: The price of a line is the cut and our amount, of at least one row, numbered once on its document.
+-- line_adds_up: The price of a line is the cut and our amount, of at least one row.
 -- columns at month kind rows:int document_currency currency spot_price:amount partner_cut:amount
 -- columns invoice_amount:amount
 SELECT 'line ' || l.position || ' of ' || d.number, l.month, l.kind, l.count, d.currency, l.currency,
        l.spot_price, l.partner_cut, l.invoice_amount
 FROM document_lines l JOIN documents d USING (document_id)
 WHERE l.spot_price <> l.partner_cut + l.invoice_amount OR l.count < 1 OR l.currency <> d.currency
-   OR (d.purpose = 'month' AND l.month > d.month) OR l.kind NOT IN ('quote_accepted', 'requote_accepted', 'reversal')
-UNION ALL
-SELECT 'line ' || position || ' of document ' || document_id
-         || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM document_lines GROUP BY document_id, position HAVING count(*) > 1;
+   OR (d.purpose = 'month' AND l.month > d.month) OR l.kind NOT IN ('quote_accepted', 'requote_accepted', 'reversal');
 
 -- one_live_document: A partner has one document of a month, currency and arrangement that is not void, and each further one replaces a void one.
 -- whole
@@ -1525,10 +1496,7 @@ WHERE d.sequence < 1
        OR d.number <> d.series || '-'
           || substr('00000' || d.sequence, CASE WHEN d.sequence < 100000 THEN length(CAST(d.sequence AS TEXT)) ELSE 6 END)))
    OR (d.purpose = 'opening' AND (d.series <> 'OPENING' OR d.number IS DISTINCT FROM d.opening_number
-       || CASE d.opening_revision WHEN 1 THEN '' ELSE '~' || d.opening_revision END))
-UNION ALL
-SELECT number || ', given ' || count(*) || ' times', NULL, NULL, NULL, NULL
-FROM documents GROUP BY number HAVING count(*) > 1;
+       || CASE d.opening_revision WHEN 1 THEN '' ELSE '~' || d.opening_revision END));
 
 -- skipped_by_resumption: Numbers are skipped only by the resumption of a paused ledger, whose event names them.
 -- whole
@@ -1609,7 +1577,7 @@ FROM documents d JOIN (
   UNION ALL SELECT document_id, 'electronic_address', electronic_address FROM documents) x
   ON x.document_id = d.document_id
 LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = x.field
-  AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
+  AND f.log_no < d.log_no AND f.until_no > d.log_no
 WHERE NOT (substr(x.printed, 1, 1) = '#' AND length(x.printed) = 45)
   AND x.printed <> CASE WHEN x.field = 'e_invoice' AND (d.document = 'statement' OR d.purpose = 'opening') THEN 'none'
                         WHEN x.field IN ('buyer_reference', 'electronic_address') AND d.purpose = 'opening' THEN ''
@@ -1621,7 +1589,7 @@ WHERE NOT (substr(x.printed, 1, 1) = '#' AND length(x.printed) = 45)
 SELECT 'line ' || l.position || ' of ' || d.number, l.policy_id, l.policy_name, f.value
 FROM document_lines l JOIN documents d USING (document_id)
 LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'policies.' || l.policy_id || '.name'
-  AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
+  AND f.log_no < d.log_no AND f.until_no > d.log_no
 WHERE l.policy_name IS DISTINCT FROM f.value;
 
 -- terms_of_partner: An invoice has the payment terms of its partner when it was issued; a replacement may keep older ones.
@@ -1629,7 +1597,7 @@ WHERE l.policy_name IS DISTINCT FROM f.value;
 -- columns at terms_days:int partner_had
 SELECT d.number, d.terms_days, f.value
 FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'payment_terms_days'
-  AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
+  AND f.log_no < d.log_no AND f.until_no > d.log_no
 WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
   AND CAST(d.terms_days AS TEXT) <> coalesce(f.value, CAST(d.terms_days AS TEXT));
 
@@ -1648,9 +1616,9 @@ SELECT 'issuer version ' || v.issuer_version_id, t.path, t.value
 FROM issuer_versions v JOIN map_values t ON t.log_no = v.log_no AND t.column_name = 'content'
 WHERE t.path <> 'logo' AND t.value <> '' AND EXISTS (SELECT 1 FROM fields WHERE subject = 'settings' AND log_no < v.log_no)
   AND NOT EXISTS (SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.field = 'issuer.' || t.path AND f.value = t.value
-                    AND f.log_no < v.log_no AND (f.until_no IS NULL OR f.until_no > v.log_no));
+                    AND f.log_no < v.log_no AND f.until_no > v.log_no);
 
--- void_of_document: A document is voided once, after its issue, and the void repeats what it was for.
+-- void_of_document: A document is voided after its issue, and the void repeats what it was for.
 -- whole
 -- columns at void_partner partner void_month month void_currency currency void_arrangement arrangement voided_on:day
 -- columns issued_on:day
@@ -1658,12 +1626,7 @@ SELECT coalesce(d.number, 'unknown document ' || v.document_id), v.partner_id, d
        d.month, v.currency, d.currency, v.arrangement, d.arrangement, v.voided_on, d.issued_on
 FROM voids v LEFT JOIN papers d USING (document_id)
 WHERE d.document_id IS NULL OR d.partner_id <> v.partner_id OR d.month <> v.month OR d.currency <> v.currency
-   OR d.arrangement <> v.arrangement OR d.log_no > v.log_no OR v.voided_on < d.issued_on OR trim(v.reason) = ''
-UNION ALL
-SELECT 'document ' || document_id || ', voided ' || count(*) || ' times', NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM voids
-GROUP BY document_id HAVING count(*) > 1;
+   OR d.arrangement <> v.arrangement OR d.log_no > v.log_no OR v.voided_on < d.issued_on OR trim(v.reason) = '';
 
 -- replacement: A replacement replaces one void document with the same partner, month, currency and amounts, and is issued after the void.
 -- whole
@@ -1675,14 +1638,9 @@ FROM papers n LEFT JOIN papers o ON o.document_id = n.replaces
 WHERE n.replaces IS NOT NULL
   AND (o.void_no IS NULL OR o.void_no > n.log_no OR o.voided_on > n.issued_on OR n.partner_id <> o.partner_id
        OR n.month <> o.month OR n.currency <> o.currency OR n.arrangement <> o.arrangement OR n.purpose <> o.purpose
-       OR n.sign * n.invoice_amount <> o.sign * o.invoice_amount)
-UNION ALL
-SELECT 'document ' || replaces || ', replaced ' || count(*) || ' times', NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM papers
-WHERE replaces IS NOT NULL GROUP BY replaces HAVING count(*) > 1;
+       OR n.sign * n.invoice_amount <> o.sign * o.invoice_amount);
 
--- hold: A hold is put on an issued document after its last hold was released, and is released at most once.
+-- hold: A hold is put on an issued document after its last hold was released, and is released later.
 -- whole
 -- columns at document follows_hold:int released_before_at held_at released_at
 SELECT 'hold ' || h.hold_id, d.number, h.follows, r.released_at, h.held_at, NULL
@@ -1693,17 +1651,7 @@ UNION ALL
 SELECT 'release of hold ' || r.hold_id, d.number, NULL, NULL, h.held_at, r.released_at
 FROM hold_releases r LEFT JOIN documents d USING (document_id)
 LEFT JOIN holds h ON h.hold_id = r.hold_id AND h.document_id = r.document_id
-WHERE h.log_no IS NULL OR h.log_no > r.log_no OR h.held_at > r.released_at
-UNION ALL
-SELECT 'hold ' || hold_id || ', released ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL
-FROM hold_releases GROUP BY hold_id HAVING count(*) > 1
-UNION ALL
-SELECT 'hold ' || hold_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL
-FROM holds GROUP BY hold_id HAVING count(*) > 1
-UNION ALL
-SELECT 'document ' || document_id || ', held ' || count(*) || ' times at once', NULL, NULL, NULL, NULL, NULL
-FROM holds
-GROUP BY document_id, coalesce(follows, 0) HAVING count(*) > 1;
+WHERE h.log_no IS NULL OR h.log_no > r.log_no OR h.held_at > r.released_at;
 
 -- held_credit: No credit of a credit note is applied or refunded between its hold and the release of that hold.
 -- whole
@@ -1733,22 +1681,7 @@ SELECT 'end of dispute ' || c.invoice_dispute_id, NULL, t.currency, t.amount, NU
        t.promised_on, c.closed_on
 FROM invoice_dispute_closings c LEFT JOIN invoice_disputes t ON t.invoice_dispute_id = c.invoice_dispute_id
   AND t.document_id = c.document_id
-WHERE t.log_no IS NULL OR t.log_no > c.log_no OR t.disputed_on > c.closed_on
-UNION ALL
-SELECT 'dispute ' || invoice_dispute_id || ', recorded ' || count(*) || ' times', NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM invoice_disputes
-GROUP BY invoice_dispute_id HAVING count(*) > 1
-UNION ALL
-SELECT 'document ' || document_id || ', disputed ' || count(*) || ' times at once',
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM invoice_disputes
-GROUP BY document_id, coalesce(follows, 0) HAVING count(*) > 1
-UNION ALL
-SELECT 'dispute ' || invoice_dispute_id || ', ended ' || count(*) || ' times', NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL
-FROM invoice_dispute_closings
-GROUP BY invoice_dispute_id HAVING count(*) > 1;
+WHERE t.log_no IS NULL OR t.log_no > c.log_no OR t.disputed_on > c.closed_on;
 
 -- credits_within_invoice: Credit notes against an invoice are for the same partner and month, and with those against what it replaced never exceed it.
 -- whole
@@ -1785,14 +1718,7 @@ SELECT 'tax ' || t.position || ' of ' || coalesce(d.number, 'unknown document '
          || t.document_id),
        t.currency, t.taxable, d.currency, d.invoice_amount, NULL, NULL
 FROM document_taxes t LEFT JOIN papers d USING (document_id)
-WHERE d.document_id IS NULL OR t.currency <> d.currency
-UNION ALL
-SELECT 'tax of document ' || document_id || ', the same ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
-FROM document_taxes GROUP BY document_id, country, category, rate, reduced HAVING count(*) > 1
-UNION ALL
-SELECT 'tax ' || position || ' of document ' || document_id
-         || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
-FROM document_taxes GROUP BY document_id, position HAVING count(*) > 1;
+WHERE d.document_id IS NULL OR t.currency <> d.currency;
 
 -- taxable_of_lines: Each taxable amount of a month's document is the sum of the lines that it names.
 -- columns at currency taxable:amount of_lines:amount
@@ -1865,7 +1791,7 @@ WITH taxed AS (
          t.category, t.rate, t.reduced, t.country, t.reason, s.log_no AS settings_no, s.begins
   FROM documents d JOIN document_lines l ON l.document_id = d.document_id AND l.kind <> 'reversal'
   JOIN months m ON m.month = l.month JOIN days y ON y.n = m.last_day
-  JOIN tax_settings s ON s.log_no < d.log_no AND (s.until_no IS NULL OR s.until_no > d.log_no)
+  JOIN tax_settings s ON s.log_no < d.log_no AND s.until_no > d.log_no
   LEFT JOIN taxed_lines x ON x.document_id = d.document_id AND x.line = CAST(l.position AS TEXT)
   LEFT JOIN document_taxes t ON t.document_id = d.document_id AND t.position = x.position
   WHERE d.purpose = 'month' AND d.arrangement = 'invoicing' AND d.month >= s.begins),
@@ -1877,7 +1803,7 @@ fitting AS (
            coalesce(x.country, ''), coalesce(x.rate, 0), coalesce(r.category, ''), coalesce(r.rate, '')) AS place
   FROM taxed x
   LEFT JOIN fields k ON k.subject = 'partner ' || x.partner_id AND k.field = 'policies.' || x.policy_id || '.kind'
-    AND k.log_no < x.log_no AND (k.until_no IS NULL OR k.until_no > x.log_no)
+    AND k.log_no < x.log_no AND k.until_no > x.log_no
   LEFT JOIN tax_rules r ON r.log_no = x.settings_no AND coalesce(r.partner_id = x.partner_id, 1 = 1)
     AND coalesce(r.policy_id = x.policy_id, 1 = 1) AND coalesce(r.kind = k.value, r.kind IS NULL)
     AND coalesce(r.country = x.address_country, 1 = 1)
@@ -1913,7 +1839,7 @@ SELECT 'line ' || l.position || ' of ' || d.number, l.policy_id, t.country, t.ca
 FROM documents d JOIN document_lines l ON l.document_id = d.document_id AND l.kind = 'reversal'
 JOIN taxed_lines x ON x.document_id = d.document_id AND x.line = CAST(l.position AS TEXT)
 JOIN document_taxes t ON t.document_id = d.document_id AND t.position = x.position
-JOIN tax_settings s ON s.log_no < d.log_no AND (s.until_no IS NULL OR s.until_no > d.log_no)
+JOIN tax_settings s ON s.log_no < d.log_no AND s.until_no > d.log_no
 JOIN rates n ON n.rate = t.rate
 WHERE d.purpose = 'month' AND NOT EXISTS (
   SELECT 1 FROM tax_rules r WHERE r.log_no = s.log_no AND r.category = t.category AND coalesce(r.rate, '0') = n.text
@@ -1938,12 +1864,7 @@ WHERE n.document IS DISTINCT FROM 'credit_note' OR i.document IS DISTINCT FROM '
    OR n.partner_id <> i.partner_id OR n.currency <> i.currency OR a.currency <> i.currency OR a.amount <= 0
    OR a.log_no < n.log_no OR a.log_no < i.log_no OR n.void_no < a.log_no OR i.void_no < a.log_no
    OR a.applied_on < n.issued_on OR a.applied_on < i.issued_on
-   OR (r.log_no IS NULL AND (n.void_no IS NOT NULL OR i.void_no IS NOT NULL))
-UNION ALL
-SELECT 'credit application ' || credit_application_id || ', recorded ' || count(*) || ' times',
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM credit_applications
-GROUP BY credit_application_id HAVING count(*) > 1;
+   OR (r.log_no IS NULL AND (n.void_no IS NOT NULL OR i.void_no IS NOT NULL));
 
 -- credit_at_issue: An invoice states the credit that was applied when it was issued.
 -- whole
@@ -1959,8 +1880,7 @@ HAVING coalesce(sum(a.amount), 0) <> d.credit_applied;
 SELECT d.number, d.currency, d.gross - d.credit_applied, n.number, sum(m.amount)
 FROM (SELECT p.*, x.event_no, x.next_no FROM papers p JOIN paper_events x USING (document_id)
       WHERE p.document = 'invoice' AND p.purpose = 'month') d
-JOIN fields s ON s.subject = 'settings' AND s.field = 'credit_at_close' AND s.value = 'all' AND s.log_no < d.event_no
-  AND (s.until_no IS NULL OR s.until_no > d.event_no)
+JOIN fields s ON s.subject = 'settings' AND s.field = 'credit_at_close' AND s.value = 'all' AND s.log_no < d.event_no AND s.until_no > d.event_no
 JOIN papers n ON n.document = 'credit_note' AND n.partner_id = d.partner_id AND n.currency = d.currency
   AND n.arrangement = d.arrangement AND n.log_no < d.event_no AND (n.void_no IS NULL OR n.void_no > d.log_no)
 JOIN document_moves m ON m.document_id = n.document_id AND (m.log_no < d.next_no OR d.next_no IS NULL)
@@ -1969,7 +1889,7 @@ WHERE d.gross > d.credit_applied AND NOT EXISTS (
   WHERE h.document_id = n.document_id AND h.log_no < d.event_no AND (r.log_no IS NULL OR r.log_no > d.event_no))
 GROUP BY d.number, d.currency, d.gross, d.credit_applied, n.number HAVING sum(m.amount) > 0;
 
--- credit_released: Credit is released once, after it was applied; by a void, only that of the invoice that it voids.
+-- credit_released: Credit is released after it was applied; by a void, only that of the invoice that it voids.
 -- whole
 -- columns at applied_on:day released_on:day by_void_of:int of_invoice:int
 SELECT 'credit application ' || r.credit_application_id, a.applied_on, r.released_on, r.document_id,
@@ -1977,11 +1897,7 @@ SELECT 'credit application ' || r.credit_application_id, a.applied_on, r.release
 FROM credit_releases r LEFT JOIN credit_applications a USING (credit_application_id)
 LEFT JOIN voids v ON v.document_id = r.document_id
 WHERE a.log_no IS NULL OR a.log_no > r.log_no OR r.released_on < a.applied_on
-   OR (r.document_id IS NOT NULL AND (r.document_id <> a.invoice_id OR v.log_no IS NULL))
-UNION ALL
-SELECT 'credit application ' || credit_application_id || ', released ' || count(*) || ' times', NULL, NULL, NULL, NULL
-FROM credit_releases
-GROUP BY credit_application_id HAVING count(*) > 1;
+   OR (r.document_id IS NOT NULL AND (r.document_id <> a.invoice_id OR v.log_no IS NULL));
 
 -- credit_lowers_at_once: A credit note against an invoice states what it took off that invoice at once, and that is what was applied.
 -- whole
@@ -2028,7 +1944,7 @@ FROM document_moves m JOIN papers d USING (document_id)
 WHERE d.void_no IS NOT NULL AND m.what <> 'issue' GROUP BY d.number, m.what, d.currency
 HAVING sum(m.amount) <> 0 OR sum(CASE WHEN m.log_no > d.void_no AND m.amount < 0 THEN 1 ELSE 0 END) > 0;
 
--- write_off: A write-off is all that is open on an issued invoice, in the invoice's currency, and is later undone at most once.
+-- write_off: A write-off is all that is open on an issued invoice, in the invoice's currency, and is undone later.
 -- whole
 -- columns at document document_currency currency write_off_is_of:amount issued_on:day written_off_on:day
 -- columns undone_on:day
@@ -2042,13 +1958,9 @@ UNION ALL
 SELECT 'undone write-off ' || r.write_off_id, NULL, NULL, w.currency, w.amount, NULL, w.written_off_on,
        r.reversed_on
 FROM write_off_reversals r LEFT JOIN write_offs w USING (write_off_id)
-WHERE w.log_no IS NULL OR w.log_no > r.log_no OR r.reversed_on < w.written_off_on OR trim(r.reason) = ''
-UNION ALL
-SELECT 'write-off ' || write_off_id || ', undone ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM write_off_reversals
-GROUP BY write_off_id HAVING count(*) > 1;
+WHERE w.log_no IS NULL OR w.log_no > r.log_no OR r.reversed_on < w.written_off_on OR trim(r.reason) = '';
 
--- refund_of_credit: A refund pays an issued credit note to the note's partner in the note's currency, and later comes back at most once.
+-- refund_of_credit: A refund pays an issued credit note to the note's partner in the note's currency, and comes back later.
 -- whole
 -- columns at document document_partner partner document_currency currency refunded:amount method refunded_on:day
 -- columns returned_on:day
@@ -2064,49 +1976,21 @@ FROM credit_refund_returns b LEFT JOIN credit_refunds f USING (credit_refund_id)
 LEFT JOIN bank_lines l ON l.bank_line_id = b.bank_line_id
 WHERE f.log_no IS NULL OR f.log_no > b.log_no OR b.returned_on < f.refunded_on
    OR (b.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'credit' OR l.amount <> f.amount
-       OR l.currency <> f.currency))
-UNION ALL
-SELECT 'refund ' || credit_refund_id || ', returned ' || count(*) || ' times', NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM credit_refund_returns
-GROUP BY credit_refund_id HAVING count(*) > 1;
+       OR l.currency <> f.currency));
 
--- payment_once: A payment has one identity, which is one of its sources; a source and a bank line belong to one payment.
+-- payment_identity: The identity of a payment is that of exactly one of its sources.
 -- whole
 -- columns at identity currency amount:amount sources_of_identity:int
 SELECT 'payment ' || p.payment_id, p.identity, p.currency, p.amount, count(s.log_no)
 FROM payments p LEFT JOIN payment_sources s ON s.payment_id = p.payment_id AND s.identity = p.identity
-GROUP BY p.payment_id, p.identity, p.currency, p.amount HAVING count(s.log_no) <> 1
-UNION ALL
-SELECT 'payment ' || payment_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL
-FROM payments
-GROUP BY payment_id HAVING count(*) > 1
-UNION ALL
-SELECT count(*) || ' payments of identity ' || identity, NULL, NULL, NULL, NULL FROM payments
-GROUP BY identity HAVING count(*) > 1
-UNION ALL
-SELECT count(*) || ' sources of identity ' || identity, NULL, NULL, NULL, NULL FROM payment_sources
-GROUP BY identity HAVING count(*) > 1
-UNION ALL
-SELECT 'bank line ' || bank_line_id || ', of ' || count(*) || ' sources', NULL, NULL, NULL, NULL
-FROM payment_sources
-WHERE bank_line_id IS NOT NULL GROUP BY bank_line_id HAVING count(*) > 1;
-
--- payment_of_event: A payment recorded by hand has the reference, currency and account that its event states.
--- whole
--- columns at field event_states recorded
-SELECT 'payment ' || p.payment_id, d.path, d.value,
-       CASE d.path WHEN 'reference' THEN p.reference WHEN 'currency' THEN p.currency ELSE p.account END
-FROM payments p JOIN details d ON d.event_id = p.event_id AND d.action = 'payment.record'
-WHERE (d.path = 'reference' AND d.value <> p.reference AND NOT (substr(p.reference, 1, 1) = '#' AND length(p.reference) = 45))
-   OR (d.path = 'currency' AND d.value <> p.currency) OR (d.path = 'account' AND d.value <> p.account);
+GROUP BY p.payment_id, p.identity, p.currency, p.amount HAVING count(s.log_no) <> 1;
 
 -- identity_of_payment: The identity of a bank line ends with its day, direction and amount; that of a payment names its line, or what was recorded by hand.
 -- whole
 -- columns at currency amount:amount booked_on:day names_line:int
 SELECT 'line ' || l.account || ' ' || l.identity, l.currency, l.amount, l.bank_booked_on, NULL
-FROM bank_lines l JOIN currencies c ON c.code = l.currency JOIN days d ON d.n = l.bank_booked_on
-JOIN numerals n ON n.amount = l.amount AND n.digits = c.digits
+FROM bank_lines l JOIN days d ON d.n = l.bank_booked_on
+JOIN numerals n ON n.currency = l.currency AND n.amount = l.amount
 WHERE replace(l.identity || '|', '|' || d.day || '|' || l.direction || '|' || n.plain || '|', '') = l.identity || '|'
 UNION ALL
 SELECT 'source ' || s.identity || ' of payment ' || s.payment_id, NULL, NULL, NULL, s.bank_line_id
@@ -2115,25 +1999,11 @@ WHERE s.source = 'bank' AND s.identity <> 'bank|' || l.account || '|' || l.ident
 UNION ALL
 SELECT 'payment ' || p.identity, p.currency, p.amount, p.received_on, NULL
 FROM payments p JOIN audit_events e ON e.event_id = p.event_id AND e.action = 'payment.record'
-JOIN currencies c ON c.code = p.currency JOIN days d ON d.n = p.received_on
-JOIN numerals n ON n.amount = p.amount AND n.digits = c.digits
+JOIN days d ON d.n = p.received_on JOIN numerals n ON n.currency = p.currency AND n.amount = p.amount
 WHERE p.source = 'hand'
   AND (substr(p.identity, 1, length(e.subject) + length(n.plain) + 11)
          <> 'hand|' || e.subject || '|' || p.currency || '|' || n.plain || '|'
        OR (e.subject = p.partner_id AND replace(p.identity || '|', '|' || d.day || '|', '') = p.identity || '|'));
-
--- reversal_of_event: A payment taken back or assigned by hand has the kind, code, account and partners that its event states.
--- whole
--- columns at detail stated
-SELECT 'reversal ' || r.payment_reversal_id, d.path, d.value
-FROM payment_reversals r JOIN details d ON d.event_id = r.event_id AND d.action = 'payment.reverse'
-WHERE (d.path = 'kind' AND d.value IS DISTINCT FROM r.kind) OR (d.path = 'code' AND d.value IS DISTINCT FROM r.code)
-   OR (d.path = 'account' AND d.value IS DISTINCT FROM r.booked_to)
-UNION ALL
-SELECT 'assignment ' || g.payment_assignment_id, d.path, d.value
-FROM payment_assignments g JOIN details d ON d.event_id = g.event_id AND d.action = 'payment.assign'
-WHERE g.kind = 'named' AND ((d.path = 'from' AND d.value IS DISTINCT FROM g.from_partner_id)
-  OR (d.path = 'to' AND d.value IS DISTINCT FROM g.partner_id));
 
 -- payment_source: A source names a payment that was recorded before; a source from the bank names a credit line with the payment's amount, currency, account and day.
 -- whole
@@ -2189,12 +2059,7 @@ SELECT 'assignment ' || g.payment_assignment_id, g.from_partner_id, g.partner_id
        g.amount, p.currency
 FROM payment_assignments g LEFT JOIN payments p USING (payment_id)
 WHERE p.log_no IS NULL OR p.log_no > g.log_no OR g.currency <> p.currency OR g.partner_id = coalesce(g.from_partner_id, '')
-   OR g.kind NOT IN ('named', 'assumed', 'part') OR g.amount < 0 OR (g.amount = 0 AND g.kind <> 'named')
-UNION ALL
-SELECT 'assignment ' || payment_assignment_id || ', recorded ' || count(*) || ' times',
-       NULL, NULL, NULL, NULL, NULL, NULL
-FROM payment_assignments
-GROUP BY payment_assignment_id HAVING count(*) > 1;
+   OR g.kind NOT IN ('named', 'assumed', 'part') OR g.amount < 0 OR (g.amount = 0 AND g.kind <> 'named');
 
 -- payment_applied: A payment is applied to an invoice of the same partner and currency that is not void, after it came and the invoice was issued.
 -- whole
@@ -2207,14 +2072,9 @@ LEFT JOIN payments p ON p.payment_id = a.payment_id
 WHERE p.log_no IS NULL OR d.document IS DISTINCT FROM 'invoice' OR d.partner_id <> a.partner_id
    OR d.currency <> a.currency OR p.currency <> a.currency OR a.amount <= 0 OR a.log_no < d.log_no
    OR a.log_no < p.log_no OR d.void_no < a.log_no OR a.applied_on < p.received_on
-   OR a.entry_on < a.applied_on OR a.entry_on < p.entry_on
-UNION ALL
-SELECT 'application ' || payment_application_id || ', recorded ' || count(*) || ' times',
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM payment_applications
-GROUP BY payment_application_id HAVING count(*) > 1;
+   OR a.entry_on < a.applied_on OR a.entry_on < p.entry_on;
 
--- payment_unapplied: An application is taken back at most once, after it was made; by a reversal, only of its payment.
+-- payment_unapplied: An application is taken back after it was made; by a reversal, only of its payment.
 -- whole
 -- columns at payment:int reversal_is_of_payment:int applied_entry_on:day unapplied_on:day entry_on:day
 SELECT 'application ' || u.payment_application_id, a.payment_id, r.payment_id, a.entry_on, u.unapplied_on,
@@ -2223,11 +2083,7 @@ FROM payment_unapplications u
 LEFT JOIN payment_applications a USING (payment_application_id)
 LEFT JOIN payment_reversals r ON r.payment_reversal_id = u.payment_reversal_id
 WHERE a.log_no IS NULL OR a.log_no > u.log_no OR u.entry_on < a.entry_on OR u.entry_on < u.unapplied_on
-   OR (u.payment_reversal_id IS NOT NULL AND r.payment_id IS DISTINCT FROM a.payment_id)
-UNION ALL
-SELECT 'application ' || payment_application_id || ', taken back ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL
-FROM payment_unapplications
-GROUP BY payment_application_id HAVING count(*) > 1;
+   OR (u.payment_reversal_id IS NOT NULL AND r.payment_id IS DISTINCT FROM a.payment_id);
 
 -- small_difference: A small difference belongs to the application that left it, of the same document, currency and day of entry.
 -- whole
@@ -2237,19 +2093,14 @@ SELECT 'difference of application ' || s.payment_application_id, s.document_id, 
        s.event_id, a.document_id, a.currency, a.amount, a.event_id
 FROM small_differences s LEFT JOIN payment_applications a USING (payment_application_id)
 WHERE a.log_no IS NULL OR a.log_no > s.log_no OR a.document_id <> s.document_id OR a.currency <> s.currency
-   OR s.amount <= 0 OR a.event_id <> s.event_id
-UNION ALL
-SELECT 'difference of application ' || payment_application_id || ', recorded ' || count(*) || ' times',
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM small_differences
-GROUP BY payment_application_id HAVING count(*) > 1;
+   OR s.amount <= 0 OR a.event_id <> s.event_id;
 
 -- small_difference_allowed: A small difference is at most what the settings allow in its currency.
 -- whole
 -- columns at currency amount:amount settings_allow
 SELECT 'difference of application ' || s.payment_application_id, s.currency, s.amount, f.value
 FROM small_differences s JOIN fields f ON f.subject = 'settings' AND f.field = 'small_difference.' || s.currency
-  AND f.log_no < s.log_no AND (f.until_no IS NULL OR f.until_no > s.log_no)
+  AND f.log_no < s.log_no AND f.until_no > s.log_no
 JOIN limits l ON l.code = s.currency AND l.value = f.value
 WHERE (length(CAST(s.amount AS TEXT)) > length(l.units)
        OR (length(CAST(s.amount AS TEXT)) = length(l.units) AND CAST(s.amount AS TEXT) > l.units))
@@ -2280,32 +2131,14 @@ WHERE p.log_no IS NULL OR p.log_no > r.log_no OR r.currency <> p.currency OR r.a
    OR r.kind NOT IN ('returned', 'refunded', 'disputed', 'mistake', 'duplicate', 'other')
    OR (r.kind = 'duplicate') <> (r.duplicate_of IS NOT NULL) OR (r.kind = 'other') <> (r.booked_to IS NOT NULL)
    OR (r.bank_line_id IS NOT NULL AND (l.log_no IS NULL OR l.direction <> 'debit' OR l.amount <> r.amount
-       OR l.currency <> r.currency))
-UNION ALL
-SELECT 'reversal ' || payment_reversal_id || ', recorded ' || count(*) || ' times', NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM payment_reversals
-GROUP BY payment_reversal_id HAVING count(*) > 1
-UNION ALL
-SELECT 'reversal ' || identity || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL
-FROM payment_reversals GROUP BY identity HAVING count(*) > 1
-UNION ALL
-SELECT 'bank line ' || bank_line_id || ', of ' || count(*) || ' reversals', NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM payment_reversals
-WHERE bank_line_id IS NOT NULL GROUP BY bank_line_id HAVING count(*) > 1;
+       OR l.currency <> r.currency));
 
--- payment_reinstated: A reversal is undone at most once, later.
+-- payment_reinstated: A reversal is undone after it was recorded.
 -- whole
 -- columns at reversal_entry_on:day reinstated_on:day entry_on:day
 SELECT 'reversal ' || i.payment_reversal_id, r.entry_on, i.reinstated_on, i.entry_on
 FROM payment_reinstatements i LEFT JOIN payment_reversals r USING (payment_reversal_id)
-WHERE r.log_no IS NULL OR r.log_no > i.log_no OR i.entry_on < r.entry_on OR i.entry_on < i.reinstated_on
-UNION ALL
-SELECT 'reversal ' || payment_reversal_id || ', undone ' || count(*) || ' times', NULL, NULL, NULL
-FROM payment_reinstatements
-GROUP BY payment_reversal_id HAVING count(*) > 1;
+WHERE r.log_no IS NULL OR r.log_no > i.log_no OR i.entry_on < r.entry_on OR i.entry_on < i.reinstated_on;
 
 -- duplicate_payment: A payment reversed as a duplicate has the amount, currency and payer of the other, and no circle of duplicates leaves none.
 -- whole
@@ -2340,10 +2173,6 @@ WHERE p.log_no IS NULL OR p.log_no > d.log_no OR d.currency <> p.currency OR d.a
    OR r.payment_id <> d.payment_id
    OR (r.log_no IS NOT NULL AND (i.log_no IS NOT NULL) <> (coalesce(o.outcome, 'open') IN ('won', 'closed')))
 UNION ALL
-SELECT 'dispute ' || identity || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL
-FROM disputes GROUP BY identity HAVING count(*) > 1
-UNION ALL
 SELECT 'outcome of dispute ' || o.dispute_id, d.payment_id, NULL, NULL, d.currency, d.amount, NULL, NULL,
        o.outcome, d.opened_on, o.decided_on
 FROM dispute_outcomes o LEFT JOIN disputes d USING (dispute_id)
@@ -2365,17 +2194,7 @@ FROM bank_statements s LEFT JOIN (
   ON l.bank_statement_id = s.bank_statement_id
 LEFT JOIN bank_files f ON f.bank_file_id = s.bank_file_id
 WHERE s.lines <> coalesce(l.lines, 0) OR s.credits <> coalesce(l.credits, 0) OR s.debits <> coalesce(l.debits, 0)
-   OR s.opening + s.credits - s.debits <> s.closing OR (s.opening IS NULL AND s.closing IS NOT NULL) OR l.places <> l.lines OR l.once <> l.lines OR f.log_no IS NULL
-UNION ALL
-SELECT 'statement ' || bank_statement_id || ', recorded ' || count(*) || ' times', NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM bank_statements
-GROUP BY bank_statement_id HAVING count(*) > 1
-UNION ALL
-SELECT 'statement at position ' || position || ' of file ' || bank_file_id || ', recorded ' || count(*) || ' times',
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM bank_statements
-GROUP BY bank_file_id, position HAVING count(*) > 1;
+   OR s.opening + s.credits - s.debits <> s.closing OR (s.opening IS NULL AND s.closing IS NOT NULL) OR l.places <> l.lines OR l.once <> l.lines OR f.log_no IS NULL;
 
 -- bank_line_in_statement: A line of a statement has the statement's account and currency, and every bank line is in a statement.
 -- whole
@@ -2390,30 +2209,9 @@ WHERE l.log_no IS NULL OR x.log_no IS NULL OR s.log_no IS NULL OR x.account <> l
 UNION ALL
 SELECT 'bank line ' || identity || ', recorded ' || count(*) || ' times', account, NULL, NULL, NULL, NULL,
        NULL, NULL, NULL
-FROM bank_lines GROUP BY identity, account HAVING count(*) > 1
-UNION ALL
-SELECT 'bank line ' || bank_line_id || ', recorded ' || count(*) || ' times', NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL
-FROM bank_lines GROUP BY bank_line_id HAVING count(*) > 1;
+FROM bank_lines GROUP BY identity, account HAVING count(*) > 1;
 
--- bank_file_imported: A bank file is imported once, with the hash, format and number of lines that its event states.
--- whole
--- columns at name sha256 event_states_sha256 format event_states_format lines:int event_states_lines
-SELECT 'bank file ' || f.bank_file_id, f.name, f.sha256, h.value, f.format, m.value, coalesce(s.lines, 0),
-       n.value
-FROM bank_files f LEFT JOIN details h ON h.event_id = f.event_id AND h.path = 'sha256'
-LEFT JOIN details m ON m.event_id = f.event_id AND m.path = 'format'
-LEFT JOIN details n ON n.event_id = f.event_id AND n.path = 'lines'
-LEFT JOIN (SELECT bank_file_id, sum(lines) AS lines FROM bank_statements GROUP BY bank_file_id) s
-  ON s.bank_file_id = f.bank_file_id
-WHERE h.value IS DISTINCT FROM f.sha256 OR m.value IS DISTINCT FROM f.format
-   OR n.value IS DISTINCT FROM CAST(coalesce(s.lines, 0) AS TEXT)
-UNION ALL
-SELECT count(*) || ' bank files of SHA-256 ' || sha256, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM bank_files
-GROUP BY sha256 HAVING count(*) > 1;
-
--- bank_line_outcome: Every bank line has one outcome: a payment or payout of a credit, a return or refund of a debit, each of its amount, or a reason to ignore it.
+-- bank_line_outcome: Every bank line has an outcome: a payment or payout of a credit, a return or refund of a debit, each of its amount, or a reason to ignore it.
 -- whole
 -- columns at direction currency amount:amount outcome payment:int payout:int reversal:int booked_currency
 -- columns booked:amount@booked_currency
@@ -2433,12 +2231,7 @@ WHERE o.log_no IS NULL OR o.log_no < l.log_no OR o.reason = '' OR CASE o.outcome
     OR r.currency <> l.currency
   WHEN 'refund' THEN l.bank_line_id NOT IN (SELECT bank_line_id FROM refund_matches)
   WHEN 'ignored' THEN o.payment_id IS NOT NULL OR o.payout_id IS NOT NULL OR o.payment_reversal_id IS NOT NULL
-  ELSE 1 = 1 END
-UNION ALL
-SELECT 'bank line ' || bank_line_id || ', of ' || count(*) || ' outcomes', NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL
-FROM bank_line_outcomes
-GROUP BY bank_line_id HAVING count(*) > 1;
+  ELSE 1 = 1 END;
 
 -- payout: A payout is a credit of the bank, of its amount, account and day.
 -- whole
@@ -2448,15 +2241,7 @@ SELECT 'payout ' || o.payout_id, o.currency, o.amount, o.account, o.received_on,
        l.currency, l.amount, l.account, l.bank_booked_on
 FROM payouts o LEFT JOIN bank_lines l USING (bank_line_id)
 WHERE l.log_no IS NULL OR l.log_no > o.log_no OR l.direction <> 'credit' OR o.direction <> 'credit'
-   OR l.amount <> o.amount OR l.currency <> o.currency OR l.account <> o.account OR l.bank_booked_on <> o.received_on
-UNION ALL
-SELECT 'bank line ' || bank_line_id || ', of ' || count(*) || ' payouts', NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL
-FROM payouts GROUP BY bank_line_id HAVING count(*) > 1
-UNION ALL
-SELECT 'payout ' || payout_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL
-FROM payouts GROUP BY payout_id HAVING count(*) > 1;
+   OR l.amount <> o.amount OR l.currency <> o.currency OR l.account <> o.account OR l.bank_booked_on <> o.received_on;
 
 -- payout_adds_up: A payout and its fees equal the payments in it, or what the connected account paid out; each payment is by link, has the payout's currency, and came before.
 -- whole
@@ -2475,17 +2260,7 @@ SELECT 'payment ' || x.payment_id || ' in payout ' || x.payout_id, x.currency, N
 FROM payout_payments x LEFT JOIN payments p USING (payment_id)
 LEFT JOIN payouts o ON o.payout_id = x.payout_id LEFT JOIN payout_settlements t ON t.payout_id = x.payout_id
 WHERE p.log_no IS NULL OR t.log_no IS NULL OR p.method <> 'link' OR p.currency <> o.currency OR x.currency <> o.currency
-   OR x.amount <= 0 OR x.amount > p.amount OR p.received_on > o.received_on
-UNION ALL
-SELECT 'payment ' || payment_id || ', paid out ' || count(*) || ' times', NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM payout_payments GROUP BY payment_id
-HAVING count(*) > 1
-UNION ALL
-SELECT 'payout ' || payout_id || ', settled ' || count(*) || ' times', NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM payout_settlements GROUP BY payout_id
-HAVING count(*) > 1;
+   OR x.amount <= 0 OR x.amount > p.amount OR p.received_on > o.received_on;
 
 -- payout_covers_remaining: A payout has of each payment what had not been given back: by a mistake or duplicate known when it was settled, or by a reversal in force on the payout's day.
 -- whole
@@ -2565,7 +2340,7 @@ SELECT CASE WHEN credit_refund_id IS NULL THEN 'reversal ' ELSE 'refund ' END
 FROM refund_matches
 GROUP BY credit_refund_id, payment_reversal_id HAVING count(*) > 1;
 
--- bank_booking: A bank line is booked once at a time, in its amount, to an account that nothing else moves; a line that is a payment, payout, refund or return is not booked.
+-- bank_booking: A bank line is booked in its amount, to an account that nothing else moves; a line that is a payment, payout, refund or return is not booked.
 -- whole
 -- columns at currency amount:amount account booked_to line_currency line_amount:amount@line_currency line_account outcome
 SELECT 'booking ' || b.bank_booking_id, b.currency, b.amount, b.account, b.booked_to, l.currency, l.amount,
@@ -2588,11 +2363,7 @@ WHERE l.log_no IS NULL OR l.log_no > b.log_no OR l.amount <> b.amount OR l.curre
      UNION SELECT m.bank_line_id FROM refund_matches m
      LEFT JOIN credit_refund_returns r USING (credit_refund_id)
      LEFT JOIN payment_reinstatements i ON i.payment_reversal_id = m.payment_reversal_id
-     WHERE r.log_no IS NULL AND i.log_no IS NULL))
-UNION ALL
-SELECT 'bank line ' || bank_line_id || ', booked ' || count(*) || ' times', NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL
-FROM bank_bookings GROUP BY bank_line_id, coalesce(previous, 0) HAVING count(*) > 1;
+     WHERE r.log_no IS NULL AND i.log_no IS NULL));
 
 -- share_transaction: A balance transaction is reported once, its net amount is its amount less its fee, and a converted one names what was sent.
 -- whole
@@ -2608,12 +2379,7 @@ WHERE amount - fee <> net OR kind NOT IN ('share', 'misrouted', 'reversal', 'dis
 UNION ALL
 SELECT 'transaction ' || id || ', recorded ' || count(*) || ' times', account, NULL, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL
-FROM balance_transactions GROUP BY account, id HAVING count(*) > 1
-UNION ALL
-SELECT 'transaction ' || balance_transaction_id || ', recorded ' || count(*) || ' times',
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM balance_transactions
-GROUP BY balance_transaction_id HAVING count(*) > 1;
+FROM balance_transactions GROUP BY account, id HAVING count(*) > 1;
 
 -- share_dated: A share is dated on the day of its transaction.
 -- whole
@@ -2643,16 +2409,7 @@ UNION ALL
 SELECT count(*) || ' lines of quote ' || quote_id || coalesce(', requote ' || requote_id, ''), partner_id,
        NULL, NULL, NULL, NULL, NULL
 FROM settlement_lines
-GROUP BY partner_id, payment, transfer, quote_id, requote_id HAVING count(*) > 1
-UNION ALL
-SELECT count(*) || ' files of SHA-256 ' || sha256, partner_id, NULL, NULL, NULL, NULL, NULL
-FROM settlement_files
-GROUP BY partner_id, sha256 HAVING count(*) > 1
-UNION ALL
-SELECT 'settlement file ' || f.settlement_file_id || ' of ' || f.lines || ' lines, but '
-         || n.value || ' by its event', f.partner_id, NULL, NULL, NULL, NULL, NULL
-FROM settlement_files f JOIN details n ON n.event_id = f.event_id AND n.path = 'lines'
-WHERE n.value <> CAST(f.lines AS TEXT);
+GROUP BY partner_id, payment, transfer, quote_id, requote_id HAVING count(*) > 1;
 
 -- share_of_quote: A share belongs to the sale in the row that it names, in the row's currency; the processor was to route at least part of the quote.
 -- whole
@@ -2682,11 +2439,6 @@ WHERE r.kind IS DISTINCT FROM 'quote_accepted' OR r.partner_id <> s.partner_id O
    OR (r.arrangement <> 'connected_account' AND NOT EXISTS (
          SELECT 1 FROM named_rows o WHERE o.partner_id = s.partner_id AND o.quote_id = s.quote_id
            AND o.kind <> 'quote_accepted' AND o.arrangement = 'connected_account'))
-UNION ALL
-SELECT 'share ' || share_allocation_id || ', recorded ' || count(*) || ' times', NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM share_allocations
-GROUP BY share_allocation_id HAVING count(*) > 1
 UNION ALL
 SELECT 'transaction ' || balance_transaction_id || ', matched ' || count(*) || ' times',
        NULL, quote_id, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
@@ -2720,11 +2472,7 @@ LEFT JOIN named_rows r ON r.log_no = v.entry_id
 WHERE r.kind IS DISTINCT FROM 'reversal' OR s.log_no IS NULL OR r.quote_id <> s.quote_id OR r.invoice_amount <> s.amount
    OR r.partner_id <> v.partner_id OR r.partner_id <> s.partner_id OR r.posted_month <> v.posted_month
    OR r.arrangement <> 'connected_account' OR v.price_from NOT IN ('whole', 'settlement_file', 'finance')
-   OR r.event_id <> v.event_id
-UNION ALL
-SELECT 'row ' || entry_id || ', for ' || count(*) || ' shares', NULL, NULL, NULL, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL
-FROM reversal_evidence GROUP BY entry_id HAVING count(*) > 1;
+   OR r.event_id <> v.event_id;
 
 -- missing_shares: An invoice for missing shares is the sum of its quotes, and bills no quote beyond what was sold for the processor to route.
 -- whole
@@ -2827,11 +2575,6 @@ FROM opening_totals t FULL JOIN (
 WHERE t.items IS NULL OR s.items IS NULL OR t.items <> s.items OR t.invoices <> s.invoices OR t.credits <> s.credits
    OR t.cash <> s.cash OR t.control <> t.invoices - t.credits - t.cash
 UNION ALL
-SELECT 'opening ' || opening_id || ', stated ' || count(*) || ' times', currency, NULL,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
-FROM opening_totals
-GROUP BY opening_id, currency HAVING count(*) > 1
-UNION ALL
 SELECT 'opening ' || o.opening_id || ', cut over before the closed month ' || m.month, NULL, NULL, NULL,
        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
 FROM openings o JOIN days d ON d.n = o.cut_over_on JOIN closed_months m ON m.month > d.month AND m.log_no < o.log_no;
@@ -2851,57 +2594,36 @@ FROM payments p LEFT JOIN openings o USING (opening_id)
 WHERE (p.opening_id IS NULL) <> (p.opening_number IS NULL)
    OR (p.opening_id IS NOT NULL AND (o.log_no IS NULL OR p.entry_on <> o.cut_over_on OR p.method = 'link'));
 
--- opening_of_event: An opening has the cut-over, the hash and the totals that its event states.
+-- opening_of_event: An opening has the totals that its event states.
 -- whole
--- columns at sha256 event_states_sha256 cut_over_on:day event_states_cut_over_on
-SELECT 'opening ' || o.opening_id, o.sha256, h.value, o.cut_over_on, c.value
-FROM openings o LEFT JOIN details h ON h.event_id = o.event_id AND h.path = 'sha256'
-LEFT JOIN details c ON c.event_id = o.event_id AND c.path = 'cut_over_on' LEFT JOIN days d ON d.n = o.cut_over_on
-WHERE h.value IS DISTINCT FROM o.sha256 OR c.value IS DISTINCT FROM d.day
-UNION ALL
-SELECT 'opening ' || t.opening_id || ', whose event states ' || v.path || ' ' || v.value || ' ' || t.currency, NULL,
-       NULL, NULL, NULL
-FROM opening_totals t JOIN openings o USING (opening_id) JOIN currencies c ON c.code = t.currency
+-- columns at currency total event_states
+SELECT 'opening ' || t.opening_id, t.currency, v.path, v.value
+FROM opening_totals t JOIN openings o USING (opening_id)
 JOIN details s ON s.event_id = o.event_id AND substr(s.path, 1, 5) = 'sums.' AND s.value = t.currency
   AND substr(s.path, length(s.path) - 8) = '.currency'
 JOIN details v ON v.event_id = o.event_id
   AND substr(v.path, 1, length(s.path) - 8) = substr(s.path, 1, length(s.path) - 8)
-LEFT JOIN numerals i ON i.amount = t.invoices AND i.digits = c.digits
-LEFT JOIN numerals k ON k.amount = t.credits AND k.digits = c.digits
-LEFT JOIN numerals m ON m.amount = t.cash AND m.digits = c.digits
-LEFT JOIN numerals x ON x.amount = t.control AND x.digits = c.digits
+LEFT JOIN numerals i ON i.currency = t.currency AND i.amount = t.invoices
+LEFT JOIN numerals k ON k.currency = t.currency AND k.amount = t.credits
+LEFT JOIN numerals m ON m.currency = t.currency AND m.amount = t.cash
+LEFT JOIN numerals x ON x.currency = t.currency AND x.amount = t.control
 WHERE CASE substr(v.path, length(s.path) - 7) WHEN 'items' THEN v.value <> CAST(t.items AS TEXT)
         WHEN 'invoices' THEN v.value <> i.plain WHEN 'credits' THEN v.value <> k.plain
         WHEN 'cash' THEN v.value <> m.plain WHEN 'control' THEN v.value <> x.plain ELSE 1 = 0 END;
 
--- feed_stated: A statement of a feed has the partner, the month, the number of rows, the totals and the completeness that its event states.
+-- feed_stated: A statement of a feed has the totals that its event states.
 -- whole
--- columns at partner month stated_rows:int event_states_rows complete:int event_states_complete currency stated:amount event_states
-SELECT 'statement ' || s.feed_statement_id, s.partner_id, s.month, s.entries, n.value, s.complete, c.value,
-       NULL, NULL, NULL
-FROM feed_statements s LEFT JOIN audit_events e USING (event_id)
-LEFT JOIN details m ON m.event_id = s.event_id AND m.path = 'month'
-LEFT JOIN details n ON n.event_id = s.event_id AND n.path = 'entries'
-LEFT JOIN details c ON c.event_id = s.event_id AND c.path = 'complete'
-WHERE e.subject IS DISTINCT FROM s.partner_id OR m.value IS DISTINCT FROM s.month
-   OR n.value IS DISTINCT FROM CAST(s.entries AS TEXT)
-   OR c.value IS DISTINCT FROM CASE s.complete WHEN 1 THEN 'true' ELSE 'false' END
-UNION ALL
+-- columns at partner month currency stated:amount event_states
 SELECT 'statement ' || coalesce(CAST(t.feed_statement_id AS TEXT), 'of event ' || d.event_id), t.partner_id,
-       t.month, NULL, NULL, NULL, NULL, coalesce(t.currency, d.currency), t.invoice_amount, d.value
+       t.month, coalesce(t.currency, d.currency), t.invoice_amount, d.value
 FROM (SELECT t.log_no, t.feed_statement_id, t.currency, t.invoice_amount, s.partner_id, s.month, s.event_id,
              s.log_no AS statement_no, n.plain
       FROM feed_statement_totals t LEFT JOIN feed_statements s USING (feed_statement_id)
-      LEFT JOIN currencies c ON c.code = t.currency
-      LEFT JOIN numerals n ON n.amount = t.invoice_amount AND n.digits = c.digits) t
+      LEFT JOIN numerals n ON n.currency = t.currency AND n.amount = t.invoice_amount) t
 FULL JOIN (SELECT d.event_id, substr(d.path, 8) AS currency, d.value
            FROM details d JOIN feed_statements s USING (event_id) WHERE substr(d.path, 1, 7) = 'totals.') d
   ON d.event_id = t.event_id AND d.currency = t.currency
-WHERE d.value IS DISTINCT FROM t.plain OR t.log_no IS NULL OR t.statement_no IS NULL OR t.log_no < t.statement_no
-UNION ALL
-SELECT 'statement ' || feed_statement_id || ', total stated ' || count(*) || ' times', NULL, NULL,
-       NULL, NULL, NULL, NULL, currency, NULL, NULL
-FROM feed_statement_totals GROUP BY feed_statement_id, currency HAVING count(*) > 1;
+WHERE d.value IS DISTINCT FROM t.plain OR t.log_no IS NULL OR t.statement_no IS NULL OR t.log_no < t.statement_no;
 
 -- books_in_order: The books of a month are closed once, one month after the other, after it ended and its billing close, by the event of that close, over all facts before.
 -- whole
@@ -3029,34 +2751,60 @@ FROM fact_events f LEFT JOIN audit_events e USING (event_id)
 WHERE f.event_id IS NOT NULL AND (e.log_no IS NULL OR e.log_no > f.log_no)
   AND NOT coalesce(f.kind = 'ledger_rows' AND e.action IN ('quote.accept', 'requote.accept'), 1 = 0);
 
--- ids_once: Facts of these kinds have an id of their own, which occurs once.
--- whole
+-- ids_once: An id of these facts occurs once in them: their own id, or that of a thing to which they can happen once.
 -- columns at id:int times:int
 SELECT kind, id, count(*)
-FROM (SELECT 'payment_suggestions' AS kind, payment_suggestion_id AS id FROM payment_suggestions
-      UNION ALL SELECT 'payment_exception_closings', payment_exception_closing_id FROM payment_exception_closings
-      UNION ALL SELECT 'refund_matches', refund_match_id FROM refund_matches
-      UNION ALL SELECT 'bank_bookings', bank_booking_id FROM bank_bookings
-      UNION ALL SELECT 'forgotten_payer_accounts', forgotten_payer_account_id FROM forgotten_payer_accounts
-      UNION ALL SELECT 'email_bounces', email_bounce_id FROM email_bounces
-      UNION ALL SELECT 'processor_readings', processor_reading_id FROM processor_readings
-      UNION ALL SELECT 'passkeys', passkey_id FROM passkeys
-      UNION ALL SELECT 'balance_transaction_closings', balance_transaction_closing_id FROM balance_transaction_closings
+FROM (SELECT kind, id FROM fact_events WHERE id IS NOT NULL
       UNION ALL SELECT 'settlement_lines', settlement_line_id FROM settlement_lines
-      UNION ALL SELECT 'settlement_files', settlement_file_id FROM settlement_files
-      UNION ALL SELECT 'feed_statements', feed_statement_id FROM feed_statements
-      UNION ALL SELECT 'gl_exports', gl_export_id FROM gl_exports
-      UNION ALL SELECT 'disputes', dispute_id FROM disputes
       UNION ALL SELECT 'instruction_versions', instruction_version_id FROM instruction_versions
       UNION ALL SELECT 'issuer_versions', issuer_version_id FROM issuer_versions
-      UNION ALL SELECT 'write_offs', write_off_id FROM write_offs
-      UNION ALL SELECT 'credit_refunds', credit_refund_id FROM credit_refunds
-      UNION ALL SELECT 'openings', opening_id FROM openings
-      UNION ALL SELECT 'pauses', pause_id FROM pauses
-      UNION ALL SELECT 'held_rows', held_row_id FROM held_rows
-      UNION ALL SELECT 'bank_files', bank_file_id FROM bank_files
-      UNION ALL SELECT 'documents', document_id FROM documents) i
+      UNION ALL SELECT 'documents', document_id FROM documents
+      UNION ALL SELECT 'replacements of document', replaces FROM documents WHERE replaces IS NOT NULL
+      UNION ALL SELECT 'payment_sources of bank line', bank_line_id FROM payment_sources WHERE bank_line_id IS NOT NULL
+      UNION ALL SELECT 'payment_reversals of bank line', bank_line_id FROM payment_reversals WHERE bank_line_id IS NOT NULL
+      UNION ALL SELECT 'bank_statements', bank_statement_id FROM bank_statements
+      UNION ALL SELECT 'bank_lines', bank_line_id FROM bank_lines
+      UNION ALL SELECT 'payouts of bank line', bank_line_id FROM payouts
+      UNION ALL SELECT 'payout_payments', payment_id FROM payout_payments
+      UNION ALL SELECT 'document_pdfs', document_id FROM document_pdfs
+      UNION ALL SELECT 'document_e_invoices', document_id FROM document_e_invoices) i
 GROUP BY kind, id HAVING count(*) > 1;
+
+-- names_once: What names a fact, or its place in what it belongs to, occurs once.
+-- columns at times:int
+SELECT name, count(*)
+FROM (SELECT 'month ' || month || ' in ' || time_zone AS name FROM month_zones
+      UNION ALL SELECT 'receipt of event ' || event_id || ' for ' || partner_id || ', ' || posted_month || ', ' || currency
+      FROM ledger_receipts
+      UNION ALL SELECT 'total of ' || month || ' in ' || currency FROM month_totals
+      UNION ALL SELECT 'total of ' || month || ' in ' || currency || ', ' || arrangement || ', for ' || partner_id
+      FROM month_partners
+      UNION ALL SELECT 'line ' || position || ' of document ' || document_id FROM document_lines
+      UNION ALL SELECT 'number ' || number FROM documents
+      UNION ALL SELECT 'hold of document ' || document_id || ' after hold ' || coalesce(follows, 0) FROM holds
+      UNION ALL SELECT 'dispute of document ' || document_id || ' after dispute ' || coalesce(follows, 0)
+      FROM invoice_disputes
+      UNION ALL SELECT 'tax of document ' || document_id || ', ' || country || ' ' || category || ' ' || rate || ' ' || reduced
+      FROM document_taxes
+      UNION ALL SELECT 'tax ' || position || ' of document ' || document_id FROM document_taxes
+      UNION ALL SELECT 'payment ' || identity FROM payments
+      UNION ALL SELECT 'source ' || identity FROM payment_sources
+      UNION ALL SELECT 'payment reversal ' || identity FROM payment_reversals
+      UNION ALL SELECT 'dispute ' || identity FROM disputes
+      UNION ALL SELECT 'statement ' || position || ' of bank file ' || bank_file_id FROM bank_statements
+      UNION ALL SELECT 'bank file of SHA-256 ' || sha256 FROM bank_files
+      UNION ALL SELECT 'booking of bank line ' || bank_line_id || ' after booking ' || coalesce(previous, 0)
+      FROM bank_bookings
+      UNION ALL SELECT 'settlement file of SHA-256 ' || sha256 || ' of ' || partner_id FROM settlement_files
+      UNION ALL SELECT 'total of opening ' || opening_id || ' in ' || currency FROM opening_totals
+      UNION ALL SELECT 'total of statement ' || feed_statement_id || ' in ' || currency FROM feed_statement_totals
+      UNION ALL SELECT 'secret ' || sequence || ' of client ' || client_id FROM client_secrets
+      UNION ALL SELECT 'revocation of client ' || client_id FROM client_revocations
+      UNION ALL SELECT 'client ' || client_id FROM api_clients
+      UNION ALL SELECT 'bounce of e-mail ' || email_id || ' for ' || recipient FROM email_bounces
+      UNION ALL SELECT 'reminder ' || dunning_level || ' of document ' || document_id || ', counted from day ' || counted_from
+      FROM reminders) n
+GROUP BY name HAVING count(*) > 1;
 
 -- event_makes_fact: A fact names an event of an action that records such facts.
 -- whole
@@ -3122,7 +2870,7 @@ WHERE f.reason <> d.value AND d.action IN ('invoice.void', 'invoice.write_off', 
   AND length(f.reason) * length(d.value) > 0
   AND NOT (substr(f.reason, 1, 1) = '#' AND length(f.reason) = 45) AND NOT (substr(d.value, 1, 1) = '#' AND length(d.value) = 45);
 
--- event_subject: An event names what its fact is about: the document, and the amount that was written off, refunded, disputed or credited.
+-- event_subject: An event names what its fact is about: the document, client, month or partner, and the amount that was written off, refunded, disputed or credited.
 -- whole
 -- columns at action event_names recorded
 SELECT 'event ' || e.event_id, e.action, e.subject, x.number
@@ -3135,22 +2883,14 @@ WHERE CASE WHEN replace(v.value, '.', '') = v.value THEN v.value ELSE rtrim(rtri
   IS DISTINCT FROM x.value
   AND NOT EXISTS (SELECT 1 FROM details m WHERE m.event_id = x.event_id AND m.path = 'amounts.0');
 
--- details_of_event: What an event says about its fact is what the fact says: the kind, amount, day, partner, invoice or reason.
+-- details_of_event: What an event says about its fact is what the fact says: the kind, amount, day, partner, invoice, file or reason.
 -- whole
 -- columns at about stated of_fact
-SELECT 'event ' || r.event_id, d.path, d.value, r.reason
-FROM payment_reversals r JOIN details d ON d.event_id = r.event_id AND d.action = 'payment.reverse'
-JOIN currencies c ON c.code = r.currency JOIN numerals n ON n.amount = r.amount AND n.digits = c.digits
-WHERE (d.path = 'kind' AND d.value IS DISTINCT FROM r.kind) OR (d.path = 'code' AND d.value IS DISTINCT FROM r.code)
-   OR (d.path = 'amount' AND d.value IS DISTINCT FROM n.plain)
-UNION ALL
-SELECT 'event ' || i.event_id, d.path, d.value, y.day
-FROM invoice_disputes i JOIN details d ON d.event_id = i.event_id AND d.action = 'dispute.open' AND d.path = 'promised_on'
-LEFT JOIN days y ON y.n = i.promised_on WHERE d.value IS DISTINCT FROM y.day
-UNION ALL
-SELECT 'event ' || p.event_id, d.path, d.value, y.day
-FROM reminder_pauses p JOIN details d ON d.event_id = p.event_id AND d.path = 'until'
-LEFT JOIN days y ON y.n = p.until WHERE d.value IS DISTINCT FROM y.day
+SELECT 'event ' || s.event_id, s.path, d.value, s.value
+FROM stated_facts s LEFT JOIN details d ON d.event_id = s.event_id AND d.path = s.path
+  AND d.action = coalesce(s.action, d.action)
+WHERE d.value IS DISTINCT FROM s.value AND (s.always = 1 OR d.log_no IS NOT NULL)
+  AND NOT coalesce(substr(s.value, 1, 1) = '#' AND length(s.value) = 45, 1 = 0)
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d LEFT JOIN (
@@ -3172,8 +2912,8 @@ SELECT 'event ' || m.event_id, m.action, m.value, m.path
 FROM details m JOIN details x ON x.log_no = m.log_no AND x.path = 'numbers.' || substr(m.path, 9)
 WHERE m.action = 'payment.unapply' AND substr(m.path, 1, 8) = 'amounts.' AND NOT EXISTS (
   SELECT 1 FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-  JOIN documents d ON d.document_id = a.document_id JOIN currencies c ON c.code = a.currency
-  JOIN numerals n ON n.amount = a.amount AND n.digits = c.digits
+  JOIN documents d ON d.document_id = a.document_id
+  JOIN numerals n ON n.currency = a.currency AND n.amount = a.amount
   WHERE u.event_id = m.event_id AND d.number = x.value AND n.plain = m.value)
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.value, n.plain
@@ -3181,31 +2921,14 @@ FROM details d JOIN (
   SELECT r.event_id, a.currency, sum(a.amount) AS amount FROM credit_releases r
   JOIN credit_applications a USING (credit_application_id) GROUP BY r.event_id, a.currency
   HAVING count(*) = 1) a ON a.event_id = d.event_id
-JOIN currencies c ON c.code = a.currency JOIN numerals n ON n.amount = a.amount AND n.digits = c.digits
+JOIN numerals n ON n.currency = a.currency AND n.amount = a.amount
 WHERE d.action = 'credit.unapply' AND d.path = 'amount' AND d.value <> n.plain
-UNION ALL
-SELECT 'event ' || x.event_id, 'approval', d.value, x.reason
-FROM approval_decisions x JOIN details d ON d.event_id = x.event_id AND d.path = 'reason'
-WHERE substr(d.action, 1, 9) = 'approval.' AND d.value IS DISTINCT FROM x.reason
-UNION ALL
-SELECT 'event ' || x.event_id, d.action, d.value, x.reason
-FROM payment_exception_closings x JOIN details d ON d.event_id = x.event_id AND d.path = 'reason'
-WHERE d.action = 'payment.close_exception' AND d.value IS DISTINCT FROM x.reason
-UNION ALL
-SELECT 'event ' || a.event_id, d.action, d.value, a.partner_id
-FROM api_clients a JOIN details d ON d.event_id = a.event_id AND d.path = 'partner_id'
-WHERE d.action = 'client.create' AND d.value <> a.partner_id
-UNION ALL
-SELECT 'event ' || s.event_id, d.action, d.value, s.expires_at
-FROM client_secrets s JOIN details d ON d.event_id = s.event_id AND d.action = 'client.create' AND d.path = 'valid_days'
-LEFT JOIN days a ON a.day = substr(s.issued_at, 1, 10) LEFT JOIN days b ON b.day = substr(s.expires_at, 1, 10)
-WHERE d.value IS DISTINCT FROM CAST(b.n - a.n AS TEXT)
 UNION ALL
 SELECT 'event ' || x.event_id, d.path, d.value, n.plain
 FROM gl_exports x JOIN details d ON d.event_id = x.event_id AND substr(d.path, 1, 7) = 'totals.'
 JOIN currencies c ON c.code = substr(d.path, 8)
 LEFT JOIN gl_totals l ON l.gl_export_id = x.gl_export_id AND l.currency = c.code
-LEFT JOIN numerals n ON n.amount = l.amount AND n.digits = c.digits
+LEFT JOIN numerals n ON n.currency = c.code AND n.amount = l.amount
 WHERE d.value IS DISTINCT FROM n.plain AND d.value IS DISTINCT FROM n.text
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
@@ -3235,8 +2958,7 @@ HAVING p.value IS DISTINCT FROM r.partner_id AND NOT EXISTS (
 -- columns at purpose month currency invoice_amount:amount issued_at
 SELECT d.number, d.purpose, d.month, d.currency, d.invoice_amount, d.issued_at
 FROM documents d LEFT JOIN papers i ON i.document_id = d.credits LEFT JOIN openings o ON o.opening_id = d.opening_id
-LEFT JOIN currencies c ON c.code = d.currency
-LEFT JOIN numerals n ON n.amount = d.invoice_amount AND n.digits = c.digits
+LEFT JOIN numerals n ON n.currency = d.currency AND n.amount = d.invoice_amount
 WHERE NOT EXISTS (
   SELECT 1 FROM audit_events e WHERE e.log_no < d.log_no AND e.occurred_at = d.issued_at
     AND e.action NOT IN ('partner.create', 'partner.update') AND CASE
@@ -3274,19 +2996,12 @@ SELECT 'event ' || e.event_id, e.action, e.user_id
 FROM audit_events e LEFT JOIN users u USING (user_id) LEFT JOIN user_ends x ON x.user_id = e.user_id
 WHERE e.user_id IS NOT NULL AND (u.log_no IS NULL OR u.log_no > e.log_no OR x.log_no < e.log_no);
 
--- user_once: A user is recorded once, is deactivated at most once, and a login follows a user who had ended.
+-- user_recorded: A role, a passkey, an identity and an end are of a user recorded before, and a login follows a user who had ended.
 -- whole
 -- columns at name follows:int
 SELECT 'user ' || u.user_id, u.login, u.follows
 FROM users u LEFT JOIN user_ends x ON x.user_id = u.follows
 WHERE u.follows IS NOT NULL AND (x.log_no IS NULL OR x.log_no > u.log_no)
-UNION ALL
-SELECT 'user ' || user_id || ', recorded ' || count(*) || ' times', NULL, NULL FROM users
-GROUP BY user_id HAVING count(*) > 1
-UNION ALL
-SELECT 'user ' || user_id || ', deactivated ' || count(*) || ' times', NULL, NULL
-FROM user_ends
-GROUP BY user_id HAVING count(*) > 1
 UNION ALL
 SELECT 'end of unknown user ' || x.user_id, NULL, NULL
 FROM user_ends x LEFT JOIN users u USING (user_id)
@@ -3329,11 +3044,7 @@ WHERE (u.login <> e.subject AND NOT (substr(u.login, 1, 1) = '#' AND length(u.lo
                     ELSE substr(d.path, 1, 8) = 'granted.' END
            AND p.value IS NOT DISTINCT FROM r.partner_id))
    OR (e.action = 'user.provision' AND (r.action <> 'grant' OR r.partner_id IS NOT NULL OR NOT EXISTS (
-         SELECT 1 FROM details d WHERE d.log_no = e.log_no AND substr(d.path, 1, 6) = 'roles.' AND d.value = r.role)))
-UNION ALL
-SELECT 'role ' || user_role_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL
-FROM user_roles
-GROUP BY user_role_id HAVING count(*) > 1;
+         SELECT 1 FROM details d WHERE d.log_no = e.log_no AND substr(d.path, 1, 6) = 'roles.' AND d.value = r.role)));
 
 -- act_in_role: Users who changed users, clients, bank details or approval rules, or erased a person, were administrators (users also while there is no administrator); users who corrected, paid or closed had the role finance, and those who adopted other settings either.
 -- whole
@@ -3365,22 +3076,11 @@ WHERE e.action IN ('user.invite', 'user.role', 'user.deactivate', 'client.create
                       WHERE x.user_id = g.user_id AND x.action = 'revoke' AND x.role = g.role AND x.log_no > g.log_no
                         AND x.log_no < e.log_no)));
 
--- sign_in_of_event: A passkey or an identity of a user was recorded by the event that names it; a user adds passkeys alone.
+-- sign_in_of_event: A user adds passkeys alone.
 -- whole
--- columns at user:int event_states by_user:int
-SELECT 'passkey ' || p.passkey_id, p.user_id, e.action, e.user_id
-FROM passkeys p LEFT JOIN audit_events e USING (event_id)
-LEFT JOIN details c ON c.event_id = p.event_id AND c.path = 'credential_id'
-WHERE c.value IS DISTINCT FROM p.credential_id OR e.user_id IS DISTINCT FROM p.user_id
-UNION ALL
-SELECT 'end of passkey ' || x.passkey_id, p.user_id, c.value, 0
-FROM passkey_ends x JOIN passkeys p USING (passkey_id)
-LEFT JOIN details c ON c.event_id = x.event_id AND c.path = 'credential_id'
-WHERE c.value IS DISTINCT FROM p.credential_id
-UNION ALL
-SELECT 'identity of user ' || i.user_id, i.user_id, c.value, 0
-FROM user_identities i LEFT JOIN details c ON c.event_id = i.event_id AND c.path = 'issuer'
-WHERE c.value IS DISTINCT FROM i.issuer;
+-- columns at user:int by_user:int
+SELECT 'passkey ' || p.passkey_id, p.user_id, e.user_id
+FROM passkeys p LEFT JOIN audit_events e USING (event_id) WHERE e.user_id IS DISTINCT FROM p.user_id;
 
 -- approval_by_another: A request is approved or rejected by another user, and withdrawn by its own; approved before it expired.
 -- whole
@@ -3390,15 +3090,7 @@ SELECT 'request ' || d.request_id, d.decision, d.decided_by, d.requested_by, r.r
 FROM approval_decisions d LEFT JOIN approval_requests r USING (request_id)
 WHERE r.log_no IS NULL OR r.log_no > d.log_no OR r.requested_by <> d.requested_by
    OR (d.decision = 'withdraw') <> (d.decided_by = r.requested_by) OR d.decision NOT IN ('approve', 'reject', 'withdraw')
-   OR (d.decision = 'approve' AND d.recorded_at >= r.expires_at)
-UNION ALL
-SELECT 'request ' || request_id || ', decided ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
-FROM approval_decisions
-GROUP BY request_id HAVING count(*) > 1
-UNION ALL
-SELECT 'request ' || request_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL, NULL, NULL, NULL
-FROM approval_requests
-GROUP BY request_id HAVING count(*) > 1;
+   OR (d.decision = 'approve' AND d.recorded_at >= r.expires_at);
 
 -- approval_by_approver: Who approved or rejected was an approver for all partners, or for each that the request touches.
 -- whole
@@ -3411,36 +3103,31 @@ FROM approval_decisions d JOIN (
   ON t.request_id = d.request_id
 WHERE d.decision <> 'withdraw' AND NOT EXISTS (
   SELECT 1 FROM (SELECT g.user_id, g.partner_id, g.action, g.log_no,
-                        lead(g.log_no) OVER (PARTITION BY g.user_id, g.partner_id, g.source ORDER BY g.user_role_id, g.log_no)
-                          AS until_no
+                        lead(g.log_no, 1, 999999999999999) OVER (
+                          PARTITION BY g.user_id, g.partner_id, g.source ORDER BY g.user_role_id, g.log_no) AS until_no
                  FROM user_roles g WHERE g.role = 'approver') a
   LEFT JOIN user_ends x ON x.user_id = a.user_id
   WHERE a.user_id = d.decided_by AND a.action = 'grant' AND a.log_no < d.log_no
-    AND (a.until_no IS NULL OR a.until_no > d.log_no) AND (x.log_no IS NULL OR x.log_no > d.log_no)
+    AND a.until_no > d.log_no AND (x.log_no IS NULL OR x.log_no > d.log_no)
     AND (a.partner_id IS NULL OR a.partner_id = t.partner_id));
 
--- approval_of_event: Requests and decisions are recorded by the events of their users, and these have their requests and decisions.
+-- approval_of_event: Requests and decisions are recorded by the events of their users.
 -- whole
--- columns at action about user:int event_states event_names event_user:int
-SELECT 'request ' || r.request_id, r.action, r.subject, r.requested_by, a.value, e.subject, e.user_id
+-- columns at about user:int event_names event_user:int
+SELECT 'request ' || r.request_id, r.subject, r.requested_by, e.subject, e.user_id
 FROM approval_requests r LEFT JOIN audit_events e USING (event_id)
-LEFT JOIN details a ON a.event_id = r.event_id AND a.path = 'action'
 WHERE e.user_id IS DISTINCT FROM r.requested_by OR e.subject IS DISTINCT FROM r.subject
-   OR a.value IS DISTINCT FROM r.action
 UNION ALL
-SELECT 'decision on request ' || d.request_id, 'approval.' || d.decision, CAST(d.request_id AS TEXT),
-       d.decided_by, e.action, a.value, e.user_id
+SELECT 'decision on request ' || d.request_id, 'approval.' || d.decision, d.decided_by, e.action, e.user_id
 FROM approval_decisions d LEFT JOIN audit_events e USING (event_id)
-LEFT JOIN details a ON a.event_id = d.event_id AND a.path = 'request'
-WHERE e.user_id IS DISTINCT FROM d.decided_by OR e.action IS DISTINCT FROM 'approval.' || d.decision
-   OR a.value IS DISTINCT FROM CAST(d.request_id AS TEXT);
+WHERE e.user_id IS DISTINCT FROM d.decided_by OR e.action IS DISTINCT FROM 'approval.' || d.decision;
 
 -- request_of_act: A request expires as the settings say, touches the partner of its document, and states the reason of the act.
 -- whole
 -- columns at stated of_act
 SELECT 'request ' || r.request_id, r.requested_at, r.expires_at
 FROM approval_requests r JOIN fields f ON f.subject = 'settings' AND f.field = 'approvals_expire_days'
-  AND f.log_no < r.log_no AND (f.until_no IS NULL OR f.until_no > r.log_no)
+  AND f.log_no < r.log_no AND f.until_no > r.log_no
 LEFT JOIN days a ON a.day = substr(r.requested_at, 1, 10) LEFT JOIN days b ON b.day = substr(r.expires_at, 1, 10)
 WHERE CAST(b.n - a.n AS TEXT) IS DISTINCT FROM f.value AND NOT EXISTS (
   SELECT 1 FROM settings_changes z WHERE z.log_no < r.log_no AND substr(r.requested_at, 1, 16) <= z.until)
@@ -3497,7 +3184,7 @@ FROM audit_events e JOIN (
   ON substr(r.rule, 1, length(e.action) + 1) = e.action || '.' AND (e.action <> 'settings.adopt'
     OR substr(r.rule, 16, 6) IN ('always', 'above.') OR substr(r.rule, 16, length(e.subject) + 1) = e.subject || '.')
 JOIN settings_changes z ON z.log_no = r.log_no AND substr(e.occurred_at, 1, 16) > z.until
-WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r.until_no > e.log_no)
+WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND r.until_no > e.log_no
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id AND (substr(d.path, 1, 8) = 'compared'
                     OR substr(d.path, 1, 8) = 'approval' OR substr(d.path, 1, 10) = 'one_person'
                     OR (e.action = 'invoice.hold' AND d.path = 'by')))
@@ -3505,7 +3192,7 @@ UNION
 SELECT 'event ' || e.event_id, e.action, e.subject, e.user_id
 FROM adjustments a JOIN audit_events e USING (log_no)
 JOIN fields f ON f.subject = 'settings' AND substr(f.field, 1, 22) = 'approvals.adjustments.' AND f.value IS NOT NULL
-  AND f.log_no < e.log_no AND (f.until_no IS NULL OR f.until_no > e.log_no)
+  AND f.log_no < e.log_no AND f.until_no > e.log_no
 JOIN settings_changes z ON z.log_no = f.log_no AND substr(e.occurred_at, 1, 16) > z.until
 WHERE e.user_id IS NOT NULL AND NOT EXISTS (
   SELECT 1 FROM details d WHERE d.event_id = e.event_id AND (substr(d.path, 1, 21) = 'compared.adjustments.'
@@ -3538,7 +3225,7 @@ FROM details c JOIN audit_events e USING (event_id)
 JOIN details a ON a.log_no = c.log_no AND a.path = substr(c.path, 1, length(c.path) - 8) || 'above'
 LEFT JOIN details m ON m.log_no = c.log_no AND m.path = substr(c.path, 1, length(c.path) - 8) || 'amount'
 LEFT JOIN fields f ON f.subject = 'settings' AND f.field = 'approvals.' || e.action || '.above.' || c.value
-  AND f.log_no < e.log_no AND (f.until_no IS NULL OR f.until_no > e.log_no)
+  AND f.log_no < e.log_no AND f.until_no > e.log_no
 LEFT JOIN limits l ON l.code = c.value AND l.value = a.value LEFT JOIN limits s ON s.code = c.value AND s.value = f.value
 LEFT JOIN limits x ON x.code = c.value AND x.value = m.value
 WHERE substr(c.path, 1, 17) = 'compared.amounts.' AND substr(c.path, length(c.path) - 8) = '.currency'
@@ -3580,7 +3267,7 @@ UNION ALL
 SELECT 'event ' || s.event_id, 'limit', s.partner_id, s.currency, s.stated_limit, NULL, f.value
 FROM stated_adjustments s JOIN fields f ON f.subject = 'settings'
   AND f.field = 'approvals.adjustments.above.' || s.currency
-  AND f.log_no < s.log_no AND (f.until_no IS NULL OR f.until_no > s.log_no)
+  AND f.log_no < s.log_no AND f.until_no > s.log_no
 LEFT JOIN limits l ON l.code = s.currency AND l.value = s.stated_limit
 LEFT JOIN limits x ON x.code = s.currency AND x.value = f.value
 WHERE f.value IS NOT NULL AND l.units IS DISTINCT FROM x.units AND NOT EXISTS (
@@ -3596,13 +3283,12 @@ FROM audit_events e JOIN (
 WHERE EXISTS (SELECT 1 FROM fields WHERE subject = 'settings') AND NOT EXISTS (
   SELECT 1 FROM settings_changes z WHERE z.log_no < e.log_no AND substr(e.occurred_at, 1, 16) <= z.until)
   AND NOT EXISTS (
-  SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.value IS NOT NULL AND f.log_no < e.log_no
-    AND (f.until_no IS NULL OR f.until_no > e.log_no)
+  SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.value IS NOT NULL AND f.log_no < e.log_no AND f.until_no > e.log_no
     AND substr(f.field, 1, length(r.rule) + 11) = 'approvals.' || r.rule || '.')
 UNION ALL
 SELECT 'event ' || e.event_id, e.subject, f.field
 FROM audit_events e JOIN fields f ON f.subject = 'settings' AND substr(f.field, 1, 10) = 'approvals.'
-  AND f.value IS NOT NULL AND f.log_no < e.log_no AND (f.until_no IS NULL OR f.until_no > e.log_no)
+  AND f.value IS NOT NULL AND f.log_no < e.log_no AND f.until_no > e.log_no
 JOIN audit_events c ON c.log_no = f.log_no
 JOIN days a ON a.day = substr(c.occurred_at, 1, 10) JOIN days b ON b.day = substr(e.occurred_at, 1, 10)
 WHERE e.action = 'month.close' AND a.n < b.n AND NOT EXISTS (
@@ -3613,9 +3299,9 @@ SELECT 'event ' || e.event_id, e.subject, v.value
 FROM audit_events e JOIN details v ON v.log_no = e.log_no AND v.path = 'approvers'
 LEFT JOIN (
   SELECT g.user_id, g.role, g.partner_id, g.source, g.action, g.log_no,
-         lead(g.log_no) OVER (PARTITION BY g.user_id, g.role, g.partner_id, g.source ORDER BY g.log_no) AS until_no
-  FROM user_roles g) r ON r.role = 'approver' AND r.partner_id IS NULL AND r.action = 'grant' AND r.log_no < e.log_no
-  AND (r.until_no IS NULL OR r.until_no > e.log_no)
+         lead(g.log_no, 1, 999999999999999) OVER (
+           PARTITION BY g.user_id, g.role, g.partner_id, g.source ORDER BY g.log_no) AS until_no
+  FROM user_roles g) r ON r.role = 'approver' AND r.partner_id IS NULL AND r.action = 'grant' AND r.log_no < e.log_no AND r.until_no > e.log_no
 LEFT JOIN users u ON u.user_id = r.user_id AND u.kind = 'person'
 LEFT JOIN user_ends x ON x.user_id = u.user_id AND x.log_no < e.log_no
 WHERE e.action = 'month.close'
@@ -3627,11 +3313,7 @@ HAVING v.value <> CAST(count(DISTINCT CASE WHEN x.log_no IS NULL THEN u.user_id 
 -- columns at paused_at resumed_at
 SELECT 'pause ' || coalesce(p.pause_id, r.pause_id), p.paused_at, r.resumed_at
 FROM pauses p FULL JOIN resumptions r ON r.pause_id = p.pause_id
-WHERE p.log_no IS NULL OR r.log_no < p.log_no
-UNION ALL
-SELECT 'pause ' || pause_id || ', resumed ' || count(*) || ' times', NULL, NULL
-FROM resumptions
-GROUP BY pause_id HAVING count(*) > 1;
+WHERE p.log_no IS NULL OR r.log_no < p.log_no;
 
 -- nothing_while_paused: While the ledger was paused, nothing was sold, issued, paid, corrected or closed.
 -- whole
@@ -3654,30 +3336,11 @@ FROM client_secrets s LEFT JOIN api_clients c USING (client_id)
 LEFT JOIN client_revocations r ON r.client_id = s.client_id
 LEFT JOIN client_secrets p ON p.client_id = s.client_id AND p.sequence = s.previous_sequence
 WHERE c.log_no IS NULL OR c.log_no > s.log_no OR r.log_no < s.log_no OR s.sequence < 1
-   OR s.sequence <> coalesce(s.previous_sequence, 0) + 1 OR (s.previous_sequence IS NOT NULL AND p.log_no IS NULL)
-UNION ALL
-SELECT 'client ' || client_id || ', ' || count(*) || ' secrets of one number', sequence, NULL
-FROM client_secrets
-GROUP BY client_id, sequence HAVING count(*) > 1
-UNION ALL
-SELECT 'client ' || client_id || ', revoked ' || count(*) || ' times', NULL, NULL FROM client_revocations
-GROUP BY client_id HAVING count(*) > 1
-UNION ALL
-SELECT 'client ' || client_id || ', created ' || count(*) || ' times', NULL, NULL FROM api_clients
-GROUP BY client_id HAVING count(*) > 1;
+   OR s.sequence <> coalesce(s.previous_sequence, 0) + 1 OR (s.previous_sequence IS NOT NULL AND p.log_no IS NULL);
 
--- client_of_event: A client, its secrets and its revocation were recorded by events about it, which name its partner.
+-- client_of_event: A client's secret ends, and ends the former one, when its event states.
 -- whole
 -- columns at about fact_has event_states
-SELECT 'client ' || c.client_id, c.what, e.subject, p.value
-FROM (SELECT 'made' AS what, client_id, partner_id, event_id FROM api_clients
-      UNION ALL SELECT 'revoked', r.client_id, c.partner_id, r.event_id
-      FROM client_revocations r LEFT JOIN api_clients c USING (client_id)
-      UNION ALL SELECT 'given a secret', client_id, NULL, event_id FROM client_secrets) c
-LEFT JOIN audit_events e ON e.event_id = c.event_id
-LEFT JOIN details p ON p.event_id = c.event_id AND p.path = 'partner_id'
-WHERE e.subject IS DISTINCT FROM c.client_id OR (c.what <> 'given a secret' AND p.value IS DISTINCT FROM c.partner_id)
-UNION ALL
 SELECT 'secret of client ' || s.client_id, 'valid for days', s.expires_at, v.value
 FROM client_secrets s JOIN details v ON v.event_id = s.event_id AND v.path = 'valid_days'
 WHERE (v.value IS NULL) <> (s.expires_at IS NULL)
@@ -3707,7 +3370,7 @@ WHERE trim(c.reason) = '' OR CASE WHEN c.bank_line_id IS NULL THEN 0 ELSE 1 END
   + CASE WHEN c.processor_event_id IS NULL THEN 0 ELSE 1 END <> 1
    OR coalesce(o.log_no, s.log_no, p.log_no, x.log_no, c.log_no) >= c.log_no;
 
--- processor_event: An event of the processor has one outcome; one that changed something names its payment; only one with an outcome was erased.
+-- processor_event: An event of the processor that changed something names its payment; only one with an outcome was erased.
 -- whole
 -- columns at outcome payment:int
 SELECT 'processor event ' || o.processor_event_id, o.outcome, o.payment_id
@@ -3715,15 +3378,11 @@ FROM processor_event_outcomes o LEFT JOIN payments p USING (payment_id)
 WHERE o.outcome NOT IN ('effect', 'nothing', 'manual_review') OR o.reason = '' OR (o.outcome = 'effect' AND o.payment_id IS NULL)
    OR (o.payment_id IS NOT NULL AND o.payment_id NOT IN (SELECT payment_id FROM payment_sources WHERE source = 'processor'))
 UNION ALL
-SELECT 'processor event ' || processor_event_id || ', recorded ' || count(*) || ' times', NULL, NULL
-FROM processor_event_outcomes
-GROUP BY processor_event_id HAVING count(*) > 1
-UNION ALL
 SELECT 'erased processor event ' || x.processor_event_id, NULL, NULL
 FROM processor_event_erasures x LEFT JOIN processor_event_outcomes o USING (processor_event_id)
 WHERE o.log_no IS NULL OR o.log_no > x.log_no;
 
--- pdf_of_document: A document has one PDF, of its own, made after its issue; nothing carried over has one.
+-- pdf_of_document: The PDF of a document is its own, made after its issue; nothing carried over has one.
 -- whole
 -- columns at purpose sha256
 SELECT 'PDF of ' || coalesce(d.number, 'unknown document ' || w.document_id), d.purpose, w.sha256
@@ -3731,10 +3390,6 @@ FROM document_pdfs w LEFT JOIN documents d USING (document_id)
 WHERE d.log_no IS NULL OR d.log_no > w.log_no OR d.purpose = 'opening' OR length(w.sha256) <> 64
    OR (d.sandbox = 0 AND w.rendered_at < d.issued_at
        AND coalesce((SELECT r.n < d.issued_on - 1 FROM days r WHERE r.day = substr(w.rendered_at, 1, 10)), 1 = 1))
-UNION ALL
-SELECT 'document ' || document_id || ', of ' || count(*) || ' PDFs', NULL, NULL
-FROM document_pdfs
-GROUP BY document_id HAVING count(*) > 1
 UNION ALL
 SELECT 'PDF of ' || count(DISTINCT document_id) || ' documents', NULL, sha256 FROM document_pdfs
 GROUP BY sha256 HAVING count(DISTINCT document_id) > 1;
@@ -3804,11 +3459,7 @@ WHERE v.value <> CASE v.path WHEN 'buyer.name' THEN coalesce(nullif(d.partner_na
         WHEN 'buyer.tax_id' THEN coalesce(nullif(d.tax_id, ''), v.value)
         WHEN 'buyer.buyer_reference' THEN coalesce(nullif(d.buyer_reference, ''), v.value)
         WHEN 'buyer.electronic_address' THEN coalesce(nullif(d.electronic_address, ''), v.value)
-        ELSE v.value END
-UNION ALL
-SELECT 'document ' || document_id || ', of ' || count(*) || ' e-invoices', NULL, NULL, NULL
-FROM document_e_invoices
-GROUP BY document_id HAVING count(*) > 1;
+        ELSE v.value END;
 
 -- email_attempt: The attempts of an e-mail are numbered from 1 and end after they began; a PDF sent with one is that of the document that it names, and was made before.
 -- whole
@@ -3837,18 +3488,14 @@ SELECT 'message ' || message_id || ', of ' || count(DISTINCT email_id) || ' e-ma
 FROM email_attempts GROUP BY message_id
 HAVING count(DISTINCT email_id) > 1;
 
--- email_bounced: A bounce names an e-mail that was attempted and one of its recipients, once each.
+-- email_bounced: A bounce names an e-mail that was attempted and one of its recipients.
 -- whole
 -- columns at recipient status
 SELECT 'e-mail ' || b.email_id, b.recipient, b.status
 FROM email_bounces b
-WHERE b.email_id NOT IN (SELECT email_id FROM email_attempts)
-UNION ALL
-SELECT 'e-mail ' || email_id || ', bounced ' || count(*) || ' times', recipient, NULL
-FROM email_bounces
-GROUP BY email_id, recipient HAVING count(*) > 1;
+WHERE b.email_id NOT IN (SELECT email_id FROM email_attempts);
 
--- reminded: A reminder names an invoice of its partner and currency, counts days from the invoice's due date or later, and reaches each level once, no earlier, by an e-mail of that kind.
+-- reminded: A reminder names an invoice of its partner and currency, counts days from the invoice's due date or later, and reaches each level no earlier, by an e-mail of that kind.
 -- whole
 -- columns at partner document_partner currency document_currency level:int counted_from:day due_on:day
 SELECT 'reminder of ' || coalesce(d.number, 'unknown document ' || r.document_id), r.partner_id,
@@ -3860,19 +3507,14 @@ UNION ALL
 SELECT 'reminder of document ' || r.document_id || ' on ' || e.subject, r.partner_id, NULL, NULL, NULL,
        r.dunning_level, r.counted_from, NULL
 FROM reminders r
-JOIN (SELECT log_no, subject, lead(log_no) OVER (ORDER BY log_no) AS until_no FROM audit_events
-      WHERE action = 'reminder.record') e ON e.log_no < r.log_no AND (e.until_no IS NULL OR e.until_no > r.log_no)
+JOIN (SELECT log_no, subject, lead(log_no, 1, 999999999999999) OVER (ORDER BY log_no) AS until_no FROM audit_events
+      WHERE action = 'reminder.record') e ON e.log_no < r.log_no AND e.until_no > r.log_no
 JOIN days y ON y.day = e.subject
 WHERE r.counted_from + r.dunning_level > y.n
 UNION ALL
 SELECT 'reminder of document ' || r.document_id || ' by an e-mail of the kind ' || a.kind, r.partner_id,
        NULL, NULL, NULL, r.dunning_level, r.counted_from, NULL
-FROM reminders r JOIN email_attempts a USING (email_id) WHERE a.kind <> 'reminder'
-UNION ALL
-SELECT 'reminder of document ' || document_id || ', sent ' || count(*) || ' times', NULL,
-       NULL, NULL, NULL, dunning_level, counted_from, NULL
-FROM reminders
-GROUP BY document_id, dunning_level, counted_from HAVING count(*) > 1;
+FROM reminders r JOIN email_attempts a USING (email_id) WHERE a.kind <> 'reminder';
 
 -- reminder_pause: A pause of a partner's reminders ends on its day or later; only a pause that lasts is ended early.
 -- whole
@@ -3884,12 +3526,7 @@ FROM (SELECT reminder_pause_id, partner_id, until, recorded_on, event_id, reason
 LEFT JOIN audit_events e ON e.event_id = p.event_id
 WHERE p.until < p.recorded_on OR trim(p.reason) = '' OR e.subject <> p.partner_id
    OR e.action <> CASE WHEN p.until IS NULL THEN 'reminder.resume' ELSE 'reminder.pause' END
-   OR (p.until IS NULL AND coalesce(p.before < p.recorded_on, 1 = 1))
-UNION ALL
-SELECT 'pause of reminders ' || reminder_pause_id || ', recorded ' || count(*) || ' times',
-       NULL, NULL, NULL, NULL, NULL, NULL
-FROM reminder_pauses
-GROUP BY reminder_pause_id HAVING count(*) > 1;
+   OR (p.until IS NULL AND coalesce(p.before < p.recorded_on, 1 = 1));
 
 -- gl_part: An exported journal is balanced in each currency, has its lines and files, and its parts are numbered from 1.
 -- whole
@@ -3919,20 +3556,10 @@ SELECT 'file ' || f.name || ' of export ' || f.gl_export_id || ' with SHA-256 ' 
 FROM gl_export_files f
 WHERE length(f.sha256) <> 64 OR f.gl_export_id NOT IN (SELECT gl_export_id FROM gl_exports);
 
--- gl_of_event: An exported journal has the month, format and part that its event states, and the accounts of its map.
+-- gl_of_event: An exported journal has the accounts of its map.
 -- whole
--- columns at month event_names format event_states_format part:int event_states_part kind event_states_kind
-SELECT 'export ' || e.gl_export_id, e.month, a.subject, e.format, f.value, e.part, p.value, e.kind,
-       k.value
-FROM gl_exports e LEFT JOIN audit_events a USING (event_id)
-LEFT JOIN details f ON f.event_id = e.event_id AND f.path = 'format'
-LEFT JOIN details p ON p.event_id = e.event_id AND p.path = 'part'
-LEFT JOIN details k ON k.event_id = e.event_id AND k.path = 'kind'
-WHERE a.subject IS DISTINCT FROM e.month OR f.value IS DISTINCT FROM e.format OR k.value IS DISTINCT FROM e.kind
-   OR p.value IS DISTINCT FROM CAST(e.part AS TEXT)
-UNION ALL
-SELECT 'export ' || l.gl_export_id || ', line ' || l.line || ' from ' || l.account || ' to ' || l.to_account,
-       NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL
+-- columns at account to_account
+SELECT 'export ' || l.gl_export_id || ', line ' || l.line, l.account, l.to_account
 FROM gl_export_lines l JOIN gl_exports e USING (gl_export_id)
 WHERE NOT EXISTS (
   SELECT 1 FROM map_values a JOIN map_values t ON t.log_no = a.log_no AND t.column_name = 'accounts'
@@ -4084,7 +3711,7 @@ WITH items AS (
 SELECT i.log_no, i.opening_id, i.cut_over_on, i.kind, i.number, i.partner_id, i.day, i.due_on, i.currency,
        i.original_amount, i.amount,
        CASE WHEN i.reversed = 1 THEN 'reversed' WHEN i.balance = 0 THEN 'settled' ELSE 'open' END, i.balance
-FROM items i JOIN span s ON i.log_no > s.after_no AND (s.until_no IS NULL OR i.log_no <= s.until_no)
+FROM items i JOIN span s ON i.log_no > s.after_no AND i.log_no <= s.until_no
 ORDER BY i.log_no;
 
 -- VIEW payments: The payments by entry date.
@@ -4110,26 +3737,11 @@ ORDER BY p.payment_id;
 -- whole
 -- columns payment_id:int move document currency amount:amount dated_on:day entry_on:day why recorded_at:time
 SELECT m.payment_id, m.move, d.number, m.currency, m.amount, m.dated_on, m.entry_on, m.why, m.recorded_at
-FROM (SELECT a.log_no, a.payment_id, 'applied' AS move, a.document_id, a.currency, a.amount, a.applied_on AS dated_on,
-             a.entry_on, v.value AS why, a.recorded_at
-      FROM payment_applications a
-      LEFT JOIN map_values v ON v.log_no = a.log_no AND v.column_name = 'evidence' AND v.path = 'why'
-      UNION ALL
-      SELECT u.log_no, a.payment_id, 'unapplied', a.document_id, a.currency, -a.amount, u.unapplied_on, u.entry_on,
-             CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END,
-             u.recorded_at
-      FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-      UNION ALL
-      SELECT s.log_no, a.payment_id, 'bank_charges', s.document_id, s.currency, s.amount, a.applied_on, s.entry_on,
-             'a difference too small to pursue', s.recorded_at
-      FROM small_differences s JOIN payment_applications a USING (payment_application_id)
-      UNION ALL
-      SELECT u.log_no, a.payment_id, 'bank_charges_reversed', s.document_id, s.currency, -s.amount, u.unapplied_on,
-             u.entry_on,
-             CASE WHEN u.payment_reversal_id IS NULL THEN 'unapplied by a user' ELSE 'payment reversed' END,
-             u.recorded_at
-      FROM payment_unapplications u JOIN small_differences s USING (payment_application_id)
-      JOIN payment_applications a ON a.payment_application_id = u.payment_application_id
+FROM (SELECT log_no, payment_id,
+             CASE fact WHEN 'payment_applied' THEN 'applied' WHEN 'payment_unapplied' THEN 'unapplied'
+                       WHEN 'small_difference' THEN 'bank_charges' ELSE 'bank_charges_reversed' END AS move,
+             document_id, currency, amount, dated_on, entry_on, why, recorded_at
+      FROM balance_facts WHERE payment_id IS NOT NULL
       UNION ALL
       SELECT r.log_no, r.payment_id, r.kind, NULL, r.currency, -r.amount, r.reversed_on, r.entry_on,
              CASE WHEN r.code IS NULL THEN r.reason ELSE r.code || ': ' || r.reason END, r.recorded_at
@@ -4150,21 +3762,13 @@ ORDER BY m.log_no, m.move;
 -- whole
 -- columns credit_note move document currency amount:amount dated_on:day entry_on:day why recorded_at:time
 SELECT n.number, m.move, d.number, n.currency, m.amount, m.dated_on, m.entry_on, m.why, m.recorded_at
-FROM (SELECT a.log_no, a.credit_note_id, 'applied' AS move, a.invoice_id, a.amount, a.applied_on AS dated_on, a.entry_on,
-             e.action AS why, a.recorded_at
-      FROM credit_applications a JOIN audit_events e USING (event_id)
+FROM (SELECT b.log_no, b.credit_note_id, CASE b.fact WHEN 'credit_applied' THEN 'applied' ELSE 'released' END AS move,
+             b.document_id AS invoice_id, b.amount, b.dated_on, b.entry_on, e.action AS why, b.recorded_at
+      FROM balance_facts b JOIN audit_events e USING (event_id) WHERE b.what = 'credit'
       UNION ALL
-      SELECT r.log_no, a.credit_note_id, 'released', a.invoice_id, -a.amount, r.released_on, r.entry_on, e.action,
-             r.recorded_at
-      FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-      JOIN audit_events e ON e.event_id = r.event_id
-      UNION ALL
-      SELECT f.log_no, f.document_id, 'refunded', NULL, f.amount, f.refunded_on, f.entry_on, f.reference, f.recorded_at
-      FROM credit_refunds f
-      UNION ALL
-      SELECT b.log_no, f.document_id, 'refund_returned', NULL, -f.amount, b.returned_on, b.entry_on, b.reason,
-             b.recorded_at
-      FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)) m
+      SELECT log_no, document_id, CASE fact WHEN 'credit_refunded' THEN 'refunded' ELSE 'refund_returned' END, NULL,
+             amount, dated_on, entry_on, why, recorded_at
+      FROM balance_facts WHERE what = 'refund') m
 JOIN papers n ON n.document_id = m.credit_note_id LEFT JOIN papers d ON d.document_id = m.invoice_id
 JOIN days t ON t.n = m.entry_on JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
 ORDER BY m.log_no;
@@ -4197,12 +3801,12 @@ ORDER BY x.bank_statement_id, x.position;
 -- columns settlement_currencies connected_account_type connected_account_state balance_transactions_from
 WITH RECURSIVE lists(subject, field, log_no, stem, n, text) AS (
   SELECT f.subject, f.field, f.log_no, f.stem, 0, v.value
-  FROM fields f JOIN details v ON v.log_no = f.log_no AND v.path = f.stem || '.new.0' WHERE f.until_no IS NULL
+  FROM fields f JOIN details v ON v.log_no = f.log_no AND v.path = f.stem || '.new.0' WHERE f.until_no = 999999999999999
   UNION ALL
   SELECT l.subject, l.field, l.log_no, l.stem, l.n + 1, l.text || ' ' || v.value
   FROM lists l JOIN details v ON v.log_no = l.log_no AND v.path = l.stem || '.new.' || CAST(l.n + 1 AS TEXT)),
 present AS (
-  SELECT subject, field, value FROM fields WHERE until_no IS NULL AND value <> '[]'
+  SELECT subject, field, value FROM fields WHERE until_no = 999999999999999 AND value <> '[]'
   UNION ALL
   SELECT l.subject, l.field, l.text FROM lists l
   WHERE NOT EXISTS (SELECT 1 FROM lists m WHERE m.subject = l.subject AND m.field = l.field AND m.n > l.n))
@@ -4245,9 +3849,9 @@ SELECT substr(n.subject, 9), substr(n.field, 10, length(n.field) - 14), n.value,
        max(CASE c.field WHEN n.stem || '.price.minimum' THEN c.value END),
        max(CASE c.field WHEN n.stem || '.largest_price' THEN c.value END)
 FROM (SELECT subject, field, value, substr(field, 1, length(field) - 5) AS stem FROM fields
-      WHERE until_no IS NULL AND value IS NOT NULL AND substr(subject, 1, 8) = 'partner '
+      WHERE until_no = 999999999999999 AND value IS NOT NULL AND substr(subject, 1, 8) = 'partner '
         AND substr(field, 1, 9) = 'policies.' AND substr(field, length(field) - 4) = '.name') n
-LEFT JOIN fields c ON c.subject = n.subject AND c.until_no IS NULL
+LEFT JOIN fields c ON c.subject = n.subject AND c.until_no = 999999999999999
   AND c.field IN (n.stem || '.kind', n.stem || '.active', n.stem || '.partner_cut_rate', n.stem || '.price.rate',
                   n.stem || '.price.minimum', n.stem || '.largest_price')
 GROUP BY n.subject, n.field, n.value ORDER BY n.subject, n.field;
@@ -4270,20 +3874,20 @@ parts AS (
 SELECT e.event_id, e.occurred_at, e.subject, e.action, p.field, p.part, p.was, p.becomes, i.value, e.claimed_by,
        e.os_user, e.host, e.via
 FROM parts p JOIN audit_events e USING (log_no)
-JOIN span s ON p.log_no > s.after_no AND (s.until_no IS NULL OR p.log_no <= s.until_no)
+JOIN span s ON p.log_no > s.after_no AND p.log_no <= s.until_no
 LEFT JOIN details i ON i.log_no = p.log_no AND i.path = 'import_event_id'
 WHERE p.was IS NOT NULL OR p.becomes IS NOT NULL ORDER BY p.log_no, p.field, p.part;
 
 -- VIEW events: What was done before the months closed, by whom and from where.
 -- columns event_id:int occurred_at:time action subject claimed_by os_user host via user_id:int
 SELECT e.event_id, e.occurred_at, e.action, e.subject, e.claimed_by, e.os_user, e.host, e.via, e.user_id
-FROM audit_events e JOIN span s ON e.log_no > s.after_no AND (s.until_no IS NULL OR e.log_no <= s.until_no)
+FROM audit_events e JOIN span s ON e.log_no > s.after_no AND e.log_no <= s.until_no
 ORDER BY e.log_no;
 
 -- VIEW event-details: The details of these events, one value in a row.
 -- columns event_id:int path value
 SELECT d.event_id, d.path, d.value
-FROM details d JOIN span s ON d.log_no > s.after_no AND (s.until_no IS NULL OR d.log_no <= s.until_no)
+FROM details d JOIN span s ON d.log_no > s.after_no AND d.log_no <= s.until_no
 ORDER BY d.log_no, d.path;
 
 -- VIEW opening-balances: The balances of the accounts before the first month: debits above zero, credits below.
@@ -4299,24 +3903,9 @@ GROUP BY j.control, j.account, j.currency HAVING sum(j.amount) <> 0 ORDER BY j.a
 WITH named(log_no, document, reference) AS (
   SELECT log_no, number, NULL FROM papers
   UNION ALL SELECT void_no, number, NULL FROM papers WHERE void_no IS NOT NULL
-  UNION ALL SELECT a.log_no, d.number, n.number
-  FROM credit_applications a JOIN papers d ON d.document_id = a.invoice_id
-  JOIN papers n ON n.document_id = a.credit_note_id
-  UNION ALL SELECT r.log_no, d.number, n.number
-  FROM credit_releases r JOIN credit_applications a USING (credit_application_id)
-  JOIN papers d ON d.document_id = a.invoice_id JOIN papers n ON n.document_id = a.credit_note_id
-  UNION ALL SELECT w.log_no, d.number, NULL FROM write_offs w JOIN papers d USING (document_id)
-  UNION ALL SELECT r.log_no, d.number, NULL
-  FROM write_off_reversals r JOIN write_offs w USING (write_off_id)
-  JOIN papers d ON d.document_id = w.document_id
-  UNION ALL SELECT a.log_no, d.number, p.reference
-  FROM payment_applications a JOIN papers d USING (document_id) JOIN payments p ON p.payment_id = a.payment_id
-  UNION ALL SELECT u.log_no, d.number, p.reference
-  FROM payment_unapplications u JOIN payment_applications a USING (payment_application_id)
-  JOIN papers d ON d.document_id = a.document_id JOIN payments p ON p.payment_id = a.payment_id
-  UNION ALL SELECT s.log_no, d.number, p.reference
-  FROM small_differences s JOIN payment_applications a USING (payment_application_id)
-  JOIN papers d ON d.document_id = s.document_id JOIN payments p ON p.payment_id = a.payment_id
+  UNION ALL SELECT b.log_no, d.number, coalesce(n.number, p.reference)
+  FROM balance_facts b JOIN papers d USING (document_id) LEFT JOIN papers n ON n.document_id = b.credit_note_id
+  LEFT JOIN payments p ON p.payment_id = b.payment_id WHERE b.what <> 'refund'
   UNION ALL SELECT f.log_no, d.number, f.reference FROM credit_refunds f JOIN papers d USING (document_id)
   UNION ALL SELECT b.log_no, d.number, f.reference
   FROM credit_refund_returns b JOIN credit_refunds f USING (credit_refund_id)

@@ -77,7 +77,7 @@ export const PAYMENT_DAMAGES: readonly [what: string, check: string, ...statemen
   ['more paid than is due', 'never_overpaid', `UPDATE payment_applications SET amount = 1000`],
   [
     'a payment whose first source record is missing',
-    'payment_once',
+    'payment_identity',
     `DELETE FROM payment_sources WHERE source = 'hand'`,
   ],
   [

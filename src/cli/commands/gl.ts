@@ -4,16 +4,13 @@ import type { Month } from '../../month.ts';
 import {
   type CommandContext,
   type Definition,
-  FORMAT,
   money,
   monthArgument,
-  OUT,
   type PresentOptions,
-  present,
-  reading,
   table,
   wholeNumberArgument,
 } from '../command.ts';
+import { showing } from '../report-command.ts';
 
 type Options = PresentOptions &
   Readonly<{
@@ -22,23 +19,23 @@ type Options = PresentOptions &
   }>;
 
 export const define: Definition = (gl, action) => {
-  gl.command('list')
-    .description('List exported journals, newest month first')
-    .option('--month <month>', 'only this month', monthArgument('--month'))
-    .option('--limit <count>', 'list at most this many (default: 500)', wholeNumberArgument('--limit', 1, 1_000_000))
-    .option(...FORMAT)
-    .option(...OUT)
-    .action(action(reading(list)));
+  showing(
+    gl
+      .command('list')
+      .description('List exported journals, newest month first')
+      .option('--month <month>', 'only this month', monthArgument('--month'))
+      .option('--limit <count>', 'list at most this many (default: 500)', wholeNumberArgument('--limit', 1, 1_000_000)),
+    action,
+    list,
+  );
 };
 
-async function list({ database, output }: CommandContext, { month, limit = 500, ...options }: Options) {
+async function list({ database }: CommandContext, { month, limit = 500 }: Options) {
   const exports = await database.reading((tx) => readExports(tx, { month, limit }));
-  await present(
-    output,
-    options,
-    exports,
-    () => glListSheet(exports),
-    () =>
+  return {
+    json: exports,
+    sheet: () => glListSheet(exports),
+    text: () =>
       exports.length === 0
         ? 'No months have been exported for the general ledger.'
         : table(
@@ -49,5 +46,5 @@ async function list({ database, output }: CommandContext, { month, limit = 500, 
               ...[each.recorded_at.slice(0, 10), each.login ?? '', files.map(({ name }) => name).join(', ')],
             ]),
           ),
-  );
+  };
 }

@@ -1,44 +1,25 @@
 import { totalsTable } from '../../actions/opening.ts';
 import { type CarriedItem, type OpeningRow, readItems, readOpenings } from '../../opening/openings.sql.ts';
 import type { Sheet } from '../../sheet.ts';
-import {
-  amount,
-  type CommandContext,
-  type Definition,
-  FORMAT,
-  OUT,
-  type PresentOptions,
-  present,
-  printable,
-  reading,
-  refuse,
-  table,
-} from '../command.ts';
+import { amount, type CommandContext, type Definition, printable, refuse, table } from '../command.ts';
+import { showing } from '../report-command.ts';
 
 export const define: Definition = (opening, action) => {
-  opening
-    .command('list')
-    .description('List openings imported from the previous system')
-    .option(...FORMAT)
-    .option(...OUT)
-    .action(action(reading(openingList)));
-  opening
-    .command('show <opening>')
-    .description('Show the items of an opening with their status')
-    .option(...FORMAT)
-    .option(...OUT)
-    .action(action(reading(openingShow)));
+  showing(opening.command('list').description('List openings imported from the previous system'), action, openingList);
+  showing(
+    opening.command('show <opening>').description('Show the items of an opening with their status'),
+    action,
+    openingShow,
+  );
 };
 
-async function openingList({ database, output }: CommandContext, options: PresentOptions): Promise<void> {
+async function openingList({ database }: CommandContext) {
   const openings = await database.reading((tx) => readOpenings(tx));
-  await present(
-    output,
-    options,
-    openings,
-    () => sheetOfOpenings(openings),
-    () => (openings.length === 0 ? 'Nothing was carried over.' : openings.map(describedOpening).join('\n\n')),
-  );
+  return {
+    json: openings,
+    sheet: () => sheetOfOpenings(openings),
+    text: () => (openings.length === 0 ? 'Nothing was carried over.' : openings.map(describedOpening).join('\n\n')),
+  };
 }
 
 const describedOpening = ({ opening_id, cut_over_on, name, recorded_at, items, reversed, totals }: OpeningRow) =>
@@ -56,20 +37,18 @@ const sheetOfOpenings = (openings: readonly OpeningRow[]): Sheet => ({
   ),
 });
 
-async function openingShow({ database, output }: CommandContext, id: string, options: PresentOptions): Promise<void> {
+async function openingShow({ database }: CommandContext, id: string) {
   const openingId = /^\d{1,15}$/.test(id) ? Number(id) : 0;
   const { opening, items } = await database.reading(async (tx) => {
     const [found] = await readOpenings(tx, { openingId });
     if (found === undefined) throw refuse('opening_unknown', { opening: openingId });
     return { opening: found, items: await readItems(tx, { openingId }) };
   });
-  await present(
-    output,
-    options,
-    { ...opening, items },
-    () => sheetOfItems(items),
-    () => `${describedOpening(opening)}\n\n${itemsTable(items)}`,
-  );
+  return {
+    json: { ...opening, items },
+    sheet: () => sheetOfItems(items),
+    text: () => `${describedOpening(opening)}\n\n${itemsTable(items)}`,
+  };
 }
 
 const stateOf = ({ kind, reversed, used, balance }: CarriedItem): string => {

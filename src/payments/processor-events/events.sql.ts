@@ -89,7 +89,7 @@ export async function readOwnCheckout(
   tx: Transaction,
   provider: string,
   { session, reference }: Readonly<{ session?: string; reference?: string }>,
-): Promise<OwnCheckout | undefined> {
+) {
   const [checkout] = await query<OwnCheckout>(
     tx,
     `SELECT c.checkout_id, c.amount, c.currency,

@@ -2,42 +2,30 @@ import { labelled } from '../../../actions/payment/describe.ts';
 import { commandOf } from '../../../actions/remedies.ts';
 import { type ListedException, listExceptions } from '../../../payments/exceptions.ts';
 import type { Sheet } from '../../../sheet.ts';
-import {
-  type CommandContext,
-  type Definition,
-  EXIT,
-  FORMAT,
-  money,
-  OUT,
-  type PresentOptions,
-  present,
-  readingNow,
-} from '../../command.ts';
+import { type CommandContext, type Definition, money } from '../../command.ts';
+import { showing } from '../../report-command.ts';
 
 export const define: Definition = (payment, action) => {
-  payment
-    .command('exceptions')
-    .description('List open payment exceptions and how to resolve each; exit 4 if there are any')
-    .option(...FORMAT)
-    .option(...OUT)
-    .action(action(readingNow(paymentExceptions)));
+  showing(
+    payment
+      .command('exceptions')
+      .description('List open payment exceptions and how to resolve each; exit 4 if there are any'),
+    action,
+    paymentExceptions,
+    { current: true },
+  );
 };
 
 /** Exit 4: there is at least one item. */
-async function paymentExceptions(
-  { database, output, settings }: CommandContext,
-  options: PresentOptions,
-): Promise<number> {
+async function paymentExceptions({ database, settings }: CommandContext) {
   const found = await database.reading((tx) => listExceptions(tx, settings));
   const exceptions = await Promise.all(found.map(exceptionJson));
-  await present(
-    output,
-    options,
-    exceptions,
-    () => sheetOf(exceptions),
-    () => (exceptions.length === 0 ? 'No open exceptions.' : exceptions.map(described).join('\n\n')),
-  );
-  return exceptions.length > 0 ? EXIT.attention : EXIT.done;
+  return {
+    json: exceptions,
+    sheet: () => sheetOf(exceptions),
+    text: () => (exceptions.length === 0 ? 'No open exceptions.' : exceptions.map(described).join('\n\n')),
+    attention: exceptions.length > 0,
+  };
 }
 
 type ExceptionWithCommands = Omit<ListedException, 'sets' | 'suggestions' | 'remedies'> &

@@ -9,25 +9,21 @@ import {
   type AsOfOption,
   type CommandContext,
   type Definition,
-  EXIT,
-  FORMAT,
-  OUT,
   type PresentOptions,
-  present,
-  reading,
   table,
 } from '../../command.ts';
-import { notePreliminary } from './preliminary.ts';
+import { showing } from '../../report-command.ts';
 
 export const define: Definition = (report, action) => {
-  report
-    .command('aging')
-    .description('Open receivables by days overdue; exit 4 if they do not tie to the journal')
-    .option('--detail', 'also list each open invoice, longest overdue first')
-    .option(...AS_OF)
-    .option(...FORMAT)
-    .option(...OUT)
-    .action(action(reading(reportAging)));
+  showing(
+    report
+      .command('aging')
+      .description('Open receivables by days overdue; exit 4 if they do not tie to the journal')
+      .option('--detail', 'also list each open invoice, longest overdue first')
+      .option(...AS_OF),
+    action,
+    reportAging,
+  );
 };
 
 const HEADINGS = {
@@ -44,23 +40,21 @@ type AgingOptions = PresentOptions &
     detail?: boolean;
   }>;
 
-async function reportAging(context: CommandContext, options: AgingOptions): Promise<number> {
-  const { database, output } = context;
+async function reportAging(context: CommandContext, options: AgingOptions) {
+  const { database } = context;
   const question = { asOf: options.asOf, today: todayOf(context) };
   const aging = await database.reading(async (tx) => {
     await refuseFutureDay(tx, question.asOf, question.today);
     return readAging(tx, question);
   });
-  await present(
-    output,
-    options,
-    aging,
-    () => (options.detail ? agingDocumentsSheet(aging) : agingSheet(aging)),
-    () => describeAging(aging, options.detail ?? false),
-  );
-  notePreliminary(output, options, aging);
-  if (!aging.ties) output.note(differencesOf(aging).join('\n'));
-  return aging.ties ? EXIT.done : EXIT.attention;
+  return {
+    json: aging,
+    sheet: () => (options.detail ? agingDocumentsSheet(aging) : agingSheet(aging)),
+    text: () => describeAging(aging, options.detail ?? false),
+    attention: !aging.ties,
+    day: aging,
+    note: aging.ties ? undefined : differencesOf(aging).join('\n'),
+  };
 }
 
 function describeAging(aging: Aging, detail: boolean) {

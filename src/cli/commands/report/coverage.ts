@@ -8,42 +8,37 @@ import {
   type CommandContext,
   type Definition,
   dateArgument,
-  EXIT,
-  FORMAT,
-  OUT,
   type PresentOptions,
-  present,
-  reading,
   table,
 } from '../../command.ts';
+import { showing } from '../../report-command.ts';
 
 export const define: Definition = (report, action) => {
-  report
-    .command('coverage')
-    .description('Documents by partner and closed month; exit 4 if rows have no document')
-    .option('--as-of <YYYY-MM-DD>', 'only months closed by that date', dateArgument('--as-of'))
-    .option(...FORMAT)
-    .option(...OUT)
-    .action(action(reading(reportCoverage)));
+  showing(
+    report
+      .command('coverage')
+      .description('Documents by partner and closed month; exit 4 if rows have no document')
+      .option('--as-of <YYYY-MM-DD>', 'only months closed by that date', dateArgument('--as-of')),
+    action,
+    reportCoverage,
+  );
 };
 
 /** The number of months in the table, latest first. --json has all. */
 const SHOWN_MONTHS = 3;
 
-async function reportCoverage(context: CommandContext, options: PresentOptions & AsOfOption): Promise<number> {
-  const { database, output } = context;
+async function reportCoverage(context: CommandContext, options: PresentOptions & AsOfOption) {
+  const { database } = context;
   const coverage = await database.reading(async (tx) => {
     await refuseFutureDay(tx, options.asOf, todayOf(context));
     return readCoverage(tx, { asOf: options.asOf });
   });
-  await present(
-    output,
-    options,
-    coverage,
-    () => coverageSheet(coverage),
-    () => described(coverage),
-  );
-  return coverage.gaps > 0 ? EXIT.attention : EXIT.done;
+  return {
+    json: coverage,
+    sheet: () => coverageSheet(coverage),
+    text: () => described(coverage),
+    attention: coverage.gaps > 0,
+  };
 }
 
 function described({ months, partners, gaps, books_open }: Coverage) {

@@ -16,29 +16,25 @@ import {
   type CommandContext,
   type Definition,
   dateArgument,
-  EXIT,
-  FORMAT,
-  OUT,
   type PresentOptions,
-  present,
   printable,
-  reading,
   table,
   writeFileAsked,
 } from '../../command.ts';
-import { notePreliminary } from './preliminary.ts';
+import { showing } from '../../report-command.ts';
 
 export const define: Definition = (report, action) => {
-  report
-    .command('statement')
-    .description("A partner's account statement: opening balance, activity, open items")
-    .requiredOption('--partner <id>', 'the partner')
-    .option('--pdf <file>', 'also write it as PDF')
-    .option('--from <YYYY-MM-DD>', 'the first day (default: the first of the month)', dateArgument('--from'))
-    .option(...AS_OF)
-    .option(...FORMAT)
-    .option(...OUT)
-    .action(action(reading(reportStatement)));
+  showing(
+    report
+      .command('statement')
+      .description("A partner's account statement: opening balance, activity, open items")
+      .requiredOption('--partner <id>', 'the partner')
+      .option('--pdf <file>', 'also write it as PDF')
+      .option('--from <YYYY-MM-DD>', 'the first day (default: the first of the month)', dateArgument('--from'))
+      .option(...AS_OF),
+    action,
+    reportStatement,
+  );
 };
 
 type StatementOptions = PresentOptions &
@@ -50,7 +46,7 @@ type StatementOptions = PresentOptions &
     pdf?: string;
   }>;
 
-async function reportStatement(context: CommandContext, options: StatementOptions): Promise<number> {
+async function reportStatement(context: CommandContext, options: StatementOptions) {
   const { database, output } = context;
   const today = todayOf(context);
   const statement = await database.reading(async (tx) => {
@@ -62,15 +58,13 @@ async function reportStatement(context: CommandContext, options: StatementOption
     writeFileAsked(options.pdf, pdf);
     output.note(`Wrote ${options.pdf}.`);
   }
-  await present(
-    output,
-    options,
-    statement,
-    () => statementSheet(statement),
-    () => describeStatement(statement),
-  );
-  notePreliminary(output, options, statement);
-  return statement.ties ? EXIT.done : EXIT.attention;
+  return {
+    json: statement,
+    sheet: () => statementSheet(statement),
+    text: () => describeStatement(statement),
+    attention: !statement.ties,
+    day: statement,
+  };
 }
 
 function describeStatement(statement: AccountStatement) {

@@ -5,16 +5,11 @@ import {
   type CommandContext,
   type Definition,
   dateArgument,
-  EXIT,
-  FORMAT,
   monthArgument,
-  OUT,
   type PresentOptions,
-  present,
-  reading,
   refuse,
 } from '../../command.ts';
-import { notePreliminary } from './preliminary.ts';
+import { showing } from '../../report-command.ts';
 
 type TaxOptions = PresentOptions &
   Readonly<{
@@ -24,31 +19,30 @@ type TaxOptions = PresentOptions &
   }>;
 
 export const define: Definition = (report, action) => {
-  report
-    .command('tax')
-    .description(
-      'The tax of documents by country, category, rate and currency; exit 4 if it does not tie to the journal',
-    )
-    .option('--month <month>', 'documents dated in this month (default: the current one)', monthArgument('--month'))
-    .option('--from <YYYY-MM-DD>', 'instead of --month: documents dated from this date', dateArgument('--from'))
-    .option('--to <YYYY-MM-DD>', 'to this date', dateArgument('--to'))
-    .option(...FORMAT)
-    .option(...OUT)
-    .action(action(reading(reportTax)));
+  showing(
+    report
+      .command('tax')
+      .description(
+        'The tax of documents by country, category, rate and currency; exit 4 if it does not tie to the journal',
+      )
+      .option('--month <month>', 'documents dated in this month (default: the current one)', monthArgument('--month'))
+      .option('--from <YYYY-MM-DD>', 'instead of --month: documents dated from this date', dateArgument('--from'))
+      .option('--to <YYYY-MM-DD>', 'to this date', dateArgument('--to')),
+    action,
+    reportTax,
+  );
 };
 
-async function reportTax(context: CommandContext, options: TaxOptions): Promise<number> {
-  const { database, output } = context;
+async function reportTax(context: CommandContext, options: TaxOptions) {
+  const { database } = context;
   const report = await database.reading((tx) => readTaxReport(tx, daysOf(options, todayOf(context))));
-  await present(
-    output,
-    options,
-    report,
-    () => taxSheet(report),
-    () => describeTax(report),
-  );
-  notePreliminary(output, options, report);
-  return report.ties ? EXIT.done : EXIT.attention;
+  return {
+    json: report,
+    sheet: () => taxSheet(report),
+    text: () => describeTax(report),
+    attention: !report.ties,
+    day: report,
+  };
 }
 
 function daysOf({ month, from, to }: TaxOptions, today: string) {
