@@ -72,7 +72,8 @@ export async function readList<Row>(
   given: Question,
   seen: ListContext,
 ): Promise<ListView<Row>> {
-  const question = beginning(list, given);
+  const begun = beginning(list, given);
+  const question = { ...begun, ...(await list.defaults?.(tx, askedOf(list, begun, seen))) };
   const asked = askedOf(list, question, seen);
   const found = await list.read(tx, asked);
   const rows = found.slice(0, PAGE);
