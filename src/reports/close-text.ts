@@ -140,6 +140,32 @@ export function largestChanges(
   return { shown, rest: own.length - shown.length };
 }
 
+/**
+ * Says why a partner's amount changed: `22 → 75 rows, average price 26.87 → 43.39 USD, policy Parking is new`. The text is
+ * empty if the amount is the same.
+ */
+export function whyChanged(row: PartnerChange): string {
+  const { currency, change, last_average_price: lastPrice, average_price: price } = row;
+  if (Amount.of(change, currency).isZero()) return '';
+  const money = (amount: string) => groupThousands(Amount.of(amount, currency).toString());
+  const moved = (last: string | number, now: string | number) => (last === now ? `${now}` : `${last} → ${now}`);
+  const policies = (names: readonly string[], what: string) => names.map((name) => `policy ${name} ${what}`);
+  return [
+    `${moved(row.last_entries, row.entries)} rows`,
+    ...(row.last_reversals + row.reversals === 0
+      ? []
+      : [`${moved(row.last_reversals, row.reversals)} reversals among them`]),
+    ...(price === null || lastPrice === null
+      ? []
+      : [`average price ${moved(money(lastPrice), money(price))} ${currency}`]),
+    ...(row.last_entries === 0 ? [] : policies(row.new_policies, 'is new')),
+    ...(row.entries === 0 ? [] : policies(row.ended_policies, 'has no rows')),
+  ].join(', ');
+}
+
+/** The changes that the text explains for each currency. */
+const EXPLAINED = 5;
+
 function changes(report: CloseReport, width?: number): string[] {
   const { partners, previous } = report;
   return [...new Set(partners.map(({ currency }) => currency))].map((currency) => {
@@ -156,7 +182,16 @@ function changes(report: CloseReport, width?: number): string[] {
       '>this month',
       ...(previous === null ? [] : [`>against ${previous}`]),
     ];
-    return table(headings, rows, width) + (rest > 0 ? `\n… and ${rest} more with smaller changes.` : '');
+    const reasons =
+      previous === null ? [] : shown.slice(0, EXPLAINED).map((row) => [row.name, whyChanged(row)] as const);
+    return [
+      table(headings, rows, width) + (rest > 0 ? `\n… and ${rest} more with smaller changes.` : ''),
+      ...reasons
+        .filter(([, why]) => why !== '')
+        .flatMap(([name, why]) =>
+          wrapped(printable(`${name}: ${why}`), 76).map((line, at) => `${at === 0 ? '  ' : '    '}${line}`),
+        ),
+    ].join('\n');
   });
 }
 
