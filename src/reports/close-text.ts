@@ -163,8 +163,18 @@ export function whyChanged(row: PartnerChange): string {
   ].join(', ');
 }
 
-/** The changes that the text explains for each currency. */
+/** The changes that a text explains. */
 const EXPLAINED = 5;
+
+/** Why the first of these partners changed, a paragraph for each. */
+export const reasonsOf = (partners: readonly PartnerChange[]): string[] =>
+  partners
+    .filter((row) => whyChanged(row) !== '')
+    .slice(0, EXPLAINED)
+    .flatMap((row) => {
+      const [first = '', ...more] = wrapped(printable(`${row.name}: ${whyChanged(row)}`), 74);
+      return [`  ${first}`, ...more.map((line) => `    ${line}`)];
+    });
 
 function changes(report: CloseReport, width?: number): string[] {
   const { partners, previous } = report;
@@ -182,15 +192,9 @@ function changes(report: CloseReport, width?: number): string[] {
       '>this month',
       ...(previous === null ? [] : [`>against ${previous}`]),
     ];
-    const reasons =
-      previous === null ? [] : shown.slice(0, EXPLAINED).map((row) => [row.name, whyChanged(row)] as const);
     return [
       table(headings, rows, width) + (rest > 0 ? `\n… and ${rest} more with smaller changes.` : ''),
-      ...reasons
-        .filter(([, why]) => why !== '')
-        .flatMap(([name, why]) =>
-          wrapped(printable(`${name}: ${why}`), 76).map((line, at) => `${at === 0 ? '  ' : '    '}${line}`),
-        ),
+      ...(previous === null ? [] : reasonsOf(shown)),
     ].join('\n');
   });
 }
