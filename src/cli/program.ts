@@ -38,6 +38,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     () => [
       import('./commands/ledger.ts'),
       listIn(import('../lists/rows.ts'), 'rows'),
+      'rows.reverse',
       listIn(import('../lists/held-rows.ts'), 'heldRows'),
       'rows.release',
       'rows.discard',

@@ -125,6 +125,8 @@ export type List<
     /** Null if none of the actions accepts the row. */
     of(row: NoInfer<Row>): string | null;
     ofLedger?: true;
+    /** Actions that the page has only with a filter, whose value is their field `field`. */
+    within?: Readonly<{ filter: string; field: string; actions: readonly string[] }>;
   }>;
   /** Filters that the page shows and applies if `filter` lacks them; `read` applies them too. */
   defaults?(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Readonly<Record<string, string>>>;

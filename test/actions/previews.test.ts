@@ -230,6 +230,7 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'rows.discard': () => ({ rows: [made.held], ...why }),
   'reversal.grant': () => ({ row: made.requested, ...why }),
   'reversal.refuse': () => ({ row: made.requested, ...why }),
+  'rows.reverse': () => ({ rows: [made.sold], ...why }),
   'rows.separate': () => ({ partner: 'p-1', ...why }),
   'credit.apply': () => ({ creditNote: made.creditNote, number: inv(1) }),
   'credit.unapply': () => ({ creditNote: made.placed, number: inv(1) }),

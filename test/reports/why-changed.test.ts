@@ -73,5 +73,5 @@ test('the report of the close says the same, as text and in its sheet', async ()
   const text = describeClose(report).replaceAll(/\s+/g, ' ');
   expect(text).toContain(`Partner p-1: ${EXPECTED['p-1']}`);
   expect(text).not.toContain('Partner p-3:');
-  expect(closeSheet(report).rows.map(({ why }) => why)).toContain(EXPECTED['p-1']);
+  expect(closeSheet(report).rows.map((row) => (row as { why: string }).why)).toContain(EXPECTED['p-1']);
 });
