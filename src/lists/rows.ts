@@ -7,7 +7,7 @@ import { BILLED_BY } from '../documents/billing.sql.ts';
 import type { RowKind } from '../documents/snapshot.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { Amount, type Month, monthAfter, monthBefore, names } from '../values.ts';
-import { choice, date, defineList, flag, given, type ListQuery, type Mark, month, text } from './list.ts';
+import { choice, date, defineList, flag, given, type ListQuery, month, text } from './list.ts';
 
 export type LedgerRow = Readonly<{
   /** The number of the row in the log; of a held row, its own number. */
@@ -90,9 +90,15 @@ const HELD = `(
          SELECT time_zone, to_char(accepted_at AT TIME ZONE time_zone, 'YYYY-MM') COLLATE "C" AS month
          FROM partners p WHERE p.partner_id = undecided_rows.partner_id) AS z)`;
 
+/** The rows whose own month is not after `lastMonth`: those posted by then, and late ones. */
+const UP_TO = `(
+       SELECT * FROM ledger_rows WHERE posted_month <= :lastMonth::text
+       UNION ALL
+       SELECT * FROM ledger_rows WHERE posted_month > :lastMonth::text AND month < posted_month)`;
+
 /**
  * The rows of each partner are read in the order of the primary key, or by the index of a filter, until the page is full.
- * A page begins after the row (`lastPartner`, `lastMonth`, `lastId`).
+ * A page begins after the row (`afterPartner`, `afterMonth`, `afterId`).
  */
 const found = (order: 'ASC' | 'DESC', source: string) => `
      SELECT e.entry_id, e.partner_id, p.name AS partner_name, e.kind,
@@ -105,9 +111,9 @@ const found = (order: 'ASC' | 'DESC', source: string) => `
        SELECT e.* FROM partners p CROSS JOIN LATERAL (
          SELECT r.* FROM ${source} AS r
          WHERE r.partner_id = p.partner_id AND r.posted_month > :postedAfter::text AND r.posted_month <= :postedTo::text
-           AND (:lastId::bigint IS NULL OR (r.posted_month, r.entry_id) ${order === 'ASC' ? '>' : '<'} (
-             CASE p.partner_id WHEN :lastPartner::text THEN :lastMonth::text ELSE '${order === 'ASC' ? '' : '~'}' END,
-             CASE p.partner_id WHEN :lastPartner::text THEN :lastId::bigint ELSE 0 END))
+           AND (:afterId::bigint IS NULL OR (r.posted_month, r.entry_id) ${order === 'ASC' ? '>' : '<'} (
+             CASE p.partner_id WHEN :afterPartner::text THEN :afterMonth::text ELSE '${order === 'ASC' ? '' : '~'}' END,
+             CASE p.partner_id WHEN :afterPartner::text THEN :afterId::bigint ELSE 0 END))
            AND (:currency::text IS NULL OR (r.currency, r.arrangement) = (:currency::text, :arrangement::text))
            AND (:policy::text IS NULL OR r.policy_id = :policy::text)
            AND (:kind::text IS NULL OR r.kind = :kind::text)
@@ -121,7 +127,7 @@ const found = (order: 'ASC' | 'DESC', source: string) => `
          ORDER BY r.posted_month ${order}, r.entry_id ${order} LIMIT :limit) AS e
        WHERE (:scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[]))
          AND (:partner::text IS NULL OR p.partner_id = :partner)
-         AND (:lastPartner::text IS NULL OR p.partner_id >= :lastPartner)
+         AND (:afterPartner::text IS NULL OR p.partner_id >= :afterPartner)
          AND (:policy::text IS NULL OR EXISTS (
                SELECT FROM policies o WHERE o.partner_id = p.partner_id AND o.policy_id = :policy))
        ORDER BY p.partner_id, e.posted_month ${order}, e.entry_id ${order} LIMIT :limit) AS e
@@ -138,9 +144,9 @@ const keyOf = ({ partner_id, month, posted_month, entry_id }: LedgerRow): string
   `${entry_id} ${posted_month ?? month} ${partner_id}`;
 
 function lastOf(after: string | null) {
-  const [, lastId = null, lastMonth = null, lastPartner = null] =
+  const [, afterId = null, afterMonth = null, afterPartner = null] =
     /^(\d{1,15}) (\d{4}-\d\d) (.+)$/.exec(after ?? '') ?? [];
-  return { lastId, lastMonth, lastPartner };
+  return { afterId, afterMonth, afterPartner };
 }
 
 /** What the list shows if nothing that bounds its months is given: the latest month, so that each filter is fast. */
@@ -181,10 +187,11 @@ async function readRows(tx: Transaction, asked: RowQuery): Promise<LedgerRow[]> 
   }
   const isHeld = filter.held === true;
   if (!isHeld) await needArchived(tx, { ...asked, filter }, bounds);
-  const rows = await query<LedgerRow>(tx, found(SORTED[sort], isHeld ? HELD : 'ledger_rows'), {
+  const source = isHeld ? HELD : filter.to === undefined ? 'ledger_rows' : UP_TO;
+  const rows = await query<LedgerRow>(tx, found(SORTED[sort], source), {
     ...{ ...given(filters, filter), scope, ...lastOf(asked.after), limit: limit ?? MOST + 1 },
     ...{ partner: filter.partner ?? bounds.partner, currency: bounds.currency, arrangement: bounds.arrangement },
-    ...{ postedAfter: bounds.after, postedTo: bounds.to },
+    ...{ postedAfter: bounds.after, postedTo: bounds.to, lastMonth: filter.to?.slice(0, 7) ?? null },
   });
   if (limit === null && rows.length > MOST) {
     throw refuseField(
@@ -197,11 +204,6 @@ async function readRows(tx: Transaction, asked: RowQuery): Promise<LedgerRow[]> 
 }
 
 const isLate = ({ month, posted_month }: LedgerRow): boolean => posted_month !== null && month !== posted_month;
-
-const standingOf = (row: LedgerRow): Mark[] => [
-  ...(row.posted_month === null ? [{ text: 'held', tone: 'warn' } as const] : []),
-  ...(isLate(row) ? [{ text: `late, of ${row.month}`, tone: 'plain' } as const] : []),
-];
 
 /** The JSON of a row. */
 export const rowJson = ({ partner_name: _, own_id: __, ...row }: LedgerRow) => {
@@ -218,11 +220,16 @@ export const rows = defineList({
   help: `Without a month, a day, a quote, an enrollment, an order or a document, the rows of
 the latest month are listed.`,
   filters,
+  views: [
+    ['All', {}],
+    ['Late', { late: 'yes' }],
+    ['Held', { held: 'yes' }],
+  ],
   sorts: ['-entry_id', 'entry_id'],
   columns: {
     own_id: { heading: 'Id', look: 'id', to: ({ quote_id }) => ['rows', { quote: quote_id }] },
     entry_id: { heading: 'Row', type: 'count' },
-    kind: { value: ({ kind }) => kind.replace('_', ' '), unlessSame: true },
+    kind: { value: ({ kind }) => kind.replace('_', ' '), unlessSame: true, look: 'soft' },
     partner_id: { unlessSame: true },
     partner_name: { to: ({ partner_id }) => ['partners', partner_id] },
     policy_id: { look: 'soft' },
@@ -240,11 +247,15 @@ the latest month are listed.`,
     month: { type: 'month' },
     posted_month: { type: 'month' },
     late: { value: (row) => (isLate(row) ? 'yes' : '') },
-    standing: { heading: 'Status', type: 'marks', value: standingOf },
     document: {},
+    reference: {
+      heading: 'Enrollment, order',
+      look: 'id',
+      value: ({ enrollment_id, order_reference }) => [enrollment_id, order_reference].filter(Boolean).join(', '),
+    },
     billed: {
       look: 'line',
-      value: ({ document, posted_month }) => document ?? posted_month,
+      value: (row) => `${row.document ?? row.posted_month ?? 'held'}${isLate(row) ? ', late' : ''}`,
       to: ({ document }) => (document === null ? null : ['invoices', document]),
     },
   },
@@ -256,10 +267,7 @@ the latest month are listed.`,
     'entry_id partner_id kind own_id policy_id enrollment_id order_reference accepted_at spot_price invoice_amount',
     'currency late document',
   ),
-  page: names(
-    'own_id kind partner_name policy_id enrollment_id order_reference accepted_on standing billed spot_price',
-    'invoice_amount',
-  ),
+  page: names('own_id kind partner_name policy_id reference accepted_on billed spot_price invoice_amount'),
   ticks: {
     ...{ field: 'rows', actions: ['rows.reverse'] },
     within: { filter: 'document', field: 'number', actions: ['invoice.credit', 'dispute.open'] },
