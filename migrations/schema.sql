@@ -1,4 +1,4 @@
--- Facts: SHA-256 45da81da0a97d67ed6b3d3c597511769af4afaee138fa1de89ab33c2bd353ad7, without the role reckoner_app e8d9aa93c47905c3fa5a8f95514d9252b97bd827d6a325edcfa9a015f8356cf7
+-- Facts: SHA-256 8bf91d8ad6d429d3c414a876a9004a3707c81cf9e818eb856d0b15ad27d275b7, without the role reckoner_app 1fcd5b4f7c576a9720ba58c2c7c77a6cd5c9ce2aa23d4e394a480a1bed198c1e
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

@@ -157,6 +157,9 @@ export const inputJson = (input: unknown): unknown =>
 
 export const several = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).min(1);
 
+/** The numbers of ledger rows. */
+export const ledgerRows = (help: string) => several(whole('Rows', help, { value: 'row' }));
+
 export const reason = () => line('Reason', 'The reason. It is recorded.');
 export const documentNumber = (help = 'The number of the document, such as INV-2026-000176.') => text('Document', help);
 export const onLatestDate = () =>

@@ -43,6 +43,7 @@ const FILES = [
   [() => import('./partner.ts'), 'partner.import'],
   [() => import('./rows.ts'), 'ledger.import'],
   [() => import('./held.ts'), 'rows.release rows.discard reversal.grant reversal.refuse rows.separate'],
+  [() => import('./reverse.ts'), 'rows.reverse'],
   [() => import('./opening.ts'), 'opening.import opening.reverse'],
   [() => import('./payment/import.ts'), 'payment.import'],
   [() => import('./payment/events.ts'), 'payment.events'],

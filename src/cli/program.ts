@@ -34,9 +34,11 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   settings: ['Show how settings.json changed', () => [listIn(import('../lists/changes.ts'), 'settingsChanges')]],
   instructions: ['Put our bank details in force', () => ['instructions.adopt']],
   ledger: [
-    'Import ledger rows, and decide rows that are held or doubled',
+    'Import, list and reverse ledger rows, and decide rows that are held or doubled',
     () => [
       import('./commands/ledger.ts'),
+      listIn(import('../lists/rows.ts'), 'rows'),
+      'rows.reverse',
       listIn(import('../lists/held-rows.ts'), 'heldRows'),
       'rows.release',
       'rows.discard',

@@ -72,7 +72,8 @@ export async function readList<Row>(
   given: Question,
   seen: ListContext,
 ): Promise<ListView<Row>> {
-  const question = beginning(list, given);
+  const begun = beginning(list, given);
+  const question = { ...begun, ...(await list.defaults?.(tx, askedOf(list, begun, seen))) };
   const asked = askedOf(list, question, seen);
   const found = await list.read(tx, asked);
   const rows = found.slice(0, PAGE);
@@ -111,7 +112,7 @@ export function ListPage({ view, path, user }: { view: ListView; path: string; u
       <Filters view={view} path={path} fields={fields} />
       <Views view={view} path={path} />
       <Card title={count} note={<Totals totals={totals} />} flush>
-        <Ticked list={list} user={user}>
+        <Ticked view={view} user={user}>
           <ListTable
             {...{ view, path, user, face: list.page ?? [], hrefOf: consoleHref }}
             nothing={nothingOf(view, fields)}
@@ -237,11 +238,25 @@ const Totals = ({ totals }: { totals: readonly Total[] }) =>
   ));
 
 /** Ticked rows go to an action, whose preview shows the effect on all of them. */
-function Ticked({ list: { ticks }, user, children }: { list: List; user: Seer; children: ComponentChildren }) {
-  const actions = ticks?.actions.filter((name) => mayDo(user, name, ticks.ofLedger ? null : [])) ?? [];
+function Ticked({
+  view: {
+    list: { ticks },
+    question,
+  },
+  user,
+  children,
+}: {
+  view: ListView;
+  user: Seer;
+  children: ComponentChildren;
+}) {
+  const of = ticks?.within && question[ticks.within.filter];
+  const all = [...(of ? (ticks?.within?.actions ?? []) : []), ...(ticks?.actions ?? [])];
+  const actions = all.filter((name) => mayDo(user, name, ticks?.ofLedger ? null : []));
   if (actions.length === 0) return children;
   return (
     <form method="get">
+      {of && <input type="hidden" name={ticks?.within?.field} value={of} />}
       {children}
       <p class="buttons in">
         {actions.map((name) => (

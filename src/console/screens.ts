@@ -12,6 +12,7 @@ import { feeds } from '../lists/feeds.ts';
 import { invoices } from '../lists/invoices.ts';
 import { partners } from '../lists/partners.ts';
 import { payments } from '../lists/payments.ts';
+import { rows } from '../lists/rows.ts';
 import { users } from '../lists/users.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
@@ -64,6 +65,7 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   redirect('/', PARTNERS, ({ user }) => `/console/${placesOf(user)[0]?.path}`);
   addClose(routes);
   addList(routes, '/invoices', { list: invoices, place: 'invoices', title: 'Invoices' });
+  addList(routes, '/rows', { list: rows, place: 'invoices', title: 'Ledger rows' });
   screen(
     '/invoices/:number',
     PARTNERS,

@@ -125,7 +125,11 @@ export type List<
     /** Null if none of the actions accepts the row. */
     of(row: NoInfer<Row>): string | null;
     ofLedger?: true;
+    /** Actions that the page has only with a filter, whose value is their field `field`. */
+    within?: Readonly<{ filter: string; field: string; actions: readonly string[] }>;
   }>;
+  /** Filters that the page shows and applies if `filter` lacks them; `read` applies them too. */
+  defaults?(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Readonly<Record<string, string>>>;
   /** The actions available for a row, as links on the page. */
   remedies?(row: NoInfer<Row>): readonly (ToDo & { readonly partner: string | null })[];
   /** The key of a row, from which the next page continues. The key is a number, or a text if `keyed` is set. */

@@ -2,6 +2,7 @@
 
 import { z } from 'zod';
 import { query, type Transaction } from '../database/transaction.ts';
+import { BILLED_BY } from '../documents/billing.sql.ts';
 import { GROUNDS, type Ground } from '../ledger/cancellation.ts';
 import { SIGNS, type Sign } from '../ledger/doubles.sql.ts';
 import { dueOn } from '../ledger/held.ts';
@@ -83,11 +84,7 @@ const found = (order: 'ASC' | 'DESC') => {
      LEFT JOIN held_rows h USING (held_row_id)
      CROSS JOIN LATERAL (
        SELECT e.quote_id, e.requote_id, e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut,
-              e.invoice_amount, e.month, e.posted_month, (
-                SELECT n.number FROM documents n JOIN closed_months m ON m.month = n.month
-                WHERE n.partner_id = e.partner_id AND n.currency = e.currency AND n.arrangement = e.arrangement
-                  AND n.purpose = 'month' AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
-                  AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = n.document_id)) AS document
+              e.invoice_amount, e.month, e.posted_month, ${BILLED_BY} AS document
        FROM ledger_rows e
        WHERE r.status = 'recorded' AND e.partner_id = r.partner_id AND e.kind = 'reversal'
          AND own_id(e) = r.reversal_id

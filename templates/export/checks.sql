@@ -826,6 +826,7 @@ sometimes(kind, action) AS (VALUES
   ('credit_releases', 'opening.reverse'), ('ledger_rows', 'ledger.import'), ('held_rows', 'ledger.import'), ('ledger_rows', 'quote.accept'),
   ('ledger_rows', 'requote.accept'), ('ledger_rows', 'quote.reverse'), ('ledger_rows', 'processor.reverse'),
   ('reversal_grounds', 'ledger.import'), ('reversal_grounds', 'rows.release'), ('reversal_grounds', 'processor.reverse'),
+  ('ledger_rows', 'rows.reverse'), ('held_rows', 'rows.reverse'), ('reversal_grounds', 'rows.reverse'),
   ('held_row_decisions', 'processor.reverse'), ('cancellation_terms', 'partner.import')),
 money_kind(kind) AS (VALUES ('payments'), ('payment_sources'), ('payment_assignments'), ('payment_applications'), ('payment_suggestions'),
   ('small_differences'), ('payment_reversals'), ('payment_reinstatements'), ('payment_unapplications'), ('payouts'),
@@ -986,7 +987,8 @@ WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded
                     WHEN 'quote.accept' THEN r.entries <> 1 OR r.kind <> 'quote_accepted' OR r.quote_id <> e.subject
                     WHEN 'requote.accept' THEN r.entries <> 1 OR r.kind <> 'requote_accepted' OR r.quote_id <> e.subject
                     WHEN 'quote.reverse' THEN r.entries <> 1 OR r.kind <> 'reversal' OR r.quote_id <> e.subject
-                    WHEN 'processor.reverse' THEN r.kind <> 'reversal' OR r.last_kind <> 'reversal' ELSE 1 = 1 END;
+                    WHEN 'processor.reverse' THEN r.kind <> 'reversal' OR r.last_kind <> 'reversal'
+                    WHEN 'rows.reverse' THEN r.kind <> 'reversal' OR r.last_kind <> 'reversal' ELSE 1 = 1 END;
 
 -- rows_of_every_event: An import, release or reversal states the totals of its rows, and an acceptance has its row.
 -- whole
@@ -995,7 +997,7 @@ SELECT 'event ' || e.event_id, e.action, e.subject
 FROM audit_events e LEFT JOIN row_events r USING (event_id)
 LEFT JOIN (SELECT DISTINCT event_id FROM details WHERE substr(path, 1, 6) = 'totals') t ON t.event_id = e.event_id
 WHERE (e.action IN ('quote.accept', 'requote.accept') AND r.event_id IS NULL)
-   OR (e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back', 'quote.reverse') AND t.event_id IS NULL);
+   OR (e.action IN ('ledger.import', 'rows.release', 'rows.reverse', 'reversal.grant', 'reversal.taken_back', 'quote.reverse') AND t.event_id IS NULL);
 
 -- import_totals: An import's rows are as many, with the same sums of each currency, as its event states.
 -- whole
@@ -1033,7 +1035,7 @@ FROM ledger_receipts GROUP BY event_id, partner_id, posted_month, currency HAVIN
 SELECT 'event ' || d.event_id, d.value, coalesce(r.entries, 0)
 FROM details d LEFT JOIN (SELECT event_id, sum(entries) AS entries FROM row_events GROUP BY event_id) r
   ON r.event_id = d.event_id
-WHERE d.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back') AND d.path = 'accepted'
+WHERE d.action IN ('ledger.import', 'rows.release', 'rows.reverse', 'reversal.grant', 'reversal.taken_back') AND d.path = 'accepted'
   AND d.value <> CAST(coalesce(r.entries, 0) AS TEXT)
 UNION ALL
 SELECT 'held or decided by event ' || e.event_id, d.value, coalesce(h.rows, 0)
@@ -1093,7 +1095,7 @@ FROM held_rows h LEFT JOIN held_row_decisions d USING (held_row_id)
 JOIN named_rows r ON r.partner_id = h.partner_id AND r.kind = h.kind AND r.quote_id = h.quote_id
   AND coalesce(r.reversal_id, r.requote_id, r.quote_id) = coalesce(h.reversal_id, h.requote_id, h.quote_id)
 JOIN audit_events e ON e.event_id = r.event_id
-WHERE e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back', 'quote.reverse', 'processor.reverse')
+WHERE e.action IN ('ledger.import', 'rows.release', 'rows.reverse', 'reversal.grant', 'reversal.taken_back', 'quote.reverse', 'processor.reverse')
   AND (d.decision IS NULL OR d.decision <> 'recorded')
 UNION ALL
 SELECT 'held row ' || held_row_id || ', decided ' || count(*) || ' times', NULL, NULL, NULL, NULL
@@ -1110,7 +1112,7 @@ UNION ALL
 SELECT 'reversal ' || reversal_id || ', allowed ' || count(*) || ' times', partner_id, NULL
 FROM reversal_grounds GROUP BY partner_id, reversal_id HAVING count(*) > 1;
 
--- ground_of_person: A person allowed a reversal by a decision on its held row; a rule allowed only what a partner or an import sent.
+-- ground_of_person: A person allowed a reversal by a decision on its held row; a rule allowed only what a partner, an import or finance sent.
 -- whole
 -- columns at partner ground action
 SELECT 'reversal ' || g.reversal_id, g.partner_id, g.ground, e.action
@@ -1118,8 +1120,8 @@ FROM reversal_grounds g LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN held_rows h ON h.held_row_id = g.held_row_id AND h.partner_id = g.partner_id AND h.reversal_id = g.reversal_id
 LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id AND d.event_id = g.event_id
 WHERE CASE g.ground WHEN 'person' THEN d.log_no IS NULL OR e.action NOT IN ('rows.release', 'reversal.grant')
-                    WHEN 'processor' THEN e.action NOT IN ('ledger.import', 'quote.reverse', 'reversal.taken_back', 'processor.reverse')
-                    ELSE e.action NOT IN ('ledger.import', 'quote.reverse') OR g.held_row_id IS NOT NULL END
+                    WHEN 'processor' THEN e.action NOT IN ('ledger.import', 'quote.reverse', 'rows.reverse', 'reversal.taken_back', 'processor.reverse')
+                    ELSE e.action NOT IN ('ledger.import', 'quote.reverse', 'rows.reverse') OR g.held_row_id IS NOT NULL END
    OR (g.held_row_id IS NOT NULL AND h.log_no IS NULL);
 
 -- ground_of_terms: A reversal was judged by the cancellation terms of its policy on the day of the sale, or there were none.

@@ -46,6 +46,7 @@ const made = {
   ...{ client: '', creditNote: '', placed: '', statement: 0, pending: 0, returned: '', unapplied: 0, applied: 0 },
   ...{
     held: 0,
+    sold: 0,
     requested: 0,
     linked: 0,
     payout: 0,
@@ -107,6 +108,8 @@ beforeAll(async () => {
   const sale = quote({ accepted_at: '2026-10-10T12:00:00Z' });
   const { held_rows: held } = await books.rows([sale, { ...sale, quote_id: 'again' }]);
   made.held = held[0]?.held_row_id ?? 0;
+  const [last] = await books.sql<{ id: number }>('SELECT max(entry_id)::int AS id FROM ledger_rows');
+  made.sold = last?.id ?? 0;
   const skewed = { ...sale, kind: 'reversal', reversal_id: 'skewed', spotPrice: -7, partnerCut: 0, invoiceAmount: -7 };
   const { held_rows: requested } = await books.rows([skewed], { holds: true });
   made.requested = requested[0]?.held_row_id ?? 0;
@@ -230,6 +233,7 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'rows.discard': () => ({ rows: [made.held], ...why }),
   'reversal.grant': () => ({ row: made.requested, ...why }),
   'reversal.refuse': () => ({ row: made.requested, ...why }),
+  'rows.reverse': () => ({ rows: [made.sold], ...why }),
   'rows.separate': () => ({ partner: 'p-1', ...why }),
   'credit.apply': () => ({ creditNote: made.creditNote, number: inv(1) }),
   'credit.unapply': () => ({ creditNote: made.placed, number: inv(1) }),

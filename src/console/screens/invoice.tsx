@@ -13,6 +13,7 @@ import { isInScope, type Scope } from '../../people/scope.ts';
 import { Amount, monthName } from '../../values.ts';
 import {
   ActionLink,
+  addressOf,
   Card,
   type Column,
   DataTable,
@@ -101,8 +102,18 @@ export function invoiceScreen(
   { user }: { user: Pick<User, 'roles'> },
 ): Screen {
   const { number, currency } = row;
+  const rowsOf = (filter: Readonly<Record<string, string>>) =>
+    addressOf('/console/rows', { document: number, ...filter });
   const lines: Column<LineRow>[] = [
-    { heading: 'Policy', cell: ({ policy_name }) => policy_name },
+    {
+      heading: 'Policy',
+      cell: ({ policy_id: policy, policy_name, kind, month }) =>
+        row.purpose === 'month' ? (
+          <a href={rowsOf({ policy, kind, ...(month !== row.month && { late: 'yes' }) })}>{policy_name}</a>
+        ) : (
+          policy_name
+        ),
+    },
     {
       heading: 'Rows',
       // Each month of late rows has its own line.
@@ -184,7 +195,18 @@ export function invoiceScreen(
             </div>
           </section>
           {row.purpose !== 'opening' && (
-            <Card title="Lines" note={`in ${currency}`} flush>
+            <Card
+              title="Lines"
+              note={`in ${currency}`}
+              actions={
+                row.purpose === 'month' && (
+                  <a class="button" href={rowsOf({})}>
+                    Rows
+                  </a>
+                )
+              }
+              flush
+            >
               <DataTable columns={lines} rows={row.lines} nothing="No lines." caption="Lines" />
             </Card>
           )}
@@ -216,7 +238,7 @@ export function invoiceScreen(
                   E-invoice (XML)
                 </a>
               )}
-              {row.purpose !== 'opening' && (
+              {row.lines.length > 0 && (
                 <a class="button" href={`/console/invoices/${number}/rows.csv`} hx-boost="false" download>
                   Rows (CSV)
                 </a>

@@ -118,6 +118,9 @@ export function partnerScreen(view: PartnerOverview, { user }: { user: Seer }): 
         <a class="button" href={addressOf('/console/invoices', { partner: partner.partner_id })}>
           All documents
         </a>
+        <a class="button" href={addressOf('/console/rows', { partner: partner.partner_id })}>
+          This month’s rows
+        </a>
         <a class="button" href={addressOf('/console/payments/all', { partner: partner.partner_id })}>
           All payments
         </a>

@@ -1,5 +1,6 @@
 /** SQL of the search. Each query uses an index or a small table, and is limited to the user's partners. */
 import { querying } from '../../database/transaction.ts';
+import { BILLED_BY } from '../../documents/billing.sql.ts';
 import type { Scope } from '../../people/scope.ts';
 
 export type FoundDocument = Readonly<{
@@ -22,6 +23,7 @@ export type FoundPayment = Readonly<{
 
 export type FoundRow = Readonly<{
   quote_id: string;
+  enrollment_id: string | null;
   order_reference: string | null;
   kind: 'quote_accepted' | 'requote_accepted' | 'reversal';
   partner_id: string;
@@ -95,14 +97,16 @@ export const readFoundLines = querying<FoundLine, SearchParameters>(`
     AND (l.amount = :amount::numeric OR strpos(lower(t.text), lower(:q)) > 0)
   ORDER BY l.bank_line_id DESC LIMIT :limit`);
 
-/** The rows of a quote or of a partner's order, by one probe of each index for each partner. */
+/** At least four characters of an id: fewer would find most rows. */
+const BEGINS = (column: string): string => `CASE WHEN length(:q) < 4 THEN ${column} = :q ELSE ${column} ^@ :q END`;
+
+/**
+ * The rows of a quote, and those whose enrollment or order begins with the text, by one probe of each index for each
+ * partner.
+ */
 export const readFoundRows = querying<FoundRow, SearchParameters>(`
-  SELECT r.quote_id, r.order_reference, r.kind, r.partner_id, p.name AS partner_name, r.posted_month, r.currency,
-         r.invoice_amount::text AS amount,
-         (SELECT d.number FROM documents d
-          WHERE d.partner_id = r.partner_id AND d.month = r.posted_month AND d.currency = r.currency
-            AND d.arrangement = r.arrangement AND d.purpose = 'month'
-          ORDER BY d.document_id DESC LIMIT 1) AS number
+  SELECT e.quote_id, e.enrollment_id, e.order_reference, e.kind, e.partner_id, p.name AS partner_name, e.posted_month,
+         e.currency, e.invoice_amount::text AS amount, ${BILLED_BY} AS number
   FROM partners p CROSS JOIN LATERAL (
     SELECT * FROM ledger_rows a
     WHERE a.partner_id = p.partner_id AND a.kind = 'quote_accepted'
@@ -111,7 +115,13 @@ export const readFoundRows = querying<FoundRow, SearchParameters>(`
     SELECT * FROM ledger_rows b
     WHERE b.partner_id = p.partner_id AND b.kind <> 'quote_accepted' AND b.quote_id = :q
     UNION ALL
-    SELECT * FROM ledger_rows o
-    WHERE o.partner_id = p.partner_id AND o.order_reference = :q AND o.quote_id <> :q) AS r
+    (SELECT * FROM ledger_rows n
+     WHERE n.partner_id = p.partner_id AND ${BEGINS('n.enrollment_id')} AND n.quote_id <> :q
+     ORDER BY n.enrollment_id LIMIT :limit)
+    UNION ALL
+    (SELECT * FROM ledger_rows o
+     WHERE o.partner_id = p.partner_id AND ${BEGINS('o.order_reference')} AND o.quote_id <> :q
+       AND o.enrollment_id IS DISTINCT FROM :q
+     ORDER BY o.order_reference LIMIT :limit)) AS e
   WHERE :scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[])
-  ORDER BY r.entry_id LIMIT :limit`);
+  ORDER BY e.entry_id LIMIT :limit`);

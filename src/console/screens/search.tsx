@@ -5,6 +5,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { rowKindName } from '../../documents/present.ts';
 import type { Scope } from '../../people/scope.ts';
 import {
+  addressOf,
   amountColumn,
   Card,
   type Column,
@@ -97,18 +98,24 @@ const paymentColumns: readonly Column<FoundPayment>[] = [
 const rowColumns: readonly Column<FoundRow>[] = [
   {
     heading: 'Quote',
-    cell: ({ quote_id, number, partner_id }) => (
-      <a class="row" href={number === null ? `/console/partners/${partner_id}` : `/console/invoices/${number}`}>
+    cell: ({ quote_id }) => (
+      <a class="row" href={addressOf('/console/rows', { quote: quote_id })}>
         {quote_id}
       </a>
     ),
   },
+  { heading: 'Enrollment', cell: ({ enrollment_id }) => <span class="soft id">{enrollment_id ?? ''}</span> },
   { heading: 'Order', cell: ({ order_reference }) => <span class="soft wrap">{order_reference ?? ''}</span> },
   { heading: 'Row', cell: ({ kind }) => <span class="soft">{rowKindName(kind)}</span> },
   { heading: 'Partner', cell: ({ partner_name }) => partner_name },
   {
     heading: 'Billed by',
-    cell: ({ number, posted_month }) => number ?? <span class="soft">{`not billed yet: due in ${posted_month}`}</span>,
+    cell: ({ number, posted_month }) =>
+      number === null ? (
+        <span class="soft">{`not billed yet: due in ${posted_month}`}</span>
+      ) : (
+        <InvoiceLink number={number} />
+      ),
   },
   amountColumn('Amount', 'amount'),
 ];
@@ -140,7 +147,7 @@ export function searchScreen(view: SearchView): Screen | { readonly to: string }
           <p class="nothing">
             {q !== undefined && 'Nothing found. '}
             Search for a document number, a partner, an exact amount, a payment reference, a text of the bank, a quote
-            id or an order reference.
+            or enrollment id or an order reference.
           </p>
         )}
         {fault !== undefined && <p class="nothing">Rows of archived months were not searched: {fault}</p>}
