@@ -18,10 +18,19 @@ type Parts<By extends string> = Readonly<{
 }>;
 
 /** One statement for each sort order. Rows that are equal in the order are sorted by id. */
-export function sortedBy<By extends string>(parts: Parts<By>): Readonly<Record<By | `-${By}`, string>> {
-  const { select, from: tables, where, visible = 'true', id, type = 'bigint', around = (page) => page } = parts;
+export function sortedBy<By extends string>({
+  select,
+  from: tables,
+  where,
+  visible = 'true',
+  id,
+  type = 'bigint',
+  by: columns,
+  around = (page) => page,
+}: Parts<By>): Readonly<Record<By | `-${By}`, string>> {
   const statement = (given: string | readonly [string, string], order: 'ASC' | 'DESC') => {
-    const [by, from] = typeof given === 'string' ? [given, tables] : given;
+    const by = typeof given === 'string' ? given : given[0];
+    const from = typeof given === 'string' ? tables : given[1];
     const follows = order === 'ASC' ? '>' : '<';
     const after =
       by === id
@@ -37,7 +46,7 @@ export function sortedBy<By extends string>(parts: Parts<By>): Readonly<Record<B
     );
   };
   return Object.fromEntries(
-    Object.entries<string | readonly [string, string]>(parts.by).flatMap(([name, by]) => [
+    Object.entries<string | readonly [string, string]>(columns).flatMap(([name, by]) => [
       [name, statement(by, 'ASC')],
       [`-${name}`, statement(by, 'DESC')],
     ]),
