@@ -1,4 +1,4 @@
--- Facts: SHA-256 45da81da0a97d67ed6b3d3c597511769af4afaee138fa1de89ab33c2bd353ad7, without the role reckoner_app e8d9aa93c47905c3fa5a8f95514d9252b97bd827d6a325edcfa9a015f8356cf7
+-- Facts: SHA-256 672cadcb57f473a392b8341d09b95553723f3c862427a477beb36ec9b4383a34, without the role reckoner_app f9296a2bfde32163916e0a421befe440f00bbea20bd9ccc1edb64ec079b6e61b
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

@@ -101,7 +101,7 @@ type ListProps = Readonly<{
   user?: Seer;
 }>;
 
-const consoleHref = (place: string, at: Link[1]): string =>
+export const consoleHref = (place: string, at: Link[1]): string =>
   typeof at === 'string' ? `/console/${place}/${encodeURIComponent(at)}` : addressOf(`/console/${place}`, at);
 
 export function ListPage({ view, path, user }: { view: ListView; path: string; user: Seer }) {

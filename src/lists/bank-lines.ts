@@ -17,7 +17,7 @@ import {
   soughtText,
   text,
 } from './list.ts';
-import { sortedBy, sortsOf, sumsBy } from './statement.ts';
+import { PATTERN, sortedBy, sortsOf, sumsBy, TEXTS } from './statement.ts';
 
 type BankLineRow = Readonly<{
   bank_line_id: number;
@@ -62,8 +62,8 @@ const WHERE = `(:state::text IS NULL OR s.state = :state)
          AND (:currency::text IS NULL OR l.currency = upper(:currency))
          AND (:amountFrom::numeric IS NULL OR l.amount >= :amountFrom::numeric)
          AND (:amountTo::numeric IS NULL OR l.amount <= :amountTo::numeric)
-         AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', l.bank_reference, personal(l.text),
-                personal(l.payer_name), s.reason)), lower(:text)) > 0)`;
+         AND (:text::text IS NULL OR l.text IN ${TEXTS} OR l.payer_name IN ${TEXTS}
+              OR lower(l.bank_reference) LIKE ${PATTERN} OR lower(s.reason) LIKE ${PATTERN})`;
 
 const SORTED = sortedBy({
   select: () => `
@@ -117,7 +117,8 @@ export const bankLines = defineList({
   columns: {
     bank_line_id: {
       ...{ heading: 'Line', type: 'count' },
-      to: ({ payment_id }) => (payment_id === null ? null : ['payments', String(payment_id)]),
+      to: ({ payment_id, booked_on }) =>
+        payment_id === null ? ['payments/lines', { from: booked_on, to: booked_on }] : ['payments', String(payment_id)],
     },
     booked_on: { heading: 'Booked', type: 'date' },
     account: { heading: 'Our account', unlessSame: true },

@@ -21,7 +21,7 @@ import {
   soughtText,
   text,
 } from './list.ts';
-import { sortedBy, sortsOf, sumsBy } from './statement.ts';
+import { PATTERN, sortedBy, sortsOf, sumsBy } from './statement.ts';
 
 type InvoiceRow = Readonly<{
   document_id: number;
@@ -74,6 +74,16 @@ const VOID = 'd.document_id IN (SELECT document_id FROM voids)';
 const AMOUNT_DUE = `CASE d.document WHEN 'statement' THEN 0 WHEN 'credit_note' THEN d.credit_applied - d.gross
                      ELSE d.gross - d.credit_applied END`;
 
+/** As in the index of their trigrams. */
+const WORDS = `lower(d.number COLLATE "default" || E'\\n' || d.purchase_order || E'\\n' || d.partner_name || E'\\n' ||
+                    d.partner_id)`;
+
+/** The number of a document in full: `inv-2026-12` becomes `INV-2026-000012`. */
+export const fullNumber = (text: string): string =>
+  text
+    .toUpperCase()
+    .replace(/^([A-Z]+-\d{4}-)(\d{1,5})$/, (_, series: string, at: string) => series + at.padStart(6, '0'));
+
 const VISIBLE = '(:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))';
 
 const WHERE = `${VISIBLE}
@@ -88,18 +98,15 @@ const WHERE = `${VISIBLE}
          AND (:overdue::boolean IS NULL OR (${OPEN} AND d.document = 'invoice' AND d.due_on < :today::date))
          AND (:held::boolean IS NULL OR d.document_id IN (SELECT document_id FROM current_holds))
          AND (:disputed::boolean IS NULL OR d.document_id IN (SELECT document_id FROM open_invoice_disputes))
-         AND (:amount::numeric IS NULL OR :amount::numeric IN (
-                SELECT unnest(ARRAY[amount_due, balance]) FROM document_balances b
-                WHERE b.document_id = d.document_id))
+         AND (:amount::numeric IS NULL OR abs(${AMOUNT_DUE}) = :amount::numeric
+              OR d.document_id IN (SELECT document_id FROM open_items('infinity') WHERE balance = :amount::numeric))
          AND (:amountFrom::numeric IS NULL OR abs(${AMOUNT_DUE}) >= :amountFrom::numeric)
          AND (:amountTo::numeric IS NULL OR abs(${AMOUNT_DUE}) <= :amountTo::numeric)
          AND (:from::date IS NULL OR d.issued_on >= :from::date)
          AND (:to::date IS NULL OR d.issued_on <= :to::date)
          AND (:dueFrom::date IS NULL OR d.due_on >= :dueFrom::date)
          AND (:dueTo::date IS NULL OR d.due_on <= :dueTo::date)
-         AND (:text::text IS NULL
-              OR strpos(lower(concat_ws(E'\\n', d.number, d.purchase_order, d.partner_name, d.partner_id)),
-                        lower(:text)) > 0)`;
+         AND (:text::text IS NULL OR ${WORDS} LIKE ${PATTERN} OR d.number = :number)`;
 
 /** Only open documents have a balance, so the sum reads only open documents. */
 const OPEN_ITEMS = "documents d LEFT JOIN open_items('infinity') o USING (document_id)";
@@ -141,7 +148,7 @@ type InvoiceSort = keyof typeof SORTED;
 
 const parametersOf = ({ filter, scope, today }: ListQuery<InvoiceFilter, InvoiceSort>) => ({
   ...given(filters, filter),
-  ...{ scope, today },
+  ...{ scope, today, number: filter.text === undefined ? null : fullNumber(filter.text) },
 });
 
 const readLines = (tx: Transaction, asked: ListQuery<InvoiceFilter, InvoiceSort>): Promise<InvoiceRow[]> =>

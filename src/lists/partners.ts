@@ -21,7 +21,7 @@ interface PartnerRow extends Line, Omit<PartnerView, 'partner_id'> {
 const filters = z.strictObject({
   text: soughtText(
     'Name, id, contact, tax id',
-    'Only partners with this text in the name, id, contact or tax id.',
+    'Only partners with this text in the name, id, contact or tax id, or with a similar name.',
   ).optional(),
   status: choice('Status', 'Active, inactive, or contact: its contact has problems.', [
     'active',
@@ -49,7 +49,8 @@ const FROM = 'partners p LEFT JOIN troubled t USING (partner_id)';
 
 const WHERE = `${VISIBLE}
          AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', p.partner_id, p.name, p.contact_name,
-                p.contact_email, array_to_string(p.contact_cc, E'\\n'), p.tax_id)), lower(:text)) > 0)
+                p.contact_email, array_to_string(p.contact_cc, E'\\n'), p.tax_id)), lower(:text)) > 0
+              OR (length(:text) > 3 AND strict_word_similarity(lower(:text), lower(p.name)) > 0.45))
          AND (:currency::text IS NULL OR p.currency = upper(:currency))
          AND (:status::text IS NULL OR CASE :status
                 WHEN 'active' THEN p.inactive_since IS NULL

@@ -18,7 +18,7 @@ import {
   soughtText,
   text,
 } from './list.ts';
-import { sortedBy, sortsOf, sumsBy } from './statement.ts';
+import { PATTERN, sortedBy, sortsOf, sumsBy, TEXTS } from './statement.ts';
 
 type PaymentRow = PaymentJson & { readonly partner_name: string | null };
 
@@ -46,8 +46,11 @@ const OF_PARTNER = `SELECT payment_id FROM payments WHERE partner_id = :partner
 
 const VISIBLE = '(:scope::text[] IS NULL OR b.partner_id = ANY (:scope::text[]))';
 
-const FROM =
-  'payments p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id';
+const FROM = 'payments p JOIN payment_balances b USING (payment_id)';
+const NAME = 'SELECT name FROM partners WHERE partner_id = b.partner_id';
+const NAMED = `(SELECT partner_id FROM partners WHERE lower(name) LIKE ${PATTERN})`;
+const OF_NAME = `SELECT payment_id FROM payments WHERE partner_id IN ${NAMED}
+       UNION SELECT payment_id FROM payment_assignments WHERE partner_id IN ${NAMED}`;
 
 /** Money from an unknown payer is only for users who see every partner. */
 const WHERE = `(:scope::text[] IS NULL OR (${VISIBLE} AND p.payment_id IN (${OF_SCOPE})))
@@ -64,18 +67,17 @@ const WHERE = `(:scope::text[] IS NULL OR (${VISIBLE} AND p.payment_id IN (${OF_
          AND (:amountTo::numeric IS NULL OR p.amount <= :amountTo::numeric)
          AND (:from::date IS NULL OR p.received_on >= :from::date)
          AND (:to::date IS NULL OR p.received_on <= :to::date)
-         AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', personal(p.reference), personal(p.payer_name),
-                personal(p.payer_account), n.name,
-                (SELECT string_agg(personal(s.reference), E'\\n') FROM payment_sources s
-                 WHERE s.payment_id = p.payment_id))),
-                lower(:text)) > 0)`;
+         AND (:text::text IS NULL OR p.reference IN ${TEXTS} OR p.payer_name IN ${TEXTS}
+              OR p.payer_account IN ${TEXTS}
+              OR p.payment_id IN (SELECT payment_id FROM payment_sources WHERE reference IN ${TEXTS})
+              OR (p.payment_id IN (${OF_NAME}) AND (${NAME}) ILIKE ${PATTERN}))`;
 
 /**
  * A subquery reads the partner's name only for the rows of the page. With the name as a joined column, the database
  * read every payment.
  */
 const SORTED = sortedBy({
-  select: () => 'p.payment_id, (SELECT name FROM partners WHERE partner_id = b.partner_id) AS partner_name',
+  select: () => `p.payment_id, (${NAME}) AS partner_name`,
   from: FROM,
   where: WHERE,
   visible: VISIBLE,

@@ -2,6 +2,12 @@
 import { Amount } from '../money.ts';
 import type { Sums } from './list.ts';
 
+/** The pattern of a text that contains `:text`, in small letters. */
+export const PATTERN = `('%' || regexp_replace(lower(:text::text), '([\\\\%_])', '\\\\\\1', 'g') || '%')`;
+
+/** The commitments of the personal texts that contain `:text`, from an index of their trigrams. */
+export const TEXTS = `(SELECT commitment FROM personal_texts WHERE lower(text) LIKE ${PATTERN})`;
+
 type Parts<By extends string> = Readonly<{
   /** The columns of the row, given the expression that sorts it. */
   select: (by: string) => string;
