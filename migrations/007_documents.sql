@@ -204,6 +204,8 @@ CREATE UNIQUE INDEX opening_number_once ON documents (lower(opening_number))
   WHERE opening_number IS NOT NULL AND opening_follows IS NULL;
 CREATE INDEX documents_of_opening ON documents (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX documents_by_month ON documents (month);
+CREATE INDEX documents_by_words ON documents USING gin (lower(
+  number COLLATE "default" || E'\n' || purchase_order || E'\n' || partner_name || E'\n' || partner_id) gin_trgm_ops);
 -- Facts are recorded nearly in the order of their entry dates, so a block range index finds the facts since a given
 -- day.
 CREATE INDEX documents_by_entry ON documents USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);

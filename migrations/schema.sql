@@ -1,4 +1,4 @@
--- Facts: SHA-256 8bf91d8ad6d429d3c414a876a9004a3707c81cf9e818eb856d0b15ad27d275b7, without the role reckoner_app 1fcd5b4f7c576a9720ba58c2c7c77a6cd5c9ce2aa23d4e394a480a1bed198c1e
+-- Facts: SHA-256 672cadcb57f473a392b8341d09b95553723f3c862427a477beb36ec9b4383a34, without the role reckoner_app f9296a2bfde32163916e0a421befe440f00bbea20bd9ccc1edb64ec079b6e61b
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

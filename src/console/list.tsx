@@ -10,8 +10,10 @@ import {
   type Link,
   type List,
   type ListQuery,
+  MOST_COUNTED,
+  readSums,
+  type Sums,
   sheetOf,
-  type Total,
   type Value,
 } from '../lists/list.ts';
 import type { Installation } from '../people/audit-events.ts';
@@ -32,7 +34,7 @@ export type ListView<Row = unknown> = Readonly<{
   sort: string;
   today: string;
   rows: readonly Row[];
-  totals: readonly Total[];
+  sums: Sums;
   /** The key of this page's last row, or null on the last page. */
   next: string | null;
 }>;
@@ -80,7 +82,7 @@ export async function readList<Row>(
   const last = rows.at(-1);
   return {
     ...{ list, question, rows, sort: asked.sort, today: seen.today },
-    totals: asked.after === null ? ((await list.totals?.(tx, asked)) ?? []) : [],
+    sums: await readSums(tx, list, asked, asked.after === null && found.length <= PAGE ? found : null),
     next: found.length > PAGE && last !== undefined ? (list.key?.(last) ?? null) : null,
   };
 }
@@ -100,18 +102,22 @@ type ListProps = Readonly<{
   user?: Seer;
 }>;
 
-const consoleHref = (place: string, at: Link[1]): string =>
+export const consoleHref = (place: string, at: Link[1]): string =>
   typeof at === 'string' ? `/console/${place}/${encodeURIComponent(at)}` : addressOf(`/console/${place}`, at);
 
 export function ListPage({ view, path, user }: { view: ListView; path: string; user: Seer }) {
-  const { list, rows, totals } = view;
+  const { list, rows, sums, next } = view;
   const fields = fieldsOf(list.filters);
-  const count = `${plural(rows.length, list.one)}${view.next === null ? '' : ', more on the next page'}`;
+  const isPart = rows.length !== sums.count;
   return (
     <>
       <Filters view={view} path={path} fields={fields} />
       <Views view={view} path={path} />
-      <Card title={count} note={<Totals totals={totals} />} flush>
+      <Card
+        title={sums.count === null ? `More than ${MOST_COUNTED} ${list.one}s` : plural(sums.count, list.one)}
+        note={isPart && `${rows.length} on this page${next === null ? ', the last' : ''}`}
+        flush
+      >
         <Ticked view={view} user={user}>
           <ListTable
             {...{ view, path, user, face: list.page ?? [], hrefOf: consoleHref }}
@@ -142,6 +148,9 @@ export const ListPager = ({ view: { question, next }, path }: Pick<ListProps, 'v
   />
 );
 
+/** The inputs beside the button. The others are folded. */
+const MOST_INPUTS = 6;
+
 /** The form of a list's filters. A filter that is shown as tabs has no input. */
 function Filters({
   view: { list, question },
@@ -151,11 +160,17 @@ function Filters({
   const inTabs = namesInViews(list);
   const kept = [...inTabs, 'view', 'sort'].filter((name) => question[name]);
   const inputs = fields.filter(({ name }) => !inTabs.includes(name));
+  const more = inputs.slice(MOST_INPUTS);
+  const input = (field: Field) => <FilterInput field={field} value={question[field.name]} />;
   return inputs.length === 0 ? null : (
     <form class="filters" action={path}>
-      {inputs.map((field) => (
-        <FilterInput field={field} value={question[field.name]} />
-      ))}
+      {inputs.slice(0, MOST_INPUTS).map(input)}
+      {more.length > 0 && (
+        <details open={more.some(({ name }) => question[name])}>
+          <summary>More filters</summary>
+          <div class="filters">{more.map(input)}</div>
+        </details>
+      )}
       {kept.map((name) => (
         <input type="hidden" name={name} value={question[name]} />
       ))}
@@ -223,20 +238,6 @@ function Views({ view: { list, question }, path }: Pick<ListProps, 'view' | 'pat
   );
 }
 
-const Totals = ({ totals }: { totals: readonly Total[] }) =>
-  totals.map((total) => (
-    <span class="line">
-      {Object.entries(total)
-        .filter(([, amount]) => !amount.isZero())
-        .map(([name, amount], at) => (
-          <>
-            {`${at === 0 ? '' : ', '}${name.toLowerCase()} `}
-            <Money amount={amount.toString()} currency={amount.currency} />
-          </>
-        ))}
-    </span>
-  ));
-
 /** Ticked rows go to an action, whose preview shows the effect on all of them. */
 function Ticked({
   view: {
@@ -271,6 +272,8 @@ function Ticked({
 
 export function ListTable({ view, path, face, hrefOf, user, nothing }: ListProps & { readonly nothing: string }) {
   const { list, question, sort, rows, today } = view;
+  const totals = view.sums.totals.filter((total) => face.some((name) => total[name] !== undefined));
+  const isPart = rows.length !== view.sums.count;
   const isTicked = face === list.page;
   const columns = face.map((name, at): Column<unknown> => {
     const column = columnOf(list, name);
@@ -299,7 +302,29 @@ export function ListTable({ view, path, face, hrefOf, user, nothing }: ListProps
     };
   });
   const all = list.remedies === undefined || user === undefined ? columns : [...columns, remediesFor(list, user)];
-  return <DataTable columns={all} rows={rows} labelled nothing={nothing} caption={list.title} />;
+  const foot = totals.map((total) => (
+    <tr>
+      {all.map(({ heading, number }, at) => {
+        const sum = total[face[at] ?? ''];
+        return (
+          <td class={number ? 'num' : undefined} data-label={sum && heading}>
+            {at === 0 && (isPart ? 'Total of all pages' : 'Total')}
+            {sum && <Money amount={sum.toString()} currency={sum.currency} />}
+          </td>
+        );
+      })}
+    </tr>
+  ));
+  return (
+    <DataTable
+      columns={all}
+      rows={rows}
+      labelled
+      nothing={nothing}
+      caption={list.title}
+      foot={foot.length > 0 && rows.length > 0 ? foot : undefined}
+    />
+  );
 }
 
 const remediesFor = (list: List, user: Seer): Column<unknown> => ({

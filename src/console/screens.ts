@@ -87,7 +87,7 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
     const content = rowStreams.open(document_id, 'partner');
     return { type: 'text/csv; charset=utf-8', name: `${number}-rows.csv`, content, download: true };
   });
-  screen('/search', PARTNERS, (tx, { query, scope }) => readSearch(tx, query, { scope }), searchScreen);
+  screen('/search', PARTNERS, (tx, { query, ...seen }) => readSearch(tx, query, seen), searchScreen);
   addPayments(routes);
   addReports(routes);
   addPartners(routes);

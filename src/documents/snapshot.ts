@@ -9,7 +9,8 @@ import type { Address } from '../config/validation.ts';
 import { daysBetween, type Month } from '../month.ts';
 import type { DocumentTax, LineTax } from './document-tax.ts';
 
-export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
+export const DOCUMENT_KINDS = ['invoice', 'credit_note', 'statement'] as const;
+export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 export const ROW_KINDS = ['quote_accepted', 'requote_accepted', 'reversal'] as const;
 export type RowKind = (typeof ROW_KINDS)[number];
 /** An `opening` was carried over from the previous system, so it has no PDF. */

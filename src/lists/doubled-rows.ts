@@ -46,6 +46,7 @@ export const doubledRows = defineList({
     { ...toDo('Keep all of the partner', 'rows.separate', { partner: partner_id }), partner: partner_id },
   ],
   key: ({ entry_id }) => String(entry_id),
+  summed: ['amount'],
   read: readRows,
   json: async (_tx, rows) => rows.map(doubledRowJson),
 });

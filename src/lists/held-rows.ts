@@ -74,6 +74,7 @@ or refuse a reversal:
   },
   remedies: (row) => (isOpen(row) ? remediesOf(row).map((each) => ({ ...each, partner: row.partner_id })) : []),
   key: ({ held_row_id }) => String(held_row_id),
+  summed: ['amount'],
   read: readRows,
   json: async (_tx, rows) => rows.map(heldRowJson),
 });

@@ -229,6 +229,7 @@ export const reversals = defineList({
   remedies: ({ status, request_id, partner_id }) =>
     status === 'requested' ? grantOrRefuse(String(request_id)).map((each) => ({ ...each, partner: partner_id })) : [],
   key: ({ log_no }) => String(log_no),
+  summed: ['amount'],
   read: readRows,
   json: async (_tx, rows) => rows.map(reversalJson),
 });
