@@ -16,10 +16,10 @@ import {
   type ListQuery,
   type Mark,
   month,
+  partner,
   soughtAmount,
   soughtText,
   type Total,
-  text,
 } from './list.ts';
 
 type InvoiceRow = Readonly<{
@@ -44,7 +44,7 @@ type Stands = Pick<InvoiceRow, 'document' | 'status' | 'due_on' | 'held_at' | 'd
 
 const filters = z.strictObject({
   month: month('Month', 'Only documents of this month.').optional(),
-  partner: text('Partner', 'Only documents of this partner.', { value: 'id' }).optional(),
+  partner: partner('Only documents of this partner.', { value: 'id' }).optional(),
   status: choice('Status', 'Open, paid or void.', ['open', 'paid', 'void']).optional(),
   overdue: flag('Overdue', 'Only open invoices past their due date.').optional(),
   amount: soughtAmount('Amount', 'Only documents with this amount due or this balance.').optional(),

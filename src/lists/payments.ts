@@ -6,12 +6,22 @@ import { PAYMENT_STATUSES, type PaymentStatus } from '../payments/enums.ts';
 import { type PaymentJson, paymentJson } from '../payments/payment.ts';
 import { readPayments } from '../payments/payments.sql.ts';
 import { Amount, names } from '../values.ts';
-import { choice, date, defineList, given, type ListQuery, type Mark, soughtAmount, soughtText, text } from './list.ts';
+import {
+  choice,
+  date,
+  defineList,
+  given,
+  type ListQuery,
+  type Mark,
+  partner,
+  soughtAmount,
+  soughtText,
+} from './list.ts';
 
 type PaymentRow = PaymentJson & { readonly partner_name: string | null };
 
 const filters = z.strictObject({
-  partner: text('Partner', 'Only payments of this partner.', { value: 'id' }).optional(),
+  partner: partner('Only payments of this partner.', { value: 'id' }).optional(),
   status: choice('Status', `${PAYMENT_STATUSES.join(', ')}.`, PAYMENT_STATUSES).optional(),
   amount: soughtAmount('Amount', 'Only payments of exactly this amount.').optional(),
   text: soughtText(

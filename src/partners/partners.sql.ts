@@ -11,6 +11,7 @@ import {
 } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { FieldChange } from '../people/field-changes.ts';
+import type { Scope } from '../people/scope.ts';
 import { type CancellationTerms, mergedTerms } from './cancellation.ts';
 import type { PartnerRecord, PolicyRecord } from './file.ts';
 
@@ -299,14 +300,27 @@ export type PartnerView = Omit<PartnerRecord, 'policies' | 'payment_terms_days'>
 export async function readPartnerNames(
   tx: Transaction,
   ids: readonly string[] | null = null,
+  limit: number | null = null,
 ): Promise<Map<string, string>> {
   const rows = await query<{ partner_id: string; name: string }>(
     tx,
-    `SELECT partner_id, name FROM partners WHERE :ids::text[] IS NULL OR partner_id = ANY (:ids::text[])`,
-    { ids },
+    `SELECT partner_id, name FROM partners WHERE :ids::text[] IS NULL OR partner_id = ANY (:ids::text[])
+     ORDER BY lower(name), partner_id LIMIT :limit`,
+    { ids, limit },
   );
   return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
 }
+
+/** The partners with one of these ids or names; upper and lower case are the same. */
+export const readNamesakes = querying<
+  { asked: string; partner_id: string },
+  { names: readonly string[]; scope: Scope }
+>(`
+  SELECT n.asked, p.partner_id
+  FROM unnest(:names::text[]) AS n (asked)
+  JOIN partners p ON p.partner_id = n.asked COLLATE "C" OR lower(p.name) = lower(trim(n.asked))
+  WHERE :scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[])
+  ORDER BY n.asked, p.partner_id`);
 
 /** The partners that a partner pays for: its children, their children, and so on. */
 export const readPaidFor = (

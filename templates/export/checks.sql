@@ -826,7 +826,8 @@ sometimes(kind, action) AS (VALUES
   ('credit_releases', 'opening.reverse'), ('ledger_rows', 'ledger.import'), ('held_rows', 'ledger.import'), ('ledger_rows', 'quote.accept'),
   ('ledger_rows', 'requote.accept'), ('ledger_rows', 'quote.reverse'), ('ledger_rows', 'processor.reverse'),
   ('reversal_grounds', 'ledger.import'), ('reversal_grounds', 'rows.release'), ('reversal_grounds', 'processor.reverse'),
-  ('held_row_decisions', 'processor.reverse'), ('cancellation_terms', 'partner.import')),
+  ('held_row_decisions', 'processor.reverse'), ('cancellation_terms', 'partner.import'),
+  ('cancellation_terms', 'partner.change')),
 money_kind(kind) AS (VALUES ('payments'), ('payment_sources'), ('payment_assignments'), ('payment_applications'), ('payment_suggestions'),
   ('small_differences'), ('payment_reversals'), ('payment_reinstatements'), ('payment_unapplications'), ('payouts'),
   ('payout_settlements'), ('bank_line_outcomes'), ('disputes'), ('dispute_outcomes'), ('processor_event_outcomes'),
@@ -3210,7 +3211,7 @@ SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d
 WHERE d.action IN ('partner.create', 'partner.update') AND d.path = 'import_event_id' AND NOT EXISTS (
   SELECT 1 FROM audit_events e
-  WHERE CAST(e.event_id AS TEXT) = d.value AND e.action = 'partner.import' AND e.log_no < d.log_no)
+  WHERE CAST(e.event_id AS TEXT) = d.value AND e.action IN ('partner.import', 'partner.change') AND e.log_no < d.log_no)
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d
@@ -3491,7 +3492,7 @@ SELECT DISTINCT 'event ' || e.event_id, e.action, e.subject, e.user_id
 FROM audit_events e JOIN (
   SELECT DISTINCT log_no, until_no, substr(field, 11) AS rule FROM fields
   WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.' AND value IS NOT NULL) r
-  ON substr(r.rule, 1, length(e.action) + 1) = e.action || '.'
+  ON substr(r.rule, 1, length(e.action) + 1) = replace(e.action, 'partner.change', 'partner.import') || '.'
 JOIN settings_changes z ON z.log_no = r.log_no AND substr(e.occurred_at, 1, 16) > z.until
 WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r.until_no > e.log_no)
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id AND (substr(d.path, 1, 8) = 'compared'

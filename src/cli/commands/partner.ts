@@ -1,10 +1,11 @@
+import { partnerIdOf } from '../../actions/partner-names.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
 import { readTemplate } from '../../documents/pdf/template.ts';
 import { addressLines } from '../../documents/present.ts';
-import { partnerJson } from '../../lists/partners.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import { cancellationText } from '../../partners/cancellation.ts';
+import { partnerJson } from '../../partners/change.ts';
 import { cutRateText } from '../../partners/cut-rate.ts';
 import { type PartnerView, readPartners } from '../../partners/partners.sql.ts';
 import { readPayments } from '../../payments/payments.sql.ts';
@@ -18,9 +19,10 @@ export const define: Definition = (partner, action) => {
 };
 
 async function partnerShow({ database, output }: CommandContext, partnerId: string): Promise<void> {
-  const [partner, account] = await database.reading(
-    async (tx) => [(await readPartners(tx, partnerId))[0], await readAccount(tx, partnerId)] as const,
-  );
+  const [partner, account] = await database.reading(async (tx) => {
+    const id = await partnerIdOf(tx, partnerId);
+    return [(await readPartners(tx, id))[0], await readAccount(tx, id)] as const;
+  });
   if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
   output.print({ ...partnerJson(partner), account: account.map(accountJson) }, () => describe(partner, account));
 }
