@@ -1,4 +1,4 @@
--- Facts: SHA-256 45da81da0a97d67ed6b3d3c597511769af4afaee138fa1de89ab33c2bd353ad7, without the role reckoner_app e8d9aa93c47905c3fa5a8f95514d9252b97bd827d6a325edcfa9a015f8356cf7
+-- Facts: SHA-256 452da7dffd6faee0d05484dea56aa7c2aaf4342a140abe815eb756938624d40b, without the role reckoner_app 189da08f039d40aef35fdc63aee83c7aab8313ae849414601abdce6840b133eb
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

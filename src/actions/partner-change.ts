@@ -29,7 +29,17 @@ const FORMS = {
   contact: { title: 'Change the contact', fields: ['contactName', 'contactEmail', 'contactCc'] },
   terms: {
     title: 'Change the terms',
-    fields: ['paymentTermsDays', 'purchaseOrder', 'legalNote', 'accountStatement', 'feed', 'currency', 'timeZone'],
+    fields: [
+      'paymentTermsDays',
+      'paymentTermsEndOfMonth',
+      'paymentTermsDay',
+      'purchaseOrder',
+      'legalNote',
+      'accountStatement',
+      'feed',
+      'currency',
+      'timeZone',
+    ],
   },
   tax: {
     title: 'Change the tax id and the e-invoice',
@@ -79,6 +89,12 @@ export const partnerChange = defineAction({
     currency: text('Currency', 'The currency of its sales, such as USD.').optional(),
     timeZone: text('Time zone', 'The time zone of its months, such as America/New_York.').optional(),
     paymentTermsDays: text('Days to pay', "The days to pay. Empty: the issuer's terms.", DAYS).optional(),
+    paymentTermsEndOfMonth: clearable(
+      'End of month',
+      'Due at the end of the month in which the days to pay end.',
+      YES_NO,
+    ).optional(),
+    paymentTermsDay: text('Pay day', 'Due on the next such day of a month, such as 15.', { value: 'day' }).optional(),
     purchaseOrder: text('Purchase order', 'The order number that is printed on its documents.').optional(),
     legalNote: lines('Legal note', 'A text that is printed on its documents.').optional(),
     accountStatement: clearable('Account statement', 'E-mailed each month, or only on request.', STATEMENT).optional(),

@@ -172,15 +172,14 @@ export function readInput<Input>(action: Action<Input>, given: unknown): Input {
 }
 
 /** Parses an input, in which partners may be named by name among those that the user may act on. */
-export async function readNamed<Input>(context: ActionContext, action: Action<Input>, given: unknown): Promise<Input> {
-  const input = readInput(action, given);
-  if (!fieldsOf(action.input).some(({ kind }) => kind === 'partner')) return input;
-  const { user } = context.actor;
-  const scope = user === undefined ? null : (scopeOf(user, action.role) ?? []);
-  return naming(context, action, () =>
-    context.database.reading((tx) => withPartnerIds(tx, action.input, input, scope)),
-  );
-}
+export const readNamed = <Input>(context: ActionContext, action: Action<Input>, given: unknown): Promise<Input> =>
+  naming(context, action, async () => {
+    const input = readInput(action, given);
+    if (!fieldsOf(action.input).some(({ kind }) => kind === 'partner')) return input;
+    const { user } = context.actor;
+    const scope = user === undefined ? null : (scopeOf(user, action.role) ?? []);
+    return context.database.reading((tx) => withPartnerIds(tx, action.input, input, scope));
+  });
 
 /**
  * Returns a database handle that checks permission in each of the action's transactions. The first of these

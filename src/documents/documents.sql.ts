@@ -22,6 +22,10 @@ export type DocumentRow = Readonly<{
   issued_on: string;
   due_on: string | null;
   terms_days: number | null;
+  terms_end_of_month: boolean | null;
+  terms_day: number | null;
+  /** That of the invoice that it replaces, which the document's own terms would contradict. */
+  due_date_kept: boolean;
   enrollments: number;
   spot_price: string;
   partner_cut: string;
@@ -136,7 +140,9 @@ export type DocumentFilter = Readonly<{
 
 const documentsWhere = (condition: string, withLogos: string, limit = 'NULL'): string => `
      SELECT d.document_id, d.number, d.series, d.sequence, d.document, d.purpose, b.status, d.partner_id, d.month,
-            d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.enrollments, d.spot_price, d.partner_cut,
+            d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.terms_end_of_month, d.terms_day,
+            coalesce(d.due_on <> due_date(d.issued_on, d.terms_days, d.terms_end_of_month, d.terms_day), false)
+              AS due_date_kept, d.enrollments, d.spot_price, d.partner_cut,
             d.invoice_amount, d.gross, x.taxes, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance,
             d.partner_name,
             personal(d.contact_name) AS contact_name, d.address_line1, d.address_line2,

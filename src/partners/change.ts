@@ -15,7 +15,8 @@ const PATHS = {
   ...{ postalCode: 'address.postal_code', country: 'address.country' },
   ...{ contactName: 'invoicing_contact.name', contactEmail: 'invoicing_contact.email' },
   contactCc: 'invoicing_contact.cc',
-  ...{ paymentTermsDays: 'payment_terms_days', accountStatement: 'account_statement', feed: 'feed' },
+  ...{ paymentTermsDays: 'payment_terms_days', paymentTermsEndOfMonth: 'payment_terms_end_of_month' },
+  ...{ paymentTermsDay: 'payment_terms_day', accountStatement: 'account_statement', feed: 'feed' },
   ...{ taxId: 'tax_id', purchaseOrder: 'purchase_order', legalNote: 'legal_note' },
   ...{ eInvoice: 'e_invoice', buyerReference: 'buyer_reference', electronicAddress: 'electronic_address' },
   ...{ arrangement: 'arrangement', arrangementFrom: 'arrangement_from', connectedAccountId: 'connected_account_id' },
@@ -50,6 +51,8 @@ export type RecordChange = Readonly<
     termsFrom?: string | undefined;
   }
 >;
+
+const BOOLEANS = ['active', 'payment_terms_end_of_month'];
 
 type Tree = { [name: string]: unknown };
 
@@ -90,7 +93,7 @@ function setAt(tree: Tree, path: string, value: Value): void {
     setAt(inner, rest.join('.'), value);
     tree[first] = Object.keys(inner).length === 0 ? undefined : inner;
   } else if (value.length === 0) delete tree[first];
-  else if (first === 'active') tree[first] = value === 'yes';
+  else if (BOOLEANS.includes(first)) tree[first] = value === 'yes';
   else tree[first] = typeof value === 'string' ? value : value.filter((each) => each !== '');
 }
 

@@ -31,7 +31,7 @@
 -- FORM issuer_versions issuer_version_id:int content:map first_used_at:time
 -- FORM openings opening_id:int cut_over_on:day sha256 name recorded_at:time event_id:int
 -- FORM opening_totals opening_id:int currency items:int invoices:amount credits:amount cash:amount control:amount
--- FORM documents document_id:int number series sequence:int document purpose partner_id month currency arrangement issued_on:day due_on?:day terms_days?:int enrollments:int entries:int spot_price:amount partner_cut:amount invoice_amount:amount credit_applied:amount partner_name contact_name:personal address_line1 address_line2 address_city address_region address_postal_code address_country tax_id purchase_order legal_note e_invoice buyer_reference electronic_address issuer_version_id:int sandbox:flag issued_at:time replaces?:int credits?:int invoice_lowered_by?:amount invoice_left?:amount reason reopened_on?:day entry_on:day opening_id?:int opening_number? opening_revision?:int opening_follows?:int original_amount?:amount
+-- FORM documents document_id:int number series sequence:int document purpose partner_id month currency arrangement issued_on:day due_on?:day terms_days?:int terms_end_of_month?:flag terms_day?:int enrollments:int entries:int spot_price:amount partner_cut:amount invoice_amount:amount credit_applied:amount partner_name contact_name:personal address_line1 address_line2 address_city address_region address_postal_code address_country tax_id purchase_order legal_note e_invoice buyer_reference electronic_address issuer_version_id:int sandbox:flag issued_at:time replaces?:int credits?:int invoice_lowered_by?:amount invoice_left?:amount reason reopened_on?:day entry_on:day opening_id?:int opening_number? opening_revision?:int opening_follows?:int original_amount?:amount
 -- FORM skipped_numbers series first_sequence:int last_sequence:int pause_id:int recorded_at:time event_id:int
 -- FORM document_lines document_id:int position:int policy_id policy_name kind month count:int currency spot_price:amount partner_cut:amount invoice_amount:amount
 -- FORM document_taxes document_id:int position:int currency country registration name category rate:rate reduced:flag reason reason_code taxable:amount tax:amount line_positions:map
@@ -134,6 +134,19 @@ SELECT h.text || ':' || m.text AS minute, 60 * h.x + m.x AS n FROM two h CROSS J
 
 -- Reversals whose sales are not at hand. A log has all sales; the program may have moved rows of old months elsewhere.
 CREATE TABLE unread (log_no BIGINT);
+
+-- The days on which terms with an end of month or a pay day make an invoice due.
+CREATE TABLE terms_due AS
+SELECT document_id, CASE WHEN terms_day IS NULL OR own >= least_on THEN own ELSE following END AS due_on
+FROM (
+  SELECT d.document_id, d.terms_day, CASE d.terms_end_of_month WHEN 1 THEN m.last_day ELSE y.n END AS least_on,
+         CASE WHEN d.terms_day IS NULL THEN m.last_day WHEN m.first_day + d.terms_day - 1 > m.last_day THEN m.last_day
+              ELSE m.first_day + d.terms_day - 1 END AS own,
+         CASE WHEN f.first_day + d.terms_day - 1 > f.last_day THEN f.last_day ELSE f.first_day + d.terms_day - 1 END
+           AS following
+  FROM documents d JOIN days y ON y.n = d.issued_on + d.terms_days JOIN months m ON m.month = y.month
+  JOIN months f ON f.month = m.next
+  WHERE d.terms_end_of_month = 1 OR d.terms_day IS NOT NULL) AS t;
 
 -- The ledger rows, read three times: in groups, by quote, and those that other facts name.
 CREATE TABLE row_groups AS
@@ -1554,11 +1567,12 @@ HAVING count(*) <> (SELECT count(*) FROM skipped_numbers s WHERE s.event_id = d.
 -- columns at month issued_on:day due_on:day terms_days:int issued_at
 SELECT d.number, d.month, d.issued_on, d.due_on, d.terms_days, d.issued_at
 FROM documents d LEFT JOIN months m USING (month) LEFT JOIN days x ON x.day = substr(d.issued_at, 1, 10)
-LEFT JOIN documents o ON o.document_id = d.replaces
+LEFT JOIN documents o ON o.document_id = d.replaces LEFT JOIN terms_due t ON t.document_id = d.document_id
 WHERE d.purpose <> 'opening'
   AND ((d.document = 'invoice') <> (d.due_on IS NOT NULL) OR (d.due_on IS NULL) <> (d.terms_days IS NULL)
        OR d.due_on < CASE WHEN d.replaces IS NULL THEN d.issued_on ELSE 0 END OR d.terms_days < 0
-       OR (d.due_on <> d.issued_on + d.terms_days
+       OR (d.document <> 'invoice' AND (d.terms_end_of_month IS NOT NULL OR d.terms_day IS NOT NULL))
+       OR (d.due_on <> coalesce(t.due_on, d.issued_on + d.terms_days)
            AND (d.replaces IS NULL OR (o.log_no IS NOT NULL AND d.due_on IS DISTINCT FROM o.due_on)))
        OR (d.purpose = 'month' AND coalesce(d.issued_on < m.last_day - 1, 1 = 1))
        OR (coalesce(x.n - d.issued_on NOT IN (-1, 0, 1), 1 = 1)
@@ -1631,7 +1645,19 @@ SELECT d.number, d.terms_days, f.value
 FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'payment_terms_days'
   AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
 WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
-  AND CAST(d.terms_days AS TEXT) <> coalesce(f.value, CAST(d.terms_days AS TEXT));
+  AND CAST(d.terms_days AS TEXT) <> coalesce(f.value, CAST(d.terms_days AS TEXT))
+UNION ALL
+SELECT d.number || ', end of month', d.terms_end_of_month, f.value
+FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id
+  AND f.field = 'payment_terms_end_of_month' AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
+WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
+  AND CASE d.terms_end_of_month WHEN 1 THEN 'true' END IS DISTINCT FROM f.value
+UNION ALL
+SELECT d.number || ', day', d.terms_day, f.value
+FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'payment_terms_day'
+  AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
+WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
+  AND CAST(d.terms_day AS TEXT) IS DISTINCT FROM f.value;
 
 -- wording_known: A document prints a version of the issuer that was recorded before it, and all documents belong to one environment.
 -- whole
@@ -4170,7 +4196,7 @@ ORDER BY x.bank_statement_id, x.position;
 -- whole
 -- columns partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country
 -- columns invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days
--- columns active:flag tax_id purchase_order legal_note parent account_statement e_invoice buyer_reference
+-- columns payment_terms_end_of_month:flag payment_terms_day active:flag tax_id purchase_order legal_note parent account_statement e_invoice buyer_reference
 -- columns electronic_address feed arrangement arrangement_from connected_account_id merchant_of_record split
 -- columns settlement_currencies connected_account_type connected_account_state balance_transactions_from
 WITH RECURSIVE lists(subject, field, log_no, stem, n, text) AS (
@@ -4194,6 +4220,8 @@ SELECT p.partner_id, max(CASE c.field WHEN 'name' THEN c.value END),
        max(CASE c.field WHEN 'invoicing_contact.cc' THEN c.value END),
        max(CASE c.field WHEN 'currency' THEN c.value END), max(CASE c.field WHEN 'time_zone' THEN c.value END),
        max(CASE c.field WHEN 'payment_terms_days' THEN c.value END),
+       max(CASE c.field WHEN 'payment_terms_end_of_month' THEN CASE c.value WHEN 'true' THEN 1 END END),
+       max(CASE c.field WHEN 'payment_terms_day' THEN c.value END),
        max(CASE c.field WHEN 'active' THEN CASE c.value WHEN 'true' THEN 1 ELSE 0 END END),
        max(CASE c.field WHEN 'tax_id' THEN c.value END), max(CASE c.field WHEN 'purchase_order' THEN c.value END),
        max(CASE c.field WHEN 'legal_note' THEN c.value END), max(CASE c.field WHEN 'parent' THEN c.value END),

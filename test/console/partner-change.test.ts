@@ -101,10 +101,7 @@ describe('a form of a partner', () => {
     const { form, preview } = await changed(question, { rate: '0.25', rateFrom: '2027-01-01' });
     expect(fieldsOf(form)).toMatchObject({ rate: '0.30', rateFrom: '' });
     await finance.post(CHANGE, { ...fieldsOf(preview), step: 'confirm' });
-    expect((await policy())?.partner_cut_rate).toEqual([
-      { rate: '0.30' },
-      { from: '2027-01-01', rate: '0.25' },
-    ]);
+    expect((await policy())?.partner_cut_rate).toEqual([{ rate: '0.30' }, { from: '2027-01-01', rate: '0.25' }]);
   });
 
   test('gives a policy cancellation terms from a day on', async () => {

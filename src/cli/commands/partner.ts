@@ -8,6 +8,7 @@ import { cancellationText } from '../../partners/cancellation.ts';
 import { partnerJson } from '../../partners/change.ts';
 import { cutRateText } from '../../partners/cut-rate.ts';
 import { type PartnerView, readPartners } from '../../partners/partners.sql.ts';
+import { paymentTermsText } from '../../partners/payment-terms.ts';
 import { readPayments } from '../../payments/payments.sql.ts';
 import { type CommandContext, type Definition, money, printable, reading, refuse, table } from '../command.ts';
 
@@ -84,7 +85,7 @@ function describe(partner: PartnerView, account: readonly Account[]): string {
     ['contact', [contact.name, contact.email, ...contact.cc].filter((part) => part !== '').join(', ') || 'none'],
     ['currency', partner.currency],
     ['time zone', partner.time_zone],
-    ['terms', partner.payment_terms_days === null ? "the issuer's" : `${partner.payment_terms_days} days`],
+    ['terms', paymentTermsText(partner)],
     ['arrangement', partner.arrangement],
     ...(partner.parent === null ? [] : [['parent', `${partner.parent}, which pays for it`] as [string, string]]),
     ['active', partner.active ? 'yes' : 'no'],

@@ -13,6 +13,7 @@ import {
   type PartnerView as Partner,
   readArrangements,
 } from '../../partners/partners.sql.ts';
+import { paymentTermsText } from '../../partners/payment-terms.ts';
 import type { ChangeEvent } from '../../people/audit-events.sql.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
@@ -183,12 +184,7 @@ const Terms = ({ view: { partner, issuerTerms }, user }: { view: PartnerTermsVie
       facts={[
         ['Currency', partner.currency],
         ['Time zone', partner.time_zone],
-        [
-          'Due after',
-          partner.payment_terms_days === null
-            ? `${plural(issuerTerms, 'day')} (the issuer's)`
-            : plural(partner.payment_terms_days, 'day'),
-        ],
+        ['Due after', paymentTermsText(partner, issuerTerms)],
         ['Purchase order', partner.purchase_order],
         ['Legal note', partner.legal_note],
         ['Feed', partner.feed === 'strict' ? 'strict: unusual rows stop the close' : ''],
