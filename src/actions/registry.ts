@@ -16,6 +16,7 @@ const FILES = [
   [() => import('./invoice/write-off.ts'), 'invoice.write_off invoice.write_off_undone'],
   [() => import('./invoice/hold.ts'), 'invoice.hold invoice.release'],
   [() => import('./invoice/resend.ts'), 'invoice.resend'],
+  [() => import('./invoice/delivered.ts'), 'invoice.delivered'],
   [() => import('./invoice/link.ts'), 'invoice.link_rotate invoice.link_revoke'],
   [() => import('./payment/record.ts'), 'payment.record'],
   [() => import('./payment/apply.ts'), 'payment.apply payment.unapply'],

@@ -78,6 +78,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/invoice/pdf.ts'),
       'invoice.rerun',
       'invoice.resend',
+      'invoice.delivered',
       'invoice.void',
       'invoice.credit',
       import('./commands/invoice/write-off.ts'),

@@ -100,7 +100,7 @@ const lines = (by: string, order: 'ASC' | 'DESC', from = 'documents d') => `
      JOIN documents d USING (document_id)
      JOIN document_balances b USING (document_id)
      LEFT JOIN LATERAL (
-       SELECT status FROM document_emails e WHERE e.document_id = d.document_id AND e.status <> 'withdrawn'
+       SELECT delivery AS status FROM document_emails e WHERE e.document_id = d.document_id AND e.delivery <> 'withdrawn'
        ORDER BY e.email_id DESC LIMIT 1) AS s ON true
      LEFT JOIN current_holds h USING (document_id)
      ORDER BY page.at ${order}, d.document_id ${order}`;
@@ -155,7 +155,7 @@ async function readTotals(tx: Transaction, asked: ListQuery<InvoiceFilter, Invoi
 
 export function standingOf(row: Stands, today: string): Mark[] {
   const { status, held_at, email_status: email } = row;
-  const unsent = status !== 'void' && email !== null && email !== 'sent';
+  const unsent = status !== 'void' && email !== null && email !== 'sent' && email !== 'portal';
   return [
     ...partnersStanding(row, today),
     ...(held_at === null ? [] : [{ text: 'on hold', tone: 'warn' } as const]),

@@ -97,6 +97,7 @@
 -- FORM gl_export_files gl_export_id:int position:int name sha256
 -- FORM email_attempts email_id:int attempt:int started_at:time ended_at:time outcome reply:personal kind message_id recipients:map message_sha256 pdf_sha256?
 -- FORM email_bounces email_bounce_id:int email_id:int recipient:personal status diagnostic:personal reporting_server report_sha256 recorded_at:time event_id:int
+-- FORM portal_deliveries portal_delivery_id:int document_id:int delivered_on:day reference recorded_at:time event_id:int
 -- FORM reminders document_id:int dunning_level:int email_id:int payer_id partner_id currency counted_from:day
 -- FORM reminder_pauses reminder_pause_id:int partner_id until?:day reason recorded_on:day recorded_at:time event_id:int
 -- FORM feed_decisions feed_decision_id:int month partner_id kind evidence reason? recorded_at:time event_id:int
@@ -725,6 +726,7 @@ UNION ALL SELECT 'hold_releases', log_no, event_id, released_at FROM hold_releas
 UNION ALL SELECT 'invoice_disputes', log_no, event_id, recorded_at FROM invoice_disputes
 UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at FROM invoice_dispute_closings
 UNION ALL SELECT 'reminder_pauses', log_no, event_id, recorded_at FROM reminder_pauses
+UNION ALL SELECT 'portal_deliveries', log_no, event_id, recorded_at FROM portal_deliveries
 UNION ALL SELECT 'feed_decisions', log_no, event_id, recorded_at FROM feed_decisions
 UNION ALL SELECT 'book_closes', log_no, event_id, closed_at FROM book_closes
 UNION ALL SELECT 'bank_files', log_no, event_id, recorded_at FROM bank_files
@@ -801,7 +803,7 @@ FROM (SELECT 'document_issued' AS fact, log_no, issued_on AS dated_on, entry_on,
 CREATE TABLE recording AS
 WITH always(kind, action) AS (VALUES
   ('openings', 'opening.import'), ('feed_statements', 'feed.state'), ('holds', 'invoice.hold'), ('hold_releases', 'invoice.release'),
-  ('invoice_disputes', 'dispute.open'), ('invoice_dispute_closings', 'dispute.close'),
+  ('portal_deliveries', 'invoice.delivered'), ('invoice_disputes', 'dispute.open'), ('invoice_dispute_closings', 'dispute.close'),
   ('reminder_pauses', 'reminder.pause'), ('reminder_pauses', 'reminder.resume'),
   ('write_offs', 'invoice.write_off'), ('write_off_reversals', 'invoice.write_off_undone'),
   ('book_closes', 'books.close'), ('feed_decisions', 'feed.accept'), ('credit_refunds', 'credit.refund'),
@@ -874,6 +876,7 @@ SELECT f.event_id, f.action, d.number
 FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
       UNION ALL SELECT event_id, 'invoice.hold', document_id FROM holds
       UNION ALL SELECT event_id, 'invoice.release', document_id FROM hold_releases
+      UNION ALL SELECT event_id, 'invoice.delivered', document_id FROM portal_deliveries
       UNION ALL SELECT event_id, 'dispute.open', document_id FROM invoice_disputes
       UNION ALL SELECT event_id, 'dispute.close', document_id FROM invoice_dispute_closings
       UNION ALL SELECT event_id, 'invoice.write_off', document_id FROM write_offs
@@ -3177,6 +3180,10 @@ SELECT 'event ' || p.event_id, d.path, d.value, y.day
 FROM reminder_pauses p JOIN details d ON d.event_id = p.event_id AND d.path = 'until'
 LEFT JOIN days y ON y.n = p.until WHERE d.value IS DISTINCT FROM y.day
 UNION ALL
+SELECT 'event ' || p.event_id, d.path, d.value, CASE d.path WHEN 'on' THEN y.day ELSE p.reference END
+FROM portal_deliveries p JOIN details d ON d.event_id = p.event_id AND d.path IN ('on', 'reference')
+LEFT JOIN days y ON y.n = p.delivered_on WHERE d.value IS DISTINCT FROM CASE d.path WHEN 'on' THEN y.day ELSE p.reference END
+UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d LEFT JOIN (
   SELECT a.event_id, x.number FROM payment_applications a JOIN documents x USING (document_id)
@@ -3895,6 +3902,16 @@ SELECT 'pause of reminders ' || reminder_pause_id || ', recorded ' || count(*) |
 FROM reminder_pauses
 GROUP BY reminder_pause_id HAVING count(*) > 1;
 
+-- portal_delivery: A document is delivered by portal after its issue, and not after the day of the record.
+-- columns at document delivered_on:day recorded_at
+SELECT 'portal delivery ' || p.portal_delivery_id, d.number, p.delivered_on, p.recorded_at
+FROM portal_deliveries p LEFT JOIN papers d USING (document_id) LEFT JOIN days y ON y.day = substr(p.recorded_at, 1, 10)
+WHERE d.log_no IS NULL OR d.log_no > p.log_no OR d.void_no < p.log_no OR p.delivered_on < d.issued_on
+   OR coalesce(p.delivered_on > y.n + 1, 1 = 1)
+UNION ALL
+SELECT 'portal delivery ' || portal_delivery_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL
+FROM portal_deliveries GROUP BY portal_delivery_id HAVING count(*) > 1;
+
 -- gl_part: An exported journal is balanced in each currency, has its lines and files, and its parts are numbered from 1.
 -- whole
 -- columns at month format kind part:int part_before:int states_previous:int currency amount:amount
@@ -4016,7 +4033,8 @@ SELECT d.number, d.series, d.sequence, d.document, d.purpose,
        d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied, s.due, s.credited, s.paid,
        CASE WHEN s.void_no IS NULL THEN s.due - s.credited - s.paid ELSE 0 END, w.sha256,
        CASE WHEN m.email_id IN (SELECT email_id FROM email_bounces) THEN 'bounced'
-            WHEN m.email_id IS NOT NULL THEN 'sent' END, m.ended_at,
+            WHEN m.email_id IS NOT NULL THEN 'sent'
+            WHEN d.document_id IN (SELECT document_id FROM portal_deliveries) THEN 'portal' END, m.ended_at,
        former.number, successor.number, credited.number, d.reason, v.voided_on, v.reason
 FROM documents d JOIN state s USING (document_id)
 JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month
