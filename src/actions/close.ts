@@ -27,7 +27,17 @@ import { readPartnerChanges, totalsJson } from '../reports/close.ts';
 import { reasonsOf } from '../reports/close-text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
 import { Amount, groupThousands, type Month, moneyText as money, monthBefore, plural } from '../values.ts';
-import { type ActionContext, defineAction, type Facts, flag, month, type Report, several, text } from './action.ts';
+import {
+  type ActionContext,
+  defineAction,
+  type Facts,
+  flag,
+  month,
+  partner,
+  type Report,
+  several,
+  text,
+} from './action.ts';
 import { amountsIn } from './documents.ts';
 
 type CloseInput = Readonly<{
@@ -63,7 +73,7 @@ export const monthClose = defineAction({
   input: {
     month: month('Month', 'The month. Default: all months that are due.').optional(),
     firstMonth: month('First month', 'The first month that is billed here. Only at the first close.').optional(),
-    without: several(text('Without', 'Close even though this partner sent no rows.')).optional(),
+    without: several(partner('Close even though this partner sent no rows.', { label: 'Without' })).optional(),
     acceptFeed: several(
       text('Accept feed', "Close even though this partner's rows contradict its totals, are incomplete or came twice."),
     ).optional(),

@@ -14,6 +14,8 @@ import { isDate, isMonth, type Month } from '../month.ts';
 
 export type FieldKind =
   | 'text'
+  | 'lines'
+  | 'partner'
   | 'search'
   | 'date'
   | 'instant'
@@ -65,6 +67,13 @@ const described: Describes = (kind, schema, words, more = {}) => {
 /** A text such as a document number, id or address. The function that uses the text checks the text. */
 export const text = (label: string, help: string, rare: Rare = {}) =>
   described('text', z.string(), { label, help, ...rare });
+
+/** A text of several lines. */
+export const lines = (label: string, help: string) => described('lines', z.string(), { label, help });
+
+/** A partner's id, or its name, which is replaced with the id (partner-names.ts). */
+export const partner = (help = 'The partner, by id or name.', rare: Rare & Partial<Words> = {}) =>
+  described('partner', z.string(), { label: 'Partner', help, ...rare });
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it searches for
 const CONTROL = /[\u0000-\u001f\u007f]/;
@@ -132,6 +141,10 @@ const MOST = 999_999_999_999_999;
 
 export const choice = <const Choice extends string>(label: string, help: string, choices: readonly Choice[]) =>
   described('choice', z.enum(choices, `must be one of ${choices.join(', ')}`), { label, help }, { choices });
+
+/** A choice that an empty text clears. The function that uses the choice checks it. */
+export const clearable = (label: string, help: string, choices: readonly string[]) =>
+  described('choice', z.string(), { label, help }, { choices });
 
 export const flag = (label: string, help: string) => described('flag', z.boolean(), { label, help });
 
@@ -225,6 +238,7 @@ export function fileOfText(text: string): { name: string; base64: string } | und
  * Converts typed text for the kind of its field. Text that cannot be parsed is kept, and the field's schema refuses it.
  */
 export const READ: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = {
+  lines: (value) => value.replaceAll('\r\n', '\n'),
   whole: (value) => (/^\d{1,15}$/.test(value) ? Number(value) : value),
   file: (value) => {
     const file = fileOfText(value);
@@ -232,13 +246,16 @@ export const READ: Readonly<Partial<Record<FieldKind, (value: string) => unknown
   },
 };
 
-/** Converts a form's values to an input. Empty values are left out. Flags, numbers and files are parsed. */
-export function inputOfForm(input: z.ZodObject, form: URLSearchParams): Record<string, unknown> {
+/**
+ * Converts a form's values to an input. Flags, numbers and files are parsed. Empty values are left out, unless an empty
+ * field `clears` what is stored.
+ */
+export function inputOfForm(input: z.ZodObject, form: URLSearchParams, clears = false): Record<string, unknown> {
   const given = fieldsOf(input).map(({ name, kind, several: many }): [string, unknown] => {
-    const values = form
-      .getAll(name)
-      .map((value) => value.trim())
-      .filter((value) => value !== '');
+    const all = form.getAll(name).map((value) => value.trim());
+    const values = all.filter((value) => value !== '');
+    if (clears && all.length > 0 && values.length === 0 && kind !== 'date' && kind !== 'month')
+      return [name, many ? [] : ''];
     // A form sends `yes` for a ticked box. For any other value, the schema refuses the form.
     if (kind === 'flag') return [name, values[0] === 'yes' || values[0]];
     const read = values.map(READ[kind] ?? ((value) => value));

@@ -107,8 +107,11 @@ export async function permitForeseen<Input, Result>(
 }
 
 /** Returns the rules that may apply to an action: its own, and the rule for adjustments. */
-function rulesOf({ approvals }: Settings, { name, adjusts }: Pick<Action, 'name' | 'adjusts'>): Rules | undefined {
-  const rules = { own: approvals[name], adjustments: adjusts && approvals[ADJUSTMENTS] };
+function rulesOf(
+  { approvals }: Settings,
+  { name, ruledAs = name, adjusts }: Pick<Action, 'name' | 'ruledAs' | 'adjusts'>,
+): Rules | undefined {
+  const rules = { own: approvals[ruledAs], adjustments: adjusts && approvals[ADJUSTMENTS] };
   return rules.own === undefined && rules.adjustments === undefined ? undefined : rules;
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { namesOf } from '../actions/command.ts';
 import { choice, flag, readFields } from '../actions/fields.ts';
+import { withPartnerIds } from '../actions/partner-names.ts';
 import { todayOf } from '../config/today.ts';
 import { EXIT } from '../errors/refusals.ts';
 import {
@@ -71,16 +72,12 @@ async function printList(context: CommandContext, list: List, values: readonly u
   const options = values.at(-1) as Options;
   const given = givenTo(list.filters, { values, options }, list.words);
   const today = todayOf(context);
-  const asked: ListQuery<unknown> = {
-    ...{
-      filter: readFields(list.filters, given, namesOf({ input: list.filters, command: list.words })),
-      scope: null,
-      today,
-      context,
-    },
-    ...{ sort: sortOf(list, options), after: null, limit: options.limit ?? list.most ?? null },
-  };
+  const filter = readFields(list.filters, given, namesOf({ input: list.filters, command: list.words }));
   const { rows, json, totals } = await context.database.reading(async (tx) => {
+    const asked: ListQuery<unknown> = {
+      ...{ filter: await withPartnerIds(tx, list.filters, filter, null), scope: null, today, context },
+      ...{ sort: sortOf(list, options), after: null, limit: options.limit ?? list.most ?? null },
+    };
     const found = await list.read(tx, asked);
     return {
       rows: found,

@@ -23,9 +23,10 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   init: ['Create the home and the database; safe to repeat', () => [import('./commands/init.ts')]],
   migrate: ['Migrate the database to this version', () => [import('./commands/migrate.ts')]],
   partner: [
-    'Import and show partners and their changes',
+    'Import, change and show partners',
     () => [
       'partner.import',
+      'partner.change',
       listIn(import('../lists/partners.ts'), 'partners'),
       import('./commands/partner.ts'),
       listIn(import('../lists/changes.ts'), 'partnerChanges'),
@@ -79,6 +80,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/invoice/pdf.ts'),
       'invoice.rerun',
       'invoice.resend',
+      'invoice.delivered',
       'invoice.void',
       'invoice.credit',
       import('./commands/invoice/write-off.ts'),

@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { type Field, fieldsOf, inputOfForm, readFields } from '../actions/fields.ts';
 import { ACTIONS } from '../actions/loaded.ts';
+import { withPartnerIds } from '../actions/partner-names.ts';
 import type { Transaction } from '../database/transaction.ts';
 import {
   cellOf,
@@ -23,6 +24,7 @@ import { ActionLink, actionHref, MoreActions, mayDo, type Seer } from './action-
 import { addressOf, Card, type Column, DataTable, Downloads, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
 import { labelsOf } from './labels.ts';
 import { choiceAsked, idAsked, textAsked } from './parameters.ts';
+import { PARTNER_NAMES, PartnerNames, type Partners, readPartnersFor } from './partner-names.tsx';
 
 const PAGE = 50;
 
@@ -35,6 +37,8 @@ export type ListView<Row = unknown> = Readonly<{
   today: string;
   rows: readonly Row[];
   sums: Sums;
+  /** The partners to choose from in a filter. */
+  partners: Partners;
   /** The key of this page's last row, or null on the last page. */
   next: string | null;
 }>;
@@ -47,11 +51,17 @@ export type ListContext = Readonly<{
 
 const idOfRow = (value: string | undefined) => idAsked('after', value);
 
-const askedOf = (list: List, question: Question, { scope, today, context }: ListContext): ListQuery<unknown> => ({
-  filter: readFields(
-    list.filters,
-    inputOfForm(list.filters, new URLSearchParams(question)),
-    labelsOf({ input: list.filters }),
+const askedOf = async (
+  tx: Transaction,
+  { filters, ...list }: List,
+  question: Question,
+  { scope, today, context }: ListContext,
+): Promise<ListQuery<unknown>> => ({
+  filter: await withPartnerIds(
+    tx,
+    filters,
+    readFields(filters, inputOfForm(filters, new URLSearchParams(question)), labelsOf({ input: filters })),
+    scope,
   ),
   sort: choiceAsked('sort', question['sort'], list.sorts) ?? list.sorts[0],
   after: (list.keyed === 'text' ? textAsked : idOfRow)(question['after'])?.toString() ?? null,
@@ -75,13 +85,14 @@ export async function readList<Row>(
   seen: ListContext,
 ): Promise<ListView<Row>> {
   const begun = beginning(list, given);
-  const question = { ...begun, ...(await list.defaults?.(tx, askedOf(list, begun, seen))) };
-  const asked = askedOf(list, question, seen);
+  const question = { ...begun, ...(await list.defaults?.(tx, await askedOf(tx, list, begun, seen))) };
+  const asked = await askedOf(tx, list, question, seen);
   const found = await list.read(tx, asked);
   const rows = found.slice(0, PAGE);
   const last = rows.at(-1);
   return {
     ...{ list, question, rows, sort: asked.sort, today: seen.today },
+    partners: await readPartnersFor(tx, list.filters, seen.scope),
     sums: await readSums(tx, list, asked, asked.after === null && found.length <= PAGE ? found : null),
     next: found.length > PAGE && last !== undefined ? (list.key?.(last) ?? null) : null,
   };
@@ -89,7 +100,7 @@ export async function readList<Row>(
 
 /** All rows that match. The columns are those of the command's file. */
 export async function readListSheet(tx: Transaction, list: List, question: Question, seen: ListContext) {
-  const asked = { ...askedOf(list, question, seen), sort: list.sorts[1], after: null, limit: null };
+  const asked = { ...(await askedOf(tx, list, question, seen)), sort: list.sorts[1], after: null, limit: null };
   return sheetOf(list, await list.read(tx, asked), seen.today);
 }
 
@@ -153,7 +164,7 @@ const MOST_INPUTS = 6;
 
 /** The form of a list's filters. A filter that is shown as tabs has no input. */
 function Filters({
-  view: { list, question },
+  view: { list, question, partners },
   path,
   fields,
 }: Pick<ListProps, 'view' | 'path'> & { fields: readonly Field[] }) {
@@ -171,6 +182,7 @@ function Filters({
           <div class="filters">{more.map(input)}</div>
         </details>
       )}
+      <PartnerNames partners={partners} />
       {kept.map((name) => (
         <input type="hidden" name={name} value={question[name]} />
       ))}
@@ -185,6 +197,7 @@ const INPUTS: Readonly<Partial<Record<Field['kind'], object>>> = {
   search: { type: 'search' },
   amount: { inputMode: 'decimal', size: 9 },
   text: { size: 13 },
+  partner: { size: 13, list: PARTNER_NAMES },
 };
 
 function FilterInput({

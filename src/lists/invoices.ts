@@ -16,6 +16,7 @@ import {
   type ListQuery,
   type Mark,
   month,
+  partner,
   type Sums,
   soughtAmount,
   soughtText,
@@ -45,7 +46,7 @@ type Stands = Pick<InvoiceRow, 'document' | 'status' | 'due_on' | 'held_at' | 'd
 
 const filters = z.strictObject({
   month: month('Month', 'Only documents of this month.').optional(),
-  partner: text('Partner', 'Only documents of this partner.', { value: 'id' }).optional(),
+  partner: partner('Only documents of this partner.', { value: 'id' }).optional(),
   status: choice('Status', 'Open, paid or void.', ['open', 'paid', 'void']).optional(),
   overdue: flag('Overdue', 'Only open invoices past their due date.').optional(),
   held: flag('On hold', 'Only documents on hold.').optional(),
@@ -139,7 +140,7 @@ const SORTED = sortedBy({
      JOIN documents d USING (document_id)
      JOIN document_balances b USING (document_id)
      LEFT JOIN LATERAL (
-       SELECT status FROM document_emails e WHERE e.document_id = d.document_id AND e.status <> 'withdrawn'
+       SELECT delivery AS status FROM document_emails e WHERE e.document_id = d.document_id AND e.delivery <> 'withdrawn'
        ORDER BY e.email_id DESC LIMIT 1) AS s ON true
      LEFT JOIN current_holds h USING (document_id)
      ORDER BY page.at ${order}, d.document_id ${order}`,
@@ -168,7 +169,7 @@ async function readTotals(tx: Transaction, asked: ListQuery<InvoiceFilter, Invoi
 
 export function standingOf(row: Stands, today: string): Mark[] {
   const { status, held_at, email_status: email } = row;
-  const unsent = status !== 'void' && email !== null && email !== 'sent';
+  const unsent = status !== 'void' && email !== null && email !== 'sent' && email !== 'portal';
   return [
     ...partnersStanding(row, today),
     ...(held_at === null ? [] : [{ text: 'on hold', tone: 'warn' } as const]),

@@ -1,6 +1,7 @@
 /** Partners: `reckoner partner list`, and the console's Partners with balances, last billing and e-mail problems. */
 import { z } from 'zod';
 import { query, type Transaction } from '../database/transaction.ts';
+import { partnerJson } from '../partners/change.ts';
 import { type PartnerView, readPartners } from '../partners/partners.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
 import { Amount, type Month, names, plural, sumsOf } from '../values.ts';
@@ -94,16 +95,6 @@ async function readRows(tx: Transaction, asked: ListQuery<PartnerFilter, Partner
     balances: balances.filter(({ partner_id }) => partner_id === line.partner_id),
   }));
 }
-
-/** Returns the partner in the shape of partners.json, without fields that do not apply. */
-export const partnerJson = (partner: PartnerView): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries({
-      ...partner,
-      account_statement: partner.account_statement === 'none' ? null : partner.account_statement,
-      policies: partner.policies.map(({ price, ...policy }) => (price === null ? policy : { ...policy, price })),
-    }).filter(([, value]) => value !== null),
-  );
 
 const byCurrency = ({ balances }: PartnerRow, of: 'overdue' | 'net'): Amount[] =>
   balances.map((each) => Amount.of(each[of], each.currency)).filter((each) => !each.isZero());

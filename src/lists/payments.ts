@@ -13,6 +13,7 @@ import {
   given,
   type ListQuery,
   type Mark,
+  partner,
   type Sums,
   soughtAmount,
   soughtText,
@@ -23,7 +24,7 @@ import { PATTERN, sortedBy, sortsOf, sumsBy, TEXTS } from './statement.ts';
 type PaymentRow = PaymentJson & { readonly partner_name: string | null };
 
 const filters = z.strictObject({
-  partner: text('Partner', 'Only payments of this partner.', { value: 'id' }).optional(),
+  partner: partner('Only payments of this partner.', { value: 'id' }).optional(),
   status: choice('Status', `${PAYMENT_STATUSES.join(', ')}.`, PAYMENT_STATUSES).optional(),
   amount: soughtAmount('Amount', 'Only payments of exactly this amount.').optional(),
   text: soughtText(

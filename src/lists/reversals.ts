@@ -8,7 +8,7 @@ import { SIGNS, type Sign } from '../ledger/doubles.sql.ts';
 import { dueOn } from '../ledger/held.ts';
 import { Amount, names } from '../values.ts';
 import { grantOrRefuse } from './held-rows.ts';
-import { choice, defineList, given, type ListQuery, type Mark, month, text } from './list.ts';
+import { choice, defineList, given, type ListQuery, type Mark, month, partner } from './list.ts';
 
 type ReversalRow = Readonly<{
   log_no: number;
@@ -40,7 +40,7 @@ type ReversalRow = Readonly<{
 const STATUSES = ['requested', 'recorded', 'rejected'] as const;
 
 const filters = z.strictObject({
-  partner: text('Partner', 'Only reversals of this partner.', { value: 'id' }).optional(),
+  partner: partner('Only reversals of this partner.', { value: 'id' }).optional(),
   month: month('Month', 'Only reversals posted to this month, and requests of this month.').optional(),
   status: choice('Status', `${STATUSES.join(', ')}.`, STATUSES).optional(),
   ground: choice('Ground', 'Only reversals that this allowed.', Object.keys(GROUNDS) as Ground[]).optional(),

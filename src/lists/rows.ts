@@ -37,7 +37,7 @@ export type LedgerRow = Readonly<{
 const KINDS = ['quote_accepted', 'requote_accepted', 'reversal'] as const satisfies readonly RowKind[];
 
 const filters = z.strictObject({
-  partner: text('Partner', 'Only rows of this partner.', { value: 'id' }).optional(),
+  partner: partner('Only rows of this partner.', { value: 'id' }).optional(),
   month: month(
     'Month',
     'Only rows billed in this month. Default: the latest month with rows, unless a day, a quote, an enrollment, an order or a document is given.',

@@ -38,9 +38,12 @@ export function applyChanges(fields: Map<string, Value>, changes: readonly Field
 
 export const changeCells = ({ field, old, new: after }: FieldChange): [string, string, string] => [
   field,
-  shown(old),
-  shown(after),
+  valueText(old),
+  valueText(after),
 ];
 
-const shown = (value: FieldChange['old']): string =>
-  value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+export const valueText = (value: FieldChange['old']): string => {
+  if (value === null) return '';
+  if (typeof value !== 'object') return String(value);
+  return value.every((each) => typeof each === 'string') ? value.join(', ') : JSON.stringify(value);
+};

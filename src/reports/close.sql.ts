@@ -161,7 +161,7 @@ export const readHeld = querying<UnsentDocument, { month: Month }>(`
          coalesce(nullif(h.reason, ''), s.reason, '') AS reason
   FROM live_documents d
   LEFT JOIN LATERAL (
-    SELECT e.status, e.reason FROM latest_emails e WHERE e.document_id = d.document_id) AS s ON true
+    SELECT e.delivery AS status, e.reason FROM latest_emails e WHERE e.document_id = d.document_id) AS s ON true
   LEFT JOIN current_holds h ON h.document_id = d.document_id
   WHERE d.month = :month AND (h.hold_id IS NOT NULL OR s.status IN ('held', 'failed', 'uncertain', 'bounced'))
   ORDER BY d.series, d.sequence`);

@@ -31,7 +31,7 @@
 -- FORM issuer_versions issuer_version_id:int content:map first_used_at:time
 -- FORM openings opening_id:int cut_over_on:day sha256 name recorded_at:time event_id:int
 -- FORM opening_totals opening_id:int currency items:int invoices:amount credits:amount cash:amount control:amount
--- FORM documents document_id:int number series sequence:int document purpose partner_id month currency arrangement issued_on:day due_on?:day terms_days?:int enrollments:int entries:int spot_price:amount partner_cut:amount invoice_amount:amount credit_applied:amount partner_name contact_name:personal address_line1 address_line2 address_city address_region address_postal_code address_country tax_id purchase_order legal_note e_invoice buyer_reference electronic_address issuer_version_id:int sandbox:flag issued_at:time replaces?:int credits?:int invoice_lowered_by?:amount invoice_left?:amount reason reopened_on?:day entry_on:day opening_id?:int opening_number? opening_revision?:int opening_follows?:int original_amount?:amount
+-- FORM documents document_id:int number series sequence:int document purpose partner_id month currency arrangement issued_on:day due_on?:day terms_days?:int terms_end_of_month?:flag terms_day?:int enrollments:int entries:int spot_price:amount partner_cut:amount invoice_amount:amount credit_applied:amount partner_name contact_name:personal address_line1 address_line2 address_city address_region address_postal_code address_country tax_id purchase_order legal_note e_invoice buyer_reference electronic_address issuer_version_id:int sandbox:flag issued_at:time replaces?:int credits?:int invoice_lowered_by?:amount invoice_left?:amount reason reopened_on?:day entry_on:day opening_id?:int opening_number? opening_revision?:int opening_follows?:int original_amount?:amount
 -- FORM skipped_numbers series first_sequence:int last_sequence:int pause_id:int recorded_at:time event_id:int
 -- FORM document_lines document_id:int position:int policy_id policy_name kind month count:int currency spot_price:amount partner_cut:amount invoice_amount:amount
 -- FORM document_taxes document_id:int position:int currency country registration name category rate:rate reduced:flag reason reason_code taxable:amount tax:amount line_positions:map
@@ -97,6 +97,7 @@
 -- FORM gl_export_files gl_export_id:int position:int name sha256
 -- FORM email_attempts email_id:int attempt:int started_at:time ended_at:time outcome reply:personal kind message_id recipients:map message_sha256 pdf_sha256?
 -- FORM email_bounces email_bounce_id:int email_id:int recipient:personal status diagnostic:personal reporting_server report_sha256 recorded_at:time event_id:int
+-- FORM portal_deliveries portal_delivery_id:int document_id:int delivered_on:day reference recorded_at:time event_id:int
 -- FORM reminders document_id:int dunning_level:int email_id:int payer_id partner_id currency counted_from:day
 -- FORM reminder_pauses reminder_pause_id:int partner_id until?:day reason recorded_on:day recorded_at:time event_id:int
 -- FORM feed_decisions feed_decision_id:int month partner_id kind evidence reason? recorded_at:time event_id:int
@@ -134,6 +135,19 @@ SELECT h.text || ':' || m.text AS minute, 60 * h.x + m.x AS n FROM two h CROSS J
 
 -- Reversals whose sales are not at hand. A log has all sales; the program may have moved rows of old months elsewhere.
 CREATE TABLE unread (log_no BIGINT);
+
+-- The days on which terms with an end of month or a pay day make an invoice due.
+CREATE TABLE terms_due AS
+SELECT document_id, CASE WHEN terms_day IS NULL OR own >= least_on THEN own ELSE following END AS due_on
+FROM (
+  SELECT d.document_id, d.terms_day, CASE d.terms_end_of_month WHEN 1 THEN m.last_day ELSE y.n END AS least_on,
+         CASE WHEN d.terms_day IS NULL THEN m.last_day WHEN m.first_day + d.terms_day - 1 > m.last_day THEN m.last_day
+              ELSE m.first_day + d.terms_day - 1 END AS own,
+         CASE WHEN f.first_day + d.terms_day - 1 > f.last_day THEN f.last_day ELSE f.first_day + d.terms_day - 1 END
+           AS following
+  FROM documents d JOIN days y ON y.n = d.issued_on + d.terms_days JOIN months m ON m.month = y.month
+  JOIN months f ON f.month = m.next
+  WHERE d.terms_end_of_month = 1 OR d.terms_day IS NOT NULL) AS t;
 
 -- The ledger rows, read three times: in groups, by quote, and those that other facts name.
 CREATE TABLE row_groups AS
@@ -712,6 +726,7 @@ UNION ALL SELECT 'hold_releases', log_no, event_id, released_at FROM hold_releas
 UNION ALL SELECT 'invoice_disputes', log_no, event_id, recorded_at FROM invoice_disputes
 UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at FROM invoice_dispute_closings
 UNION ALL SELECT 'reminder_pauses', log_no, event_id, recorded_at FROM reminder_pauses
+UNION ALL SELECT 'portal_deliveries', log_no, event_id, recorded_at FROM portal_deliveries
 UNION ALL SELECT 'feed_decisions', log_no, event_id, recorded_at FROM feed_decisions
 UNION ALL SELECT 'book_closes', log_no, event_id, closed_at FROM book_closes
 UNION ALL SELECT 'bank_files', log_no, event_id, recorded_at FROM bank_files
@@ -788,7 +803,7 @@ FROM (SELECT 'document_issued' AS fact, log_no, issued_on AS dated_on, entry_on,
 CREATE TABLE recording AS
 WITH always(kind, action) AS (VALUES
   ('openings', 'opening.import'), ('feed_statements', 'feed.state'), ('holds', 'invoice.hold'), ('hold_releases', 'invoice.release'),
-  ('invoice_disputes', 'dispute.open'), ('invoice_dispute_closings', 'dispute.close'),
+  ('portal_deliveries', 'invoice.delivered'), ('invoice_disputes', 'dispute.open'), ('invoice_dispute_closings', 'dispute.close'),
   ('reminder_pauses', 'reminder.pause'), ('reminder_pauses', 'reminder.resume'),
   ('write_offs', 'invoice.write_off'), ('write_off_reversals', 'invoice.write_off_undone'),
   ('book_closes', 'books.close'), ('feed_decisions', 'feed.accept'), ('credit_refunds', 'credit.refund'),
@@ -827,7 +842,8 @@ sometimes(kind, action) AS (VALUES
   ('ledger_rows', 'requote.accept'), ('ledger_rows', 'quote.reverse'), ('ledger_rows', 'processor.reverse'),
   ('reversal_grounds', 'ledger.import'), ('reversal_grounds', 'rows.release'), ('reversal_grounds', 'processor.reverse'),
   ('ledger_rows', 'rows.reverse'), ('held_rows', 'rows.reverse'), ('reversal_grounds', 'rows.reverse'),
-  ('held_row_decisions', 'processor.reverse'), ('cancellation_terms', 'partner.import')),
+  ('held_row_decisions', 'processor.reverse'), ('cancellation_terms', 'partner.import'),
+  ('cancellation_terms', 'partner.change')),
 money_kind(kind) AS (VALUES ('payments'), ('payment_sources'), ('payment_assignments'), ('payment_applications'), ('payment_suggestions'),
   ('small_differences'), ('payment_reversals'), ('payment_reinstatements'), ('payment_unapplications'), ('payouts'),
   ('payout_settlements'), ('bank_line_outcomes'), ('disputes'), ('dispute_outcomes'), ('processor_event_outcomes'),
@@ -861,6 +877,7 @@ SELECT f.event_id, f.action, d.number
 FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
       UNION ALL SELECT event_id, 'invoice.hold', document_id FROM holds
       UNION ALL SELECT event_id, 'invoice.release', document_id FROM hold_releases
+      UNION ALL SELECT event_id, 'invoice.delivered', document_id FROM portal_deliveries
       UNION ALL SELECT event_id, 'dispute.open', document_id FROM invoice_disputes
       UNION ALL SELECT event_id, 'dispute.close', document_id FROM invoice_dispute_closings
       UNION ALL SELECT event_id, 'invoice.write_off', document_id FROM write_offs
@@ -1555,11 +1572,12 @@ HAVING count(*) <> (SELECT count(*) FROM skipped_numbers s WHERE s.event_id = d.
 -- columns at month issued_on:day due_on:day terms_days:int issued_at
 SELECT d.number, d.month, d.issued_on, d.due_on, d.terms_days, d.issued_at
 FROM documents d LEFT JOIN months m USING (month) LEFT JOIN days x ON x.day = substr(d.issued_at, 1, 10)
-LEFT JOIN documents o ON o.document_id = d.replaces
+LEFT JOIN documents o ON o.document_id = d.replaces LEFT JOIN terms_due t ON t.document_id = d.document_id
 WHERE d.purpose <> 'opening'
   AND ((d.document = 'invoice') <> (d.due_on IS NOT NULL) OR (d.due_on IS NULL) <> (d.terms_days IS NULL)
        OR d.due_on < CASE WHEN d.replaces IS NULL THEN d.issued_on ELSE 0 END OR d.terms_days < 0
-       OR (d.due_on <> d.issued_on + d.terms_days
+       OR (d.document <> 'invoice' AND (d.terms_end_of_month IS NOT NULL OR d.terms_day IS NOT NULL))
+       OR (d.due_on <> coalesce(t.due_on, d.issued_on + d.terms_days)
            AND (d.replaces IS NULL OR (o.log_no IS NOT NULL AND d.due_on IS DISTINCT FROM o.due_on)))
        OR (d.purpose = 'month' AND coalesce(d.issued_on < m.last_day - 1, 1 = 1))
        OR (coalesce(x.n - d.issued_on NOT IN (-1, 0, 1), 1 = 1)
@@ -1632,7 +1650,19 @@ SELECT d.number, d.terms_days, f.value
 FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'payment_terms_days'
   AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
 WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
-  AND CAST(d.terms_days AS TEXT) <> coalesce(f.value, CAST(d.terms_days AS TEXT));
+  AND CAST(d.terms_days AS TEXT) <> coalesce(f.value, CAST(d.terms_days AS TEXT))
+UNION ALL
+SELECT d.number || ', end of month', d.terms_end_of_month, f.value
+FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id
+  AND f.field = 'payment_terms_end_of_month' AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
+WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
+  AND CASE d.terms_end_of_month WHEN 1 THEN 'true' END IS DISTINCT FROM f.value
+UNION ALL
+SELECT d.number || ', day', d.terms_day, f.value
+FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'payment_terms_day'
+  AND f.log_no < d.log_no AND (f.until_no IS NULL OR f.until_no > d.log_no)
+WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
+  AND CAST(d.terms_day AS TEXT) IS DISTINCT FROM f.value;
 
 -- wording_known: A document prints a version of the issuer that was recorded before it, and all documents belong to one environment.
 -- whole
@@ -3152,6 +3182,10 @@ SELECT 'event ' || p.event_id, d.path, d.value, y.day
 FROM reminder_pauses p JOIN details d ON d.event_id = p.event_id AND d.path = 'until'
 LEFT JOIN days y ON y.n = p.until WHERE d.value IS DISTINCT FROM y.day
 UNION ALL
+SELECT 'event ' || p.event_id, d.path, d.value, CASE d.path WHEN 'on' THEN y.day ELSE p.reference END
+FROM portal_deliveries p JOIN details d ON d.event_id = p.event_id AND d.path IN ('on', 'reference')
+LEFT JOIN days y ON y.n = p.delivered_on WHERE d.value IS DISTINCT FROM CASE d.path WHEN 'on' THEN y.day ELSE p.reference END
+UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d LEFT JOIN (
   SELECT a.event_id, x.number FROM payment_applications a JOIN documents x USING (document_id)
@@ -3212,7 +3246,7 @@ SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d
 WHERE d.action IN ('partner.create', 'partner.update') AND d.path = 'import_event_id' AND NOT EXISTS (
   SELECT 1 FROM audit_events e
-  WHERE CAST(e.event_id AS TEXT) = d.value AND e.action = 'partner.import' AND e.log_no < d.log_no)
+  WHERE CAST(e.event_id AS TEXT) = d.value AND e.action IN ('partner.import', 'partner.change') AND e.log_no < d.log_no)
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d
@@ -3493,7 +3527,7 @@ SELECT DISTINCT 'event ' || e.event_id, e.action, e.subject, e.user_id
 FROM audit_events e JOIN (
   SELECT DISTINCT log_no, until_no, substr(field, 11) AS rule FROM fields
   WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.' AND value IS NOT NULL) r
-  ON substr(r.rule, 1, length(e.action) + 1) = e.action || '.'
+  ON substr(r.rule, 1, length(e.action) + 1) = replace(e.action, 'partner.change', 'partner.import') || '.'
 JOIN settings_changes z ON z.log_no = r.log_no AND substr(e.occurred_at, 1, 16) > z.until
 WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND (r.until_no IS NULL OR r.until_no > e.log_no)
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id AND (substr(d.path, 1, 8) = 'compared'
@@ -3870,6 +3904,16 @@ SELECT 'pause of reminders ' || reminder_pause_id || ', recorded ' || count(*) |
 FROM reminder_pauses
 GROUP BY reminder_pause_id HAVING count(*) > 1;
 
+-- portal_delivery: A document is delivered by portal after its issue, and not after the day of the record.
+-- columns at document delivered_on:day recorded_at
+SELECT 'portal delivery ' || p.portal_delivery_id, d.number, p.delivered_on, p.recorded_at
+FROM portal_deliveries p LEFT JOIN papers d USING (document_id) LEFT JOIN days y ON y.day = substr(p.recorded_at, 1, 10)
+WHERE d.log_no IS NULL OR d.log_no > p.log_no OR d.void_no < p.log_no OR p.delivered_on < d.issued_on
+   OR coalesce(p.delivered_on > y.n + 1, 1 = 1)
+UNION ALL
+SELECT 'portal delivery ' || portal_delivery_id || ', recorded ' || count(*) || ' times', NULL, NULL, NULL
+FROM portal_deliveries GROUP BY portal_delivery_id HAVING count(*) > 1;
+
 -- gl_part: An exported journal is balanced in each currency, has its lines and files, and its parts are numbered from 1.
 -- whole
 -- columns at month format kind part:int part_before:int states_previous:int currency amount:amount
@@ -3991,7 +4035,8 @@ SELECT d.number, d.series, d.sequence, d.document, d.purpose,
        d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied, s.due, s.credited, s.paid,
        CASE WHEN s.void_no IS NULL THEN s.due - s.credited - s.paid ELSE 0 END, w.sha256,
        CASE WHEN m.email_id IN (SELECT email_id FROM email_bounces) THEN 'bounced'
-            WHEN m.email_id IS NOT NULL THEN 'sent' END, m.ended_at,
+            WHEN m.email_id IS NOT NULL THEN 'sent'
+            WHEN d.document_id IN (SELECT document_id FROM portal_deliveries) THEN 'portal' END, m.ended_at,
        former.number, successor.number, credited.number, d.reason, v.voided_on, v.reason
 FROM documents d JOIN state s USING (document_id)
 JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month
@@ -4171,7 +4216,7 @@ ORDER BY x.bank_statement_id, x.position;
 -- whole
 -- columns partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country
 -- columns invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days
--- columns active:flag tax_id purchase_order legal_note parent account_statement e_invoice buyer_reference
+-- columns payment_terms_end_of_month:flag payment_terms_day active:flag tax_id purchase_order legal_note parent account_statement e_invoice buyer_reference
 -- columns electronic_address feed arrangement arrangement_from connected_account_id merchant_of_record split
 -- columns settlement_currencies connected_account_type connected_account_state balance_transactions_from
 WITH RECURSIVE lists(subject, field, log_no, stem, n, text) AS (
@@ -4195,6 +4240,8 @@ SELECT p.partner_id, max(CASE c.field WHEN 'name' THEN c.value END),
        max(CASE c.field WHEN 'invoicing_contact.cc' THEN c.value END),
        max(CASE c.field WHEN 'currency' THEN c.value END), max(CASE c.field WHEN 'time_zone' THEN c.value END),
        max(CASE c.field WHEN 'payment_terms_days' THEN c.value END),
+       max(CASE c.field WHEN 'payment_terms_end_of_month' THEN CASE c.value WHEN 'true' THEN 1 END END),
+       max(CASE c.field WHEN 'payment_terms_day' THEN c.value END),
        max(CASE c.field WHEN 'active' THEN CASE c.value WHEN 'true' THEN 1 ELSE 0 END END),
        max(CASE c.field WHEN 'tax_id' THEN c.value END), max(CASE c.field WHEN 'purchase_order' THEN c.value END),
        max(CASE c.field WHEN 'legal_note' THEN c.value END), max(CASE c.field WHEN 'parent' THEN c.value END),

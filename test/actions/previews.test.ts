@@ -186,6 +186,8 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'ledger.pause': () => why,
   'instructions.adopt': () => ({}),
   'work.assign': () => ({ item: `dispute:${inv(4)}`, to: ADA }),
+  'invoice.delivered': () => ({ number: inv(1), on: '2026-10-01', reference: 'UP-7' }),
+  'partner.change': () => ({ partnerId: 'p-1', line1: '2 New Street', paymentTermsDays: '45' }),
   'partner.import': () => ({ file: file('partners.json', JSON.stringify([partner({ name: 'Harbour' })])) }),
   'opening.import': () => carriedOver('OLD-2'),
   'opening.reverse': () => ({ numbers: ['OLD-1'], ...why }),

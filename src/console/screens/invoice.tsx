@@ -63,7 +63,12 @@ function actsOn(
   return [
     ...(open ? ofInvoice : []),
     held_at === null ? ['invoice.hold', 'Hold'] : ['invoice.release', 'Release'],
-    ...(isCarried ? [] : ([['invoice.resend', 'Resend']] satisfies [string, string][])),
+    ...(isCarried
+      ? []
+      : ([
+          ['invoice.resend', 'Resend'],
+          ['invoice.delivered', 'Delivered by portal'],
+        ] satisfies [string, string][])),
     ...(isCarried || /[1-9]/.test(amount_paid) ? [] : unpaid),
   ];
 }
@@ -284,7 +289,14 @@ function Facts({ row }: { row: DocumentRow }) {
     ['Credits', link(row.credits)],
     ['Void', row.void_reason],
     ['On hold', row.hold_reason],
-    ['E-mail', row.email_status === 'sent' ? `sent to ${(row.email_to ?? []).join(', ')}` : row.email_reason],
+    [
+      'E-mail',
+      row.email_status === 'portal'
+        ? "delivered by the partner's portal"
+        : row.email_status === 'sent'
+          ? `sent to ${(row.email_to ?? []).join(', ')}`
+          : row.email_reason,
+    ],
     ['SHA-256', row.pdf_sha256 && <code class="hash">{row.pdf_sha256}</code>],
   ];
   return (
