@@ -7,7 +7,7 @@ import { BILLED_BY } from '../documents/billing.sql.ts';
 import type { RowKind } from '../documents/snapshot.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { Amount, type Month, monthAfter, monthBefore, names } from '../values.ts';
-import { choice, date, defineList, flag, given, type ListQuery, month, text } from './list.ts';
+import { choice, date, defineList, flag, given, type ListQuery, month, partner, text } from './list.ts';
 
 export type LedgerRow = Readonly<{
   /** The number of the row in the log; of a held row, its own number. */

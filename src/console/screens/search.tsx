@@ -10,7 +10,16 @@ import type { List } from '../../lists/list.ts';
 import { partners } from '../../lists/partners.ts';
 import { payments } from '../../lists/payments.ts';
 import { consoleHref, type ListContext, ListTable, type ListView } from '../list.tsx';
-import { addressOf, amountColumn, Card, type Column, DataTable, InvoiceLink, type Screen, textAsked } from '../parts.ts';
+import {
+  addressOf,
+  amountColumn,
+  Card,
+  type Column,
+  DataTable,
+  InvoiceLink,
+  type Screen,
+  textAsked,
+} from '../parts.ts';
 import { type FoundRow, readFoundNumber, readFoundRows } from './search.sql.ts';
 
 type SearchView = Readonly<{
@@ -56,8 +65,8 @@ export async function readSearch(
     for (const question of [{ text: q }, ...(amount === undefined || list === partners ? [] : [{ amount }])]) {
       const [sort] = list.sorts;
       const rows = await list.read(tx, { ...seen, filter: question, sort, after: null, limit: SHOWN + 1 });
-      const sums = { count: null, totals: [] };
-      const view = { list, question, sort, today: seen.today, rows: rows.slice(0, SHOWN), sums, next: null };
+      const empty = { sums: { count: null, totals: [] }, partners: [], next: null };
+      const view = { list, question, sort, today: seen.today, rows: rows.slice(0, SHOWN), ...empty };
       if (rows.length > 0) found.push({ view, path: `/console/${place}`, isPart: rows.length > SHOWN });
     }
   }
