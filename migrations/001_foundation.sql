@@ -26,6 +26,17 @@ BEGIN
 END
 $$;
 
+-- Trigrams find parts of texts by an index. In pg_catalog, their operators have the same name in every schema: the
+-- schema of the tables, and those in which migrations run again to compare or to restore.
+CREATE EXTENSION IF NOT EXISTS pg_trgm SCHEMA pg_catalog;
+DO $$
+BEGIN
+  IF (SELECT extnamespace <> 'pg_catalog'::regnamespace FROM pg_extension WHERE extname = 'pg_trgm') THEN
+    RAISE EXCEPTION 'the extension pg_trgm is in another schema than pg_catalog; run DROP EXTENSION pg_trgm, and repeat';
+  END IF;
+END
+$$;
+
 CREATE PROCEDURE grant_to_app(privileges text, target regclass) LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM pg_roles WHERE rolname = 'reckoner_app') THEN

@@ -16,6 +16,7 @@ CREATE TABLE personal_texts (
 );
 -- Everything that is known of a person is found by the text, in any case.
 CREATE INDEX personal_texts_by_text ON personal_texts USING hash (lower(text));
+CREATE INDEX personal_texts_by_part ON personal_texts USING gin (lower(text) gin_trgm_ops);
 
 -- Keeps a text and returns its commitment. Equal texts have different commitments, so that the log does not show that
 -- two facts name the same person. NULL, the empty text and a commitment stay as they are.

@@ -16,6 +16,9 @@ CREATE TABLE partners (
   time_zone text NOT NULL,
   -- NULL means the issuer's terms at the time of issue.
   payment_terms_days integer CONSTRAINT partner_terms_range CHECK (payment_terms_days BETWEEN 0 AND 365),
+  -- See due_date() in 007_documents.sql. NULL: no.
+  payment_terms_end_of_month boolean CONSTRAINT partner_terms_end_of_month_or_null CHECK (payment_terms_end_of_month),
+  payment_terms_day integer CONSTRAINT partner_terms_day_range CHECK (payment_terms_day BETWEEN 1 AND 31),
   tax_id text NOT NULL,
   purchase_order text NOT NULL,
   legal_note text NOT NULL,

@@ -234,9 +234,10 @@ CREATE INDEX ledger_rows_of_quote ON ledger_rows (partner_id, quote_id) WHERE ki
 CREATE INDEX ledger_rows_reversals ON ledger_rows (posted_month, partner_id) WHERE kind = 'reversal';
 -- Finds the rows of an order. An import without references adds nothing to this index.
 CREATE INDEX ledger_rows_of_order ON ledger_rows (partner_id, order_reference) WHERE order_reference IS NOT NULL;
--- Finds the quote if the transfer of a connected account states only an enrollment.
-CREATE INDEX ledger_rows_of_enrollment ON ledger_rows (partner_id, enrollment_id)
-  WHERE kind = 'quote_accepted' AND arrangement = 'connected_account' AND enrollment_id IS NOT NULL;
+-- Finds the rows of an enrollment, or of ids that begin alike.
+CREATE INDEX ledger_rows_of_enrollment ON ledger_rows (partner_id, enrollment_id) WHERE enrollment_id IS NOT NULL;
+-- Finds the late rows of a month. Rows that are not late add nothing to this index.
+CREATE INDEX ledger_rows_late ON ledger_rows (posted_month, partner_id) WHERE month < posted_month;
 CREATE INDEX ledger_rows_of_accounts_by_time ON ledger_rows (partner_id, accepted_at)
   WHERE arrangement = 'connected_account';
 CREATE INDEX ledger_rows_of_accounts_by_month ON ledger_rows (posted_month, partner_id, quote_id)

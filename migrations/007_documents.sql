@@ -77,6 +77,19 @@ $$;
 CREATE TRIGGER opening_before_closed_months BEFORE INSERT ON openings
   FOR EACH ROW EXECUTE FUNCTION refuse_opening_of_closed_month();
 
+-- The day that is `days` after the issue, or the end of its month, or the next day of a month from then on. 30 days, end
+-- of month: 2026-11-01 is due on 2026-12-31. 0 days, end of month, day 15: on 2026-12-15. A shorter month has its last day.
+CREATE FUNCTION due_date(issued_on date, days integer, end_of_month boolean, day integer) RETURNS date
+IMMUTABLE PARALLEL SAFE LANGUAGE sql
+RETURN (
+  SELECT CASE WHEN day IS NULL THEN least_on ELSE (
+           SELECT min(least(begins + day - 1, (begins + interval '1 month')::date - 1))
+           FROM (VALUES (month), ((month + interval '1 month')::date)) AS m (begins)
+           WHERE least(begins + day - 1, (begins + interval '1 month')::date - 1) >= least_on) END
+  FROM (SELECT month, CASE WHEN end_of_month THEN (month + interval '1 month')::date - 1 ELSE after END AS least_on
+        FROM (SELECT issued_on + days AS after,
+                     issued_on + days - extract(day FROM issued_on + days)::integer + 1 AS month) AS a) AS e);
+
 CREATE TABLE documents (
   document_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   series text COLLATE "C" NOT NULL,
@@ -97,6 +110,8 @@ CREATE TABLE documents (
   issued_on date NOT NULL,
   due_on date,
   terms_days integer,
+  terms_end_of_month boolean CONSTRAINT document_terms_end_of_month_or_null CHECK (terms_end_of_month),
+  terms_day integer CONSTRAINT document_terms_day_range CHECK (terms_day BETWEEN 1 AND 31),
   enrollments bigint NOT NULL,
   entries bigint NOT NULL,
   spot_price numeric NOT NULL,
@@ -158,9 +173,11 @@ CREATE TABLE documents (
   CONSTRAINT document_credit_within_amount CHECK (
     credit_applied = 0 OR (document = 'invoice' AND credit_applied BETWEEN 0 AND gross)),
   CONSTRAINT document_due_on_invoices CHECK (
-    (document = 'invoice') = (due_on IS NOT NULL) AND (due_on IS NULL) = (terms_days IS NULL)),
+    (document = 'invoice') = (due_on IS NOT NULL) AND (due_on IS NULL) = (terms_days IS NULL)
+    AND (document = 'invoice' OR num_nonnulls(terms_end_of_month, terms_day) = 0)),
   -- A replacement keeps the original due date, unless it was issued with new terms.
-  CONSTRAINT document_due_after_terms CHECK (due_on = issued_on + terms_days OR replaces IS NOT NULL),
+  CONSTRAINT document_due_after_terms CHECK (
+    due_on = due_date(issued_on, terms_days, terms_end_of_month, terms_day) OR replaces IS NOT NULL),
   CONSTRAINT document_missing_shares_are_invoiced CHECK (
     purpose <> 'missing_shares' OR (document = 'invoice' AND arrangement = 'connected_account' AND invoice_amount > 0)),
   CONSTRAINT document_adjustment_credits_an_invoice CHECK (
@@ -204,6 +221,8 @@ CREATE UNIQUE INDEX opening_number_once ON documents (lower(opening_number))
   WHERE opening_number IS NOT NULL AND opening_follows IS NULL;
 CREATE INDEX documents_of_opening ON documents (opening_id) WHERE opening_id IS NOT NULL;
 CREATE INDEX documents_by_month ON documents (month);
+CREATE INDEX documents_by_words ON documents USING gin (lower(
+  number COLLATE "default" || E'\n' || purchase_order || E'\n' || partner_name || E'\n' || partner_id) gin_trgm_ops);
 -- Facts are recorded nearly in the order of their entry dates, so a block range index finds the facts since a given
 -- day.
 CREATE INDEX documents_by_entry ON documents USING brin (entry_on) WITH (pages_per_range = 16, autosummarize = on);

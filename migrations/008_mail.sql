@@ -188,11 +188,26 @@ CREATE TABLE email_bounces (
 CALL make_fact_of_event('email_bounces', while_paused => true);
 CALL keep_personal('email_bounces', 'recipient', 'diagnostic');
 
+-- Documents that finance gave to a partner through the partner's own portal. The latest row of a document counts.
+CREATE TABLE portal_deliveries (
+  portal_delivery_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  document_id bigint NOT NULL REFERENCES documents,
+  delivered_on date NOT NULL,
+  -- The portal's reference, or empty.
+  reference text NOT NULL
+);
+CREATE INDEX portal_deliveries_of_document ON portal_deliveries (document_id);
+CALL make_fact_of_event('portal_deliveries');
+
 -- The e-mails of documents, and the latest e-mail of each document, for views and functions of earlier migrations.
+-- `delivery` is `portal` for an unsent e-mail that a later delivery through the portal made needless.
 CREATE VIEW document_emails AS
 SELECT email_id, document_id, asked_for, addressed_to, event_id, message_id, status, reason, recipients, message_sha256,
-       attempts, unclear_attempts, queued_at, attempted_at, sent_at
-FROM emails WHERE document_id IS NOT NULL;
+       attempts, unclear_attempts, queued_at, attempted_at, sent_at,
+       CASE WHEN status IN ('withdrawn', 'failed', 'uncertain', 'bounced') AND EXISTS (
+              SELECT FROM portal_deliveries p WHERE p.document_id = e.document_id AND p.recorded_at >= e.queued_at)
+            THEN 'portal' ELSE status END AS delivery
+FROM emails e WHERE document_id IS NOT NULL;
 
 CREATE VIEW latest_emails AS
 SELECT DISTINCT ON (document_id) * FROM document_emails ORDER BY document_id, email_id DESC;
@@ -220,6 +235,8 @@ WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
                    IS NOT DISTINCT FROM (e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
                                          e.checkpoint_size, e.approval_request_id, e.user_event_id))
            ELSE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id) AND NOT EXISTS (
+             SELECT FROM portal_deliveries p WHERE p.document_id = e.document_id AND p.recorded_at >= e.queued_at
+               AND e.status IN ('failed', 'uncertain', 'bounced')) AND NOT EXISTS (
              SELECT FROM emails later WHERE later.document_id = e.document_id AND later.email_id > e.email_id) END;
 
 -- The history of a document's e-mails: each request, each e-mail's status, and the attempts before its last attempt.
@@ -246,7 +263,11 @@ SELECT e.document_id, 7.5, b.recorded_at, 'bounced',
        jsonb_build_object('to', personal(b.recipient), 'status', b.status, 'reply', personal(b.diagnostic),
                           'server', b.reporting_server),
        b.event_id
-FROM email_bounces b JOIN document_emails e USING (email_id);
+FROM email_bounces b JOIN document_emails e USING (email_id)
+UNION ALL
+SELECT document_id, 8, recorded_at, 'portal_delivered',
+       jsonb_build_object('on', delivered_on, 'reference', reference), event_id
+FROM portal_deliveries;
 
 -- Queues one e-mail for each of these documents, with a permanent Message-ID.
 CREATE FUNCTION queue_document_emails(
@@ -262,15 +283,15 @@ CREATE FUNCTION queue_document_emails(
   ORDER BY d.document_id
 $$;
 
--- Withdraws the e-mails of void documents and returns their statuses. Skips e-mails that a worker is sending. An e-mail
+-- Withdraws the e-mails of documents that were voided, or delivered otherwise, and returns their statuses. Skips e-mails that a worker is sending. An e-mail
 -- that may have arrived is not withdrawn but becomes uncertain.
-CREATE FUNCTION withdraw_document_emails(document_ids bigint[]) RETURNS TABLE (status text, reason text)
+CREATE FUNCTION withdraw_document_emails(document_ids bigint[], happened text) RETURNS TABLE (status text, reason text)
 LANGUAGE sql AS $$
   UPDATE emails e
   SET message = NULL,
       status = CASE WHEN e.unclear_attempts > 0 THEN 'uncertain' ELSE 'withdrawn' END,
-      reason = CASE WHEN e.unclear_attempts > 0 THEN 'it may have arrived; the document was voided before it was sent again'
-                    ELSE 'the document was voided before it was sent' END
+      reason = CASE WHEN e.unclear_attempts > 0 THEN format('it may have arrived; the document was %s before it was sent again', happened)
+                    ELSE format('the document was %s before it was sent', happened) END
   WHERE e.document_id = ANY (document_ids) AND e.status IN ('queued', 'held')
   RETURNING e.status, e.reason
 $$;

@@ -1,4 +1,4 @@
--- Facts: SHA-256 023de19d731c4371a9c4d3c83390b314585bb5d7ec93311a3ccdff3af1dcf783, without the role reckoner_app e5a286c4910c65eff9a08c78471391b87f9580d9e5a161112c3fc4e60d7aaecb
+-- Facts: SHA-256 034d0cd688acf82ac07bb52a1d02b51e30ca4b9350e84d3c6132b22868d72292, without the role reckoner_app 3e6d3a278e3f83e335cfc17fe2d7dec0376d712743674c6b8f9b4cb58e1504c9
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
@@ -12,18 +12,18 @@ GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_eve
   log_continues, log_checkpoints, log_signatures, log_stamps, logos, issuer_versions, openings, opening_totals,
   documents, skipped_numbers, document_taxes, document_lines, voids, credit_applications, credit_releases, write_offs,
   write_off_reversals, holds, hold_releases, invoice_disputes, invoice_dispute_closings, instruction_versions,
-  document_pdfs, document_e_invoices, email_attempts, email_bounces, payment_links, payment_link_changes,
-  payment_link_intents, payment_link_attempts, payment_link_objects, payment_link_closings, payment_link_orders,
-  payment_link_outcomes, checkouts, checkout_invoices, checkout_sessions, checkout_orders, checkout_endings, bank_files,
-  bank_statements, bank_lines, bank_statement_lines, payments, payment_sources, payment_assignments,
-  forgotten_payer_accounts, payment_applications, small_differences, payment_suggestions, payment_reversals,
-  payment_reinstatements, payment_unapplications, payouts, payout_settlements, payout_payments, bank_line_outcomes,
-  credit_refunds, credit_refund_returns, refund_matches, bank_bookings, processor_events, processor_event_outcomes,
-  disputes, dispute_outcomes, payment_exception_closings, processor_event_erasures, book_open_documents,
-  book_unapplied_cash, reminders, reminder_pauses, settlement_files, settlement_lines, balance_transactions,
-  processor_readings, share_allocations, balance_transaction_closings, reversal_evidence, missing_shares,
-  share_payments, payout_contents, account_payouts, partner_events, approval_requests, approval_decisions, gl_exports,
-  gl_export_lines, gl_export_files, archived_sales TO reckoner_app;
+  document_pdfs, document_e_invoices, email_attempts, email_bounces, portal_deliveries, payment_links,
+  payment_link_changes, payment_link_intents, payment_link_attempts, payment_link_objects, payment_link_closings,
+  payment_link_orders, payment_link_outcomes, checkouts, checkout_invoices, checkout_sessions, checkout_orders,
+  checkout_endings, bank_files, bank_statements, bank_lines, bank_statement_lines, payments, payment_sources,
+  payment_assignments, forgotten_payer_accounts, payment_applications, small_differences, payment_suggestions,
+  payment_reversals, payment_reinstatements, payment_unapplications, payouts, payout_settlements, payout_payments,
+  bank_line_outcomes, credit_refunds, credit_refund_returns, refund_matches, bank_bookings, processor_events,
+  processor_event_outcomes, disputes, dispute_outcomes, payment_exception_closings, processor_event_erasures,
+  book_open_documents, book_unapplied_cash, reminders, reminder_pauses, settlement_files, settlement_lines,
+  balance_transactions, processor_readings, share_allocations, balance_transaction_closings, reversal_evidence,
+  missing_shares, share_payments, payout_contents, account_payouts, partner_events, approval_requests,
+  approval_decisions, gl_exports, gl_export_lines, gl_export_files, archived_sales TO reckoner_app;
 GRANT INSERT, SELECT, UPDATE ON passkey_uses, partners, partner_arrangements, policies, client_uses, presentation,
   late_requests, emails, account_months, published_marks, webhooks TO reckoner_app;
 GRANT SELECT ON schema_records, settings_in_force, active_users, present_roles, present_work_assignments, open_pauses,

@@ -49,6 +49,7 @@ export const DELIVER = toRun('Deliver it', 'deliver');
 export const SEE = {
   documents: toRun('See all documents', 'invoice list', '/console/invoices'),
   held: toRun('See all held rows', 'ledger held', '/console/queue/rows'),
+  rows: toRun('See the rows', 'ledger rows', '/console/rows'),
   requested: toRun('See all requested reversals', 'reversal list --status requested', '/console/queue/reversals'),
   open: toRun('See what is open', 'invoice list --status open', '/console/invoices?status=open'),
   payments: toRun('See all payments', 'payment list', '/console/payments/all'),

@@ -108,6 +108,15 @@ export type ActionOutcome<Input, Result, Followed> = Readonly<{
   preview: boolean;
 }>;
 
+export type FormPart = Readonly<{
+  title: string;
+  fields: readonly string[];
+  /** Values that the form sends and does not show. */
+  set?: Readonly<Record<string, string>>;
+}>;
+
+export type FormValues = Readonly<Record<string, string | readonly string[]>>;
+
 /** Returns whether an action may record the result that it foresees. */
 export type Agree<Result> = (foreseen: Result) => Promise<boolean>;
 
@@ -124,6 +133,15 @@ type Parts<Input, Result, Followed, Json> = Readonly<{
   otherRole?: Role;
   /** The console requires a recent sign-in, because the action gives access or redirects money. */
   needsProof?: true;
+  /** The action whose approval rule also applies to this one. */
+  ruledAs?: string;
+  /**
+   * Forms with some of the fields, by name; the first is the default. A form of a known thing is filled with what is in
+   * force, and an empty field clears it. The fields that the address names are fixed.
+   */
+  forms?: Readonly<Record<string, FormPart>>;
+  /** The values in force; undefined for a new thing. */
+  filled?(tx: Transaction, context: ActionContext, given: URLSearchParams): Promise<FormValues | undefined>;
   /** Returns whether the actor needs no role, such as a user who ends their own sessions. */
   withoutRole?(tx: Transaction, context: ActionContext, input: Input): Promise<boolean>;
   /** The subject: a document's number, a payment's id or a month. */

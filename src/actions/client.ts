@@ -8,7 +8,7 @@ import {
   rotateSecret,
 } from '../partners/clients.ts';
 import { plural } from '../text.ts';
-import { type ActionContext, defineAction, type Facts, OF_PARTNER, text, whole } from './action.ts';
+import { type ActionContext, defineAction, type Facts, OF_PARTNER, partner, text, whole } from './action.ts';
 
 const actionOf = ({ actor, environment }: ActionContext): ClientAction => ({
   actor,
@@ -34,7 +34,7 @@ export const clientCreate = defineAction({
   },
   role: 'administrator',
   needsProof: true,
-  input: { partnerId: text('Partner', 'The partner.'), validDays: VALID_DAYS() },
+  input: { partnerId: partner(), validDays: VALID_DAYS() },
   ...OF_PARTNER,
   perform: (tx, context, { partnerId, validDays }) => createClient(tx, partnerId, { validDays }, actionOf(context)),
   facts: async (_tx, { partnerId }, made): Promise<Facts> =>

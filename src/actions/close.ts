@@ -23,10 +23,21 @@ import { type CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
 import { factsOf as sizeOf } from '../log/text.ts';
 import { countNeedingAttention } from '../mail/outbox.sql.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
-import { totalsJson } from '../reports/close.ts';
+import { readPartnerChanges, totalsJson } from '../reports/close.ts';
+import { reasonsOf } from '../reports/close-text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
-import { Amount, groupThousands, type Month, moneyText as money, plural } from '../values.ts';
-import { type ActionContext, defineAction, type Facts, flag, month, type Report, several, text } from './action.ts';
+import { Amount, groupThousands, type Month, moneyText as money, monthBefore, plural } from '../values.ts';
+import {
+  type ActionContext,
+  defineAction,
+  type Facts,
+  flag,
+  month,
+  partner,
+  type Report,
+  several,
+  text,
+} from './action.ts';
 import { amountsIn } from './documents.ts';
 
 type CloseInput = Readonly<{
@@ -62,7 +73,7 @@ export const monthClose = defineAction({
   input: {
     month: month('Month', 'The month. Default: all months that are due.').optional(),
     firstMonth: month('First month', 'The first month that is billed here. Only at the first close.').optional(),
-    without: several(text('Without', 'Close even though this partner sent no rows.')).optional(),
+    without: several(partner('Close even though this partner sent no rows.', { label: 'Without' })).optional(),
     acceptFeed: several(
       text('Accept feed', "Close even though this partner's rows contradict its totals, are incomplete or came twice."),
     ).optional(),
@@ -186,6 +197,8 @@ async function reportPreview(
   const holds = await foreseeHolds(tx, context, documents);
   const others = await readOtherCurrencies(tx, { months: closed });
   const months = (await readMonthFacts(tx, { months: closed })).map((facts) => withHolds(facts, documents, holds));
+  const last = closed.at(-1);
+  const changes = last === undefined ? [] : await readPartnerChanges(tx, { month: last, previous: monthBefore(last) });
   const doubted = feeds.filter(({ doubts, empty }) => empty || doubts.length > 0);
   return {
     remedies: doubted.filter((each) => isUndecided(each, decisionFor(each, input))).map(closeAnyway),
@@ -194,11 +207,15 @@ async function reportPreview(
       documents: documents.map(documentJson),
       feeds: doubted.map(({ month, empty, doubts }) => ({ month, empty, doubts })),
       holds,
+      changes,
       ...otherCurrenciesJson(others),
     },
     text: [
       describeMonths(months, () => 'would close'),
       describeDocuments(documents, context.width),
+      ...(last !== undefined && changes.some((row) => row.last_entries > 0)
+        ? [[`Compared with ${monthBefore(last)}:`, ...reasonsOf(changes)].join('\n')]
+        : []),
       ...(documents.some(({ document }) => document === 'credit_note')
         ? ['An amount below zero is credit: owed to the partner.']
         : []),

@@ -5,7 +5,7 @@ import { failpoint } from '../failpoint.ts';
 import { Amount, moneyText } from '../money.ts';
 import { toDo } from '../remedy.ts';
 import { printable } from '../text-table.ts';
-import { amount, date, defineAction, type Facts, line, reason, text } from './action.ts';
+import { amount, date, defineAction, type Facts, ledgerRows, line, reason, text } from './action.ts';
 import { amountsIn, OF_DOCUMENT } from './documents.ts';
 
 const INVOICE = () => text('Invoice', 'The invoice.');
@@ -21,7 +21,8 @@ export const disputeOpen = defineAction({
   input: {
     number: INVOICE(),
     reason: reason('Recorded, and not shown to the partner.'),
-    amount: amount('Amount', 'The disputed amount. Default: all that is open.').optional(),
+    amount: amount('Amount', 'The disputed amount. Default: the amount of the rows, or all that is open.').optional(),
+    rows: ledgerRows('The numbers of the disputed rows of the invoice.').optional(),
     owner: line('Owner', 'Who works on the dispute.', { value: 'name' }).optional(),
     promisedOn: date('Promised on', 'The date by which an answer is promised.').optional(),
   },

@@ -112,12 +112,13 @@ export async function reportDocument(
 
 export function isUnsent(document: DocumentRow): boolean {
   const email: DocumentJson['email'] = documentJson(document).email;
-  return email !== null && email.status !== 'sent';
+  return email !== null && email.status !== 'sent' && email.status !== 'portal';
 }
 
 export function emailText(row: DocumentRow): string {
   const { email_status: status, email_reason: reason, email_to: to, sent_at: sentAt } = row;
   if (status === null) return 'none';
+  if (status === 'portal') return "not needed: the document was delivered by the partner's portal";
   if (status === 'sent') return `sent to ${(to ?? []).join(', ')} at ${sentAt}`;
   return reason === null ? status : `${status}: ${reason}`;
 }

@@ -6,7 +6,7 @@ import { refuseField } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
 import { countPlaces } from '../log/personal.sql.ts';
 import { plural } from '../text.ts';
-import { defineAction, type Facts, reason, text, whole } from './action.ts';
+import { defineAction, type Facts, partner, reason, text, whole } from './action.ts';
 
 type Given = Readonly<{
   user?: string | undefined;
@@ -48,7 +48,7 @@ It cannot be undone. Try --dry-run first.`,
     user: text('User', 'The e-mail address of a deactivated user.').optional(),
     payerAccount: text('Account of a payer', 'The bank account of a payer, with all payments from it.').optional(),
     payment: whole('Payment', 'One payment.').optional(),
-    partnerContact: text('Partner', 'A partner, whose former contacts are erased.').optional(),
+    partnerContact: partner('A partner, whose former contacts are erased.').optional(),
     reason: reason(),
   },
   check(input) {

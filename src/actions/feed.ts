@@ -10,7 +10,7 @@ import { currenciesOf, readTotals } from '../ledger/control.ts';
 import { toDo, toRun } from '../remedy.ts';
 import { printable, table } from '../text-table.ts';
 import { Amount, counted, groupThousands } from '../values.ts';
-import { defineAction, type Facts, flag, month, OF_PARTNER, reason, several, text, whole } from './action.ts';
+import { defineAction, type Facts, flag, month, OF_PARTNER, partner, reason, several, text, whole } from './action.ts';
 
 export const feedState = defineAction({
   name: 'feed.state',
@@ -26,7 +26,7 @@ A month whose rows contradict a complete statement waits for a decision.`,
   },
   role: 'finance',
   input: {
-    partnerId: text('Partner', 'The partner.'),
+    partnerId: partner(),
     month: month('Month', "The month of the rows, in the partner's time zone."),
     count: whole('Rows', 'The number of rows, including reversals.', { least: 0, value: 'rows' }),
     control: several(text('Control total', 'The sum of invoiceAmount in a currency, as USD=8311.20.')).optional(),
@@ -101,7 +101,7 @@ export const feedAccept = defineAction({
   },
   role: 'finance',
   input: {
-    partnerId: text('Partner', 'The partner whose rows are right as they are, or who had no sales.'),
+    partnerId: partner('The partner whose rows are right as they are, or who had no sales.'),
     month: month('Month', 'The open month.'),
     reason: reason(),
   },

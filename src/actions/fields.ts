@@ -14,6 +14,8 @@ import { isDate, isMonth, type Month } from '../month.ts';
 
 export type FieldKind =
   | 'text'
+  | 'lines'
+  | 'partner'
   | 'search'
   | 'date'
   | 'instant'
@@ -65,6 +67,13 @@ const described: Describes = (kind, schema, words, more = {}) => {
 /** A text such as a document number, id or address. The function that uses the text checks the text. */
 export const text = (label: string, help: string, rare: Rare = {}) =>
   described('text', z.string(), { label, help, ...rare });
+
+/** A text of several lines. */
+export const lines = (label: string, help: string) => described('lines', z.string(), { label, help });
+
+/** A partner's id, or its name, which is replaced with the id (partner-names.ts). */
+export const partner = (help = 'The partner, by id or name.', rare: Rare & Partial<Words> = {}) =>
+  described('partner', z.string(), { label: 'Partner', help, ...rare });
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it searches for
 const CONTROL = /[\u0000-\u001f\u007f]/;
@@ -133,6 +142,10 @@ const MOST = 999_999_999_999_999;
 export const choice = <const Choice extends string>(label: string, help: string, choices: readonly Choice[]) =>
   described('choice', z.enum(choices, `must be one of ${choices.join(', ')}`), { label, help }, { choices });
 
+/** A choice that an empty text clears. The function that uses the choice checks it. */
+export const clearable = (label: string, help: string, choices: readonly string[]) =>
+  described('choice', z.string(), { label, help }, { choices });
+
 export const flag = (label: string, help: string) => described('flag', z.boolean(), { label, help });
 
 /** In JSON, the bytes of a file are base64, so that an input can be stored and read again. */
@@ -156,6 +169,9 @@ export const inputJson = (input: unknown): unknown =>
   );
 
 export const several = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).min(1);
+
+/** The numbers of ledger rows. */
+export const ledgerRows = (help: string) => several(whole('Rows', help, { value: 'row' }));
 
 export const reason = (help = 'The reason. It is recorded.') => line('Reason', help);
 /** For actions whose reason is not internal. */
@@ -227,6 +243,7 @@ export function fileOfText(text: string) {
 export const READ: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = {
   // Pages group digits by three, so forms take that too.
   amount: (value) => (/^\d{1,3}(,\d{3})+(\.\d+)?$/.test(value) ? value.replaceAll(',', '') : value),
+  lines: (value) => value.replaceAll('\r\n', '\n'),
   whole: (value) => (/^\d{1,15}$/.test(value) ? Number(value) : value),
   file: (value) => {
     const file = fileOfText(value);
@@ -234,13 +251,16 @@ export const READ: Readonly<Partial<Record<FieldKind, (value: string) => unknown
   },
 };
 
-/** Converts a form's values to an input. Empty values are left out. Flags, numbers and files are parsed. */
-export function inputOfForm(input: z.ZodObject, form: URLSearchParams): Record<string, unknown> {
+/**
+ * Converts a form's values to an input. Flags, numbers and files are parsed. Empty values are left out, unless an empty
+ * field `clears` what is stored.
+ */
+export function inputOfForm(input: z.ZodObject, form: URLSearchParams, clears = false): Record<string, unknown> {
   const given = fieldsOf(input).map(({ name, kind, several: many }): [string, unknown] => {
-    const values = form
-      .getAll(name)
-      .map((value) => value.trim())
-      .filter((value) => value !== '');
+    const all = form.getAll(name).map((value) => value.trim());
+    const values = all.filter((value) => value !== '');
+    if (clears && all.length > 0 && values.length === 0 && kind !== 'date' && kind !== 'month')
+      return [name, many ? [] : ''];
     // A form sends `yes` for a ticked box. For any other value, the schema refuses the form.
     if (kind === 'flag') return [name, values[0] === 'yes' || values[0]];
     const read = values.map(READ[kind] ?? ((value) => value));

@@ -17,7 +17,7 @@ import {
 } from '../ledger/held.ts';
 import { NOBODY } from '../people/roles.ts';
 import { Amount, plural } from '../values.ts';
-import { amount, defineAction, type Facts, type FactsChange, line, reason, several, text, whole } from './action.ts';
+import { amount, defineAction, type Facts, type FactsChange, line, partner, reason, several, whole } from './action.ts';
 import { amountsIn, sizesOf } from './documents.ts';
 
 const heldRowIds = () =>
@@ -187,7 +187,7 @@ export const rowsSeparate = defineAction({
   title: 'Keep doubled API rows as sales of their own',
   command: { called: 'ledger separate', arguments: { partner: '<partner>' } },
   role: 'finance',
-  input: { partner: text('Partner', 'The partner whose API rows are sales of their own.'), reason: reason() },
+  input: { partner: partner('The partner whose API rows are sales of their own.'), reason: reason() },
   subject: ({ partner }) => partner,
   partners: async (_tx, { partner }) => [partner],
   perform: separateRows,

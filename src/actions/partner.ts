@@ -1,19 +1,20 @@
 import { createHash } from 'node:crypto';
+import { basename } from 'node:path';
 import type { Environment } from '../config/environment.ts';
-import type { PartnerChange } from '../partners/changes.ts';
+import { type PartnerChange, readPartnerFacts } from '../partners/changes.ts';
 import { type PartnerRecord, partnerFile } from '../partners/file.ts';
 import { importPartners, type PartnerImport } from '../partners/import.ts';
 import { changeCells } from '../people/field-changes.ts';
 import { refuseUnsplittable, remarksOnSplits } from '../splits/currencies.ts';
 import { table } from '../text-table.ts';
-import { defineAction, type Facts, type FileInput, file } from './action.ts';
+import { defineAction, type FileInput, file } from './action.ts';
 import { contentOf } from './contents.ts';
 
 const partnersIn = (file: FileInput): Promise<PartnerRecord[]> => contentOf(file, partnerFile, {});
 
 export const partnerImport = defineAction({
   name: 'partner.import',
-  title: 'Create and change partners',
+  title: 'Import partners',
   command: { summary: 'Create and update partners', arguments: { file: '<file>' } },
   role: 'finance',
   input: { file: file('File', 'A JSON array of partners.') },
@@ -23,29 +24,24 @@ export const partnerImport = defineAction({
   locksImporters: true,
   perform: async (tx, { actor, environment, settings }, { file }) =>
     importPartners(tx, await partnersIn(file), {
-      ...{ file: file.name, actor, now: environment.now(), settings },
-      sha256: createHash('sha256').update(file.bytes.toString('utf8')).digest('hex'),
+      ...{ actor, now: environment.now(), settings },
+      event: {
+        ...{ action: 'partner.import', subject: basename(file.name) },
+        details: { file: file.name, sha256: createHash('sha256').update(file.bytes.toString('utf8')).digest('hex') },
+      },
     }),
-  facts: async (_tx, _input, imported): Promise<Facts> =>
-    Object.fromEntries(
-      (imported?.changes ?? []).map(({ partner_id, created, changes }) => [
-        `partner ${partner_id}`,
-        {
-          ...(created && { status: 'new' }),
-          ...Object.fromEntries(
-            changes.map(changeCells).map(([field, old, after]) => [field, created ? after : `${old} → ${after}`]),
-          ),
-        },
-      ]),
+  facts: async (tx, { file }) =>
+    readPartnerFacts(
+      tx,
+      (await partnersIn(file)).map(({ partner_id }) => partner_id),
     ),
   amounts: () => [],
   async report({ input: { file }, result }, { environment, width }) {
     const report = { ...result, changes: result.changes.filter(({ created }) => !created) };
-    const partners = await partnersIn(file);
     return {
       json: report,
       text: describeImport(report, width),
-      notes: [...remarksOnSplits(partners), ...(await unprintableRemarks(environment, partners))],
+      notes: await remarksOnPartners(environment, await partnersIn(file)),
     };
   },
 });
@@ -62,6 +58,11 @@ function describeImport(
     ...(changes.length === 0 ? [] : ['', table(['partner', 'field', '~old', '~new'], changes, width)]),
   ].join('\n');
 }
+
+export const remarksOnPartners = async (
+  environment: Environment,
+  partners: readonly PartnerRecord[],
+): Promise<string[]> => [...remarksOnSplits(partners), ...(await unprintableRemarks(environment, partners))];
 
 /** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning at the import avoids a held invoice later. */
 async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]) {

@@ -103,7 +103,7 @@ export async function permitForeseen<Input, Result>(
 /** Returns the rules that may apply to an action: its own, and the rule for adjustments. */
 function rulesOf<Input>(context: ActionContext, action: Action<Input>, input: Input): Rules | undefined {
   const { approvals } = context.settings;
-  const own = action.rule === undefined ? approvals[action.name] : action.rule(context, input);
+  const own = action.rule === undefined ? approvals[action.ruledAs ?? action.name] : action.rule(context, input);
   const rules = { own, adjustments: action.adjusts && approvals[ADJUSTMENTS] };
   return rules.own === undefined && rules.adjustments === undefined ? undefined : rules;
 }

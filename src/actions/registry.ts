@@ -16,6 +16,7 @@ const FILES = [
   [() => import('./invoice/write-off.ts'), 'invoice.write_off invoice.write_off_undone'],
   [() => import('./invoice/hold.ts'), 'invoice.hold invoice.release'],
   [() => import('./invoice/resend.ts'), 'invoice.resend'],
+  [() => import('./invoice/delivered.ts'), 'invoice.delivered'],
   [() => import('./invoice/link.ts'), 'invoice.link_rotate invoice.link_revoke'],
   [() => import('./payment/record.ts'), 'payment.record'],
   [() => import('./payment/apply.ts'), 'payment.apply payment.unapply'],
@@ -41,8 +42,10 @@ const FILES = [
   [() => import('./user.ts'), 'user.invite user.link user.role user.deactivate user.sign_out'],
   [() => import('./erase.ts'), 'person.erase'],
   [() => import('./partner.ts'), 'partner.import'],
+  [() => import('./partner-change.ts'), 'partner.change'],
   [() => import('./rows.ts'), 'ledger.import'],
   [() => import('./held.ts'), 'rows.release rows.discard reversal.grant reversal.refuse rows.separate'],
+  [() => import('./reverse.ts'), 'rows.reverse'],
   [() => import('./opening.ts'), 'opening.import opening.reverse'],
   [() => import('./payment/import.ts'), 'payment.import'],
   [() => import('./payment/events.ts'), 'payment.events'],
@@ -62,12 +65,12 @@ export async function loadAction(name: ActionName): Promise<Action> {
 }
 
 /**
- * Actions that approval rules cannot name, because jobs and servers do them automatically, or because they must not
- * wait.
+ * Actions that approval rules cannot name, because jobs and servers do them automatically, because they must not wait,
+ * or because the rule of another action applies (`ruledAs`).
  */
 const NEVER_APPROVED: readonly ActionName[] = names(
   'checkpoint.take delivery.retry reminder.record email.bounces payment.events processor.import ledger.pause',
-  'user.sign_out work.assign',
+  'user.sign_out work.assign partner.change',
 );
 
 export const APPROVABLE_ACTIONS = ACTION_NAMES.filter((name) => !NEVER_APPROVED.includes(name));

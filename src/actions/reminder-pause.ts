@@ -4,9 +4,9 @@ import { failpoint } from '../failpoint.ts';
 import { readReminderPause } from '../payments/reminder-pauses.sql.ts';
 import { pauseReminders } from '../payments/reminder-pauses.ts';
 import { toDo } from '../remedy.ts';
-import { type ActionContext, date, defineAction, type Facts, OF_PARTNER, reason, text } from './action.ts';
+import { type ActionContext, date, defineAction, type Facts, OF_PARTNER, partner, reason } from './action.ts';
 
-const partnerId = text('Partner', 'The id of the partner.');
+const partnerId = partner();
 
 const PAUSE = {
   ...OF_PARTNER,

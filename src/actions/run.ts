@@ -4,9 +4,11 @@ import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import type { NameOf } from '../field-names.ts';
 import type { Reporter } from '../month-end/month-end.ts';
-import { type Action, type ActionContext, type Agree, type Report, readFields } from './action.ts';
+import { scopeOf } from '../people/roles.ts';
+import { type Action, type ActionContext, type Agree, fieldsOf, type Report, readFields } from './action.ts';
 import { namesOf } from './command.ts';
 import { type Consequence, consequenceOf, digestOf, performSeen, reportOf } from './consequence.ts';
+import { withPartnerIds } from './partner-names.ts';
 import { type Agreement, admit, OutdatedPreview, permit, permitForeseen } from './permit.ts';
 
 export { OutdatedPreview };
@@ -51,7 +53,7 @@ async function runNamed<Input, Result, Followed, Json>(
   given: Input,
   { deliver: follows = true, reporter = {}, approval, shown, later }: RunOptions,
 ) {
-  const input = readInput(action, given);
+  const input = await readNamed(context, action, given);
   await readFiles(context, action, input, { isAsked: approval !== undefined });
   if (action.begin !== undefined) {
     await context.database.reading((tx) => admit(tx, context, action, input, { isAsked: approval !== undefined }));
@@ -137,7 +139,7 @@ export async function previewAction<Input, Result, Followed, Json>(
   { isAsked = false }: { isAsked?: boolean } = {},
 ): Promise<Consequence<Json>> {
   return naming(context, action, async () => {
-    const input = readInput(action, given);
+    const input = await readNamed(context, action, given);
     await readFiles(context, action, input, { isAsked });
     return context.database.preview(async (tx) => {
       await admit(tx, context, action, input, { isAsked });
@@ -168,6 +170,16 @@ export function readInput<Input>(action: Action<Input>, given: unknown): Input {
     throw named(error, namesOf(action));
   }
 }
+
+/** Parses an input, in which partners may be named by name among those that the user may act on. */
+export const readNamed = <Input>(context: ActionContext, action: Action<Input>, given: unknown): Promise<Input> =>
+  naming(context, action, async () => {
+    const input = readInput(action, given);
+    if (!fieldsOf(action.input).some(({ kind }) => kind === 'partner')) return input;
+    const { user } = context.actor;
+    const scope = user === undefined ? null : (scopeOf(user, action.role) ?? []);
+    return context.database.reading((tx) => withPartnerIds(tx, action.input, input, scope));
+  });
 
 /**
  * Returns a database handle that checks permission in each of the action's transactions. The first of these

@@ -2,7 +2,7 @@ import { failpoint } from '../failpoint.ts';
 import { sendStatements } from '../month-end/emails/account-statement.ts';
 import { toRun } from '../remedy.ts';
 import { plural } from '../text.ts';
-import { defineAction, month, text } from './action.ts';
+import { defineAction, month, partner } from './action.ts';
 import { needsAttention, sendThese } from './emails.ts';
 
 export const statementSend = defineAction({
@@ -15,7 +15,7 @@ export const statementSend = defineAction({
   role: 'finance',
   input: {
     month: month('Month', 'A closed month. Default: the last month whose books are closed.').optional(),
-    partnerId: text('Partner', 'Only this partner, even if it does not request statements.').optional(),
+    partnerId: partner('Only this partner, even if it does not request statements.').optional(),
   },
   subject: ({ month = 'the last month', partnerId }) =>
     [month, ...(partnerId === undefined ? [] : [partnerId])].join(' '),

@@ -32,6 +32,7 @@ import {
   type Facts,
   flag,
   line,
+  partner,
   type Report,
   reason,
   several,
@@ -40,7 +41,7 @@ import {
 
 const LOGIN = () => text('E-mail address', 'The e-mail address that the user signs in with.');
 const someRoles = (label: string, help: string) => several(choice(label, help, ROLES)).optional();
-const PARTNER = () => text('Partner', 'The roles are for this partner only. Default: all partners.').optional();
+const PARTNER = () => partner('The roles are for this partner only. Default: all partners.').optional();
 const NO_MAIL = () => flag('Do not e-mail the link', 'Only show the link here.').optional();
 
 const HELP = `Roles: viewer reads (auditors); finance works; approver approves requests by

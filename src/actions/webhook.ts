@@ -12,9 +12,9 @@ import {
 import { readWebhooks } from '../partner-events/webhooks.sql.ts';
 import { DELIVER } from '../remedy.ts';
 import { plural } from '../text.ts';
-import { type ActionContext, defineAction, type Facts, OF_PARTNER, text, whole } from './action.ts';
+import { type ActionContext, defineAction, type Facts, OF_PARTNER, partner, text, whole } from './action.ts';
 
-const PARTNER = () => text('Partner', 'The partner.');
+const PARTNER = () => partner();
 const after = (help: string) =>
   whole('After position', help, { least: 0, most: Number.MAX_SAFE_INTEGER, value: 'position' }).optional();
 

@@ -1,5 +1,7 @@
+import { z } from 'zod';
 import { namesOf } from '../actions/command.ts';
-import { readFields } from '../actions/fields.ts';
+import { choice, flag, readFields } from '../actions/fields.ts';
+import { withPartnerIds } from '../actions/partner-names.ts';
 import { todayOf } from '../config/today.ts';
 import { EXIT } from '../errors/refusals.ts';
 import {
@@ -8,7 +10,9 @@ import {
   columnOf,
   type List,
   type ListQuery,
+  readSums,
   sheetOf,
+  sortableOf,
   type Total,
   textOf,
   type Value,
@@ -32,6 +36,7 @@ export const listCommand = async (loading: Promise<List>): Promise<{ readonly de
     define(group, action) {
       const command = group.command(list.command.replace(/.* /, '')).description(list.summary);
       addFields(command, list.filters, list.words);
+      addFields(command, sortingOf(list));
       if (list.most !== undefined) {
         const help = `list at most this many (default: ${list.most})`;
         command.option('--limit <count>', help, wholeNumberArgument('--limit', 1, 1_000_000));
@@ -44,25 +49,43 @@ export const listCommand = async (loading: Promise<List>): Promise<{ readonly de
   };
 };
 
+/** The options for the order, if the list can be sorted. */
+function sortingOf(list: List) {
+  const sortable = sortableOf(list);
+  if (sortable.length === 0) return z.strictObject({});
+  const [, usual] = list.sorts;
+  return z.strictObject({
+    sort: choice('Sort by', `The column to sort by. Default: ${usual}.`, sortable).optional(),
+    descending: flag('Descending', 'Sort from the last to the first.').optional(),
+  });
+}
+
+/** The order of the options, or else the usual one. */
+function sortOf(list: List, options: Options): string {
+  const sorting = sortingOf(list);
+  const given = readFields(sorting, givenTo(sorting, { options })) as { sort?: string; descending?: boolean };
+  const sort = given.sort ?? list.sorts[1];
+  return given.descending ? `-${sort.replace('-', '')}` : sort;
+}
+
 async function printList(context: CommandContext, list: List, values: readonly unknown[]): Promise<number> {
   const options = values.at(-1) as Options;
   const given = givenTo(list.filters, { values, options }, list.words);
   const today = todayOf(context);
-  const asked: ListQuery<unknown> = {
-    ...{
-      filter: readFields(list.filters, given, namesOf({ input: list.filters, command: list.words })),
-      scope: null,
-      today,
-      context,
-    },
-    ...{ sort: list.sorts[1], after: null, limit: options.limit ?? list.most ?? null },
-  };
+  const filter = readFields(list.filters, given, namesOf({ input: list.filters, command: list.words }));
   const { rows, json, totals } = await context.database.reading(async (tx) => {
+    const asked: ListQuery<unknown> = {
+      ...{ filter: await withPartnerIds(tx, list.filters, filter, null), scope: null, today, context },
+      ...{ sort: sortOf(list, options), after: null, limit: options.limit ?? list.most ?? null },
+    };
     const found = await list.read(tx, asked);
     return {
       rows: found,
       json: list.json !== undefined && context.output.json ? await list.json(tx, found, today) : found,
-      totals: found.length === 0 ? [] : ((await list.totals?.(tx, asked)) ?? []),
+      totals:
+        found.length === 0 || context.output.json
+          ? []
+          : (await readSums(tx, list, asked, asked.limit === null ? found : null)).totals,
     };
   });
   // If an option is given, the list may be empty only because the option filters rows out. An argument only selects
@@ -72,7 +95,8 @@ async function printList(context: CommandContext, list: List, values: readonly u
     list.none !== undefined && !isFiltered
       ? await withCommands(list.none, list.first === undefined ? [] : [list.first])
       : `No ${list.one}s found.`;
-  const people = () => [tableOf(list, rows, today), ...(totals.length === 0 ? [] : [totalsOf(totals)])].join('\n\n');
+  const people = () =>
+    [tableOf(list, rows, today), ...(totals.length === 0 ? [] : [totalsOf(list, totals)])].join('\n\n');
   await present(
     context.output,
     options,
@@ -115,13 +139,13 @@ function inTable(value: Value, { look, type }: Column<unknown>) {
 const inTime = (text: string, type: Column<unknown>['type']) =>
   type === 'instant' ? text.slice(0, 16).replace('T', ' ') : type === 'date' ? text.slice(0, 10) : text;
 
-function totalsOf(totals: readonly Total[]) {
-  const [first = {}] = totals;
+function totalsOf(list: List, totals: readonly Total[]) {
+  const names = [...new Set(totals.flatMap((total) => Object.keys(total)))];
   return table(
-    ['total', ...Object.keys(first).map((name) => `>${lowered(name)}`)],
+    ['total', ...names.map((name) => `>${lowered(columnOf(list, name).heading)}`)],
     totals.map((total) => [
       Object.values(total)[0]?.currency ?? '',
-      ...Object.values(total).map((each) => groupThousands(each.toString())),
+      ...names.map((name) => groupThousands(total[name]?.toString() ?? '')),
     ]),
   );
 }

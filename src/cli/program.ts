@@ -23,9 +23,10 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   init: ['Create the home and the database; safe to repeat', () => [import('./commands/init.ts')]],
   migrate: ['Migrate the database to this version', () => [import('./commands/migrate.ts')]],
   partner: [
-    'Import and show partners and their changes',
+    'Import, change and show partners',
     () => [
       'partner.import',
+      'partner.change',
       listIn(import('../lists/partners.ts'), 'partners'),
       import('./commands/partner.ts'),
       listIn(import('../lists/changes.ts'), 'partnerChanges'),
@@ -36,9 +37,11 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
     () => ['settings.adopt', listIn(import('../lists/changes.ts'), 'settingsChanges')],
   ],
   ledger: [
-    'Import ledger rows, and decide rows that are held or doubled',
+    'Import, list and reverse ledger rows, and decide rows that are held or doubled',
     () => [
       import('./commands/ledger.ts'),
+      listIn(import('../lists/rows.ts'), 'rows'),
+      'rows.reverse',
       listIn(import('../lists/held-rows.ts'), 'heldRows'),
       'rows.release',
       'rows.discard',
@@ -79,6 +82,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/invoice/pdf.ts'),
       'invoice.rerun',
       'invoice.resend',
+      'invoice.delivered',
       'invoice.void',
       'invoice.credit',
       import('./commands/invoice/write-off.ts'),

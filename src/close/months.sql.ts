@@ -122,14 +122,14 @@ export const readMonthFacts = querying<MonthFacts, { months: readonly Month[] }>
            count(*) FILTER (WHERE document = 'credit_note' AND replaces IS NULL) AS credit_notes,
            count(*) FILTER (WHERE document = 'statement' AND replaces IS NULL) AS statements,
            json_build_object(
-             'sent', count(*) FILTER (WHERE s.status = 'sent'),
-             'pending', count(*) FILTER (WHERE s.status IN ('queued', 'sending')),
-             'held', count(*) FILTER (WHERE s.status = 'held'),
-             'failed', count(*) FILTER (WHERE s.status IN ('failed', 'bounced')),
-             'uncertain', count(*) FILTER (WHERE s.status = 'uncertain')) AS deliveries
+             'sent', count(*) FILTER (WHERE s.delivery IN ('sent', 'portal')),
+             'pending', count(*) FILTER (WHERE s.delivery IN ('queued', 'sending')),
+             'held', count(*) FILTER (WHERE s.delivery = 'held'),
+             'failed', count(*) FILTER (WHERE s.delivery IN ('failed', 'bounced')),
+             'uncertain', count(*) FILTER (WHERE s.delivery = 'uncertain')) AS deliveries
     FROM documents
     LEFT JOIN LATERAL (
-      SELECT s.status FROM document_emails s
+      SELECT s.delivery FROM document_emails s
       WHERE s.document_id = documents.document_id
         AND NOT EXISTS (SELECT FROM voids v WHERE v.document_id = documents.document_id)
       ORDER BY s.email_id DESC LIMIT 1) AS s ON true

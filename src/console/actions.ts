@@ -4,14 +4,25 @@ import { monthClose } from '../actions/close.ts';
 import { inputOfForm } from '../actions/fields.ts';
 import { glExport } from '../actions/general-ledger.ts';
 import { ACTIONS } from '../actions/loaded.ts';
-import { OutdatedPreview, previewAction, type RunOptions, runAction } from '../actions/run.ts';
+import { OutdatedPreview, previewAction, type RunOptions, readNamed, runAction } from '../actions/run.ts';
 import type { Section } from '../config/settings.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { valueInForce } from '../people/settings-in-force.ts';
+import { mayDo } from './action-link.tsx';
 import { placesOf } from './menu.ts';
 import type { PageUser } from './page.tsx';
+import { readPartnersFor } from './partner-names.tsx';
 import type { Access, Answer, Routes, Visit } from './route.ts';
-import { actionAsked, actionDone, actionForm, actionPreview, filesOf, monthHref } from './screens/action.tsx';
+import {
+  type ActionRequest,
+  actionAsked,
+  actionDone,
+  actionForm,
+  actionPreview,
+  filesOf,
+  monthHref,
+} from './screens/action.tsx';
 import { approvalHref } from './screens/approvals.tsx';
 import { USERS } from './screens/people.tsx';
 import { QUEUE } from './screens/queue.tsx';
@@ -25,23 +36,44 @@ export function addActions({ screen, form: sent }: Routes): void {
     screen(
       path,
       access,
-      async (_tx, { asked, context }) =>
-        editsSection(asked) ? putSection(asked, valueInForce(context, asked.get('section') as Section)) : asked,
-      (form, { reader }) => actionForm({ action, reader, form }),
+      (tx, visit) => formAsked(tx, action, visit),
+      (asked) => actionForm(asked),
     );
     const files = filesOf(action);
     sent(path, { ...access, ...(files && { files }) }, (visit, form) => answerTo(action, visit, form));
   }
 }
 
+/** A form of a known thing is filled with what is in force. */
+async function formAsked(
+  tx: Transaction,
+  action: Action,
+  { asked, context, reader, scope }: Visit,
+): Promise<ActionRequest> {
+  const partners = await readPartnersFor(tx, action.input, scope);
+  const filled = mayDo(reader, action.name, null) ? await action.filled?.(tx, context, asked) : undefined;
+  const form = new URLSearchParams(
+    editsSection(asked) ? putSection(asked, valueInForce(context, asked.get('section') as Section)) : asked,
+  );
+  for (const [name, values] of Object.entries(filled ?? {})) {
+    if (!asked.has(name)) for (const value of [values].flat()) form.append(name, value);
+  }
+  for (const name of asked.keys()) form.append('fixed', name);
+  return { action, reader, form, partners };
+}
+
 /** A refused action shows the form again, with the problem above the entered values. */
 async function answerTo(action: Action, visit: Visit, sent: URLSearchParams) {
   const form = withSection(sent);
-  const asked = { action, reader: visit.reader, form };
-  const input = inputOfForm(action.input, form);
+  const given = inputOfForm(action.input, form, action.forms !== undefined);
+  const { database } = visit.context;
+  const partners = await database.reading((tx) => readPartnersFor(tx, action.input, visit.scope));
+  const asked = { action, reader: visit.reader, form, partners };
   const step = form.get('step');
   if (step === 'edit') return { screen: actionForm(asked) };
+  let input: unknown = given;
   try {
+    input = await readNamed(visit.context, action, given);
     if (step !== 'confirm') return { screen: actionPreview(asked, await previewAction(visit.context, action, input)) };
     const report = await confirmed(action, visit, input, form.get('shown') ?? '');
     if (report !== undefined) return doneOf(action, visit, report, input);
@@ -73,10 +105,10 @@ export function doneOf(
   action: Action,
   { reader }: Visit,
   report: Report,
-  input: Readonly<Record<string, unknown>>,
+  input: unknown,
   links = linksOf(action, reader, input),
 ): Answer {
-  const { month } = input;
+  const { month } = input as { readonly month?: unknown };
   if (action.name === monthClose.name && typeof month === 'string') return { to: `/console/close/${month}` };
   return { screen: actionDone(action, reader, report, links) };
 }
@@ -90,11 +122,8 @@ export function laterOf(action: Action, { request }: Visit): Pick<RunOptions, 'l
   };
 }
 
-function linksOf(
-  action: Action,
-  reader: PageUser,
-  { number, partnerId, paymentId, month }: Readonly<Record<string, unknown>>,
-) {
+function linksOf(action: Action, reader: PageUser, input: unknown) {
+  const { number, partnerId, paymentId, month } = input as Readonly<Record<string, unknown>>;
   const documents = [number].flat().filter((each) => typeof each === 'string');
   return [
     ...documents.map((each) => ({ name: each, href: `/console/invoices/${encodeURIComponent(each)}` })),

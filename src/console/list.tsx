@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { type Field, fieldsOf, inputOfForm, readFields } from '../actions/fields.ts';
 import { ACTIONS } from '../actions/loaded.ts';
+import { withPartnerIds } from '../actions/partner-names.ts';
 import type { Transaction } from '../database/transaction.ts';
 import {
   cellOf,
@@ -10,8 +11,10 @@ import {
   type Link,
   type List,
   type ListQuery,
+  MOST_COUNTED,
+  readSums,
+  type Sums,
   sheetOf,
-  type Total,
   type Value,
 } from '../lists/list.ts';
 import type { Installation } from '../people/audit-events.ts';
@@ -21,6 +24,7 @@ import { ActionLink, actionHref, MoreActions, mayDo, type Seer } from './action-
 import { addressOf, Card, type Column, DataTable, Downloads, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
 import { labelsOf } from './labels.ts';
 import { choiceAsked, idAsked, textAsked } from './parameters.ts';
+import { PARTNER_NAMES, PartnerNames, type Partners, readPartnersFor } from './partner-names.tsx';
 
 const PAGE = 50;
 
@@ -32,7 +36,9 @@ export type ListView<Row = unknown> = Readonly<{
   sort: string;
   today: string;
   rows: readonly Row[];
-  totals: readonly Total[];
+  sums: Sums;
+  /** The partners to choose from in a filter. */
+  partners: Partners;
   /** The key of this page's last row, or null on the last page. */
   next: string | null;
 }>;
@@ -45,11 +51,17 @@ export type ListContext = Readonly<{
 
 const idOfRow = (value: string | undefined) => idAsked('after', value);
 
-const askedOf = (list: List, question: Question, { scope, today, context }: ListContext): ListQuery<unknown> => ({
-  filter: readFields(
-    list.filters,
-    inputOfForm(list.filters, new URLSearchParams(question)),
-    labelsOf({ input: list.filters }),
+const askedOf = async (
+  tx: Transaction,
+  { filters, ...list }: List,
+  question: Question,
+  { scope, today, context }: ListContext,
+): Promise<ListQuery<unknown>> => ({
+  filter: await withPartnerIds(
+    tx,
+    filters,
+    readFields(filters, inputOfForm(filters, new URLSearchParams(question)), labelsOf({ input: filters })),
+    scope,
   ),
   sort: choiceAsked('sort', question['sort'], list.sorts) ?? list.sorts[0],
   after: (list.keyed === 'text' ? textAsked : idOfRow)(question['after'])?.toString() ?? null,
@@ -70,21 +82,23 @@ export async function readList<Row>(
   given: Question,
   seen: ListContext,
 ): Promise<ListView<Row>> {
-  const question = beginning(list, given);
-  const asked = askedOf(list, question, seen);
+  const begun = beginning(list, given);
+  const question = { ...begun, ...(await list.defaults?.(tx, await askedOf(tx, list, begun, seen))) };
+  const asked = await askedOf(tx, list, question, seen);
   const found = await list.read(tx, asked);
   const rows = found.slice(0, PAGE);
   const last = rows.at(-1);
   return {
     ...{ list, question, rows, sort: asked.sort, today: seen.today },
-    totals: asked.after === null ? ((await list.totals?.(tx, asked)) ?? []) : [],
+    partners: await readPartnersFor(tx, list.filters, seen.scope),
+    sums: await readSums(tx, list, asked, asked.after === null && found.length <= PAGE ? found : null),
     next: found.length > PAGE && last !== undefined ? (list.key?.(last) ?? null) : null,
   };
 }
 
 /** All rows that match. The columns are those of the command's file. */
 export async function readListSheet(tx: Transaction, list: List, question: Question, seen: ListContext) {
-  const asked = { ...askedOf(list, question, seen), sort: list.sorts[1], after: null, limit: null };
+  const asked = { ...(await askedOf(tx, list, question, seen)), sort: list.sorts[1], after: null, limit: null };
   return sheetOf(list, await list.read(tx, asked), seen.today);
 }
 
@@ -97,19 +111,23 @@ type ListProps = Readonly<{
   user?: Seer;
 }>;
 
-const consoleHref = (place: string, at: Link[1]) =>
+export const consoleHref = (place: string, at: Link[1]) =>
   typeof at === 'string' ? `/console/${place}/${encodeURIComponent(at)}` : addressOf(`/console/${place}`, at);
 
 export function ListPage({ view, path, user }: { view: ListView; path: string; user: Seer }) {
-  const { list, rows, totals } = view;
+  const { list, rows, sums, next } = view;
   const fields = fieldsOf(list.filters);
-  const count = `${plural(rows.length, list.one)}${view.next === null ? '' : ', more on the next page'}`;
+  const isPart = rows.length !== sums.count;
   return (
     <>
       <Filters view={view} path={path} fields={fields} />
       <Views view={view} path={path} />
-      <Card title={count} note={<Totals totals={totals} />} flush>
-        <Ticked list={list} user={user}>
+      <Card
+        title={sums.count === null ? `More than ${MOST_COUNTED} ${list.one}s` : plural(sums.count, list.one)}
+        note={isPart && `${rows.length} on this page${next === null ? ', the last' : ''}`}
+        flush
+      >
+        <Ticked view={view} user={user}>
           <ListTable
             {...{ view, path, user, face: list.page ?? [], hrefOf: consoleHref }}
             nothing={nothingOf(view, fields)}
@@ -139,20 +157,30 @@ export const ListPager = ({ view: { question, next }, path }: Pick<ListProps, 'v
   />
 );
 
+/** The inputs beside the button. The others are folded. */
+const MOST_INPUTS = 6;
+
 /** The form of a list's filters. A filter that is shown as tabs has no input. */
 function Filters({
-  view: { list, question },
+  view: { list, question, partners },
   path,
   fields,
 }: Pick<ListProps, 'view' | 'path'> & { fields: readonly Field[] }) {
   const inTabs = namesInViews(list);
   const kept = [...inTabs, 'view', 'sort'].filter((name) => question[name]);
   const inputs = fields.filter(({ name }) => !inTabs.includes(name));
+  const more = inputs.slice(MOST_INPUTS);
+  const input = (field: Field) => <FilterInput field={field} value={question[field.name]} />;
   return inputs.length === 0 ? null : (
     <form class="filters" action={path}>
-      {inputs.map((field) => (
-        <FilterInput field={field} value={question[field.name]} />
-      ))}
+      {inputs.slice(0, MOST_INPUTS).map(input)}
+      {more.length > 0 && (
+        <details open={more.some(({ name }) => question[name])}>
+          <summary>More filters</summary>
+          <div class="filters">{more.map(input)}</div>
+        </details>
+      )}
+      <PartnerNames partners={partners} />
       {kept.map((name) => (
         <input type="hidden" name={name} value={question[name]} />
       ))}
@@ -167,6 +195,7 @@ const INPUTS: Readonly<Partial<Record<Field['kind'], object>>> = {
   search: { type: 'search' },
   amount: { inputMode: 'decimal', size: 9 },
   text: { size: 13 },
+  partner: { size: 13, list: PARTNER_NAMES },
 };
 
 function FilterInput({
@@ -220,26 +249,26 @@ function Views({ view: { list, question }, path }: Pick<ListProps, 'view' | 'pat
   );
 }
 
-const Totals = ({ totals }: { totals: readonly Total[] }) =>
-  totals.map((total) => (
-    <span class="line">
-      {Object.entries(total)
-        .filter(([, amount]) => !amount.isZero())
-        .map(([name, amount], at) => (
-          <>
-            {`${at === 0 ? '' : ', '}${name.toLowerCase()} `}
-            <Money amount={amount.toString()} currency={amount.currency} />
-          </>
-        ))}
-    </span>
-  ));
-
 /** Ticked rows go to an action, whose preview shows the effect on all of them. */
-function Ticked({ list: { ticks }, user, children }: { list: List; user: Seer; children: ComponentChildren }) {
-  const actions = ticks?.actions.filter((name) => mayDo(user, name, ticks.ofLedger ? null : [])) ?? [];
+function Ticked({
+  view: {
+    list: { ticks },
+    question,
+  },
+  user,
+  children,
+}: {
+  view: ListView;
+  user: Seer;
+  children: ComponentChildren;
+}) {
+  const of = ticks?.within && question[ticks.within.filter];
+  const all = [...(of ? (ticks?.within?.actions ?? []) : []), ...(ticks?.actions ?? [])];
+  const actions = all.filter((name) => mayDo(user, name, ticks?.ofLedger ? null : []));
   if (actions.length === 0) return children;
   return (
     <form method="get">
+      {of && <input type="hidden" name={ticks?.within?.field} value={of} />}
       {children}
       <p class="buttons in">
         {actions.map((name) => (
@@ -254,6 +283,8 @@ function Ticked({ list: { ticks }, user, children }: { list: List; user: Seer; c
 
 export function ListTable({ view, path, face, hrefOf, user, nothing }: ListProps & { readonly nothing: string }) {
   const { list, question, sort, rows, today } = view;
+  const totals = view.sums.totals.filter((total) => face.some((name) => total[name] !== undefined));
+  const isPart = rows.length !== view.sums.count;
   const isTicked = face === list.page;
   const columns = face.map((name, at): Column<unknown> => {
     const column = columnOf(list, name);
@@ -282,7 +313,29 @@ export function ListTable({ view, path, face, hrefOf, user, nothing }: ListProps
     };
   });
   const all = list.remedies === undefined || user === undefined ? columns : [...columns, remediesFor(list, user)];
-  return <DataTable columns={all} rows={rows} labelled nothing={nothing} caption={list.title} />;
+  const foot = totals.map((total) => (
+    <tr>
+      {all.map(({ heading, number }, at) => {
+        const sum = total[face[at] ?? ''];
+        return (
+          <td class={number ? 'num' : undefined} data-label={sum && heading}>
+            {at === 0 && (isPart ? 'Total of all pages' : 'Total')}
+            {sum && <Money amount={sum.toString()} currency={sum.currency} />}
+          </td>
+        );
+      })}
+    </tr>
+  ));
+  return (
+    <DataTable
+      columns={all}
+      rows={rows}
+      labelled
+      nothing={nothing}
+      caption={list.title}
+      foot={foot.length > 0 && rows.length > 0 ? foot : undefined}
+    />
+  );
 }
 
 const remediesFor = (list: List, user: Seer): Column<unknown> => ({

@@ -74,6 +74,7 @@ export const page = (reader: PageUser, screen: Screen): string =>
           <div class="body">
             <Topbar reader={reader} />
             <main id="main" tabIndex={-1}>
+              <p class="printed">{reader.issuer}</p>
               <Title {...screen} />
               {screen.content}
             </main>

@@ -1,6 +1,7 @@
 /** Pages of the work queue. Taking an item runs the action `work.assign` without a form. */
 import { readInput, runAction } from '../actions/run.ts';
 import { workAssign } from '../actions/work/assign.ts';
+import { disputes } from '../lists/disputes.ts';
 import { doubledRows } from '../lists/doubled-rows.ts';
 import { heldRows } from '../lists/held-rows.ts';
 import { reversals } from '../lists/reversals.ts';
@@ -12,6 +13,7 @@ export function addQueue(routes: Routes): void {
   const { screen, action } = routes;
   addList(routes, '/queue/rows', { list: heldRows, place: 'queue', title: 'Held rows' });
   addList(routes, '/queue/reversals', { list: reversals, place: 'queue', title: 'Reversals' });
+  addList(routes, '/queue/disputes', { list: disputes, place: 'queue', title: 'Disputes' });
   addList(routes, '/queue/doubled', { list: doubledRows, place: 'queue', title: 'Doubled rows' });
   screen(
     '/queue',

@@ -12,6 +12,7 @@ import { feeds } from '../lists/feeds.ts';
 import { invoices } from '../lists/invoices.ts';
 import { partners } from '../lists/partners.ts';
 import { payments } from '../lists/payments.ts';
+import { rows } from '../lists/rows.ts';
 import { users } from '../lists/users.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
@@ -65,6 +66,7 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   screen('/', PARTNERS, (tx, visit) => readToday(tx, visit.query, visit), todayScreen);
   addClose(routes);
   addList(routes, '/invoices', { list: invoices, place: 'invoices', title: 'Invoices' });
+  addList(routes, '/rows', { list: rows, place: 'invoices', title: 'Ledger rows' });
   screen(
     '/invoices/:number',
     PARTNERS,
@@ -86,7 +88,7 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
     const content = rowStreams.open(document_id, 'partner');
     return { type: 'text/csv; charset=utf-8', name: `${number}-rows.csv`, content, download: true };
   });
-  screen('/search', PARTNERS, (tx, { query, scope }) => readSearch(tx, query, { scope }), searchScreen);
+  screen('/search', PARTNERS, (tx, { query, ...seen }) => readSearch(tx, query, seen), searchScreen);
   addPayments(routes);
   addReports(routes);
   addPartners(routes);

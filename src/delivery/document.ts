@@ -111,7 +111,9 @@ async function keepLink(context: DeliveryContext, document: DocumentRow) {
 }
 
 async function withdraw({ database }: DeliveryContext, documentId: number): Promise<SendResult> {
-  const [withdrawn] = await database.transaction((tx) => withdrawEmails(tx, { documentIds: [documentId] }));
+  const [withdrawn] = await database.transaction((tx) =>
+    withdrawEmails(tx, { documentIds: [documentId], happened: 'voided' }),
+  );
   if (withdrawn === undefined) return { status: 'elsewhere', detail: 'another worker is sending it' };
   return { status: withdrawn.status, detail: withdrawn.reason };
 }

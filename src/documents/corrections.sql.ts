@@ -35,8 +35,21 @@ export async function voidDocuments(tx: Transaction, facts: VoidFacts): Promise<
      FROM live_credit_applications WHERE invoice_id = ANY (:ids::bigint[])`,
     bindings,
   );
-  await withdrawEmails(tx, { documentIds: ids });
+  await withdrawEmails(tx, { documentIds: ids, happened: 'voided' });
   await requestLinkChecks(tx, { ids });
+}
+
+export async function insertPortalDelivery(
+  tx: Transaction,
+  delivery: Readonly<{ documentId: number; on: string; reference: string; now: string; eventId: number }>,
+): Promise<void> {
+  await execute(
+    tx,
+    `INSERT INTO portal_deliveries (document_id, delivered_on, reference, recorded_at, event_id)
+     VALUES (:documentId::bigint, :on::date, :reference, :now::timestamptz, :eventId::bigint)`,
+    delivery,
+  );
+  await withdrawEmails(tx, { documentIds: [delivery.documentId], happened: 'delivered by portal' });
 }
 
 /** The live credit notes against an invoice and against the void invoices that it replaces. */

@@ -1,6 +1,7 @@
 /**
  * Issues a credit note against an invoice, called an adjustment. Refusals: document_unknown, document_void,
- * not_an_invoice, amount_invalid, credit_repeated, credit_exceeds_invoice, settings_incomplete, clock_behind.
+ * not_an_invoice, amount_invalid, credit_repeated, credit_exceeds_invoice, row_not_correctable,
+ * settings_incomplete, clock_behind.
  */
 import type { Transaction } from '../database/transaction.ts';
 import { positiveAmount } from '../errors/amounts.ts';
@@ -10,18 +11,21 @@ import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { invoiceToCorrect } from './correctable.ts';
 import { readCreditsAgainst } from './corrections.sql.ts';
-import { shareCredit } from './document-tax.ts';
+import { type CreditShare, shareCredit } from './document-tax.ts';
 import type { DocumentRow } from './documents.sql.ts';
 import { beginIssue, type IssueContext, refuseIncompleteSettings } from './issue/context.ts';
 import { draftAdjustment } from './issue/drafts.sql.ts';
 import { type IssuedDocument, issueDocuments } from './issue/issue.ts';
 import { readCreditedTaxes } from './issue/tax.sql.ts';
 import { insertCreditApplications } from './placed-credit.sql.ts';
+import { amountOfRows } from './rows-to-correct.ts';
 
 type CreditRequest = Readonly<{
   number: string;
-  /** The amount before tax, in the invoice's currency. */
-  amount: string;
+  /** The amount before tax, in the invoice's currency; undefined if it follows from `rows`. */
+  amount?: string | undefined;
+  /** The numbers of the credited ledger rows. */
+  rows?: readonly number[] | undefined;
   reason: string;
   /** For the issuer only. */
   note?: string | undefined;
@@ -37,18 +41,21 @@ type CreditRequest = Readonly<{
 export async function creditInvoice(
   tx: Transaction,
   context: IssueContext,
-  { number, amount: text, reason, note: internal, again = false }: CreditRequest,
+  { number, amount: text, rows, reason, note: internal, again = false }: CreditRequest,
 ): Promise<string> {
   refuseIncompleteSettings(context);
   const invoice = await invoiceToCorrect(tx, number, 'credited');
   const { currency, document_id: documentId, month } = invoice;
-  const amount = positiveAmount(text, currency);
-  const shares =
-    invoice.taxes.length === 0 ? [] : shareCredit(amount, invoice.taxes, await readCreditedTaxes(tx, { documentId }));
+  const given = rows === undefined ? text : (await amountOfRows(tx, invoice, rows, 'credited')).toString();
+  const amount = positiveAmount(given ?? '', currency);
+  const shares = await shareOfTaxes(tx, invoice, amount);
   const tax = Amount.sum(currency, shares, (each) => each.tax);
   const gross = amount.plus(tax);
-  await checkCredit(tx, invoice, { amount, gross }, { reason, again });
-  const details = { amount: amount.toString(), currency, reason, note: internal };
+  await checkCredit(tx, invoice, { amount, gross }, { reason, again: again || rows !== undefined });
+  const details = {
+    ...{ amount: amount.toString(), currency, reason, note: internal },
+    ...(rows !== undefined && { rows }),
+  };
   const batch = await beginIssue(tx, context, { month, purpose: 'adjustment', askedFor: 'credit' }, (now) =>
     recordEvent(tx, context.actor, { action: 'invoice.credit', subject: number, details, now }),
   );
@@ -77,6 +84,14 @@ export async function creditInvoice(
   failpoint('credit.issued');
   return note.number;
 }
+
+/** Divides an amount before tax among the taxes of an invoice. */
+export const shareOfTaxes = async (
+  tx: Transaction,
+  { taxes, document_id: documentId }: DocumentRow,
+  amount: Amount,
+): Promise<CreditShare[]> =>
+  taxes.length === 0 ? [] : shareCredit(amount, taxes, await readCreditedTaxes(tx, { documentId }));
 
 /** Refuses a repeated credit, and one that exceeds what earlier credits and write-offs have left of the invoice. */
 async function checkCredit(

@@ -18,6 +18,11 @@ export type OpenDispute = Readonly<{
 
 export const isPaid = ({ balance }: OpenDispute): boolean => Number(balance) === 0;
 
+export const DISPUTE = `d.number, d.partner_id, d.partner_name, d.currency, d.due_on, b.balance, t.amount, t.reason,
+            personal(t.owner) AS owner, t.promised_on, t.disputed_on`;
+export const OPEN_DISPUTES =
+  'open_invoice_disputes t JOIN documents d USING (document_id) JOIN document_balances b USING (document_id)';
+
 /**
  * The open disputes of live invoices, of one invoice, or of some partners, by promised date; those without one come
  * last.
@@ -28,10 +33,8 @@ export function readOpenDisputes(
 ): Promise<OpenDispute[]> {
   return query(
     tx,
-    `SELECT d.number, d.partner_id, d.partner_name, d.currency, d.due_on, b.balance, t.amount, t.reason,
-            personal(t.owner) AS owner,
-            t.promised_on, t.disputed_on
-     FROM open_invoice_disputes t JOIN documents d USING (document_id) JOIN document_balances b USING (document_id)
+    `SELECT ${DISPUTE}
+     FROM ${OPEN_DISPUTES}
      WHERE (:number::text IS NULL OR d.number = :number)
        AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
      ORDER BY t.promised_on NULLS LAST, d.series, d.sequence`,

@@ -97,6 +97,9 @@ export function documentSnapshot(row: DocumentRow, additions: SnapshotAdditions)
     issued_on: row.issued_on,
     due_on: row.due_on,
     terms_days: row.terms_days,
+    ...(row.terms_end_of_month && { terms_end_of_month: true }),
+    ...(row.terms_day !== null && { terms_day: row.terms_day }),
+    ...(row.due_date_kept && { due_date_kept: true }),
     sandbox: row.sandbox,
     issuer: {
       legal_name: issuer.legal_name,

@@ -22,6 +22,10 @@ export type DocumentRow = Readonly<{
   issued_on: string;
   due_on: string | null;
   terms_days: number | null;
+  terms_end_of_month: boolean | null;
+  terms_day: number | null;
+  /** That of the invoice that it replaces, which the document's own terms would contradict. */
+  due_date_kept: boolean;
   enrollments: number;
   spot_price: string;
   partner_cut: string;
@@ -102,8 +106,17 @@ export async function readEInvoice(tx: Transaction, documentId: number): Promise
   return rows[0]?.xml;
 }
 
-/** The states of an e-mail that was not withdrawn. */
-export const EMAIL_STATUSES = ['queued', 'sending', 'sent', 'held', 'failed', 'uncertain', 'bounced'] as const;
+/** The states of an e-mail that was not withdrawn. `portal`: it is needless, because the document was delivered so. */
+export const EMAIL_STATUSES = [
+  'queued',
+  'sending',
+  'sent',
+  'held',
+  'failed',
+  'uncertain',
+  'bounced',
+  'portal',
+] as const;
 export type EmailStatus = (typeof EMAIL_STATUSES)[number];
 
 export type LineRow = Readonly<{
@@ -136,7 +149,9 @@ export type DocumentFilter = Readonly<{
 
 const documentsWhere = (condition: string, withLogos: string, limit = 'NULL') => `
      SELECT d.document_id, d.number, d.series, d.sequence, d.document, d.purpose, b.status, d.partner_id, d.month,
-            d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.enrollments, d.spot_price, d.partner_cut,
+            d.currency, d.arrangement, d.issued_on, d.due_on, d.terms_days, d.terms_end_of_month, d.terms_day,
+            coalesce(d.due_on <> due_date(d.issued_on, d.terms_days, d.terms_end_of_month, d.terms_day), false)
+              AS due_date_kept, d.enrollments, d.spot_price, d.partner_cut,
             d.invoice_amount, d.gross, x.taxes, d.credit_applied, b.amount_due, b.credited, b.amount_paid, b.balance,
             d.partner_name,
             personal(d.contact_name) AS contact_name, d.address_line1, d.address_line2,
@@ -148,7 +163,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL') =>
             l.lines, k.url AS printed_link, u.url AS payment_link,
             w.sha256 AS pdf_sha256, octet_length(w.pdf) AS pdf_bytes,
             w.renderer_version, p.content AS printed_instructions,
-            s.status AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
+            s.delivery AS email_status, s.reason AS email_reason, s.recipients AS email_to, s.message_id, s.sent_at,
             CASE WHEN d.opening_id IS NOT NULL THEN d.entry_on END AS carried_over_on, d.original_amount,
             d.reason, d.invoice_lowered_by, d.invoice_left, c.credit_notes,
             v.reason AS void_reason, v.voided_on, replaced.number AS replaces,
@@ -189,7 +204,7 @@ const documentsWhere = (condition: string, withLogos: string, limit = 'NULL') =>
      LEFT JOIN document_pdfs w ON w.document_id = d.document_id
      LEFT JOIN instruction_versions p ON p.instruction_version_id = w.instruction_version_id
      LEFT JOIN LATERAL (
-       SELECT * FROM document_emails s WHERE s.document_id = d.document_id AND s.status <> 'withdrawn'
+       SELECT * FROM document_emails s WHERE s.document_id = d.document_id AND s.delivery <> 'withdrawn'
        ORDER BY s.email_id DESC LIMIT 1) AS s ON true
      -- The last close of a month before it was issued, by the order of the log: clocks may go back.
      LEFT JOIN LATERAL (

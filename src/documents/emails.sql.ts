@@ -33,13 +33,13 @@ export async function queueResends(
 export const requestLinkChecks = executing<{ ids: readonly number[] }>(`SELECT request_link_checks(:ids::bigint[])`);
 
 /**
- * Withdraws the unsent e-mails of void documents and returns their new status. Skips those that a worker is sending.
+ * Withdraws the unsent e-mails of documents that were voided, or delivered by portal. Returns their new status. Skips those that a worker is sending.
  * One that may have arrived becomes uncertain instead.
  */
 export const withdrawEmails = querying<
   { status: 'withdrawn' | 'uncertain'; reason: string },
-  { documentIds: readonly number[] }
->(`SELECT status, reason FROM withdraw_document_emails(:documentIds::bigint[])`);
+  { documentIds: readonly number[]; happened: 'voided' | 'delivered by portal' }
+>(`SELECT status, reason FROM withdraw_document_emails(:documentIds::bigint[], :happened)`);
 
 export const holdEmail = executing<{ documentId: number; reason: string }>(
   `SELECT hold_document_emails(ARRAY[:documentId::bigint], :reason::text)`,

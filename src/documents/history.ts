@@ -60,6 +60,7 @@ const SENTENCES = {
   attempted: (f: Facts) => `attempt ${f['attempt']} to send the e-mail: ${f['outcome']}${given('; ', f['reply'])}`,
   bounced: (f: Facts) =>
     `e-mail returned from ${f['to']}: ${f['status']} ${f['reply']}${given(', reported by ', f['server'])}`,
+  portal_delivered: (f: Facts) => `delivered by the partner's portal on ${f['on']}${given(': ', f['reference'])}`,
   held: (f: Facts) => `put on hold${given(': ', f['reason'])}`,
   released: () => 'hold released',
   disputed: (f: Facts) =>

@@ -10,7 +10,7 @@ import { inFours } from './creditor-reference.ts';
 import { type Locale, localeOf } from './locale.ts';
 import { fill, type Labels, readTemplate, type Template } from './pdf/template.ts';
 import { type PresentedTax, taxOf } from './present-tax.ts';
-import { type DocumentKind, type DocumentSnapshot, keepsDueDate, type RowKind } from './snapshot.ts';
+import type { DocumentKind, DocumentSnapshot, RowKind } from './snapshot.ts';
 
 /** Why a document asks for money or does not. */
 type Situation = 'due' | 'nothing_due' | 'covered_by_credit' | 'credit_note' | 'adjustment' | 'statement';
@@ -117,7 +117,7 @@ export function present(
   };
   const issuedOn = locale.date(snapshot.issued_on);
   const dueOn = isDue ? values.due_on : '';
-  const dueDateKept = isDue && keepsDueDate(snapshot);
+  const dueDateKept = isDue && snapshot.due_date_kept === true;
   const purchaseOrder = clean(partner.purchase_order);
   const reach = [issuer.email, issuer.phone].map(clean).filter(Boolean).join(labels.or);
   const tax = taxOf(snapshot, labels, locale, clean);

@@ -6,10 +6,11 @@
 import type { Instructions } from '../config/instructions.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Address } from '../config/validation.ts';
-import { daysBetween, type Month } from '../month.ts';
+import type { Month } from '../month.ts';
 import type { DocumentTax, LineTax } from './document-tax.ts';
 
-export type DocumentKind = 'invoice' | 'credit_note' | 'statement';
+export const DOCUMENT_KINDS = ['invoice', 'credit_note', 'statement'] as const;
+export type DocumentKind = (typeof DOCUMENT_KINDS)[number];
 export const ROW_KINDS = ['quote_accepted', 'requote_accepted', 'reversal'] as const;
 export type RowKind = (typeof ROW_KINDS)[number];
 /** An `opening` was carried over from the previous system, so it has no PDF. */
@@ -50,6 +51,10 @@ export type DocumentSnapshot = Partial<DocumentTax> &
     /** The due date; null for credit notes and statements, because nothing is due. */
     due_on: string | null;
     terms_days: number | null;
+    terms_end_of_month?: boolean | null;
+    terms_day?: number | null;
+    /** A replacement's terms would contradict a due date that was kept from the replaced invoice. */
+    due_date_kept?: boolean;
     sandbox: boolean;
     issuer: Readonly<{
       legal_name: string;
@@ -110,16 +115,3 @@ export type VoidMark = Readonly<{
   /** The number of the replacement; null if there is none yet. */
   replacedBy: string | null;
 }>;
-
-/**
- * Whether a replacement keeps the due date of the replaced invoice. A replacement's terms would contradict a due date
- * that was kept from the replaced invoice.
- */
-export function keepsDueDate({
-  replaces,
-  issued_on,
-  due_on,
-  terms_days,
-}: Pick<DocumentSnapshot, 'replaces' | 'issued_on' | 'due_on' | 'terms_days'>): boolean {
-  return replaces !== null && due_on !== null && daysBetween(issued_on, due_on) !== terms_days;
-}

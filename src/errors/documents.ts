@@ -134,6 +134,9 @@ export const DOCUMENTS = {
       `${f.number} was already credited ${f.amount} for the same reason, by ${f.by} on ${f.on}. ` +
       `To issue another credit note, add ${fieldName('again')}.`,
   ),
+  row_not_correctable: refused<{ row: number; action: 'credited' | 'disputed' | 'reversed'; reason: string }>((f) =>
+    says(`Row ${f.row} cannot be ${f.action}: ${f.reason}. Nothing was recorded.`, SEE.rows),
+  ),
   credit_exceeds_invoice: refused<{ number: string; amount: string; left: string }>(
     (f) =>
       `${f.amount} exceeds the amount that can still be credited on ${f.number}: ${f.left}. ` +

@@ -329,7 +329,7 @@ export const documentAnswer = named(
         status: z.enum(EMAIL_STATUSES).meta({
           description:
             'held: something is missing on our side. uncertain: the connection was lost during sending; we look ' +
-            'into it',
+            'into it. portal: the document was uploaded to your portal',
         }),
         to: z.array(text).nullable(),
         message_id: text,

@@ -5,7 +5,19 @@ import { query, type Transaction } from '../database/transaction.ts';
 import { fileOf } from '../payments/bank-import/bank-lines.sql.ts';
 import { BANK_LINE_STATES, type BankLineState } from '../payments/enums.ts';
 import { names } from '../text.ts';
-import { choice, date, defineList, given, type ListQuery, type Mark, soughtAmount, soughtText, text } from './list.ts';
+import {
+  choice,
+  date,
+  defineList,
+  given,
+  type ListQuery,
+  type Mark,
+  type Sums,
+  soughtAmount,
+  soughtText,
+  text,
+} from './list.ts';
+import { PATTERN, sortedBy, sortsOf, sumsBy, TEXTS } from './statement.ts';
 
 type BankLineRow = Readonly<{
   bank_line_id: number;
@@ -35,33 +47,53 @@ const filters = z.strictObject({
   ).optional(),
   from: date('From', 'Booked by the bank on or after this day.').optional(),
   to: date('To', 'Booked by the bank on or before this day.').optional(),
+  currency: text('Currency', 'Only lines in this currency.').optional(),
+  amountFrom: soughtAmount('Amount from', 'Only lines of at least this amount.').optional(),
+  amountTo: soughtAmount('Amount to', 'Only lines of at most this amount.').optional(),
 });
 
-const found = (after: string, order: string) => `
-     SELECT l.bank_line_id, l.bank_booked_on AS booked_on, l.account, l.currency, signed_amount(l)::text AS amount,
+const FROM = 'bank_lines l JOIN bank_line_states s USING (bank_line_id)';
+
+const WHERE = `(:state::text IS NULL OR s.state = :state)
+         AND (:account::text IS NULL OR l.account = :account)
+         AND (:amount::numeric IS NULL OR l.amount = :amount::numeric)
+         AND (:from::date IS NULL OR l.bank_booked_on >= :from::date)
+         AND (:to::date IS NULL OR l.bank_booked_on <= :to::date)
+         AND (:currency::text IS NULL OR l.currency = upper(:currency))
+         AND (:amountFrom::numeric IS NULL OR l.amount >= :amountFrom::numeric)
+         AND (:amountTo::numeric IS NULL OR l.amount <= :amountTo::numeric)
+         AND (:text::text IS NULL OR l.text IN ${TEXTS} OR l.payer_name IN ${TEXTS}
+              OR lower(l.bank_reference) LIKE ${PATTERN} OR lower(s.reason) LIKE ${PATTERN})`;
+
+const SORTED = sortedBy({
+  select: () => `
+            l.bank_line_id, l.bank_booked_on AS booked_on, l.account, l.currency, signed_amount(l)::text AS amount,
             l.bank_reference, personal(l.payer_name) AS payer, personal(l.text) AS text, l.type, s.state, s.payment_id,
             s.booked_to, s.reason,
-            ${fileOf('l')} AS file
-     FROM bank_lines l JOIN bank_line_states s USING (bank_line_id)
-     WHERE (:after::bigint IS NULL OR ${after})
-       AND (:state::text IS NULL OR s.state = :state)
-       AND (:account::text IS NULL OR l.account = :account)
-       AND (:amount::numeric IS NULL OR l.amount = :amount::numeric)
-       AND (:from::date IS NULL OR l.bank_booked_on >= :from::date)
-       AND (:to::date IS NULL OR l.bank_booked_on <= :to::date)
-       AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', l.bank_reference, personal(l.text),
-              personal(l.payer_name), s.reason)), lower(:text)) > 0)
-     ORDER BY ${order} LIMIT :limit`;
-
-const SORTED = {
-  '-bank_line_id': found('l.bank_line_id < :after', 'l.bank_line_id DESC'),
-  bank_line_id: found('l.bank_line_id > :after', 'l.bank_line_id'),
-} as const;
+            ${fileOf('l')} AS file`,
+  from: FROM,
+  where: WHERE,
+  id: 'l.bank_line_id',
+  by: { bank_line_id: 'l.bank_line_id', booked_on: 'l.bank_booked_on', amount: 'signed_amount(l)' },
+});
+type BankLineFilter = z.output<typeof filters>;
+type BankLineSort = keyof typeof SORTED;
 
 const readRows = (
   tx: Transaction,
-  { sort, filter, after, limit }: ListQuery<z.output<typeof filters>, keyof typeof SORTED>,
+  { sort, filter, after, limit }: ListQuery<BankLineFilter, BankLineSort>,
 ): Promise<BankLineRow[]> => query(tx, SORTED[sort], { ...given(filters, filter), after, limit });
+
+async function readTotals(tx: Transaction, { filter }: ListQuery<BankLineFilter, BankLineSort>): Promise<Sums> {
+  return sumsBy(
+    await query<{ currency: string; count: number; amount: string }>(
+      tx,
+      `SELECT l.currency, count(*)::int AS count, sum(signed_amount(l)) AS amount
+     FROM ${FROM} WHERE ${WHERE} GROUP BY l.currency ORDER BY l.currency`,
+      given(filters, filter),
+    ),
+  );
+}
 
 const TONES = {
   payment: 'good',
@@ -81,11 +113,12 @@ export const bankLines = defineList({
   ofLedger: true,
   none: 'No bank file has been imported yet.',
   filters,
-  sorts: ['-bank_line_id', 'bank_line_id'],
+  sorts: sortsOf(SORTED, '-bank_line_id', 'bank_line_id'),
   columns: {
     bank_line_id: {
       ...{ heading: 'Line', type: 'count' },
-      to: ({ payment_id }) => (payment_id === null ? null : ['payments', String(payment_id)]),
+      to: ({ payment_id, booked_on }) =>
+        payment_id === null ? ['payments/lines', { from: booked_on, to: booked_on }] : ['payments', String(payment_id)],
     },
     booked_on: { heading: 'Booked', type: 'date' },
     account: { heading: 'Our account', unlessSame: true },
@@ -128,4 +161,5 @@ export const bankLines = defineList({
   },
   key: ({ bank_line_id }) => String(bank_line_id),
   read: readRows,
+  sums: readTotals,
 });

@@ -9,7 +9,7 @@ import type { ChangeEvent } from '../people/audit-events.sql.ts';
 import { changeCells } from '../people/field-changes.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
 import { names } from '../text.ts';
-import { type Column, defineList, type ListQuery, text } from './list.ts';
+import { type Column, defineList, type ListQuery, partner } from './list.ts';
 
 interface Change extends ChangeEvent {
   readonly field: string;
@@ -65,7 +65,7 @@ export const settingsChanges = defineList({
   read: readOfSettings,
 });
 
-const ofPartner = z.strictObject({ id: text('Partner', 'The partner.').optional() });
+const ofPartner = z.strictObject({ id: partner().optional() });
 
 /** Throws partner_unknown. */
 async function readOfPartner(

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
 import { readClients } from '../partners/clients.sql.ts';
 import { names } from '../text.ts';
-import { defineList, type ListQuery, pageOf, text } from './list.ts';
+import { defineList, type ListQuery, pageOf, partner } from './list.ts';
 
 type ClientLine = Readonly<{
   client_id: string;
@@ -16,7 +16,7 @@ type ClientLine = Readonly<{
 }>;
 
 const filters = z.strictObject({
-  partner: text('Partner', 'Only the clients of this partner.').optional(),
+  partner: partner('Only the clients of this partner.').optional(),
 });
 
 const keyOf = ({ client_id }: ClientLine) => client_id;

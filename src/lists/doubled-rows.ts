@@ -6,10 +6,10 @@ import type { Transaction } from '../database/transaction.ts';
 import { type DoubledRow, readDoubledRows } from '../ledger/doubles.sql.ts';
 import { toDo } from '../remedy.ts';
 import { Amount, names } from '../values.ts';
-import { defineList, given, type ListQuery, text } from './list.ts';
+import { defineList, given, type ListQuery, partner } from './list.ts';
 
 const filters = z.strictObject({
-  partner: text('Partner', 'Only rows of this partner.', { value: 'id' }).optional(),
+  partner: partner('Only rows of this partner.', { value: 'id' }).optional(),
 });
 
 const readRows = (tx: Transaction, { filter, scope, after, limit }: ListQuery<z.output<typeof filters>>) =>
@@ -44,6 +44,7 @@ export const doubledRows = defineList({
     { ...toDo('Keep all of the partner', 'rows.separate', { partner: partner_id }), partner: partner_id },
   ],
   key: ({ entry_id }) => String(entry_id),
+  summed: ['amount'],
   read: readRows,
   json: async (_tx, rows) => rows.map(doubledRowJson),
 });

@@ -6,11 +6,11 @@ import { readStatements, type StatedTotals } from '../close/stated.sql.ts';
 import { differencesOf } from '../close/stated.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, names } from '../values.ts';
-import { defineList, flag, type ListQuery, month, text, textOf } from './list.ts';
+import { defineList, flag, type ListQuery, month, partner, textOf } from './list.ts';
 
 const filters = z.strictObject({
   month: month('Month', 'Only statements of this month.').optional(),
-  partner: text('Partner', 'Only statements of this partner.').optional(),
+  partner: partner('Only statements of this partner.').optional(),
   differing: flag('Differing', 'Only statements that the ledger contradicts.').optional(),
 });
 

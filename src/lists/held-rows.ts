@@ -8,10 +8,10 @@ import { isRequest } from '../ledger/held.ts';
 import { reasonToHold } from '../ledger/import.ts';
 import { type ToDo, toDo } from '../remedy.ts';
 import { Amount, names } from '../values.ts';
-import { defineList, flag, given, type ListQuery, text } from './list.ts';
+import { defineList, flag, given, type ListQuery, partner } from './list.ts';
 
 const filters = z.strictObject({
-  partner: text('Partner', 'Only rows of this partner.', { value: 'id' }).optional(),
+  partner: partner('Only rows of this partner.', { value: 'id' }).optional(),
   all: flag('Decided too', 'Also rows that were recorded or discarded.').optional(),
 });
 type HeldFilter = z.output<typeof filters>;
@@ -74,6 +74,7 @@ or refuse a reversal:
   },
   remedies: (row) => (isOpen(row) ? remediesOf(row).map((each) => ({ ...each, partner: row.partner_id })) : []),
   key: ({ held_row_id }) => String(held_row_id),
+  summed: ['amount'],
   read: readRows,
   json: async (_tx, rows) => rows.map(heldRowJson),
 });

@@ -5,8 +5,8 @@ import { documentJson } from '../documents/document.ts';
 import { type EmailStatus, readDocuments } from '../documents/documents.sql.ts';
 import { daysOverdue, signed } from '../documents/overdue.ts';
 import { documentTitle } from '../documents/present.ts';
-import type { DocumentKind } from '../documents/snapshot.ts';
-import { Amount, type Month, names, plural } from '../values.ts';
+import { DOCUMENT_KINDS, type DocumentKind } from '../documents/snapshot.ts';
+import { type Month, names, plural } from '../values.ts';
 import {
   choice,
   date,
@@ -16,11 +16,13 @@ import {
   type ListQuery,
   type Mark,
   month,
+  partner,
+  type Sums,
   soughtAmount,
   soughtText,
-  type Total,
   text,
 } from './list.ts';
+import { PATTERN, sortedBy, sortsOf, sumsBy } from './statement.ts';
 
 type InvoiceRow = Readonly<{
   document_id: number;
@@ -44,9 +46,11 @@ type Stands = Pick<InvoiceRow, 'document' | 'status' | 'due_on' | 'held_at' | 'd
 
 const filters = z.strictObject({
   month: month('Month', 'Only documents of this month.').optional(),
-  partner: text('Partner', 'Only documents of this partner.', { value: 'id' }).optional(),
+  partner: partner('Only documents of this partner.', { value: 'id' }).optional(),
   status: choice('Status', 'Open, paid or void.', ['open', 'paid', 'void']).optional(),
   overdue: flag('Overdue', 'Only open invoices past their due date.').optional(),
+  held: flag('On hold', 'Only documents on hold.').optional(),
+  disputed: flag('Disputed', 'Only invoices with an open dispute.').optional(),
   amount: soughtAmount('Amount', 'Only documents with this amount due or this balance.').optional(),
   text: soughtText(
     'Number, partner, purchase order',
@@ -54,6 +58,12 @@ const filters = z.strictObject({
   ).optional(),
   from: date('Issued from', 'Issued on or after this day.').optional(),
   to: date('Issued to', 'Issued on or before this day.').optional(),
+  kind: choice('Document', 'Invoices, credit notes or statements.', DOCUMENT_KINDS).optional(),
+  currency: text('Currency', 'Only documents in this currency.').optional(),
+  dueFrom: date('Due from', 'Due on or after this day.').optional(),
+  dueTo: date('Due to', 'Due on or before this day.').optional(),
+  amountFrom: soughtAmount('Amount from', 'Only documents with at least this amount due.').optional(),
+  amountTo: soughtAmount('Amount to', 'Only documents with at most this amount due.').optional(),
 });
 type InvoiceFilter = z.output<typeof filters>;
 
@@ -62,100 +72,104 @@ type InvoiceFilter = z.output<typeof filters>;
 const OPEN = 'd.document_id = ANY (ARRAY(SELECT document_id FROM open_documents))';
 const VOID = 'd.document_id IN (SELECT document_id FROM voids)';
 
-const IN_SCOPE = '(:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))';
+const AMOUNT_DUE = `CASE d.document WHEN 'statement' THEN 0 WHEN 'credit_note' THEN d.credit_applied - d.gross
+                     ELSE d.gross - d.credit_applied END`;
 
-const ASKED_FOR = `${IN_SCOPE}
-       AND (:month::text IS NULL OR d.month = :month)
-       AND (:partner::text IS NULL OR d.partner_id = :partner)
-       AND (:status::text IS NULL OR :status <> 'open' OR ${OPEN})
-       AND (:status::text IS NULL OR :status <> 'paid'
-            OR (d.document_id NOT IN (SELECT document_id FROM open_documents) AND NOT (${VOID})))
-       AND (:status::text IS NULL OR :status <> 'void' OR ${VOID})
-       AND (:overdue::boolean IS NULL OR (${OPEN} AND d.document = 'invoice' AND d.due_on < :today::date))
-       AND (:amount::numeric IS NULL OR :amount::numeric IN (
-              SELECT unnest(ARRAY[amount_due, balance]) FROM document_balances b WHERE b.document_id = d.document_id))
-       AND (:from::date IS NULL OR d.issued_on >= :from::date)
-       AND (:to::date IS NULL OR d.issued_on <= :to::date)
-       AND (:text::text IS NULL
-            OR strpos(lower(concat_ws(E'\\n', d.number, d.purchase_order, d.partner_name, d.partner_id)),
-                      lower(:text)) > 0)`;
+/** As in the index of their trigrams. */
+const WORDS = `lower(d.number COLLATE "default" || E'\\n' || d.purchase_order || E'\\n' || d.partner_name || E'\\n' ||
+                    d.partner_id)`;
 
-/**
- * The inner query selects the documents of the page, so that balances and e-mails are read only for these documents.
- * Documents that are equal in the sort order "by" are sorted by id. A page begins after the last document of the
- * previous page. If the user may not see that document, the page is empty, because the start of the page would reveal
- * the document's figures.
- */
-const lines = (by: string, order: 'ASC' | 'DESC', from = 'documents d') => `
+/** The number of a document in full: `inv-2026-12` becomes `INV-2026-000012`. */
+export const fullNumber = (text: string): string =>
+  text
+    .toUpperCase()
+    .replace(/^([A-Z]+-\d{4}-)(\d{1,5})$/, (_, series: string, at: string) => series + at.padStart(6, '0'));
+
+const VISIBLE = '(:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))';
+
+const WHERE = `${VISIBLE}
+         AND (:month::text IS NULL OR d.month = :month)
+         AND (:partner::text IS NULL OR d.partner_id = :partner)
+         AND (:kind::text IS NULL OR d.document = :kind)
+         AND (:currency::text IS NULL OR d.currency = upper(:currency))
+         AND (:status::text IS NULL OR :status <> 'open' OR ${OPEN})
+         AND (:status::text IS NULL OR :status <> 'paid'
+              OR (d.document_id NOT IN (SELECT document_id FROM open_documents) AND NOT (${VOID})))
+         AND (:status::text IS NULL OR :status <> 'void' OR ${VOID})
+         AND (:overdue::boolean IS NULL OR (${OPEN} AND d.document = 'invoice' AND d.due_on < :today::date))
+         AND (:held::boolean IS NULL OR d.document_id IN (SELECT document_id FROM current_holds))
+         AND (:disputed::boolean IS NULL OR d.document_id IN (SELECT document_id FROM open_invoice_disputes))
+         AND (:amount::numeric IS NULL OR abs(${AMOUNT_DUE}) = :amount::numeric
+              OR d.document_id IN (SELECT document_id FROM open_items('infinity') WHERE balance = :amount::numeric))
+         AND (:amountFrom::numeric IS NULL OR abs(${AMOUNT_DUE}) >= :amountFrom::numeric)
+         AND (:amountTo::numeric IS NULL OR abs(${AMOUNT_DUE}) <= :amountTo::numeric)
+         AND (:from::date IS NULL OR d.issued_on >= :from::date)
+         AND (:to::date IS NULL OR d.issued_on <= :to::date)
+         AND (:dueFrom::date IS NULL OR d.due_on >= :dueFrom::date)
+         AND (:dueTo::date IS NULL OR d.due_on <= :dueTo::date)
+         AND (:text::text IS NULL OR ${WORDS} LIKE ${PATTERN} OR d.number = :number)`;
+
+/** Only open documents have a balance, so the sum reads only open documents. */
+const OPEN_ITEMS = "documents d LEFT JOIN open_items('infinity') o USING (document_id)";
+const BALANCE = `CASE d.document WHEN 'credit_note' THEN -coalesce(o.balance, 0) ELSE coalesce(o.balance, 0) END`;
+
+/** The inner query selects the documents of the page, so that balances and e-mails are read only for these documents. */
+const SORTED = sortedBy({
+  select: (by) => `d.document_id, ${by} AS at`,
+  from: 'documents d',
+  where: WHERE,
+  visible: VISIBLE,
+  id: 'd.document_id',
+  by: {
+    // Documents are issued in the order of their ids.
+    issued_on: 'd.document_id',
+    number: '(d.series, d.sequence)',
+    month: 'd.month',
+    due_on: `coalesce(d.due_on, 'infinity'::date)`,
+    partner_name: 'lower(d.partner_name)',
+    amount_due: AMOUNT_DUE,
+    balance: [BALANCE, OPEN_ITEMS],
+  },
+  around: (page, order) => `
      SELECT d.document_id, d.number, d.document, d.partner_id, d.partner_name, d.month, d.currency,
             d.issued_on, d.due_on, b.amount_due::text, b.balance::text, b.status, s.status AS email_status, h.held_at,
             EXISTS (SELECT FROM open_invoice_disputes o WHERE o.document_id = d.document_id) AS disputed
      FROM (
-       SELECT d.document_id, ${by} AS at FROM ${from}
-       WHERE ${ASKED_FOR}
-         AND (:after::bigint IS NULL OR (${by}, d.document_id) ${order === 'ASC' ? '>' : '<'} (
-                SELECT ${by}, d.document_id FROM ${from} WHERE d.document_id = :after::bigint AND ${IN_SCOPE}))
-       ORDER BY ${by} ${order}, d.document_id ${order} LIMIT :limit
+       ${page}
      ) AS page
      JOIN documents d USING (document_id)
      JOIN document_balances b USING (document_id)
      LEFT JOIN LATERAL (
-       SELECT status FROM document_emails e WHERE e.document_id = d.document_id AND e.status <> 'withdrawn'
+       SELECT delivery AS status FROM document_emails e WHERE e.document_id = d.document_id AND e.delivery <> 'withdrawn'
        ORDER BY e.email_id DESC LIMIT 1) AS s ON true
      LEFT JOIN current_holds h USING (document_id)
-     ORDER BY page.at ${order}, d.document_id ${order}`;
-
-/** Only open documents have a balance, so the sum reads only open documents. */
-const OPEN_ITEMS = "documents d LEFT JOIN open_items('infinity') o USING (document_id)";
-const OWED = `CASE d.document WHEN 'credit_note' THEN -coalesce(o.balance, 0) ELSE coalesce(o.balance, 0) END`;
-const DUE = `coalesce(d.due_on, 'infinity'::date)`;
-
-const SORTED = {
-  '-issued': lines('d.document_id', 'DESC'),
-  number: lines('(d.series, d.sequence)', 'ASC'),
-  due_on: lines(DUE, 'ASC'),
-  '-due_on': lines(DUE, 'DESC'),
-  partner_name: lines('lower(d.partner_name)', 'ASC'),
-  '-partner_name': lines('lower(d.partner_name)', 'DESC'),
-  balance: lines(OWED, 'ASC', OPEN_ITEMS),
-  '-balance': lines(OWED, 'DESC', OPEN_ITEMS),
-} as const;
+     ORDER BY page.at ${order}, d.document_id ${order}`,
+});
 type InvoiceSort = keyof typeof SORTED;
 
 const parametersOf = ({ filter, scope, today }: ListQuery<InvoiceFilter, InvoiceSort>) => ({
   ...given(filters, filter),
-  ...{ scope, today },
+  ...{ scope, today, number: filter.text === undefined ? null : fullNumber(filter.text) },
 });
 
 const readLines = (tx: Transaction, asked: ListQuery<InvoiceFilter, InvoiceSort>): Promise<InvoiceRow[]> =>
   query(tx, SORTED[asked.sort], { ...parametersOf(asked), after: asked.after, limit: asked.limit });
 
-async function readTotals(tx: Transaction, asked: ListQuery<InvoiceFilter, InvoiceSort>): Promise<Total[]> {
-  const rows = await query<{ currency: string; invoices: string; overdue: string; credit: string }>(
-    tx,
-    `SELECT d.currency,
-            coalesce(sum(o.balance) FILTER (WHERE d.document = 'invoice'), 0) AS invoices,
-            coalesce(sum(o.balance) FILTER (WHERE d.document = 'invoice' AND d.due_on < :today::date), 0) AS overdue,
-            coalesce(-sum(o.balance) FILTER (WHERE d.document = 'credit_note'), 0) AS credit
-     FROM open_items('infinity') o JOIN documents d USING (document_id)
-     WHERE ${ASKED_FOR}
-     GROUP BY d.currency ORDER BY d.currency`,
-    parametersOf(asked),
+async function readTotals(tx: Transaction, asked: ListQuery<InvoiceFilter, InvoiceSort>): Promise<Sums> {
+  return sumsBy(
+    await query<{ currency: string; count: number; amount_due: string; balance: string; overdue: string }>(
+      tx,
+      `SELECT d.currency, count(*)::int AS count, sum(${AMOUNT_DUE}) AS amount_due, sum(${BALANCE}) AS balance,
+            coalesce(sum(${BALANCE}) FILTER (WHERE d.document = 'invoice' AND d.due_on < :today::date), 0) AS overdue
+     FROM ${OPEN_ITEMS} WHERE ${WHERE} GROUP BY d.currency ORDER BY d.currency`,
+      parametersOf(asked),
+    ),
   );
-  return rows.map(({ currency, ...row }) => {
-    const [invoices, overdue, credit] = [row.invoices, row.overdue, row.credit].map((each) =>
-      Amount.of(each, currency),
-    ) as [Amount, Amount, Amount];
-    return {
-      ...{ 'Open invoices': invoices, 'Of which overdue': overdue, 'Open credit': credit },
-      Net: invoices.plus(credit),
-    };
-  });
 }
 
 export function standingOf(row: Stands, today: string): Mark[] {
   const { status, held_at, email_status: email } = row;
-  const unsent = status !== 'void' && email !== null && email !== 'sent';
+  const unsent = status !== 'void' && email !== null && email !== 'sent' && email !== 'portal';
   return [
     ...partnersStanding(row, today),
     ...(held_at === null ? [] : [{ text: 'on hold', tone: 'warn' } as const]),
@@ -187,10 +201,12 @@ export const invoices = defineList({
     ['All', {}],
     ['Open', { status: 'open' }],
     ['Overdue', { overdue: 'yes' }],
+    ['Disputed', { disputed: 'yes' }],
+    ['On hold', { held: 'yes' }],
     ['Paid', { status: 'paid' }],
     ['Void', { status: 'void' }],
   ],
-  sorts: ['-issued', 'number', 'due_on', '-due_on', 'partner_name', '-partner_name', 'balance', '-balance'],
+  sorts: sortsOf(SORTED, '-issued_on', 'number'),
   columns: {
     number: { to: ({ number }) => ['invoices', number] },
     document: {},
@@ -227,7 +243,10 @@ export const invoices = defineList({
   },
   key: ({ document_id }) => String(document_id),
   read: readLines,
-  json: async (tx, rows) =>
-    (await readDocuments(tx, { ids: rows.map(({ document_id }) => document_id) })).map(documentJson),
-  totals: readTotals,
+  async json(tx, rows) {
+    const documents = await readDocuments(tx, { ids: rows.map(({ document_id }) => document_id) });
+    const found = new Map(documents.map((each) => [each.number, documentJson(each)]));
+    return rows.map(({ number }) => found.get(number));
+  },
+  sums: readTotals,
 });

@@ -8,7 +8,7 @@
 import type { z } from 'zod';
 import type { CommandWords } from '../actions/command.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount, moneyText } from '../money.ts';
+import { Amount, moneyText, sumsOf } from '../money.ts';
 import type { Installation } from '../people/audit-events.ts';
 import type { Scope } from '../people/scope.ts';
 import type { ToDo } from '../remedy.ts';
@@ -70,7 +70,14 @@ export type ListQuery<Filter, Sort extends string = string> = Readonly<{
   context: Installation;
 }>;
 
+/** The sums of a currency, by column. */
 export type Total = Readonly<Record<string, Amount>>;
+
+export type Sums = Readonly<{
+  /** Null if there are more than MOST_COUNTED rows. */
+  count: number | null;
+  totals: readonly Total[];
+}>;
 
 // Methods instead of properties make a list with a specific row type assignable to List.
 export type List<
@@ -106,7 +113,7 @@ export type List<
   views?: readonly (readonly [name: string, filter: Readonly<Record<string, string>>])[];
   /**
    * Column names; `-name` sorts in descending order. Pages use the first order by default, commands and sheets the
-   * second.
+   * second. With more than these, people choose the column.
    */
   sorts: readonly [page: Sort, all: Sort, ...more: Sort[]];
   columns: Readonly<Record<Name, Column<NoInfer<Row>>>>;
@@ -125,7 +132,11 @@ export type List<
     /** Null if none of the actions accepts the row. */
     of(row: NoInfer<Row>): string | null;
     ofLedger?: true;
+    /** Actions that the page has only with a filter, whose value is their field `field`. */
+    within?: Readonly<{ filter: string; field: string; actions: readonly string[] }>;
   }>;
+  /** Filters that the page shows and applies if `filter` lacks them; `read` applies them too. */
+  defaults?(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Readonly<Record<string, string>>>;
   /** The actions available for a row, as links on the page. */
   remedies?(row: NoInfer<Row>): readonly (ToDo & { readonly partner: string | null })[];
   /** The key of a row, from which the next page continues. The key is a number, or a text if `keyed` is set. */
@@ -134,7 +145,10 @@ export type List<
   read(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Row[]>;
   /** By default, `--json` prints the rows. */
   json?(tx: Transaction, rows: readonly NoInfer<Row>[], today: string): Promise<readonly unknown[]>;
-  totals?(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Total[]>;
+  /** The columns with sums below the rows, if `sums` does not compute them in the database. */
+  summed?: readonly NoInfer<Name>[];
+  /** Counts and sums all rows that match. */
+  sums?(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Sums>;
 }>;
 
 /**
@@ -150,6 +164,36 @@ export const given = <Filter extends object>(filters: z.ZodObject & z.ZodType<Fi
   ({ ...Object.fromEntries(Object.keys(filters.shape).map((name) => [name, null])), ...filter }) as {
     readonly [Name in keyof Filter]-?: Exclude<Filter[Name], undefined> | null;
   };
+
+/** The columns by which people sort a list. */
+export const sortableOf = ({ sorts }: List): string[] =>
+  sorts.length > 2 ? [...new Set(sorts.map((each) => each.replace('-', '')))] : [];
+
+export const MOST_COUNTED = 1000;
+
+/**
+ * Counts all rows that match, and sums their amounts by currency. `read` are all rows, if the caller has them. Without
+ * them and without SQL, more than MOST_COUNTED rows are neither counted nor summed.
+ */
+export async function readSums<Row>(
+  tx: Transaction,
+  list: List<Row>,
+  asked: ListQuery<unknown>,
+  read: readonly Row[] | null = null,
+): Promise<Sums> {
+  const all = { ...asked, after: null, limit: null };
+  if (list.sums !== undefined) return list.sums(tx, all);
+  const rows = read ?? (await list.read(tx, { ...all, limit: MOST_COUNTED + 1 }));
+  if (read === null && rows.length > MOST_COUNTED) return { count: null, totals: [] };
+  const totals = new Map<string, Total>();
+  for (const name of list.summed ?? []) {
+    const amounts = rows.flatMap((row) => [cellOf(list, name, row, asked.today)].flat() as Value[]).filter(isAmount);
+    for (const sum of sumsOf(amounts)) totals.set(sum.currency, { ...totals.get(sum.currency), [name]: sum });
+  }
+  return { count: rows.length, totals: [...totals.keys()].sort().map((currency) => totals.get(currency) as Total) };
+}
+
+const isAmount = (value: Value): value is Amount => value instanceof Amount;
 
 export function pageOf<Row>(
   rows: readonly Row[],

@@ -1,10 +1,12 @@
 /** Partners: `reckoner partner list`, and the console's Partners with balances, last billing and e-mail problems. */
 import { z } from 'zod';
 import { query, type Transaction } from '../database/transaction.ts';
+import { partnerJson } from '../partners/change.ts';
 import { type PartnerView, readPartners } from '../partners/partners.sql.ts';
 import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
-import { Amount, type Month, names, plural } from '../values.ts';
-import { choice, defineList, given, type ListQuery, type Mark, soughtText } from './list.ts';
+import { Amount, type Month, names, plural, sumsOf } from '../values.ts';
+import { choice, defineList, given, type ListQuery, type Mark, type Sums, soughtText, text } from './list.ts';
+import { sortedBy, sortsOf } from './statement.ts';
 
 type Line = Readonly<{
   partner_id: string;
@@ -20,17 +22,20 @@ interface PartnerRow extends Line, Omit<PartnerView, 'partner_id'> {
 const filters = z.strictObject({
   text: soughtText(
     'Name, id, contact, tax id',
-    'Only partners with this text in the name, id, contact or tax id.',
+    'Only partners with this text in the name, id, contact or tax id, or with a similar name.',
   ).optional(),
   status: choice('Status', 'Active, inactive, or contact: its contact has problems.', [
     'active',
     'inactive',
     'contact',
   ]).optional(),
+  currency: text('Currency', 'Only partners with this currency.').optional(),
 });
 type PartnerFilter = z.output<typeof filters>;
 
-const found = (by: string) => `
+const VISIBLE = '(:scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[]))';
+
+const TROUBLED = `
      WITH troubled AS (
        SELECT partner_id, json_object_agg(status, emails) AS troubled
        FROM (
@@ -39,27 +44,46 @@ const found = (by: string) => `
          WHERE e.status IN ('held', 'failed', 'uncertain', 'bounced')
          GROUP BY coalesce(e.partner_id, d.partner_id), e.status) AS counted
        WHERE partner_id IS NOT NULL GROUP BY partner_id
-     )
-     SELECT p.partner_id,
-            (SELECT max(d.month) FROM documents d
-             WHERE d.partner_id = p.partner_id AND d.purpose = 'month' AND d.replaces IS NULL) AS last_billed,
-            coalesce(t.troubled, '{}') AS troubled
-     FROM partners p LEFT JOIN troubled t USING (partner_id)
-     WHERE (:scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[]))
-       AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', p.partner_id, p.name, p.contact_name,
-              p.contact_email, array_to_string(p.contact_cc, E'\\n'), p.tax_id)), lower(:text)) > 0)
-       AND (:status::text IS NULL OR CASE :status
-              WHEN 'active' THEN p.inactive_since IS NULL
-              WHEN 'inactive' THEN p.inactive_since IS NOT NULL
-              ELSE p.contact_email = '' OR t.partner_id IS NOT NULL END)
-       AND (:after::text IS NULL OR (${by}, p.partner_id) > (
-              SELECT ${by}, p.partner_id FROM partners p
-              WHERE p.partner_id = :after AND (:scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[]))))
-     ORDER BY ${by}, p.partner_id LIMIT :limit`;
+     )`;
 
-const SORTED = { name: found('lower(p.name)'), partner_id: found('p.partner_id') } as const;
+const FROM = 'partners p LEFT JOIN troubled t USING (partner_id)';
 
-async function readRows(tx: Transaction, asked: ListQuery<PartnerFilter, keyof typeof SORTED>): Promise<PartnerRow[]> {
+const WHERE = `${VISIBLE}
+         AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', p.partner_id, p.name, p.contact_name,
+                p.contact_email, array_to_string(p.contact_cc, E'\\n'), p.tax_id)), lower(:text)) > 0
+              OR (length(:text) > 3 AND strict_word_similarity(lower(:text), lower(p.name)) > 0.45))
+         AND (:currency::text IS NULL OR p.currency = upper(:currency))
+         AND (:status::text IS NULL OR CASE :status
+                WHEN 'active' THEN p.inactive_since IS NULL
+                WHEN 'inactive' THEN p.inactive_since IS NOT NULL
+                ELSE p.contact_email = '' OR t.partner_id IS NOT NULL END)`;
+
+const LAST_BILLED = `(SELECT max(d.month) FROM documents d
+             WHERE d.partner_id = p.partner_id AND d.purpose = 'month' AND d.replaces IS NULL)`;
+
+const SORTED = sortedBy({
+  select: () => `p.partner_id, ${LAST_BILLED} AS last_billed, coalesce(t.troubled, '{}') AS troubled`,
+  from: FROM,
+  where: WHERE,
+  visible: VISIBLE,
+  id: 'p.partner_id',
+  type: 'text',
+  by: { name: 'lower(p.name)', partner_id: 'p.partner_id', last_billed: `coalesce(${LAST_BILLED}, '')` },
+  around: (page) => `${TROUBLED} ${page}`,
+});
+type PartnerSort = keyof typeof SORTED;
+
+async function readTotals(tx: Transaction, asked: ListQuery<PartnerFilter, PartnerSort>): Promise<Sums> {
+  const { scope, today } = asked;
+  const found = `${TROUBLED} SELECT p.partner_id FROM ${FROM} WHERE ${WHERE}`;
+  const ids = await query<{ partner_id: string }>(tx, found, { ...given(filters, asked.filter), scope });
+  const { balances } = await readPartnerBalances(tx, { today, scope: ids.map(({ partner_id }) => partner_id) });
+  const sums = (of: 'overdue' | 'net') => sumsOf(balances.map((each) => Amount.of(each[of], each.currency)));
+  const [overdue, net] = [sums('overdue'), sums('net')];
+  return { count: ids.length, totals: net.map((balance, at) => ({ overdue: overdue[at] as Amount, balance })) };
+}
+
+async function readRows(tx: Transaction, asked: ListQuery<PartnerFilter, PartnerSort>): Promise<PartnerRow[]> {
   const { scope, after, limit, today } = asked;
   const lines = await query<Line>(tx, SORTED[asked.sort], { ...given(filters, asked.filter), scope, after, limit });
   const ids = lines.map(({ partner_id }) => partner_id);
@@ -71,16 +95,6 @@ async function readRows(tx: Transaction, asked: ListQuery<PartnerFilter, keyof t
     balances: balances.filter(({ partner_id }) => partner_id === line.partner_id),
   }));
 }
-
-/** Returns the partner in the shape of partners.json, without fields that do not apply. */
-export const partnerJson = (partner: PartnerView): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries({
-      ...partner,
-      account_statement: partner.account_statement === 'none' ? null : partner.account_statement,
-      policies: partner.policies.map(({ price, ...policy }) => (price === null ? policy : { ...policy, price })),
-    }).filter(([, value]) => value !== null),
-  );
 
 const byCurrency = ({ balances }: PartnerRow, of: 'overdue' | 'net') =>
   balances.map((each) => Amount.of(each[of], each.currency)).filter((each) => !each.isZero());
@@ -115,7 +129,7 @@ export const partners = defineList({
     ['Contact problems', { status: 'contact' }],
     ['Inactive', { status: 'inactive' }],
   ],
-  sorts: ['name', 'partner_id'],
+  sorts: sortsOf(SORTED, 'name', 'partner_id'),
   columns: {
     partner_id: { cut: true, look: 'soft' },
     name: { cut: true, to: ({ partner_id }) => ['partners', partner_id] },
@@ -158,6 +172,7 @@ export const partners = defineList({
   key: ({ partner_id }) => partner_id,
   keyed: 'text',
   read: readRows,
+  sums: readTotals,
   json: async (_tx, rows) =>
     rows.map(({ last_billed: _last, troubled: _troubled, balances: _balances, ...partner }) => partnerJson(partner)),
 });

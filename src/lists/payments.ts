@@ -6,12 +6,25 @@ import { PAYMENT_STATUSES, type PaymentStatus } from '../payments/enums.ts';
 import { type PaymentJson, paymentJson } from '../payments/payment.ts';
 import { readPayments } from '../payments/payments.sql.ts';
 import { Amount, names } from '../values.ts';
-import { choice, date, defineList, given, type ListQuery, type Mark, soughtAmount, soughtText, text } from './list.ts';
+import {
+  choice,
+  date,
+  defineList,
+  given,
+  type ListQuery,
+  type Mark,
+  partner,
+  type Sums,
+  soughtAmount,
+  soughtText,
+  text,
+} from './list.ts';
+import { PATTERN, sortedBy, sortsOf, sumsBy, TEXTS } from './statement.ts';
 
 type PaymentRow = PaymentJson & { readonly partner_name: string | null };
 
 const filters = z.strictObject({
-  partner: text('Partner', 'Only payments of this partner.', { value: 'id' }).optional(),
+  partner: partner('Only payments of this partner.', { value: 'id' }).optional(),
   status: choice('Status', `${PAYMENT_STATUSES.join(', ')}.`, PAYMENT_STATUSES).optional(),
   amount: soughtAmount('Amount', 'Only payments of exactly this amount.').optional(),
   text: soughtText(
@@ -20,6 +33,9 @@ const filters = z.strictObject({
   ).optional(),
   from: date('From', 'Received on or after this day.').optional(),
   to: date('To', 'Received on or before this day.').optional(),
+  currency: text('Currency', 'Only payments in this currency.').optional(),
+  amountFrom: soughtAmount('Amount from', 'Only payments of at least this amount.').optional(),
+  amountTo: soughtAmount('Amount to', 'Only payments of at most this amount.').optional(),
 });
 type PaymentFilter = z.output<typeof filters>;
 
@@ -29,49 +45,60 @@ const OF_SCOPE = `SELECT payment_id FROM payments WHERE partner_id = ANY (:scope
 const OF_PARTNER = `SELECT payment_id FROM payments WHERE partner_id = :partner
        UNION SELECT payment_id FROM payment_assignments WHERE partner_id = :partner`;
 
+const VISIBLE = '(:scope::text[] IS NULL OR b.partner_id = ANY (:scope::text[]))';
+
+const FROM = 'payments p JOIN payment_balances b USING (payment_id)';
+const NAME = 'SELECT name FROM partners WHERE partner_id = b.partner_id';
+const NAMED = `(SELECT partner_id FROM partners WHERE lower(name) LIKE ${PATTERN})`;
+const OF_NAME = `SELECT payment_id FROM payments WHERE partner_id IN ${NAMED}
+       UNION SELECT payment_id FROM payment_assignments WHERE partner_id IN ${NAMED}`;
+
+/** Money from an unknown payer is only for users who see every partner. */
+const WHERE = `(:scope::text[] IS NULL OR (${VISIBLE} AND p.payment_id IN (${OF_SCOPE})))
+         AND (:partner::text IS NULL OR (b.partner_id = :partner AND p.payment_id IN (${OF_PARTNER})))
+         AND (:status::text IS NULL OR b.status = :status)
+         -- Few payments are unapplied, so the index on them comes first.
+         AND (:status::text IS NULL OR :status NOT IN ('unapplied', 'partly_applied')
+              OR p.payment_id IN (SELECT payment_id FROM unapplied_payments))
+         AND (:status::text IS NULL OR :status <> 'reversed'
+              OR p.payment_id IN (SELECT payment_id FROM payment_reversals))
+         AND (:currency::text IS NULL OR p.currency = upper(:currency))
+         AND (:amount::numeric IS NULL OR p.amount = :amount::numeric)
+         AND (:amountFrom::numeric IS NULL OR p.amount >= :amountFrom::numeric)
+         AND (:amountTo::numeric IS NULL OR p.amount <= :amountTo::numeric)
+         AND (:from::date IS NULL OR p.received_on >= :from::date)
+         AND (:to::date IS NULL OR p.received_on <= :to::date)
+         AND (:text::text IS NULL OR p.reference IN ${TEXTS} OR p.payer_name IN ${TEXTS}
+              OR p.payer_account IN ${TEXTS}
+              OR p.payment_id IN (SELECT payment_id FROM payment_sources WHERE reference IN ${TEXTS})
+              OR (p.payment_id IN (${OF_NAME}) AND (${NAME}) ILIKE ${PATTERN}))`;
+
 /**
- * Money from an unknown payer is only for users who see every partner. A subquery reads the partner's name only for the
- * rows of the page. With the name as a joined column, the database read every payment.
+ * A subquery reads the partner's name only for the rows of the page. With the name as a joined column, the database
+ * read every payment.
  */
-const found = (after: string, order: string) => `
-     SELECT p.payment_id, (SELECT name FROM partners WHERE partner_id = b.partner_id) AS partner_name
-     FROM payments p JOIN payment_balances b USING (payment_id) LEFT JOIN partners n ON n.partner_id = b.partner_id
-     WHERE (:after::bigint IS NULL OR ${after})
-       AND (:scope::text[] IS NULL OR (b.partner_id = ANY (:scope::text[]) AND p.payment_id IN (${OF_SCOPE})))
-       AND (:partner::text IS NULL OR (b.partner_id = :partner AND p.payment_id IN (${OF_PARTNER})))
-       AND (:status::text IS NULL OR b.status = :status)
-       -- Few payments are unapplied, so the index on them comes first.
-       AND (:status::text IS NULL OR :status NOT IN ('unapplied', 'partly_applied')
-            OR p.payment_id IN (SELECT payment_id FROM unapplied_payments))
-       AND (:status::text IS NULL OR :status <> 'reversed'
-            OR p.payment_id IN (SELECT payment_id FROM payment_reversals))
-       AND (:amount::numeric IS NULL OR p.amount = :amount::numeric)
-       AND (:from::date IS NULL OR p.received_on >= :from::date)
-       AND (:to::date IS NULL OR p.received_on <= :to::date)
-       AND (:text::text IS NULL OR strpos(lower(concat_ws(E'\\n', personal(p.reference), personal(p.payer_name),
-              personal(p.payer_account), n.name,
-              (SELECT string_agg(personal(s.reference), E'\\n') FROM payment_sources s
-               WHERE s.payment_id = p.payment_id))),
-              lower(:text)) > 0)
-     ORDER BY ${order} LIMIT :limit`;
-
-const sorted = (by: string, order: 'ASC' | 'DESC') =>
-  found(
-    `(${by}, p.payment_id) ${order === 'ASC' ? '>' : '<'} (
-       SELECT ${by}, p.payment_id FROM payments p JOIN payment_balances b USING (payment_id)
-       WHERE p.payment_id = :after AND (:scope::text[] IS NULL OR b.partner_id = ANY (:scope::text[])))`,
-    `${by} ${order}, p.payment_id ${order}`,
-  );
-
-const SORTED = {
-  '-payment_id': found('p.payment_id < :after', 'p.payment_id DESC'),
-  payment_id: found('p.payment_id > :after', 'p.payment_id'),
-  received_on: sorted('p.received_on', 'ASC'),
-  '-received_on': sorted('p.received_on', 'DESC'),
-  amount: sorted('p.amount', 'ASC'),
-  '-amount': sorted('p.amount', 'DESC'),
-} as const;
+const SORTED = sortedBy({
+  select: () => `p.payment_id, (${NAME}) AS partner_name`,
+  from: FROM,
+  where: WHERE,
+  visible: VISIBLE,
+  id: 'p.payment_id',
+  by: { payment_id: 'p.payment_id', received_on: 'p.received_on', amount: 'p.amount' },
+});
 type PaymentSort = keyof typeof SORTED;
+
+async function readTotals(tx: Transaction, { filter, scope }: ListQuery<PaymentFilter, PaymentSort>): Promise<Sums> {
+  return sumsBy(
+    await query<{ currency: string; count: number; amount: string; unapplied: string }>(
+      tx,
+      `SELECT p.currency, count(*)::int AS count, sum(p.amount) AS amount,
+            sum(CASE WHEN p.payment_id = ANY (ARRAY(SELECT payment_id FROM unapplied_payments)) THEN b.unapplied
+                     ELSE 0 END) AS unapplied
+     FROM ${FROM} WHERE ${WHERE} GROUP BY p.currency ORDER BY p.currency`,
+      { ...given(filters, filter), scope },
+    ),
+  );
+}
 
 /** Reads the ids first and then the details, so that only one statement reads payments. */
 async function readRows(tx: Transaction, asked: ListQuery<PaymentFilter, PaymentSort>): Promise<PaymentRow[]> {
@@ -114,7 +141,7 @@ export const payments = defineList({
   title: 'Payments',
   one: 'payment',
   filters,
-  sorts: ['-payment_id', 'payment_id', 'received_on', '-received_on', 'amount', '-amount'],
+  sorts: sortsOf(SORTED, '-payment_id', 'payment_id'),
   columns: {
     payment_id: { type: 'count', to: ({ payment_id }) => ['payments', String(payment_id)] },
     received_on: { heading: 'Received', type: 'date' },
@@ -151,5 +178,6 @@ export const payments = defineList({
   },
   key: ({ payment_id }) => String(payment_id),
   read: readRows,
+  sums: readTotals,
   json: async (_tx, rows) => rows.map(({ partner_name: _name, ...payment }) => payment),
 });

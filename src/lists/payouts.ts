@@ -36,6 +36,7 @@ export const payouts = defineList({
   },
   sheet: names('payout_id received_on account currency amount gross fees of_account payments'),
   terminal: names('payout_id received_on amount currency fees_known brought'),
+  summed: ['amount'],
   read: (tx: Transaction) => readPayouts(tx),
   json: async (_tx, rows) => rows.map(payoutJson),
   attention: (rows) => rows.some(({ gross }) => gross === null),

@@ -2,12 +2,13 @@
 
 import { z } from 'zod';
 import { query, type Transaction } from '../database/transaction.ts';
+import { BILLED_BY } from '../documents/billing.sql.ts';
 import { GROUNDS, type Ground } from '../ledger/cancellation.ts';
 import { SIGNS, type Sign } from '../ledger/doubles.sql.ts';
 import { dueOn } from '../ledger/held.ts';
 import { Amount, names } from '../values.ts';
 import { grantOrRefuse } from './held-rows.ts';
-import { choice, defineList, given, type ListQuery, type Mark, month, text } from './list.ts';
+import { choice, defineList, given, type ListQuery, type Mark, month, partner } from './list.ts';
 
 type ReversalRow = Readonly<{
   log_no: number;
@@ -39,7 +40,7 @@ type ReversalRow = Readonly<{
 const STATUSES = ['requested', 'recorded', 'rejected'] as const;
 
 const filters = z.strictObject({
-  partner: text('Partner', 'Only reversals of this partner.', { value: 'id' }).optional(),
+  partner: partner('Only reversals of this partner.', { value: 'id' }).optional(),
   month: month('Month', 'Only reversals posted to this month, and requests of this month.').optional(),
   status: choice('Status', `${STATUSES.join(', ')}.`, STATUSES).optional(),
   ground: choice('Ground', 'Only reversals that this allowed.', Object.keys(GROUNDS) as Ground[]).optional(),
@@ -83,11 +84,7 @@ const found = (order: 'ASC' | 'DESC') => {
      LEFT JOIN held_rows h USING (held_row_id)
      CROSS JOIN LATERAL (
        SELECT e.quote_id, e.requote_id, e.policy_id, e.currency, e.accepted_at, e.spot_price, e.partner_cut,
-              e.invoice_amount, e.month, e.posted_month, (
-                SELECT n.number FROM documents n JOIN closed_months m ON m.month = n.month
-                WHERE n.partner_id = e.partner_id AND n.currency = e.currency AND n.arrangement = e.arrangement
-                  AND n.purpose = 'month' AND e.posted_month > coalesce(m.previous, '') AND e.posted_month <= m.month
-                  AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = n.document_id)) AS document
+              e.invoice_amount, e.month, e.posted_month, ${BILLED_BY} AS document
        FROM ledger_rows e
        WHERE r.status = 'recorded' AND e.partner_id = r.partner_id AND e.kind = 'reversal'
          AND own_id(e) = r.reversal_id
@@ -232,6 +229,7 @@ export const reversals = defineList({
   remedies: ({ status, request_id, partner_id }) =>
     status === 'requested' ? grantOrRefuse(String(request_id)).map((each) => ({ ...each, partner: partner_id })) : [],
   key: ({ log_no }) => String(log_no),
+  summed: ['amount'],
   read: readRows,
   json: async (_tx, rows) => rows.map(reversalJson),
 });

@@ -91,6 +91,7 @@ export const dueOtherEmails = (only: readonly number[] | null): DueItems => ({
 });
 
 export type EmailCounts = Readonly<{
+  /** Including documents that were delivered by portal. */
   sent: number;
   pending: number;
   held: number;
@@ -99,15 +100,15 @@ export type EmailCounts = Readonly<{
   uncertain: number;
 }>;
 
-const EMAIL_COUNTS = `
-  count(*) FILTER (WHERE status = 'sent') AS sent,
-  count(*) FILTER (WHERE status IN ('queued', 'sending')) AS pending,
-  count(*) FILTER (WHERE status = 'held') AS held,
-  count(*) FILTER (WHERE status IN ('failed', 'bounced')) AS failed,
-  count(*) FILTER (WHERE status = 'uncertain') AS uncertain`;
+const countsOf = (status: 'status' | 'delivery') => `
+  count(*) FILTER (WHERE ${status} IN ('sent', 'portal')) AS sent,
+  count(*) FILTER (WHERE ${status} IN ('queued', 'sending')) AS pending,
+  count(*) FILTER (WHERE ${status} = 'held') AS held,
+  count(*) FILTER (WHERE ${status} IN ('failed', 'bounced')) AS failed,
+  count(*) FILTER (WHERE ${status} = 'uncertain') AS uncertain`;
 
 export const countDeliveries = queryingOne<EmailCounts>(
-  `SELECT ${EMAIL_COUNTS} FROM latest_emails WHERE document_id IN (SELECT document_id FROM live_documents)`,
+  `SELECT ${countsOf('delivery')} FROM latest_emails WHERE document_id IN (SELECT document_id FROM live_documents)`,
 );
 
 /** The live documents that a person put on hold. Those held by a rule of the close still need a decision. */
@@ -119,7 +120,7 @@ export const countOnHold = queryingValue<number>(`
 
 /** Counts the latest e-mails without a document, except the status e-mail and dismissed ones. */
 export const countOtherEmails = queryingOne<EmailCounts>(
-  `SELECT ${EMAIL_COUNTS} FROM latest_other_emails WHERE kind <> 'status' AND dismissal_reason IS NULL`,
+  `SELECT ${countsOf('status')} FROM latest_other_emails WHERE kind <> 'status' AND dismissal_reason IS NULL`,
 );
 
 const DOCUMENTS_NEEDING_ATTENTION = `

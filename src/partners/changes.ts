@@ -2,7 +2,14 @@
 import type { Transaction } from '../database/transaction.ts';
 import { type ChangeEvent, readChangeEvents } from '../people/audit-events.sql.ts';
 import { type Actor, recordEvents } from '../people/audit-events.ts';
-import { applyChanges, changesBetween, type FieldChange, fieldsOf, type Value } from '../people/field-changes.ts';
+import {
+  applyChanges,
+  changesBetween,
+  type FieldChange,
+  fieldsOf,
+  type Value,
+  valueText,
+} from '../people/field-changes.ts';
 import { cancellationText } from './cancellation.ts';
 import { cutRateText } from './cut-rate.ts';
 import {
@@ -33,6 +40,15 @@ export function partnerChanges(before: readonly PartnerView[], after: readonly P
     })
     .filter(({ changes }) => changes.length > 0);
 }
+
+/** The fields of partners as a preview compares them. */
+export const readPartnerFacts = async (tx: Transaction, ids: readonly string[]) =>
+  Object.fromEntries(
+    (await readPartners(tx, ids)).map((partner) => [
+      `partner ${partner.partner_id}`,
+      Object.fromEntries([...partnerFields(partner)].map(([field, value]) => [field, valueText(value)])),
+    ]),
+  );
 
 /** Names policies by their ids: `policies.parking.partner_cut_rate`. Dated rates and terms are one text. */
 function partnerFields({ partner_id: _, policies, ...partner }: PartnerView) {

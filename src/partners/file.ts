@@ -115,6 +115,18 @@ const partnerSchema = z
     currency,
     time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
     payment_terms_days: daysTo(365).nullable().default(null),
+    payment_terms_end_of_month: z
+      .boolean()
+      .nullable()
+      .default(null)
+      .transform((yes) => yes || null),
+    /** The day of the month on which the partner pays. */
+    payment_terms_day: z
+      .string()
+      .regex(/^([1-9]|[12]\d|3[01])$/, 'must be a day of the month from 1 to 31')
+      .transform(Number)
+      .nullable()
+      .default(null),
     active: z.boolean().default(true),
     parent: identifier.nullable().default(null),
     tax_id: text,

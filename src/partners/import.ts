@@ -3,7 +3,6 @@
  * and so must a different account, if the old one was used. No import may change the source of an account in a month
  * that has balance transactions. Refusals: partners_invalid, partner_parent_invalid, arrangement_change, we_are_fixed.
  */
-import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { DateTime } from 'luxon';
 import type { Settings } from '../config/settings.ts';
@@ -11,7 +10,7 @@ import { lockImporters, lockLedgerWhole } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
-import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { type Actor, type AuditEvent, recordEvent } from '../people/audit-events.ts';
 import { type PartnerChange, partnerChanges, recordPartnerChanges } from './changes.ts';
 import type { PartnerRecord } from './file.ts';
 import {
@@ -38,10 +37,9 @@ export type PartnerImport = Readonly<{
   unchanged: number;
 }>;
 
-/** The file is not stored, but its hash identifies it. */
 type ImportedFile = Readonly<{
-  file: string;
-  sha256: string;
+  /** Of a file, or of a form that changes one partner. */
+  event: Pick<AuditEvent, 'action' | 'subject' | 'details'>;
   actor: Actor;
   now: DateTime<true>;
   settings: Pick<Settings, 'we_are'>;
@@ -50,7 +48,7 @@ type ImportedFile = Readonly<{
 export async function importPartners(
   tx: Transaction,
   partners: readonly PartnerRecord[],
-  { file, sha256, actor, now: instant, settings }: ImportedFile,
+  { event, actor, now: instant, settings }: ImportedFile,
 ): Promise<PartnerImport & { readonly changes: readonly PartnerChange[] }> {
   // Each ledger import reads all partners either before or after this change.
   await lockImporters(tx);
@@ -72,8 +70,8 @@ export async function importPartners(
     unchanged: partners.length - changed.size,
   };
   if (changed.size === 0) return { ...imported, changes: [] };
-  const details = { file, sha256, ...imported };
-  const importEvent = await recordEvent(tx, actor, { action: 'partner.import', subject: basename(file), details, now });
+  const details = { ...event.details, ...imported };
+  const importEvent = await recordEvent(tx, actor, { ...event, details, now });
   await recordTerms(tx, terms, { now, eventId: importEvent });
   const changes = partnerChanges(before, await readPartners(tx));
   await recordPartnerChanges(tx, actor, changes, { importEvent, now });

@@ -11,6 +11,7 @@ import {
 } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { FieldChange } from '../people/field-changes.ts';
+import type { Scope } from '../people/scope.ts';
 import { type CancellationTerms, mergedTerms } from './cancellation.ts';
 import type { PartnerRecord, PolicyRecord } from './file.ts';
 
@@ -38,18 +39,19 @@ export const upsertPartners = querying<
 >(`
   INSERT INTO partners AS stored (
     partner_id, name, address_line1, address_line2, address_city, address_region, address_postal_code,
-    address_country, contact_name, contact_email, contact_cc, currency, time_zone, payment_terms_days, tax_id,
-    purchase_order, legal_note, parent, account_statement, e_invoice, buyer_reference, electronic_address, feed,
+    address_country, contact_name, contact_email, contact_cc, currency, time_zone, payment_terms_days,
+    payment_terms_end_of_month, payment_terms_day, tax_id, purchase_order, legal_note, parent, account_statement, e_invoice, buyer_reference, electronic_address, feed,
     inactive_since, imported_at)
   SELECT f.partner_id, f.name, f.address->>'line1', f.address->>'line2', f.address->>'city', f.address->>'region',
          f.address->>'postal_code', f.address->>'country', f.invoicing_contact->>'name',
          f.invoicing_contact->>'email', ARRAY(SELECT json_array_elements_text(f.invoicing_contact->'cc')),
-         f.currency, f.time_zone, f.payment_terms_days, f.tax_id, f.purchase_order, f.legal_note,
+         f.currency, f.time_zone, f.payment_terms_days,
+         f.payment_terms_end_of_month, f.payment_terms_day, f.tax_id, f.purchase_order, f.legal_note,
          f.parent, f.account_statement, f.e_invoice, f.buyer_reference, f.electronic_address, f.feed,
          CASE WHEN NOT f.active THEN :now::timestamptz END, :now::timestamptz
   FROM json_to_recordset(:partners::json) AS f (
     partner_id text, name text, address json, invoicing_contact json, currency text, time_zone text,
-    payment_terms_days integer, active boolean, tax_id text, purchase_order text, legal_note text,
+    payment_terms_days integer, payment_terms_end_of_month boolean, payment_terms_day integer, active boolean, tax_id text, purchase_order text, legal_note text,
     parent text, account_statement text, e_invoice text, buyer_reference text, electronic_address text,
     feed text)
   ON CONFLICT (partner_id) DO UPDATE SET
@@ -58,6 +60,7 @@ export const upsertPartners = querying<
     address_postal_code = excluded.address_postal_code, address_country = excluded.address_country,
     contact_name = excluded.contact_name, contact_email = excluded.contact_email, contact_cc = excluded.contact_cc,
     currency = excluded.currency, time_zone = excluded.time_zone, payment_terms_days = excluded.payment_terms_days,
+    payment_terms_end_of_month = excluded.payment_terms_end_of_month, payment_terms_day = excluded.payment_terms_day,
     tax_id = excluded.tax_id, purchase_order = excluded.purchase_order, legal_note = excluded.legal_note,
     parent = excluded.parent, account_statement = excluded.account_statement,
     e_invoice = excluded.e_invoice, buyer_reference = excluded.buyer_reference,
@@ -68,7 +71,8 @@ export const upsertPartners = querying<
     imported_at = excluded.imported_at
   WHERE (stored.name, stored.address_line1, stored.address_line2, stored.address_city, stored.address_region,
          stored.address_postal_code, stored.address_country, stored.contact_name, stored.contact_email,
-         stored.contact_cc, stored.currency, stored.time_zone, stored.payment_terms_days, stored.tax_id,
+         stored.contact_cc, stored.currency, stored.time_zone, stored.payment_terms_days,
+         stored.payment_terms_end_of_month, stored.payment_terms_day, stored.tax_id,
          stored.purchase_order, stored.legal_note, stored.parent, stored.account_statement,
          stored.e_invoice, stored.buyer_reference, stored.electronic_address, stored.feed,
          stored.inactive_since IS NULL)
@@ -76,7 +80,7 @@ export const upsertPartners = querying<
         (excluded.name, excluded.address_line1, excluded.address_line2, excluded.address_city,
          excluded.address_region, excluded.address_postal_code, excluded.address_country, excluded.contact_name,
          excluded.contact_email, excluded.contact_cc, excluded.currency, excluded.time_zone,
-         excluded.payment_terms_days, excluded.tax_id, excluded.purchase_order, excluded.legal_note,
+         excluded.payment_terms_days, excluded.payment_terms_end_of_month, excluded.payment_terms_day, excluded.tax_id, excluded.purchase_order, excluded.legal_note,
          excluded.parent, excluded.account_statement, excluded.e_invoice, excluded.buyer_reference,
          excluded.electronic_address, excluded.feed, excluded.inactive_since IS NULL)
   RETURNING partner_id, (xmax = 0) AS created`);
@@ -258,7 +262,8 @@ export function readPartners(tx: Transaction, ids?: string | readonly string[]):
               'country', p.address_country) AS address,
             json_build_object('name', p.contact_name, 'email', p.contact_email,
                               'cc', p.contact_cc) AS invoicing_contact,
-            p.currency, p.time_zone, p.payment_terms_days, p.inactive_since IS NULL AS active,
+            p.currency, p.time_zone, p.payment_terms_days, p.payment_terms_end_of_month, p.payment_terms_day,
+            p.inactive_since IS NULL AS active,
             p.tax_id, p.purchase_order, p.legal_note, p.parent, p.account_statement, p.e_invoice, p.buyer_reference,
             p.electronic_address, p.feed, a.arrangement,
             nullif(a.from_month, '0001-01') AS arrangement_from,
@@ -299,14 +304,27 @@ export type PartnerView = Omit<PartnerRecord, 'policies' | 'payment_terms_days'>
 export async function readPartnerNames(
   tx: Transaction,
   ids: readonly string[] | null = null,
+  limit: number | null = null,
 ): Promise<Map<string, string>> {
   const rows = await query<{ partner_id: string; name: string }>(
     tx,
-    `SELECT partner_id, name FROM partners WHERE :ids::text[] IS NULL OR partner_id = ANY (:ids::text[])`,
-    { ids },
+    `SELECT partner_id, name FROM partners WHERE :ids::text[] IS NULL OR partner_id = ANY (:ids::text[])
+     ORDER BY lower(name), partner_id LIMIT :limit`,
+    { ids, limit },
   );
   return new Map(rows.map(({ partner_id, name }) => [partner_id, name]));
 }
+
+/** The partners with one of these ids or names; upper and lower case are the same. */
+export const readNamesakes = querying<
+  { asked: string; partner_id: string },
+  { names: readonly string[]; scope: Scope }
+>(`
+  SELECT n.asked, p.partner_id
+  FROM unnest(:names::text[]) AS n (asked)
+  JOIN partners p ON p.partner_id = n.asked COLLATE "C" OR lower(p.name) = lower(trim(n.asked))
+  WHERE :scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[])
+  ORDER BY n.asked, p.partner_id`);
 
 /** The partners that a partner pays for: its children, their children, and so on. */
 export const readPaidFor = (

@@ -38,13 +38,16 @@ export function applyChanges(fields: Map<string, Value>, changes: readonly Field
 
 export const changeCells = ({ field, old, new: after }: FieldChange): [string, string, string] => [
   field,
-  shown(old),
-  shown(after),
+  valueText(old),
+  valueText(after),
 ];
 
 /** `holds.times: 2.5 → 3`. */
 export const changeText = ({ field, old, new: after }: FieldChange): string =>
-  `${field}: ${shown(old) || 'none'} → ${shown(after) || 'none'}`;
+  `${field}: ${valueText(old) || 'none'} → ${valueText(after) || 'none'}`;
 
-const shown = (value: FieldChange['old']) =>
-  value === null ? '' : typeof value === 'object' ? JSON.stringify(value) : String(value);
+export const valueText = (value: FieldChange['old']): string => {
+  if (value === null) return '';
+  if (typeof value !== 'object') return String(value);
+  return value.every((each) => typeof each === 'string') ? value.join(', ') : JSON.stringify(value);
+};

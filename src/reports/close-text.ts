@@ -140,7 +140,43 @@ export function largestChanges(
   return { shown, rest: own.length - shown.length };
 }
 
-function changes(report: CloseReport, width?: number) {
+/**
+ * Says why a partner's amount changed: `22 → 75 rows, average price 26.87 → 43.39 USD, policy Parking is new`. The text is
+ * empty if the amount is the same.
+ */
+export function whyChanged(row: PartnerChange): string {
+  const { currency, change, last_average_price: lastPrice, average_price: price } = row;
+  if (Amount.of(change, currency).isZero()) return '';
+  const money = (amount: string) => groupThousands(Amount.of(amount, currency).toString());
+  const moved = (last: string | number, now: string | number) => (last === now ? `${now}` : `${last} → ${now}`);
+  const policies = (names: readonly string[], what: string) => names.map((name) => `policy ${name} ${what}`);
+  return [
+    `${moved(row.last_entries, row.entries)} rows`,
+    ...(row.last_reversals + row.reversals === 0
+      ? []
+      : [`${moved(row.last_reversals, row.reversals)} reversals among them`]),
+    ...(price === null || lastPrice === null
+      ? []
+      : [`average price ${moved(money(lastPrice), money(price))} ${currency}`]),
+    ...(row.last_entries === 0 ? [] : policies(row.new_policies, 'is new')),
+    ...(row.entries === 0 ? [] : policies(row.ended_policies, 'has no rows')),
+  ].join(', ');
+}
+
+/** The changes that a text explains. */
+const EXPLAINED = 5;
+
+/** Why the first of these partners changed, a paragraph for each. */
+export const reasonsOf = (partners: readonly PartnerChange[]): string[] =>
+  partners
+    .filter((row) => whyChanged(row) !== '')
+    .slice(0, EXPLAINED)
+    .flatMap((row) => {
+      const [first = '', ...more] = wrapped(printable(`${row.name}: ${whyChanged(row)}`), 74);
+      return [`  ${first}`, ...more.map((line) => `    ${line}`)];
+    });
+
+function changes(report: CloseReport, width?: number): string[] {
   const { partners, previous } = report;
   return [...new Set(partners.map(({ currency }) => currency))].map((currency) => {
     const { shown, rest } = largestChanges(report, currency);
@@ -156,7 +192,10 @@ function changes(report: CloseReport, width?: number) {
       '>this month',
       ...(previous === null ? [] : [`>against ${previous}`]),
     ];
-    return table(headings, rows, width) + (rest > 0 ? `\n… and ${rest} more with smaller changes.` : '');
+    return [
+      table(headings, rows, width) + (rest > 0 ? `\n… and ${rest} more with smaller changes.` : ''),
+      ...(previous === null ? [] : reasonsOf(shown)),
+    ].join('\n');
   });
 }
 

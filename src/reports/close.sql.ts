@@ -14,6 +14,16 @@ export type PartnerChange = Readonly<{
   invoice_amount: string;
   last_month: string;
   change: string;
+  /** The rows of the two months, and the average price of their sales, which is null without sales. */
+  entries: number;
+  last_entries: number;
+  average_price: string | null;
+  last_average_price: string | null;
+  reversals: number;
+  last_reversals: number;
+  /** The names of policies with rows in one of the two months only. */
+  new_policies: readonly string[];
+  ended_policies: readonly string[];
 }>;
 
 export type RecordedClose = Readonly<{
@@ -85,7 +95,34 @@ export const readRecordedClose = querying<RecordedClose, { month: Month | null }
   WHERE :month::text IS NULL OR month = :month ORDER BY month DESC LIMIT 1`);
 
 export const readChanges = querying<PartnerChange, { month: Month; previous: Month | null }>(`
-  SELECT c.*, c.invoice_amount - c.last_month AS change
+  WITH policies AS (
+    SELECT d.partner_id, d.currency, max(l.policy_name) AS name, bool_or(d.month = :month) AS now,
+           bool_or(d.month <> :month) AS before,
+           coalesce(sum(l.count) FILTER (WHERE d.month = :month), 0) AS entries,
+           coalesce(sum(l.count) FILTER (WHERE d.month <> :month), 0) AS last_entries,
+           coalesce(sum(l.count) FILTER (WHERE d.month = :month AND l.kind = 'reversal'), 0) AS reversals,
+           coalesce(sum(l.count) FILTER (WHERE d.month <> :month AND l.kind = 'reversal'), 0) AS last_reversals,
+           sum(s.price) FILTER (WHERE d.month = :month) AS price,
+           sum(s.price) FILTER (WHERE d.month <> :month) AS last_price
+    FROM live_documents d JOIN document_lines l USING (document_id)
+    CROSS JOIN LATERAL (
+      SELECT CASE WHEN l.kind <> 'reversal' THEN document_sign(d.document) * l.spot_price END AS price) AS s
+    WHERE d.month IN (:month, coalesce(:previous, :month)) AND d.purpose = 'month'
+    GROUP BY d.partner_id, d.currency, l.policy_id
+  ), reasons AS (
+    SELECT partner_id, currency, sum(entries)::bigint AS entries, sum(last_entries)::bigint AS last_entries,
+           round(sum(price) / nullif(sum(entries - reversals), 0), minor_digits(currency))::text AS average_price,
+           round(sum(last_price) / nullif(sum(last_entries - last_reversals), 0), minor_digits(currency))::text
+             AS last_average_price,
+           sum(reversals)::bigint AS reversals, sum(last_reversals)::bigint AS last_reversals,
+           coalesce(array_agg(name ORDER BY name) FILTER (WHERE NOT before), '{}') AS new_policies,
+           coalesce(array_agg(name ORDER BY name) FILTER (WHERE NOT now), '{}') AS ended_policies
+    FROM policies GROUP BY partner_id, currency
+  )
+  SELECT c.*, c.invoice_amount - c.last_month AS change, coalesce(r.entries, 0) AS entries,
+         coalesce(r.last_entries, 0) AS last_entries, r.average_price, r.last_average_price,
+         coalesce(r.reversals, 0) AS reversals, coalesce(r.last_reversals, 0) AS last_reversals,
+         coalesce(r.new_policies, '{}') AS new_policies, coalesce(r.ended_policies, '{}') AS ended_policies
   FROM (
   SELECT d.partner_id, p.name, d.currency,
          coalesce(array_agg(d.number ORDER BY d.series, d.sequence) FILTER (WHERE d.month = :month),
@@ -96,6 +133,7 @@ export const readChanges = querying<PartnerChange, { month: Month; previous: Mon
   CROSS JOIN LATERAL (SELECT document_sign(d.document) * d.invoice_amount AS amount) AS s
   WHERE d.month IN (:month, coalesce(:previous, :month)) AND d.purpose = 'month'
   GROUP BY d.partner_id, p.name, d.currency) AS c
+  LEFT JOIN reasons r USING (partner_id, currency)
   ORDER BY c.currency, abs(c.invoice_amount - c.last_month) DESC, c.partner_id`);
 
 export const readTaxes = querying<{ currency: string; tax: string }, { month: Month }>(`
@@ -123,7 +161,7 @@ export const readHeld = querying<UnsentDocument, { month: Month }>(`
          coalesce(nullif(h.reason, ''), s.reason, '') AS reason
   FROM live_documents d
   LEFT JOIN LATERAL (
-    SELECT e.status, e.reason FROM latest_emails e WHERE e.document_id = d.document_id) AS s ON true
+    SELECT e.delivery AS status, e.reason FROM latest_emails e WHERE e.document_id = d.document_id) AS s ON true
   LEFT JOIN current_holds h ON h.document_id = d.document_id
   WHERE d.month = :month AND (h.hold_id IS NOT NULL OR s.status IN ('held', 'failed', 'uncertain', 'bounced'))
   ORDER BY d.series, d.sequence`);

@@ -87,7 +87,6 @@ export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<
   const { month, previous } = closed;
   const [facts] = await readMonthFacts(tx, { months: [month] });
   const { totals, ...counts } = facts as MonthFacts;
-  const partners = await readChanges(tx, { month, previous });
   const taxes = await readTaxes(tx, { month });
   return {
     ...counts,
@@ -96,12 +95,18 @@ export async function readCloseFigures(tx: Transaction, asked?: Month): Promise<
     ...(taxes.length > 0 && {
       taxes: Object.fromEntries(taxes.map(({ currency, tax }) => [currency, Amount.of(tax, currency).toString()])),
     }),
-    partners: partners.map(withDigits),
+    partners: await readPartnerChanges(tx, { month, previous }),
     no_activity: await readInactive(tx, { month }),
     held: await readHeld(tx, { month }),
     accepted_doubts: await readFeedDecisions(tx, { month }),
   };
 }
+
+/** Compares what a closed month bills each partner with the month before. */
+export const readPartnerChanges = async (
+  tx: Transaction,
+  months: Readonly<{ month: Month; previous: Month | null }>,
+): Promise<PartnerChange[]> => (await readChanges(tx, months)).map(withDigits);
 
 /** The rows of earlier months that a closed month bills, by partner, month and currency. */
 export async function readLateRows(

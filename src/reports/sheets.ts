@@ -5,6 +5,7 @@ import type { ReconciliationException } from '../splits/reconcile-month.ts';
 import type { AccountStatement, CurrencyAccount } from './account-statement.ts';
 import { type Aging, BUCKETS } from './aging.ts';
 import type { CloseReport } from './close.ts';
+import { whyChanged } from './close-text.ts';
 import type { Coverage } from './coverage.ts';
 import { presentedLines } from './presentation.ts';
 import type { TrialBalance } from './trial-balance.ts';
@@ -56,8 +57,8 @@ export const coverageSheet = ({ partners }: Coverage): Sheet => ({
 
 export const closeSheet = (report: Pick<CloseReport, 'partners'> | undefined): Sheet => ({
   name: 'Close',
-  columns: columnsOf('partner_id name currency documents invoice_amount:amount last_month:amount change:amount'),
-  rows: (report?.partners ?? []).map((row) => ({ ...row, documents: row.documents.join(' ') })),
+  columns: columnsOf('partner_id name currency documents invoice_amount:amount last_month:amount change:amount why'),
+  rows: (report?.partners ?? []).map((row) => ({ ...row, documents: row.documents.join(' '), why: whyChanged(row) })),
 });
 
 export const statementSheet = (statement: AccountStatement): Sheet => ({

@@ -31,7 +31,7 @@
 -- FORM issuer_versions issuer_version_id:int content:map first_used_at:time
 -- FORM openings opening_id:int cut_over_on:day sha256 name recorded_at:time event_id:int
 -- FORM opening_totals opening_id:int currency items:int invoices:amount credits:amount cash:amount control:amount
--- FORM documents document_id:int number series sequence:int document purpose partner_id month currency arrangement issued_on:day due_on?:day terms_days?:int enrollments:int entries:int spot_price:amount partner_cut:amount invoice_amount:amount credit_applied:amount partner_name contact_name:personal address_line1 address_line2 address_city address_region address_postal_code address_country tax_id purchase_order legal_note e_invoice buyer_reference electronic_address issuer_version_id:int sandbox:flag issued_at:time replaces?:int credits?:int invoice_lowered_by?:amount invoice_left?:amount reason reopened_on?:day entry_on:day opening_id?:int opening_number? opening_revision?:int opening_follows?:int original_amount?:amount
+-- FORM documents document_id:int number series sequence:int document purpose partner_id month currency arrangement issued_on:day due_on?:day terms_days?:int terms_end_of_month?:flag terms_day?:int enrollments:int entries:int spot_price:amount partner_cut:amount invoice_amount:amount credit_applied:amount partner_name contact_name:personal address_line1 address_line2 address_city address_region address_postal_code address_country tax_id purchase_order legal_note e_invoice buyer_reference electronic_address issuer_version_id:int sandbox:flag issued_at:time replaces?:int credits?:int invoice_lowered_by?:amount invoice_left?:amount reason reopened_on?:day entry_on:day opening_id?:int opening_number? opening_revision?:int opening_follows?:int original_amount?:amount
 -- FORM skipped_numbers series first_sequence:int last_sequence:int pause_id:int recorded_at:time event_id:int
 -- FORM document_lines document_id:int position:int policy_id policy_name kind month count:int currency spot_price:amount partner_cut:amount invoice_amount:amount
 -- FORM document_taxes document_id:int position:int currency country registration name category rate:rate reduced:flag reason reason_code taxable:amount tax:amount line_positions:map
@@ -97,6 +97,7 @@
 -- FORM gl_export_files gl_export_id:int position:int name sha256
 -- FORM email_attempts email_id:int attempt:int started_at:time ended_at:time outcome reply:personal kind message_id recipients:map message_sha256 pdf_sha256?
 -- FORM email_bounces email_bounce_id:int email_id:int recipient:personal status diagnostic:personal reporting_server report_sha256 recorded_at:time event_id:int
+-- FORM portal_deliveries portal_delivery_id:int document_id:int delivered_on:day reference recorded_at:time event_id:int
 -- FORM reminders document_id:int dunning_level:int email_id:int payer_id partner_id currency counted_from:day
 -- FORM reminder_pauses reminder_pause_id:int partner_id until?:day reason recorded_on:day recorded_at:time event_id:int
 -- FORM feed_decisions feed_decision_id:int month partner_id kind evidence reason? recorded_at:time event_id:int
@@ -134,6 +135,19 @@ SELECT h.text || ':' || m.text AS minute, 60 * h.x + m.x AS n FROM two h CROSS J
 
 -- Reversals whose sales are not at hand. A log has all sales; the program may have moved rows of old months elsewhere.
 CREATE TABLE unread (log_no BIGINT);
+
+-- The days on which terms with an end of month or a pay day make an invoice due.
+CREATE TABLE terms_due AS
+SELECT document_id, CASE WHEN terms_day IS NULL OR own >= least_on THEN own ELSE following END AS due_on
+FROM (
+  SELECT d.document_id, d.terms_day, CASE d.terms_end_of_month WHEN 1 THEN m.last_day ELSE y.n END AS least_on,
+         CASE WHEN d.terms_day IS NULL THEN m.last_day WHEN m.first_day + d.terms_day - 1 > m.last_day THEN m.last_day
+              ELSE m.first_day + d.terms_day - 1 END AS own,
+         CASE WHEN f.first_day + d.terms_day - 1 > f.last_day THEN f.last_day ELSE f.first_day + d.terms_day - 1 END
+           AS following
+  FROM documents d JOIN days y ON y.n = d.issued_on + d.terms_days JOIN months m ON m.month = y.month
+  JOIN months f ON f.month = m.next
+  WHERE d.terms_end_of_month = 1 OR d.terms_day IS NOT NULL) AS t;
 
 -- The ledger rows, read three times: in groups, by quote, and those that other facts name.
 CREATE TABLE row_groups AS
@@ -684,6 +698,7 @@ UNION ALL SELECT 'hold_releases', log_no, event_id, released_at, hold_id FROM ho
 UNION ALL SELECT 'invoice_disputes', log_no, event_id, recorded_at, invoice_dispute_id FROM invoice_disputes
 UNION ALL SELECT 'invoice_dispute_closings', log_no, event_id, recorded_at, invoice_dispute_id FROM invoice_dispute_closings
 UNION ALL SELECT 'reminder_pauses', log_no, event_id, recorded_at, reminder_pause_id FROM reminder_pauses
+UNION ALL SELECT 'portal_deliveries', log_no, event_id, recorded_at, portal_delivery_id FROM portal_deliveries
 UNION ALL SELECT 'feed_decisions', log_no, event_id, recorded_at, feed_decision_id FROM feed_decisions
 UNION ALL SELECT 'book_closes', log_no, event_id, closed_at, NULL FROM book_closes
 UNION ALL SELECT 'bank_files', log_no, event_id, recorded_at, bank_file_id FROM bank_files
@@ -750,7 +765,7 @@ FROM (SELECT 'document_issued' AS fact, log_no, issued_on AS dated_on, entry_on,
 CREATE TABLE recording AS
 WITH always(kind, action) AS (VALUES
   ('openings', 'opening.import'), ('feed_statements', 'feed.state'), ('holds', 'invoice.hold'), ('hold_releases', 'invoice.release'),
-  ('invoice_disputes', 'dispute.open'), ('invoice_dispute_closings', 'dispute.close'),
+  ('portal_deliveries', 'invoice.delivered'), ('invoice_disputes', 'dispute.open'), ('invoice_dispute_closings', 'dispute.close'),
   ('reminder_pauses', 'reminder.pause'), ('reminder_pauses', 'reminder.resume'),
   ('write_offs', 'invoice.write_off'), ('write_off_reversals', 'invoice.write_off_undone'),
   ('book_closes', 'books.close'), ('feed_decisions', 'feed.accept'), ('credit_refunds', 'credit.refund'),
@@ -788,7 +803,9 @@ sometimes(kind, action) AS (VALUES
   ('credit_releases', 'opening.reverse'), ('ledger_rows', 'ledger.import'), ('held_rows', 'ledger.import'), ('ledger_rows', 'quote.accept'),
   ('ledger_rows', 'requote.accept'), ('ledger_rows', 'quote.reverse'), ('ledger_rows', 'processor.reverse'),
   ('reversal_grounds', 'ledger.import'), ('reversal_grounds', 'rows.release'), ('reversal_grounds', 'processor.reverse'),
-  ('held_row_decisions', 'processor.reverse'), ('cancellation_terms', 'partner.import')),
+  ('ledger_rows', 'rows.reverse'), ('held_rows', 'rows.reverse'), ('reversal_grounds', 'rows.reverse'),
+  ('held_row_decisions', 'processor.reverse'), ('cancellation_terms', 'partner.import'),
+  ('cancellation_terms', 'partner.change')),
 money_kind(kind) AS (VALUES ('payments'), ('payment_sources'), ('payment_assignments'), ('payment_applications'), ('payment_suggestions'),
   ('small_differences'), ('payment_reversals'), ('payment_reinstatements'), ('payment_unapplications'), ('payouts'),
   ('payout_settlements'), ('bank_line_outcomes'), ('disputes'), ('dispute_outcomes'), ('processor_event_outcomes'),
@@ -861,6 +878,7 @@ SELECT f.event_id, f.action, d.number
 FROM (SELECT event_id, 'invoice.void' AS action, document_id FROM voids
       UNION ALL SELECT event_id, 'invoice.hold', document_id FROM holds
       UNION ALL SELECT event_id, 'invoice.release', document_id FROM hold_releases
+      UNION ALL SELECT event_id, 'invoice.delivered', document_id FROM portal_deliveries
       UNION ALL SELECT event_id, 'dispute.open', document_id FROM invoice_disputes
       UNION ALL SELECT event_id, 'dispute.close', document_id FROM invoice_dispute_closings
       UNION ALL SELECT event_id, 'invoice.write_off', document_id FROM write_offs
@@ -989,7 +1007,8 @@ WHERE e.event_id IS NULL OR r.first_recorded <> e.occurred_at OR r.last_recorded
                     WHEN 'quote.accept' THEN r.entries <> 1 OR r.kind <> 'quote_accepted' OR r.quote_id <> e.subject
                     WHEN 'requote.accept' THEN r.entries <> 1 OR r.kind <> 'requote_accepted' OR r.quote_id <> e.subject
                     WHEN 'quote.reverse' THEN r.entries <> 1 OR r.kind <> 'reversal' OR r.quote_id <> e.subject
-                    WHEN 'processor.reverse' THEN r.kind <> 'reversal' OR r.last_kind <> 'reversal' ELSE 1 = 1 END;
+                    WHEN 'processor.reverse' THEN r.kind <> 'reversal' OR r.last_kind <> 'reversal'
+                    WHEN 'rows.reverse' THEN r.kind <> 'reversal' OR r.last_kind <> 'reversal' ELSE 1 = 1 END;
 
 -- rows_of_every_event: An import, release or reversal states the totals of its rows, and an acceptance has its row.
 -- whole
@@ -998,7 +1017,7 @@ SELECT 'event ' || e.event_id, e.action, e.subject
 FROM audit_events e LEFT JOIN row_events r USING (event_id)
 LEFT JOIN (SELECT DISTINCT event_id FROM details WHERE substr(path, 1, 6) = 'totals') t ON t.event_id = e.event_id
 WHERE (e.action IN ('quote.accept', 'requote.accept') AND r.event_id IS NULL)
-   OR (e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back', 'quote.reverse') AND t.event_id IS NULL);
+   OR (e.action IN ('ledger.import', 'rows.release', 'rows.reverse', 'reversal.grant', 'reversal.taken_back', 'quote.reverse') AND t.event_id IS NULL);
 
 -- import_totals: An import's rows are as many, with the same sums of each currency, as its event states.
 -- whole
@@ -1032,7 +1051,7 @@ HAVING sum(stated) <> sum(counted) OR sum(spot_price) <> sum(spot) OR sum(partne
 SELECT 'event ' || d.event_id, d.value, coalesce(r.entries, 0)
 FROM details d LEFT JOIN (SELECT event_id, sum(entries) AS entries FROM row_events GROUP BY event_id) r
   ON r.event_id = d.event_id
-WHERE d.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back') AND d.path = 'accepted'
+WHERE d.action IN ('ledger.import', 'rows.release', 'rows.reverse', 'reversal.grant', 'reversal.taken_back') AND d.path = 'accepted'
   AND d.value <> CAST(coalesce(r.entries, 0) AS TEXT)
 UNION ALL
 SELECT 'held or decided by event ' || e.event_id, d.value, coalesce(h.rows, 0)
@@ -1092,7 +1111,7 @@ FROM held_rows h LEFT JOIN held_row_decisions d USING (held_row_id)
 JOIN named_rows r ON r.partner_id = h.partner_id AND r.kind = h.kind AND r.quote_id = h.quote_id
   AND coalesce(r.reversal_id, r.requote_id, r.quote_id) = coalesce(h.reversal_id, h.requote_id, h.quote_id)
 JOIN audit_events e ON e.event_id = r.event_id
-WHERE e.action IN ('ledger.import', 'rows.release', 'reversal.grant', 'reversal.taken_back', 'quote.reverse', 'processor.reverse')
+WHERE e.action IN ('ledger.import', 'rows.release', 'rows.reverse', 'reversal.grant', 'reversal.taken_back', 'quote.reverse', 'processor.reverse')
   AND (d.decision IS NULL OR d.decision <> 'recorded');
 
 -- reversal_ground: A reversal has one ground, which its event recorded just before it; a ground has its reversal.
@@ -1106,7 +1125,7 @@ UNION ALL
 SELECT 'reversal ' || reversal_id || ', allowed ' || count(*) || ' times', partner_id, NULL
 FROM reversal_grounds GROUP BY partner_id, reversal_id HAVING count(*) > 1;
 
--- ground_of_person: A person allowed a reversal by a decision on its held row; a rule allowed only what a partner or an import sent.
+-- ground_of_person: A person allowed a reversal by a decision on its held row; a rule allowed only what a partner, an import or finance sent.
 -- whole
 -- columns at partner ground action
 SELECT 'reversal ' || g.reversal_id, g.partner_id, g.ground, e.action
@@ -1114,8 +1133,8 @@ FROM reversal_grounds g LEFT JOIN audit_events e USING (event_id)
 LEFT JOIN held_rows h ON h.held_row_id = g.held_row_id AND h.partner_id = g.partner_id AND h.reversal_id = g.reversal_id
 LEFT JOIN held_row_decisions d ON d.held_row_id = h.held_row_id AND d.event_id = g.event_id
 WHERE CASE g.ground WHEN 'person' THEN d.log_no IS NULL OR e.action NOT IN ('rows.release', 'reversal.grant')
-                    WHEN 'processor' THEN e.action NOT IN ('ledger.import', 'quote.reverse', 'reversal.taken_back', 'processor.reverse')
-                    ELSE e.action NOT IN ('ledger.import', 'quote.reverse') OR g.held_row_id IS NOT NULL END
+                    WHEN 'processor' THEN e.action NOT IN ('ledger.import', 'quote.reverse', 'rows.reverse', 'reversal.taken_back', 'processor.reverse')
+                    ELSE e.action NOT IN ('ledger.import', 'quote.reverse', 'rows.reverse') OR g.held_row_id IS NOT NULL END
    OR (g.held_row_id IS NOT NULL AND h.log_no IS NULL);
 
 -- ground_of_terms: A reversal was judged by the cancellation terms of its policy on the day of the sale, or there were none.
@@ -1522,11 +1541,12 @@ HAVING count(*) <> (SELECT count(*) FROM skipped_numbers s WHERE s.event_id = d.
 -- columns at month issued_on:day due_on:day terms_days:int issued_at
 SELECT d.number, d.month, d.issued_on, d.due_on, d.terms_days, d.issued_at
 FROM documents d LEFT JOIN months m USING (month) LEFT JOIN days x ON x.day = substr(d.issued_at, 1, 10)
-LEFT JOIN documents o ON o.document_id = d.replaces
+LEFT JOIN documents o ON o.document_id = d.replaces LEFT JOIN terms_due t ON t.document_id = d.document_id
 WHERE d.purpose <> 'opening'
   AND ((d.document = 'invoice') <> (d.due_on IS NOT NULL) OR (d.due_on IS NULL) <> (d.terms_days IS NULL)
        OR d.due_on < CASE WHEN d.replaces IS NULL THEN d.issued_on ELSE 0 END OR d.terms_days < 0
-       OR (d.due_on <> d.issued_on + d.terms_days
+       OR (d.document <> 'invoice' AND (d.terms_end_of_month IS NOT NULL OR d.terms_day IS NOT NULL))
+       OR (d.due_on <> coalesce(t.due_on, d.issued_on + d.terms_days)
            AND (d.replaces IS NULL OR (o.log_no IS NOT NULL AND d.due_on IS DISTINCT FROM o.due_on)))
        OR (d.purpose = 'month' AND coalesce(d.issued_on < m.last_day - 1, 1 = 1))
        OR (coalesce(x.n - d.issued_on NOT IN (-1, 0, 1), 1 = 1)
@@ -1599,7 +1619,19 @@ SELECT d.number, d.terms_days, f.value
 FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'payment_terms_days'
   AND f.log_no < d.log_no AND f.until_no > d.log_no
 WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
-  AND CAST(d.terms_days AS TEXT) <> coalesce(f.value, CAST(d.terms_days AS TEXT));
+  AND CAST(d.terms_days AS TEXT) <> coalesce(f.value, CAST(d.terms_days AS TEXT))
+UNION ALL
+SELECT d.number || ', end of month', d.terms_end_of_month, f.value
+FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id
+  AND f.field = 'payment_terms_end_of_month' AND f.log_no < d.log_no AND f.until_no > d.log_no
+WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
+  AND CASE d.terms_end_of_month WHEN 1 THEN 'true' END IS DISTINCT FROM f.value
+UNION ALL
+SELECT d.number || ', day', d.terms_day, f.value
+FROM documents d LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'payment_terms_day'
+  AND f.log_no < d.log_no AND f.until_no > d.log_no
+WHERE d.document = 'invoice' AND d.purpose <> 'opening' AND d.replaces IS NULL
+  AND CAST(d.terms_day AS TEXT) IS DISTINCT FROM f.value;
 
 -- wording_known: A document prints a version of the issuer that was recorded before it, and all documents belong to one environment.
 -- whole
@@ -2892,6 +2924,10 @@ FROM stated_facts s LEFT JOIN details d ON d.event_id = s.event_id AND d.path = 
 WHERE d.value IS DISTINCT FROM s.value AND (s.always = 1 OR d.log_no IS NOT NULL)
   AND NOT coalesce(substr(s.value, 1, 1) = '#' AND length(s.value) = 45, 1 = 0)
 UNION ALL
+SELECT 'event ' || p.event_id, d.path, d.value, CASE d.path WHEN 'on' THEN y.day ELSE p.reference END
+FROM portal_deliveries p JOIN details d ON d.event_id = p.event_id AND d.path IN ('on', 'reference')
+LEFT JOIN days y ON y.n = p.delivered_on WHERE d.value IS DISTINCT FROM CASE d.path WHEN 'on' THEN y.day ELSE p.reference END
+UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d LEFT JOIN (
   SELECT a.event_id, x.number FROM payment_applications a JOIN documents x USING (document_id)
@@ -2935,7 +2971,7 @@ SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d
 WHERE d.action IN ('partner.create', 'partner.update') AND d.path = 'import_event_id' AND NOT EXISTS (
   SELECT 1 FROM audit_events e
-  WHERE CAST(e.event_id AS TEXT) = d.value AND e.action = 'partner.import' AND e.log_no < d.log_no)
+  WHERE CAST(e.event_id AS TEXT) = d.value AND e.action IN ('partner.import', 'partner.change') AND e.log_no < d.log_no)
 UNION ALL
 SELECT 'event ' || d.event_id, d.action, d.path, d.value
 FROM details d
@@ -3181,7 +3217,9 @@ SELECT DISTINCT 'event ' || e.event_id, e.action, e.subject, e.user_id
 FROM audit_events e JOIN (
   SELECT DISTINCT log_no, until_no, substr(field, 11) AS rule FROM fields
   WHERE subject = 'settings' AND substr(field, 1, 10) = 'approvals.' AND value IS NOT NULL) r
-  ON substr(r.rule, 1, length(e.action) + 1) = e.action || '.' AND (e.action <> 'settings.adopt'
+  ON (substr(r.rule, 1, length(e.action) + 1) = e.action || '.'
+      OR e.action = 'partner.change' AND substr(r.rule, 1, 15) = 'partner.import.')
+  AND (e.action <> 'settings.adopt'
     OR substr(r.rule, 16, 6) IN ('always', 'above.') OR substr(r.rule, 16, length(e.subject) + 1) = e.subject || '.')
 JOIN settings_changes z ON z.log_no = r.log_no AND substr(e.occurred_at, 1, 16) > z.until
 WHERE e.user_id IS NOT NULL AND r.log_no < e.log_no AND r.until_no > e.log_no
@@ -3528,6 +3566,13 @@ WHERE p.until < p.recorded_on OR trim(p.reason) = '' OR e.subject <> p.partner_i
    OR e.action <> CASE WHEN p.until IS NULL THEN 'reminder.resume' ELSE 'reminder.pause' END
    OR (p.until IS NULL AND coalesce(p.before < p.recorded_on, 1 = 1));
 
+-- portal_delivery: A document is delivered by portal after its issue, and not after the day of the record.
+-- columns at document delivered_on:day recorded_at
+SELECT 'portal delivery ' || p.portal_delivery_id, d.number, p.delivered_on, p.recorded_at
+FROM portal_deliveries p LEFT JOIN papers d USING (document_id) LEFT JOIN days y ON y.day = substr(p.recorded_at, 1, 10)
+WHERE d.log_no IS NULL OR d.log_no > p.log_no OR d.void_no < p.log_no OR p.delivered_on < d.issued_on
+   OR coalesce(p.delivered_on > y.n + 1, 1 = 1);
+
 -- gl_part: An exported journal is balanced in each currency, has its lines and files, and its parts are numbered from 1.
 -- whole
 -- columns at month format kind part:int part_before:int states_previous:int currency amount:amount
@@ -3639,7 +3684,8 @@ SELECT d.number, d.series, d.sequence, d.document, d.purpose,
        d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied, s.due, s.credited, s.paid,
        CASE WHEN s.void_no IS NULL THEN s.due - s.credited - s.paid ELSE 0 END, w.sha256,
        CASE WHEN m.email_id IN (SELECT email_id FROM email_bounces) THEN 'bounced'
-            WHEN m.email_id IS NOT NULL THEN 'sent' END, m.ended_at,
+            WHEN m.email_id IS NOT NULL THEN 'sent'
+            WHEN d.document_id IN (SELECT document_id FROM portal_deliveries) THEN 'portal' END, m.ended_at,
        former.number, successor.number, credited.number, d.reason, v.voided_on, v.reason
 FROM documents d JOIN state s USING (document_id)
 JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month
@@ -3796,7 +3842,7 @@ ORDER BY x.bank_statement_id, x.position;
 -- whole
 -- columns partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country
 -- columns invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days
--- columns active:flag tax_id purchase_order legal_note parent account_statement e_invoice buyer_reference
+-- columns payment_terms_end_of_month:flag payment_terms_day active:flag tax_id purchase_order legal_note parent account_statement e_invoice buyer_reference
 -- columns electronic_address feed arrangement arrangement_from connected_account_id merchant_of_record split
 -- columns settlement_currencies connected_account_type connected_account_state balance_transactions_from
 WITH RECURSIVE lists(subject, field, log_no, stem, n, text) AS (
@@ -3820,6 +3866,8 @@ SELECT p.partner_id, max(CASE c.field WHEN 'name' THEN c.value END),
        max(CASE c.field WHEN 'invoicing_contact.cc' THEN c.value END),
        max(CASE c.field WHEN 'currency' THEN c.value END), max(CASE c.field WHEN 'time_zone' THEN c.value END),
        max(CASE c.field WHEN 'payment_terms_days' THEN c.value END),
+       max(CASE c.field WHEN 'payment_terms_end_of_month' THEN CASE c.value WHEN 'true' THEN 1 END END),
+       max(CASE c.field WHEN 'payment_terms_day' THEN c.value END),
        max(CASE c.field WHEN 'active' THEN CASE c.value WHEN 'true' THEN 1 ELSE 0 END END),
        max(CASE c.field WHEN 'tax_id' THEN c.value END), max(CASE c.field WHEN 'purchase_order' THEN c.value END),
        max(CASE c.field WHEN 'legal_note' THEN c.value END), max(CASE c.field WHEN 'parent' THEN c.value END),

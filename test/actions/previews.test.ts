@@ -46,6 +46,7 @@ const made = {
   ...{ client: '', creditNote: '', placed: '', statement: 0, pending: 0, returned: '', unapplied: 0, applied: 0 },
   ...{
     held: 0,
+    sold: 0,
     requested: 0,
     linked: 0,
     payout: 0,
@@ -107,6 +108,8 @@ beforeAll(async () => {
   const sale = quote({ accepted_at: '2026-10-10T12:00:00Z' });
   const { held_rows: held } = await books.rows([sale, { ...sale, quote_id: 'again' }]);
   made.held = held[0]?.held_row_id ?? 0;
+  const [last] = await books.sql<{ id: number }>('SELECT max(entry_id)::int AS id FROM ledger_rows');
+  made.sold = last?.id ?? 0;
   const skewed = { ...sale, kind: 'reversal', reversal_id: 'skewed', spotPrice: -7, partnerCut: 0, invoiceAmount: -7 };
   const { held_rows: requested } = await books.rows([skewed], { holds: true });
   made.requested = requested[0]?.held_row_id ?? 0;
@@ -183,6 +186,8 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'ledger.pause': () => why,
   'settings.adopt': () => ({ section: 'holds', file: file('holds.json', '{"times":"3"}') }),
   'work.assign': () => ({ item: `dispute:${inv(4)}`, to: ADA }),
+  'invoice.delivered': () => ({ number: inv(1), on: '2026-10-01', reference: 'UP-7' }),
+  'partner.change': () => ({ partnerId: 'p-1', line1: '2 New Street', paymentTermsDays: '45' }),
   'partner.import': () => ({ file: file('partners.json', JSON.stringify([partner({ name: 'Harbour' })])) }),
   'opening.import': () => carriedOver('OLD-2'),
   'opening.reverse': () => ({ numbers: ['OLD-1'], ...why }),
@@ -230,6 +235,7 @@ const INPUTS: Readonly<Record<string, () => object>> = {
   'rows.discard': () => ({ rows: [made.held], ...why }),
   'reversal.grant': () => ({ row: made.requested, ...why }),
   'reversal.refuse': () => ({ row: made.requested, ...why }),
+  'rows.reverse': () => ({ rows: [made.sold], ...why }),
   'rows.separate': () => ({ partner: 'p-1', ...why }),
   'credit.apply': () => ({ creditNote: made.creditNote, number: inv(1) }),
   'credit.unapply': () => ({ creditNote: made.placed, number: inv(1) }),

@@ -122,6 +122,7 @@ test('the actions that a rule can name are those that only persons do, but for t
     'payment.events': 'the server does it',
     'processor.import': 'the jobs read the accounts',
     'user.sign_out': 'must not wait',
+    'partner.change': 'the rule of partner.import applies to it',
     'work.assign': 'says who does something, and does nothing',
   };
   const names = [...ACTIONS.keys()].filter((name) => !(name in without));

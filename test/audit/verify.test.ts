@@ -10,6 +10,7 @@ import { findBrokenRules, readRules } from '../../src/audit/rules.ts';
 import { checkContext, type Verification, verify } from '../../src/audit/verify.ts';
 import { databaseFailure, query, type Transaction } from '../../src/database/transaction.ts';
 import { openDispute } from '../../src/documents/disputes.ts';
+import { recordPortalDelivery } from '../../src/documents/portal-delivery.ts';
 import { exportGl } from '../../src/general-ledger/export.ts';
 import { takeCheckpoint } from '../../src/log/checkpoint.ts';
 import { signCheckpoints } from '../../src/log/sign.ts';
@@ -99,6 +100,8 @@ async function correctSome(): Promise<void> {
   await world.database.transaction((tx) => openDispute(tx, world, dispute));
   const pause = { partnerId: 'p-2', until: '2027-01-31', reason: 'installments' };
   await world.database.transaction((tx) => pauseReminders(tx, world, pause));
+  const delivered = { number: 'INV-2026-000001', on: world.environment.now().toISODate(), reference: 'UP-7' };
+  await world.database.transaction((tx) => recordPortalDelivery(tx, world, delivered));
   await credit('INV-2026-000004', '2.00');
   await voided('INV-2026-000004');
   await rerunMonth('2026-09');
@@ -701,6 +704,11 @@ const DAMAGES: readonly Damage[] = [
     'credit notes over their invoice',
     'credits_within_invoice',
     `UPDATE documents SET spot_price = 7.01, invoice_amount = 7.01 WHERE number = 'CN-2026-000002'`,
+  ],
+  [
+    'a delivery by portal before the issue',
+    'portal_delivery',
+    `UPDATE portal_deliveries SET delivered_on = delivered_on - 1000`,
   ],
   ['an end of a pause that nobody made', 'reminder_pause', 'UPDATE reminder_pauses SET until = NULL'],
   ['a dispute of more than the invoice', 'invoice_dispute', 'UPDATE invoice_disputes SET amount = amount + 1000000'],

@@ -126,6 +126,19 @@ test('documents are found by amount, text, day of issue and being overdue', asyn
   expect(await run('invoice list --amount x')).toMatchObject({ status: 2 });
 });
 
+test('documents are sorted by a column, in both directions, with their sums below', async () => {
+  expect(await numbers('--sort amount_due')).toEqual(['INV-2026-000001', 'INV-2026-000002']);
+  expect(await numbers('--sort amount_due --descending')).toEqual(['INV-2026-000002', 'INV-2026-000001']);
+  expect(await numbers('--descending')).toEqual(['INV-2026-000002', 'INV-2026-000001']);
+  expect(await numbers('--amount-from 14 --due-to 2026-12-31 --kind invoice')).toEqual(['INV-2026-000002']);
+  const sorted = await run('invoice list --sort reason');
+  expect([sorted.status, sorted.stderr]).toEqual([2, expect.stringContaining('must be one of issued_on, number,')]);
+  expect((await run('invoice list')).stdout).toMatch(
+    /\n\ntotal +amount due +balance +overdue\nUSD +21\.00 +21\.00 +21\.00\n$/,
+  );
+  expect((await run('partner list --help')).stdout).toMatch(/--sort <sort> +the column to sort by: .*last_billed/s);
+});
+
 test('an empty list says so in its own words, unless an option left rows out', async () => {
   const said = async (args: string) => (await run(args)).stdout.trim();
   expect(await said('dispute list')).toBe('No invoices are in dispute.');

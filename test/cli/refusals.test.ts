@@ -2019,6 +2019,12 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
     says: /INV-2026-000001 was already credited 1\.00 USD for the same reason, by CN-2026-000002 on .*add --again/,
     run: () => inCorrected('invoice', 'credit', 'INV-2026-000001', '--amount', '1', '--reason', 'x'),
   },
+  row_not_correctable: {
+    when: 'a row is to be credited that the invoice does not bill',
+    exit: 3,
+    says: /Row 999999 cannot be credited: INV-2026-000001 does not bill it\. Nothing was recorded\./,
+    run: () => inCorrected('invoice', 'credit', 'INV-2026-000001', '--rows', '999999', '--reason', 'x'),
+  },
   credit_exceeds_invoice: {
     when: 'credits would come to more than the invoice',
     exit: 3,

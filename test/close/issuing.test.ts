@@ -1,6 +1,8 @@
 /** What a document keeps from its issue: its date, its terms, the partner and the issuer as they were. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readDocuments } from '../../src/documents/documents.sql.ts';
+import type { Month } from '../../src/month.ts';
+import { failing } from '../audit/failing.ts';
 import { openWorld, partner, quote, realSettings, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';
@@ -31,6 +33,27 @@ test('the partner’s terms count where it has some, else the issuer’s, in cal
     ['p-45', '2026-08-01', '2026-09-15'],
     ['p-none', '2026-08-01', '2026-08-15'],
   ]);
+});
+
+test('terms may run to the end of a month, and then to a day of a month', async () => {
+  const terms = { 'p-day': [10, null, 31], 'p-end': [45, true, null], 'p-next': [0, true, 15] } as const;
+  await world.partners(
+    Object.entries(terms).map(([partner_id, [days, end, day]]) =>
+      partner({
+        ...{ partner_id, payment_terms_days: days },
+        ...{ payment_terms_end_of_month: end, payment_terms_day: day },
+      }),
+    ),
+  );
+  await world.rows(Object.keys(terms).map((partner_id) => quote({ partner_id })));
+  await world.close();
+  expect(await dates()).toEqual([
+    ['p-day', '2026-08-01', '2026-08-31'],
+    ['p-end', '2026-08-01', '2026-09-30'],
+    ['p-next', '2026-08-01', '2026-09-15'],
+  ]);
+  expect(await world.sql(`SELECT due_date('2026-01-31', 0, NULL, 30)::text AS due`)).toEqual([{ due: '2026-02-28' }]);
+  expect(failing(await world.verify('2026-07' as Month))).toEqual([]);
 });
 
 test('terms over a change of the clocks and a leap day are still whole days', async () => {

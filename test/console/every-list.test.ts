@@ -7,7 +7,8 @@ import { stateFeed } from '../../src/close/stated.ts';
 import { todayOf } from '../../src/config/today.ts';
 import { readList, readListSheet } from '../../src/console/list.tsx';
 import { openDispute } from '../../src/documents/disputes.ts';
-import { cellOf, type List, type ListQuery, sheetOf } from '../../src/lists/list.ts';
+import { cellOf, type List, type ListQuery, readSums, sheetOf } from '../../src/lists/list.ts';
+import { Amount, sumsOf } from '../../src/money.ts';
 import type { Month } from '../../src/month.ts';
 import { createClient } from '../../src/partners/clients.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
@@ -168,9 +169,29 @@ describe.each(LISTS.map((list) => [list.command, list] as const))('%s', (_, list
     async () => {
       expect(await read(list, { scope: [] })).toEqual([]);
       const view = await books.database.reading((tx) => readList(tx, list, questionOf(list), { ...seen(), scope: [] }));
-      expect([view.rows, view.totals]).toEqual([[], []]);
+      expect([view.rows, view.sums]).toEqual([[], { count: 0, totals: [] }]);
     },
   );
+
+  test('counts all rows, and its sums are those of its rows, whatever the page', async () => {
+    const rows = await read(list);
+    const asked = { ...seen(), filter: questionOf(list), sort: list.sorts[1], after: null, limit: 1 };
+    const { count, totals } = await books.database.reading((tx) => readSums(tx, list, asked));
+    expect(count).toBe(rows.length);
+    const named = new Set(totals.flatMap((total) => Object.keys(total)));
+    if (list.sums !== undefined || list.summed !== undefined) expect(named.size).toBeGreaterThan(0);
+    // A page reads fields that files do not have.
+    const shown = await read(list, { sort: list.sorts[0], limit: 1000 });
+    for (const name of [...named].filter((each) => each in list.columns)) {
+      const amounts = shown.flatMap((row) => [cellOf(list, name, row, seen().today)].flat());
+      const sums = sumsOf(amounts.filter((each) => each instanceof Amount));
+      const given = totals.flatMap((total) => total[name] ?? []).filter((each) => !each.isZero());
+      expect([name, new Set(given.map((each) => each.forPeople()))]).toEqual([
+        name,
+        new Set(sums.filter((each) => !each.isZero()).map((each) => each.forPeople())),
+      ]);
+    }
+  });
 
   test.runIf(list.page !== undefined)('says nothing of rows that its reader may not see, also after one', async () => {
     const keyOf = (row: unknown) => list.key?.(row) ?? '';

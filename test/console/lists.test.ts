@@ -31,6 +31,8 @@ const sql = async (order: string) =>
 describe('documents are sorted', () => {
   test.each([
     ['', 'd.document_id DESC'],
+    ['?sort=number', 'd.series, d.sequence'],
+    ['?sort=-month', 'd.month DESC, d.document_id DESC'],
     ['?sort=due_on', "coalesce(d.due_on, 'infinity'), d.document_id"],
     ['?sort=-due_on', "coalesce(d.due_on, 'infinity') DESC, d.document_id DESC"],
     ['?sort=partner_name', 'lower(d.partner_name), d.document_id'],
@@ -109,10 +111,44 @@ test('ticked rows go to an action as several values of its field', async () => {
   expect(form.text).toContain('INV-2026-000002');
 });
 
-test('what is open of the documents of the filter stands above them', async () => {
-  const [row] = await books.sql<{ sum: string }>(
-    `SELECT to_char(sum(b.balance), 'FM999,999.00') AS sum FROM documents d JOIN document_balances b USING (document_id)
-     WHERE d.currency = 'USD' AND d.document = 'invoice'`,
-  );
-  expect(await page('')).toContain(`${row?.sum}\u00a0`);
+test('below the rows are the sums of all documents of the filter, by currency', async () => {
+  const foot = async (question: string) => {
+    const [, text = ''] = /<tfoot>(.*?)<\/tfoot>/s.exec(await page(question)) ?? [];
+    return text
+      .replaceAll(/<[^>]*>/g, ' ')
+      .replaceAll('\u00a0', ' ')
+      .replaceAll(/\s+/g, ' ');
+  };
+  const summed = (where: string) =>
+    books.sql<{ currency: string; due: string; balance: string }>(
+      `SELECT currency, to_char(sum(b.amount_due * sign), 'FM9,999,999.00') AS due,
+              to_char(sum(b.balance * sign), 'FM9,999,999.00') AS balance
+       FROM documents d JOIN document_balances b USING (document_id)
+       CROSS JOIN LATERAL (SELECT CASE d.document WHEN 'credit_note' THEN -1 ELSE 1 END AS sign) AS s
+       WHERE currency <> 'JPY' AND ${where} GROUP BY currency`,
+    );
+  for (const [question, where] of [
+    ['', 'true'],
+    ['?kind=invoice&currency=usd', "d.document = 'invoice' AND currency = 'USD'"],
+    ['?amountFrom=500&amountTo=1,000', "d.document <> 'statement' AND b.amount_due BETWEEN 500 AND 1000"],
+  ] as const) {
+    const expected = await summed(where);
+    expect([question, expected.length]).not.toEqual([question, 0]);
+    for (const { currency, due, balance } of expected) {
+      expect(await foot(question)).toContain(`${due} ${currency} ${balance} ${currency}`);
+    }
+  }
+});
+
+test('documents are filtered by kind, hold, dispute and due date', async () => {
+  const matching = async (question: string, where: string) => {
+    const expected = await books.sql<{ number: string }>(
+      `SELECT number FROM documents d WHERE ${where} ORDER BY document_id DESC`,
+    );
+    expect(numbers(await page(question))).toEqual(expected.map(({ number }) => number));
+  };
+  await matching('?kind=credit_note', "document = 'credit_note'");
+  await matching('?held=yes', 'document_id IN (SELECT document_id FROM current_holds)');
+  await matching('?disputed=yes', 'document_id IN (SELECT document_id FROM open_invoice_disputes)');
+  await matching('?dueFrom=2026-09-01&dueTo=2026-09-30', "due_on BETWEEN '2026-09-01' AND '2026-09-30'");
 });

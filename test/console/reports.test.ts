@@ -88,6 +88,25 @@ test('a day in the past shows what was open on it, a day to come is refused', as
   await expect(aging({ bucket: 'ancient' })).rejects.toMatchObject({ code: 'argument_invalid' });
 });
 
+test('aging has pages inside each currency, and says how many partners stand above the total of all', async () => {
+  const view = await aging();
+  const [row] = view.aging.partners.filter(({ currency }) => currency === 'EUR');
+  const partners = Array.from({ length: 450 }, (_, at) => ({
+    ...(row as never as object),
+    partner_id: `e-${at + 1000}`,
+  }));
+  const others = view.aging.partners.filter(({ currency }) => currency !== 'EUR');
+  const many = { ...view, aging: { ...view.aging, partners: [...partners, ...others] as typeof view.aging.partners } };
+  const shown = (after: string | null) => textOf(agingScreen({ ...many, after }, FINANCE)).replaceAll(/\s+/g, ' ');
+  expect(shown(null)).toContain('partners 1 to 200 of 450');
+  expect(shown(null)).toContain('Total of all 450');
+  expect(shown('EUR e-1199')).toContain('partners 201 to 400 of 450');
+  expect(shown('EUR e-1399')).toContain('partners 401 to 450 of 450');
+  // The other currencies are whole on each of these pages.
+  for (const { partner_name } of others) expect(shown('EUR e-1399')).toContain(partner_name ?? 'Unknown payers');
+  expect(html(agingScreen(many, FINANCE))).toContain('after=EUR+e-1199');
+});
+
 test('a partner named like a script is text on every report', async () => {
   const coverage = await reading((tx) => readCoverage(tx, {}, books.seen()));
   const close = await reading((tx) => readCloseReport(tx, {}, books.seen()));

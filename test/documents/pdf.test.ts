@@ -371,8 +371,13 @@ describe('a replacement', () => {
   });
 });
 
+test('terms to the end of a month and a day of a month are printed in words', async () => {
+  const { text } = await drawn(snapshot({ terms_end_of_month: true, terms_day: 15 }));
+  expect(tight(text)).toContain(tight('Net 30, end of month, next day 15 of a month'));
+});
+
 test('a replacement that keeps an earlier due date says so instead of terms that contradict it', async () => {
-  const replacement = snapshot({ replaces: 'INV-2026-000040', issued_on: '2026-12-15' });
+  const replacement = snapshot({ replaces: 'INV-2026-000040', issued_on: '2026-12-15', due_date_kept: true });
   expect((await drawn(replacement)).text).toMatch(/Terms\s*Due date of the replaced\s*invoice/);
   const punctual = snapshot({ replaces: 'INV-2026-000040' });
   expect((await drawn(punctual)).text).toMatch(/Terms\s*Net 30/);

@@ -225,7 +225,11 @@ test('while terms change, each reversal is judged by those before or by those af
   const withTerms = (window_days: string) =>
     partner({ policies: PRICED.policies.map((policy) => ({ ...policy, cancellation: { window_days } })) });
   const change = (window_days: string) => {
-    const given = { file: 'partners.json', sha256: '0'.repeat(64), actor: world.actor, now: world.environment.now() };
+    const given = {
+      event: { action: 'partner.import', subject: 'partners.json', details: {} },
+      actor: world.actor,
+      now: world.environment.now(),
+    };
     return others.transaction((tx) =>
       importPartners(tx, parsePartners(JSON.stringify([withTerms(window_days)]), 'partners.json'), {
         ...{ ...given, settings: world.settings },

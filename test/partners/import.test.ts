@@ -52,6 +52,8 @@ describe('a partner is updated', () => {
     ['time zone', { time_zone: 'Asia/Tokyo' }],
     ['terms', { payment_terms_days: 45 }],
     ["terms to the issuer's", { payment_terms_days: null }],
+    ['end of month', { payment_terms_end_of_month: true }],
+    ['pay day', { payment_terms_day: 15 }],
     ['tax id', { tax_id: '12-3456789' }],
     ['purchase order', { purchase_order: 'PO 7' }],
     ['legal note', { legal_note: 'one\ntwo' }],

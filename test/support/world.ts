@@ -238,8 +238,7 @@ export async function openWorld(options: WorldOptions = {}): Promise<World> {
       const sha256 = createHash('sha256').update(text).digest('hex');
       const { changes: _, ...counts } = await database.transaction((tx) =>
         importPartners(tx, parsePartners(text, file), {
-          file,
-          sha256,
+          event: { action: 'partner.import', subject: file, details: { file, sha256 } },
           actor: world.actor,
           now: place.now,
           settings: world.settings,

@@ -1,10 +1,11 @@
 import { creditInvoice } from '../../documents/credit.ts';
 import { documentJson } from '../../documents/document.ts';
 import type { DocumentRow } from '../../documents/documents.sql.ts';
+import { refuseField } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { isZero, moneyText } from '../../money.ts';
 import { wrapped } from '../../text-table.ts';
-import { amount, defineAction, documentNumber, flag, note, onLatestDate, reason } from '../action.ts';
+import { amount, defineAction, documentNumber, flag, ledgerRows, note, onLatestDate, reason } from '../action.ts';
 import {
   adjustmentsOf,
   amountsIn,
@@ -28,15 +29,21 @@ export const invoiceCredit = defineAction({
   role: 'finance',
   input: {
     number: documentNumber(),
-    amount: amount('Amount', "The amount, in the invoice's currency.", {
+    amount: amount('Amount', "The amount, in the invoice's currency. Without it, give the rows.", {
       more: 'On an invoice with tax, the amount before tax; tax is added.',
-    }),
+    }).optional(),
+    rows: ledgerRows('The numbers of the credited rows of the invoice, whose amounts are added up.').optional(),
     reason: reason('Printed on the credit note and in the e-mail to the partner.'),
     note: note(),
     again: flag('Again', 'Issue the credit note even if one with the same amount and reason exists.').optional(),
     onLatestDate: onLatestDate(),
   },
   ...OF_DOCUMENT,
+  check({ amount, rows }) {
+    if ((amount === undefined) === (rows === undefined)) {
+      throw refuseField('amount', amount ?? '', 'is needed without rows, and follows from the rows if they are given');
+    }
+  },
   perform: (tx, context, { onLatestDate, ...request }) => creditInvoice(tx, { ...context, onLatestDate }, request),
   async committed(context, { input }) {
     failpoint('credit.committed');

@@ -10,7 +10,7 @@ import { failpoint } from '../../failpoint.ts';
 import { fieldName } from '../../field-names.ts';
 import { table } from '../../text-table.ts';
 import { type Month, moneyText } from '../../values.ts';
-import { defineAction, type Facts, flag, month, onLatestDate, type Report, text } from '../action.ts';
+import { defineAction, type Facts, flag, month, onLatestDate, partner, type Report, text } from '../action.ts';
 import { amountsIn, deliver, emailText, factsOf, isUnsent, partnersOfDocuments } from '../documents.ts';
 
 export const invoiceRerun = defineAction({
@@ -35,7 +35,7 @@ A replacement keeps the due date of the document that it replaces, unless
       'Month',
       'Give no document number. Each document of this month that is void and has no replacement is reissued.',
     ).optional(),
-    partnerId: text('Partner', 'With a month: only documents of this partner.').optional(),
+    partnerId: partner('With a month: only documents of this partner.').optional(),
     changed: flag('Replace what differs', 'With a month: also replace documents that would differ.').optional(),
     newTerms: flag(
       'New terms',

@@ -3,7 +3,7 @@ import { failpoint } from '../../failpoint.ts';
 import { assignPayment } from '../../payments/assign.ts';
 import { forgetAccount, readPayerAccounts } from '../../payments/payer-accounts.ts';
 import { printable } from '../../text-table.ts';
-import { defineAction, text, whole } from '../action.ts';
+import { defineAction, partner, text, whole } from '../action.ts';
 import { amountsIn } from '../documents.ts';
 import { OF_PAYMENT, partnersOfPayment, paymentName, reportPayment } from './describe.ts';
 
@@ -17,7 +17,7 @@ export const paymentAssign = defineAction({
   role: 'finance',
   input: {
     paymentId: whole('Payment', 'The payment.'),
-    partnerId: text('Partner', 'The partner that paid.'),
+    partnerId: partner('The partner that paid.'),
   },
   ...OF_PAYMENT,
   async partners(tx, { paymentId, partnerId }) {

@@ -4,7 +4,7 @@ import { Amount } from '../../money.ts';
 import { enteredLater } from '../../payments/context.ts';
 import { METHODS } from '../../payments/enums.ts';
 import { recordPayment } from '../../payments/record.ts';
-import { amount, choice, date, defineAction, text } from '../action.ts';
+import { amount, choice, date, defineAction, partner, text } from '../action.ts';
 import { documentFacts, partnersOfDocuments } from '../documents.ts';
 import { described, labelled, onePayment, paymentFacts, smallDifferencesOf } from './describe.ts';
 
@@ -24,7 +24,7 @@ export const paymentRecord = defineAction({
     reference: text('Reference', "The bank's or processor's reference."),
     account: text('Account', 'Our bank account that received it, as named in bank files.').optional(),
     number: text('Invoice', 'Apply the payment to this invoice; any excess stays unapplied cash.').optional(),
-    partnerId: text('Partner', 'Keep the payment as unapplied cash of this partner.').optional(),
+    partnerId: partner('Keep the payment as unapplied cash of this partner.').optional(),
   },
   check({ number, partnerId }) {
     if ((number === undefined) === (partnerId === undefined)) {

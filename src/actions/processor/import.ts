@@ -5,7 +5,7 @@ import { balanceTransactionFile } from '../../splits/read-balance-transactions.t
 import { recordRequestedReversals } from '../../splits/requested.ts';
 import { readSentFile } from '../../splits/settlement-files.ts';
 import { plural } from '../../text.ts';
-import { type ActionContext, defineAction, type Facts, type FileInput, file, text } from '../action.ts';
+import { type ActionContext, defineAction, type Facts, type FileInput, file, partner, text } from '../action.ts';
 import { contentBy, contentOf } from '../contents.ts';
 
 export const processorImport = defineAction({
@@ -18,7 +18,7 @@ export const processorImport = defineAction({
   role: 'finance',
   input: {
     file: file('File', "A partner's settlement file, or balance transactions as NDJSON."),
-    partnerId: text('Partner', "This partner's settlement file (quote_id, transfer, payment, amount).").optional(),
+    partnerId: partner("This partner's settlement file (quote_id, transfer, payment, amount).").optional(),
     account: text('Account', 'Balance transactions of this account, with the source expanded.', {
       value: 'id',
     }).optional(),

@@ -12,11 +12,11 @@ import {
 import { recordRequestedReversals } from '../../splits/requested.ts';
 import { printable } from '../../text-table.ts';
 import { Amount, plural } from '../../values.ts';
-import { amount, defineAction, flag, type Partners, reason, several, text } from '../action.ts';
+import { amount, defineAction, flag, type Partners, partner, reason, several, text } from '../action.ts';
 
 const TRANSACTION = () => text('Balance transaction', 'The balance transaction.');
 const QUOTE = () => text('Quote', 'The quote.');
-const PARTNER = () => text('Partner', 'Required if several partners have a quote with this id.').optional();
+const PARTNER = () => partner('Required if several partners have a quote with this id.').optional();
 export const ACCOUNT = () =>
   text('Account', 'Required if several accounts have a transaction with this id.', { value: 'id' }).optional();
 

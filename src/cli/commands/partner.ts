@@ -1,12 +1,14 @@
+import { partnerIdOf } from '../../actions/partner-names.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
 import { readTemplate } from '../../documents/pdf/template.ts';
 import { addressLines } from '../../documents/present.ts';
-import { partnerJson } from '../../lists/partners.ts';
 import { Amount, groupThousands } from '../../money.ts';
 import { cancellationText } from '../../partners/cancellation.ts';
+import { partnerJson } from '../../partners/change.ts';
 import { cutRateText } from '../../partners/cut-rate.ts';
 import { type PartnerView, readPartners } from '../../partners/partners.sql.ts';
+import { paymentTermsText } from '../../partners/payment-terms.ts';
 import { readPayments } from '../../payments/payments.sql.ts';
 import { type CommandContext, type Definition, money, printable, reading, refuse, table } from '../command.ts';
 
@@ -18,9 +20,10 @@ export const define: Definition = (partner, action) => {
 };
 
 async function partnerShow({ database, output }: CommandContext, partnerId: string) {
-  const [partner, account] = await database.reading(
-    async (tx) => [(await readPartners(tx, partnerId))[0], await readAccount(tx, partnerId)] as const,
-  );
+  const [partner, account] = await database.reading(async (tx) => {
+    const id = await partnerIdOf(tx, partnerId);
+    return [(await readPartners(tx, id))[0], await readAccount(tx, id)] as const;
+  });
   if (partner === undefined) throw refuse('partner_unknown', { partner_id: partnerId });
   output.print({ ...partnerJson(partner), account: account.map(accountJson) }, () => describe(partner, account));
 }
@@ -82,7 +85,7 @@ function describe(partner: PartnerView, account: readonly Account[]) {
     ['contact', [contact.name, contact.email, ...contact.cc].filter((part) => part !== '').join(', ') || 'none'],
     ['currency', partner.currency],
     ['time zone', partner.time_zone],
-    ['terms', partner.payment_terms_days === null ? "the issuer's" : `${partner.payment_terms_days} days`],
+    ['terms', paymentTermsText(partner)],
     ['arrangement', partner.arrangement],
     ...(partner.parent === null ? [] : [['parent', `${partner.parent}, which pays for it`] as [string, string]]),
     ['active', partner.active ? 'yes' : 'no'],

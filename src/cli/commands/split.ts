@@ -1,3 +1,4 @@
+import { partnerIdOf } from '../../actions/partner-names.ts';
 import { accountOf, type ProcessorRequest } from '../../processors/processors.ts';
 import { type PlannedAcceptance, planQuote, type QuotePlan } from '../../splits/accepted.ts';
 import {
@@ -40,10 +41,10 @@ async function splitPlan(
     requoteForm?: 'destination_charge' | 'as_documented';
   },
 ): Promise<number> {
-  const plan = await database.reading((tx) =>
+  const plan = await database.reading(async (tx) =>
     planQuote(tx, {
       quoteId,
-      partnerId: options.partner,
+      partnerId: options.partner && (await partnerIdOf(tx, options.partner)),
       operator_account: options.operatorAccount,
       platform_fee: options.platformFee,
       requote_form: options.requoteForm,

@@ -1,3 +1,4 @@
+import { partnerIdOf } from '../../actions/partner-names.ts';
 import { webhookText } from '../../actions/webhook.ts';
 import { webhookNamed } from '../../partner-events/webhook.ts';
 import { type CommandContext, type Definition, readingNow } from '../define.ts';
@@ -11,6 +12,6 @@ export const define: Definition = (webhook, action) => {
 
 async function show(context: CommandContext, partnerId: string) {
   const { database, output } = context;
-  const found = await database.reading((tx) => webhookNamed(tx, partnerId));
+  const found = await database.reading(async (tx) => webhookNamed(tx, await partnerIdOf(tx, partnerId)));
   output.print(found, () => webhookText(found, context));
 }

@@ -2,12 +2,13 @@
  * The form, preview and result pages of all actions, generated from their input schemas. A preview runs the action in a
  * transaction that is rolled back. A confirmation counts only if the effect is still the one shown.
  */
-import type { Action, Report } from '../../actions/action.ts';
+import type { Action, FormPart, Report } from '../../actions/action.ts';
 import { type Change, type Consequence, digestOf } from '../../actions/consequence.ts';
 import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
 import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { placesOf } from '../menu.ts';
+import { PARTNER_NAMES, PartnerNames, type Partners } from '../partner-names.tsx';
 import {
   actionHref,
   addressOf,
@@ -24,10 +25,12 @@ import { Remedies } from '../remedies.tsx';
 import { EDIT, editsSection, SectionFields } from '../section-form.tsx';
 import { USERS } from './people.tsx';
 
-type ActionRequest = Readonly<{
+export type ActionRequest = Readonly<{
   action: Action;
   reader: PageUser;
+  /** `section` names a form of the action, `fixed` the fields that it does not show. */
   form: URLSearchParams;
+  partners: Partners;
 }>;
 
 /** The names of the fields that take files. Undefined if there are none. */
@@ -36,9 +39,15 @@ export function filesOf({ input }: Pick<Action, 'input'>): readonly string[] | u
   return files.length === 0 ? undefined : files.map(({ name }) => name);
 }
 
+const partOf = ({ action: { forms = {} }, form }: ActionRequest): FormPart | undefined =>
+  forms[form.get('section') ?? ''] ?? Object.values(forms)[0];
+
+const fixedIn = ({ action, form }: ActionRequest) =>
+  action.forms === undefined ? [] : form.getAll('fixed').filter((name) => name in action.input.shape);
+
 const frame = (action: Action, content: Screen['content'], lead?: string, asked?: ActionRequest): Screen => ({
   place: placeOf(action.name),
-  title: action.title,
+  title: (asked && partOf(asked)?.title) ?? action.title,
   crumbs: asked === undefined ? [] : crumbsOf(asked),
   lead,
   content,
@@ -88,8 +97,11 @@ export const monthHref = ({ name }: Action, month: string): string =>
     ? addressOf('/console/accounts', { month })
     : `/console/close/${encodeURIComponent(month)}`;
 
-export function actionForm({ action, reader, form }: ActionRequest, refusal?: Refusal): Screen {
+export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
+  const { action, reader, form, partners } = asked;
   const edits = editsSection(form);
+  const { fields, set = {} } = partOf(asked) ?? { fields: Object.keys(action.input.shape) };
+  const fixed = fixedIn(asked);
   return frame(
     action,
     <div class="narrow stack">
@@ -104,8 +116,15 @@ export function actionForm({ action, reader, form }: ActionRequest, refusal?: Re
           {edits ? (
             <SectionFields form={form} problems={refusal?.facts['problems'] as FieldProblem[]} />
           ) : (
-            fieldsOf(action.input).map((field) => <Input field={field} values={form.getAll(field.name)} />)
+            fieldsOf(action.input)
+              .filter(({ name }) => fields.includes(name) && !fixed.includes(name))
+              .map((field) => <Input field={field} values={form.getAll(field.name)} />)
           )}
+          <PartnerNames partners={partners} />
+          {action.forms !== undefined && <Kept form={form} names={[...fixed, 'section', 'fixed']} />}
+          {Object.entries(set).map(([name, value]) => (
+            <input type="hidden" name={name} value={value} />
+          ))}
           <p class="buttons">
             <button type="submit" class="main" name="step" value="preview">
               Preview
@@ -114,10 +133,13 @@ export function actionForm({ action, reader, form }: ActionRequest, refusal?: Re
         </div>
       </Form>
     </div>,
-    undefined,
-    { action, reader, form },
+    fixed.map((name) => form.get(name)).join(' · ') || undefined,
+    asked,
   );
 }
+
+const Kept = ({ form, names }: { form: URLSearchParams; names: readonly string[] }) =>
+  names.flatMap((name) => form.getAll(name).map((value) => <input type="hidden" name={name} value={value} />));
 
 const Problem = ({ user, refusal }: { user: PageUser; refusal: Refusal }) => (
   <p class="problem" role="alert">
@@ -174,6 +196,10 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
             </option>
           ))}
         </select>
+      ) : kind === 'lines' ? (
+        <textarea id={id} required={required} rows={3} {...common}>
+          {values[0]}
+        </textarea>
       ) : (
         filled.map((value, at) => {
           const each = {
@@ -181,7 +207,8 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
             'aria-label': at === 0 ? undefined : `${label}, another`,
           };
           if (kind === 'date') return <input type="date" {...each} />;
-          return <input type="text" inputMode={INPUT_MODES[kind]} {...each} />;
+          const list = kind === 'partner' ? PARTNER_NAMES : undefined;
+          return <input type="text" inputMode={INPUT_MODES[kind]} list={list} {...each} />;
         })
       )}
       <Help id={id} help={help} />
@@ -263,16 +290,9 @@ const columns: readonly Column<Change>[] = [
  * Shows the action's effect and a button to confirm it. `changed` means that the effect differs from the effect shown
  * earlier.
  */
-export function actionPreview(
-  { action, reader, form }: ActionRequest,
-  consequence: Consequence,
-  changed = false,
-): Screen {
+export function actionPreview(asked: ActionRequest, consequence: Consequence, changed = false): Screen {
+  const { action, reader, form } = asked;
   const { report, changes, amounts } = consequence;
-  const fields = fieldsOf(action.input);
-  const kept = [...fields.map(({ name }) => name), ...(editsSection(form) ? [EDIT] : [])].flatMap((name) =>
-    form.getAll(name).map((value) => [name, value] as const),
-  );
   return frame(
     action,
     <div class="narrow stack">
@@ -288,13 +308,14 @@ export function actionPreview(
         </div>
       </Card>
       <Form action={actionHref(action.name)} token={reader.formToken} files={filesOf(action) !== undefined}>
-        {kept.map(([name, value]) => (
-          <input type="hidden" name={name} value={value} />
-        ))}
+        <Kept
+          form={form}
+          names={[...Object.keys(action.input.shape), 'section', 'fixed', ...(editsSection(form) ? [EDIT] : [])]}
+        />
         <input type="hidden" name="shown" value={digestOf(consequence)} />
         <p class="buttons">
           <button type="submit" class="main" name="step" value="confirm">
-            {action.title}
+            {partOf(asked)?.title ?? action.title}
           </button>
           <button type="submit" name="step" value="edit">
             Change the form
@@ -303,7 +324,7 @@ export function actionPreview(
       </Form>
     </div>,
     'nothing is done yet',
-    { action, reader, form },
+    asked,
   );
 }
 

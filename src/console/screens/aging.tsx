@@ -44,6 +44,8 @@ type ListedAging = (typeof LISTED)[number];
 
 const PATH = '/console/aging';
 const PAGE = 50;
+/** The partners of a currency on a page. */
+const PARTNERS = 200;
 
 export async function readAging(
   tx: Transaction,
@@ -137,27 +139,17 @@ function titleOf({ aging, documentsOf }: AgingView) {
     .join(' · ');
 }
 
+/** Each currency has pages of its own: `after` is the currency and the last partner of its page before. */
 function Currencies({ view: { aging, after } }: { view: AgingView }) {
-  const left = aging.partners.filter(({ partner_id }) => after === null || partner_id === null || partner_id > after);
-  const ids = [...new Set(left.map(({ partner_id }) => partner_id))];
-  const shown = new Set(ids.slice(0, PAGE));
-  const next = ids.length > PAGE ? (ids[PAGE - 1] ?? null) : null;
-  const isPart = after !== null || next !== null;
+  const [paged, last] = after?.split(/ (.*)/s) ?? [];
   return (
     <>
-      {aging.totals.map((total) => (
-        <Currency
-          asOf={aging.as_of}
-          rows={left.filter(({ currency, partner_id }) => currency === total.currency && shown.has(partner_id))}
-          total={total}
-          isPart={isPart}
-        />
-      ))}
+      {aging.totals.map((total) => {
+        const all = aging.partners.filter(({ currency }) => currency === total.currency);
+        const begin = paged === total.currency ? all.findIndex(({ partner_id }) => (partner_id ?? '') === last) + 1 : 0;
+        return <Currency asOf={aging.as_of} all={all} begin={begin} total={total} />;
+      })}
       {aging.totals.length === 0 && <p class="nothing">Nothing is open on this day.</p>}
-      <Pager
-        first={after === null ? null : addressOf(PATH, { as_of: aging.as_of })}
-        next={next === null ? null : addressOf(PATH, { as_of: aging.as_of, after: next })}
-      />
     </>
   );
 }
@@ -171,13 +163,16 @@ const SUM_NAMES: Readonly<Record<(typeof SUMS)[number], string>> = {
 
 type CurrencyProps = Readonly<{
   asOf: string;
-  rows: readonly AgingRow[];
+  all: readonly AgingRow[];
+  begin: number;
   total: Aging['totals'][number];
-  isPart: boolean;
 }>;
 
-function Currency({ asOf, rows, total, isPart }: CurrencyProps) {
+function Currency({ asOf, all, begin, total }: CurrencyProps) {
   const { currency } = total;
+  const rows = all.slice(begin, begin + PARTNERS);
+  const isPart = rows.length < all.length;
+  const next = begin + PARTNERS < all.length ? `${currency} ${rows.at(-1)?.partner_id ?? ''}` : null;
   const linked = (row: Pick<AgingRow, (typeof SUMS)[number]>, column: (typeof SUMS)[number], partner?: string) => {
     const amount = <Quiet amount={row[column]} currency={currency} bare />;
     const isListed = (LISTED as readonly string[]).includes(column) && /[1-9]/.test(row[column]);
@@ -210,7 +205,16 @@ function Currency({ asOf, rows, total, isPart }: CurrencyProps) {
     ),
   ];
   return (
-    <Card title={currency} note={<Shares total={total} />} flush>
+    <Card
+      title={currency}
+      note={
+        <>
+          {isPart && `partners ${begin + 1} to ${begin + rows.length} of ${all.length} `}
+          <Shares total={total} />
+        </>
+      }
+      flush
+    >
       <DataTable
         columns={columns}
         rows={rows}
@@ -219,7 +223,7 @@ function Currency({ asOf, rows, total, isPart }: CurrencyProps) {
         caption={`Aging in ${currency}`}
         foot={
           <tr>
-            <td>{isPart ? 'Total of all partners' : 'Total'}</td>
+            <td>{isPart ? `Total of all ${all.length}` : 'Total'}</td>
             {SUMS.map((column) => (
               <td class="num" data-label={SUM_NAMES[column]}>
                 {linked(total, column)}
@@ -227,6 +231,10 @@ function Currency({ asOf, rows, total, isPart }: CurrencyProps) {
             ))}
           </tr>
         }
+      />
+      <Pager
+        first={begin === 0 ? null : addressOf(PATH, { as_of: asOf })}
+        next={next === null ? null : addressOf(PATH, { as_of: asOf, after: next })}
       />
     </Card>
   );

@@ -110,6 +110,7 @@ export function closePreviewScreen(
               />
             </Card>
             <MonthChanges
+              month={month}
               partners={seen.report.partners}
               linked={false}
               nothing="No documents would be issued."

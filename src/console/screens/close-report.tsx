@@ -24,6 +24,7 @@ import {
   seesAll,
 } from '../parts.ts';
 import { readClosedMonths } from './audit.sql.ts';
+import { Why } from './month-changes.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
 
 type CloseReportQuestion = Readonly<Partial<Record<'month', string>>>;
@@ -165,10 +166,19 @@ function Totals({ totals }: { totals: CloseReport['totals'] }) {
   );
 }
 
-function Partners({ report: { partners, previous } }: { report: OwnReport }) {
+function Partners({ report: { month, partners, previous } }: { report: OwnReport }) {
   type Line = OwnReport['partners'][number];
   const columns: Column<Line>[] = [
-    PARTNER,
+    {
+      ...PARTNER,
+      cell: (row) => (
+        <>
+          {PARTNER.cell(row)}
+          <br />
+          <Why row={row} month={month} />
+        </>
+      ),
+    },
     {
       heading: 'Documents',
       cell: ({ documents }) =>

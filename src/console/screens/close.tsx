@@ -376,7 +376,13 @@ function Closed({ report, view, user }: ClosedProps) {
         </div>
       </section>
       <div class="columns">
-        <MonthChanges partners={report.partners} linked nothing="No documents were issued." all={inReport} />
+        <MonthChanges
+          month={report.month}
+          partners={report.partners}
+          linked
+          nothing="No documents were issued."
+          all={inReport}
+        />
         <div class="stack">
           <div id="deliveries" {...(pending > 0 && liveAt(report.month))}>
             <Card title="E-mails" note={`${counted(sent)} of ${counted(sent + pending + unfinished)} sent`}>

@@ -14,6 +14,7 @@ import { isInScope, type Scope } from '../../people/scope.ts';
 import { Amount, monthName } from '../../values.ts';
 import {
   ActionLink,
+  addressOf,
   Card,
   type Column,
   DataTable,
@@ -63,7 +64,12 @@ function actsOn(
   return [
     ...(open ? ofInvoice : []),
     held_at === null ? ['invoice.hold', 'Hold'] : ['invoice.release', 'Release'],
-    ...(isCarried ? [] : ([['invoice.resend', 'Resend']] satisfies [string, string][])),
+    ...(isCarried
+      ? []
+      : ([
+          ['invoice.resend', 'Resend'],
+          ['invoice.delivered', 'Delivered by portal'],
+        ] satisfies [string, string][])),
     ...(isCarried || /[1-9]/.test(amount_paid) ? [] : unpaid),
   ];
 }
@@ -107,8 +113,18 @@ export function invoiceScreen(
   { user }: { user: Pick<User, 'roles'> },
 ): Screen {
   const { number, currency } = row;
+  const rowsOf = (filter: Readonly<Record<string, string>>) =>
+    addressOf('/console/rows', { document: number, ...filter });
   const lines: Column<LineRow>[] = [
-    { heading: 'Policy', cell: ({ policy_name }) => policy_name },
+    {
+      heading: 'Policy',
+      cell: ({ policy_id: policy, policy_name, kind, month }) =>
+        row.purpose === 'month' ? (
+          <a href={rowsOf({ policy, kind, ...(month !== row.month && { late: 'yes' }) })}>{policy_name}</a>
+        ) : (
+          policy_name
+        ),
+    },
     {
       heading: 'Rows',
       // Each month of late rows has its own line.
@@ -179,8 +195,19 @@ export function invoiceScreen(
               <Facts row={row} />
             </div>
           </section>
-          {row.lines.length > 0 && (
-            <Card title="Lines" note={`in ${currency}`} flush>
+          {row.purpose !== 'opening' && row.lines.length > 0 && (
+            <Card
+              title="Lines"
+              note={`in ${currency}`}
+              actions={
+                row.purpose === 'month' && (
+                  <a class="button" href={rowsOf({})}>
+                    Rows
+                  </a>
+                )
+              }
+              flush
+            >
               <DataTable columns={lines} rows={row.lines} nothing="No lines." caption="Lines" />
             </Card>
           )}
@@ -310,7 +337,14 @@ function Facts({ row }: { row: DocumentRow }) {
     ['Credits', link(row.credits)],
     ['Void', row.void_reason],
     ['On hold', row.hold_reason],
-    ['E-mail', row.email_status === 'sent' ? `sent to ${(row.email_to ?? []).join(', ')}` : row.email_reason],
+    [
+      'E-mail',
+      row.email_status === 'portal'
+        ? "delivered by the partner's portal"
+        : row.email_status === 'sent'
+          ? `sent to ${(row.email_to ?? []).join(', ')}`
+          : row.email_reason,
+    ],
   ];
   return (
     <dl class="facts">

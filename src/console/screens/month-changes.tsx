@@ -1,8 +1,10 @@
 /** Each partner's change in billing from the previous month, largest first. */
 import type { ComponentChildren } from 'preact';
 import type { CloseFigures } from '../../reports/close.ts';
+import { whyChanged } from '../../reports/close-text.ts';
 import { counted } from '../../text.ts';
-import { amountColumn, Card, type Column, DataTable, InvoiceLink, Money, PARTNER } from '../parts.ts';
+import type { Month } from '../../values.ts';
+import { addressOf, amountColumn, Card, type Column, DataTable, InvoiceLink, Money, PARTNER } from '../parts.ts';
 
 /** Lines of a list in the cockpit; of the changes, for each currency. */
 export const LISTED = 100;
@@ -15,19 +17,29 @@ export const More = ({ count, children }: { count: number; children: ComponentCh
     </p>
   );
 
+type Changed = CloseFigures['partners'][number];
+
+/** Why a partner's amount changed, with a link to the rows that say so. */
+export const Why = ({ row, month }: { row: Changed; month: Month }) => (
+  <a class="small line" href={addressOf('/console/rows', { partner: row.partner_id, month })}>
+    {whyChanged(row) || 'Rows'}
+  </a>
+);
+
 type ChangesProps = Readonly<{
+  month: Month;
   partners: CloseFigures['partners'];
   linked: boolean;
   nothing: string;
   all: ComponentChildren;
 }>;
 
-export function MonthChanges({ partners, linked, nothing, all }: ChangesProps) {
+export function MonthChanges({ month, partners, linked, nothing, all }: ChangesProps) {
   const largest = largestChanges(partners);
   return (
     <Card title="Compared with the previous month" flush>
       <DataTable
-        columns={changeColumns(linked)}
+        columns={changeColumns(linked, month)}
         labelled
         rows={largest}
         nothing={nothing}
@@ -43,13 +55,14 @@ export function MonthChanges({ partners, linked, nothing, all }: ChangesProps) {
 }
 
 /** Names the currency of the row's other amounts. */
-const changeColumns = (linked: boolean): Column<CloseFigures['partners'][number]>[] => [
+const changeColumns = (linked: boolean, month: Month): Column<Changed>[] => [
   {
     heading: PARTNER.heading,
     cell: (row) => (
       <>
         {PARTNER.cell(row)}
         <Numbers documents={row.documents} linked={linked} />
+        <Why row={row} month={month} />
       </>
     ),
   },

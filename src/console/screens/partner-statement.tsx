@@ -155,6 +155,7 @@ export function StatementPeriod({
 
 type Line = Pick<ActivityLine, 'date' | 'dated_on' | 'balance'> &
   Readonly<{
+    fact?: ActivityLine['fact'];
     text: string;
     /** If it is not the statement's. */
     of: string;
@@ -191,7 +192,7 @@ function Account({ statement, account, documents }: AccountsProps & { account: C
   const columns: Column<Line>[] = [
     {
       heading: 'Activity',
-      cell: ({ text, of, document, amount }) =>
+      cell: ({ fact, text, of, document, amount }) =>
         amount === null ? (
           <strong>{text}</strong>
         ) : document === null || (of !== '' && documents !== '/console/invoices') ? (
@@ -202,7 +203,12 @@ function Account({ statement, account, documents }: AccountsProps & { account: C
             <a class="number" href={`${documents}/${document}`}>
               {document}
             </a>
-            {of}
+            {of}{' '}
+            {fact === 'document_issued' && documents === '/console/invoices' && (
+              <a class="small" href={addressOf('/console/rows', { document })}>
+                Rows
+              </a>
+            )}
           </>
         ),
     },

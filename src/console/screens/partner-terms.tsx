@@ -13,6 +13,7 @@ import {
   type PartnerView as Partner,
   readArrangements,
 } from '../../partners/partners.sql.ts';
+import { paymentTermsText } from '../../partners/payment-terms.ts';
 import type { ChangeEvent } from '../../people/audit-events.sql.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
@@ -31,7 +32,7 @@ import {
   type Seer,
 } from '../parts.ts';
 import { readInactivePolicies } from './partner.sql.ts';
-import { partnerFrame, readPartnerInScope } from './partner.tsx';
+import { ChangeLink, partnerFrame, readPartnerInScope } from './partner.tsx';
 
 type Client = Readonly<{
   client_id: string;
@@ -84,9 +85,21 @@ export function partnerTermsScreen(view: PartnerTermsView, { user }: { user: See
         {menu}
         <div class="columns">
           <div class="stack">
-            <Card title="Policies" note={plural(partner.policies.length, 'policy', 'policies')} flush>
+            <Card
+              title="Policies"
+              note={plural(partner.policies.length, 'policy', 'policies')}
+              actions={
+                <ActionLink
+                  {...{ user, action: 'partner.change', partner: null, tone: 'small' }}
+                  input={{ partnerId: partner.partner_id, section: 'new_policy' }}
+                >
+                  Add a policy
+                </ActionLink>
+              }
+              flush
+            >
               <DataTable
-                columns={policyColumns(view)}
+                columns={policyColumns(view, user)}
                 rows={partner.policies}
                 labelled
                 nothing="No policies."
@@ -98,8 +111,9 @@ export function partnerTermsScreen(view: PartnerTermsView, { user }: { user: See
             </Card>
           </div>
           <div class="stack">
-            <Terms view={view} />
-            <Arrangements view={view} />
+            <Terms view={view} user={user} />
+            <TaxAndEInvoice partner={partner} user={user} />
+            <Arrangements view={view} user={user} />
             <Clients view={view} user={user} />
           </div>
         </div>
@@ -110,7 +124,7 @@ export function partnerTermsScreen(view: PartnerTermsView, { user }: { user: See
 
 type Policy = Partner['policies'][number];
 
-const policyColumns = ({ inactive }: PartnerTermsView): readonly Column<Policy>[] => [
+const policyColumns = ({ inactive, partner }: PartnerTermsView, user: Seer): readonly Column<Policy>[] => [
   {
     heading: 'Policy',
     cell: ({ policy_id, name, active }) => (
@@ -136,6 +150,23 @@ const policyColumns = ({ inactive }: PartnerTermsView): readonly Column<Policy>[
         cancellation.map((terms) => <span class="line">{cancellationText([terms])}</span>)
       ),
   },
+  {
+    heading: '',
+    cell: ({ policy_id }) => (
+      <MoreActions
+        user={user}
+        label="Change"
+        actions={[
+          ['policy', 'Name and price'],
+          ['rate', "Partner's cut"],
+          ['cancellation', 'Cancellation'],
+        ].map(([section = '', name = '']) => ({
+          ...{ action: 'partner.change', name, partner: null },
+          input: { partnerId: partner.partner_id, policyId: policy_id, section },
+        }))}
+      />
+    ),
+  },
 ];
 
 /** Shows `0.30` as `30 %`. Shifts digits instead of calculating, so no digit is rounded. */
@@ -147,23 +178,14 @@ export function percent(rate: string): string {
   return `${shown}${rest === '' ? '' : `.${rest}`}\u00a0%`;
 }
 
-const Terms = ({ view: { partner, issuerTerms } }: { view: PartnerTermsView }) => (
-  <Card title="Terms">
+const Terms = ({ view: { partner, issuerTerms }, user }: { view: PartnerTermsView; user: Seer }) => (
+  <Card title="Terms" actions={<ChangeLink user={user} partner={partner} section="terms" />}>
     <Facts
       facts={[
         ['Currency', partner.currency],
         ['Time zone', partner.time_zone],
-        [
-          'Due after',
-          partner.payment_terms_days === null
-            ? `${plural(issuerTerms, 'day')} (the issuer's)`
-            : plural(partner.payment_terms_days, 'day'),
-        ],
-        ['Tax id', partner.tax_id],
+        ['Due after', paymentTermsText(partner, issuerTerms)],
         ['Purchase order', partner.purchase_order],
-        ['E-invoice', partner.e_invoice === 'none' ? '' : partner.e_invoice],
-        ['Buyer reference', partner.buyer_reference],
-        ['Electronic address', partner.electronic_address],
         ['Legal note', partner.legal_note],
         ['Feed', partner.feed === 'strict' ? 'strict: unusual rows stop the close' : ''],
         ['Account statement', partner.account_statement === 'monthly' ? 'by e-mail each month' : 'on request'],
@@ -172,8 +194,21 @@ const Terms = ({ view: { partner, issuerTerms } }: { view: PartnerTermsView }) =
   </Card>
 );
 
-const Arrangements = ({ view: { arrangements } }: { view: PartnerTermsView }) => (
-  <Card title="How it pays">
+const TaxAndEInvoice = ({ partner, user }: { partner: Partner; user: Seer }) => (
+  <Card title="Tax and e-invoice" actions={<ChangeLink user={user} partner={partner} section="tax" />}>
+    <Facts
+      facts={[
+        ['Tax id', partner.tax_id],
+        ['E-invoice', partner.e_invoice === 'none' ? '' : partner.e_invoice],
+        ['Buyer reference', partner.buyer_reference],
+        ['Electronic address', partner.electronic_address],
+      ]}
+    />
+  </Card>
+);
+
+const Arrangements = ({ view: { arrangements, partner }, user }: { view: PartnerTermsView; user: Seer }) => (
+  <Card title="How it pays" actions={<ChangeLink user={user} partner={partner} section="payment" />}>
     <ol class="changes">
       {arrangements.map((each) => (
         <li>

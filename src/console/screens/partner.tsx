@@ -118,6 +118,9 @@ export function partnerScreen(view: PartnerOverview, { user }: { user: Seer }): 
         <a class="button" href={addressOf('/console/invoices', { partner: partner.partner_id })}>
           All documents
         </a>
+        <a class="button" href={addressOf('/console/rows', { partner: partner.partner_id })}>
+          This month’s rows
+        </a>
         <a class="button" href={addressOf('/console/payments/all', { partner: partner.partner_id })}>
           All payments
         </a>
@@ -152,7 +155,7 @@ export function partnerScreen(view: PartnerOverview, { user }: { user: Seer }): 
           <div class="columns">
             <OpenItems view={view} />
             <div class="stack">
-              <Contact partner={partner} />
+              <Contact partner={partner} user={user} />
               <Waiting view={view} user={user} />
               {(partner.parent != null || view.children.length > 0) && <Family view={view} user={user} />}
             </div>
@@ -162,6 +165,16 @@ export function partnerScreen(view: PartnerOverview, { user }: { user: Seer }): 
     ),
   };
 }
+
+/** Opens a form for a part of the partner. Its action's role covers all partners. */
+export const ChangeLink = ({ user, partner, section }: { user: Seer; partner: Partner; section: string }) => (
+  <ActionLink
+    {...{ user, action: 'partner.change', partner: null, tone: 'small' }}
+    input={{ partnerId: partner.partner_id, section }}
+  >
+    Change
+  </ActionLink>
+);
 
 const Balances = ({ view: { balances, as_of } }: { view: PartnerOverview }) => (
   <Card title="Balance" note={`as of ${as_of}`} flush>
@@ -206,19 +219,29 @@ function OpenItems({ view: { items, as_of, partner } }: { view: PartnerOverview 
   );
 }
 
-function Contact({ partner: { invoicing_contact: contact, address } }: { partner: Partner }) {
+function Contact({ partner, user }: { partner: Partner; user: Seer }) {
+  const { invoicing_contact: contact, address } = partner;
   const place = [address.line1, address.line2, address.city, address.region, address.postal_code, address.country];
   return (
-    <Card title="Contact">
-      <Facts
-        facts={[
-          ['Name', contact.name],
-          ['E-mail', contact.email === '' ? <Chip tone="bad">no e-mail address</Chip> : contact.email],
-          ['Copies', contact.cc.join(', ')],
-          ['Address', place.filter((each) => each !== '').join(', ')],
-        ]}
-      />
-    </Card>
+    <>
+      <Card title="Contact" actions={<ChangeLink user={user} partner={partner} section="contact" />}>
+        <Facts
+          facts={[
+            ['Name', contact.name],
+            ['E-mail', contact.email === '' ? <Chip tone="bad">no e-mail address</Chip> : contact.email],
+            ['Copies', contact.cc.join(', ')],
+          ]}
+        />
+      </Card>
+      <Card title="Name and address" actions={<ChangeLink user={user} partner={partner} section="address" />}>
+        <Facts
+          facts={[
+            ['Name', partner.name],
+            ['Address', place.filter((each) => each !== '').join(', ')],
+          ]}
+        />
+      </Card>
+    </>
   );
 }
 

@@ -2,8 +2,8 @@ import { ActionLink, MoreActions, type Seer } from '../action-link.tsx';
 
 export const PartnerActions = ({ user }: { user: Seer }) => (
   <>
-    <ActionLink user={user} action="partner.import" partner={null}>
-      Create and change partners
+    <ActionLink user={user} action="partner.change" partner={null} tone="main">
+      Add a partner
     </ActionLink>
     <a class="button" href="/console/feeds">
       Feeds
@@ -11,6 +11,7 @@ export const PartnerActions = ({ user }: { user: Seer }) => (
     <MoreActions
       user={user}
       actions={[
+        { action: 'partner.import', partner: null, name: 'Import partners from a file' },
         { action: 'opening.import', partner: null, name: 'Import open items from the previous system' },
         { action: 'opening.reverse', partner: null, name: 'Reverse items that were carried over' },
       ]}

@@ -22,8 +22,8 @@ export async function createDrafts(tx: Transaction): Promise<void> {
        partner_id text COLLATE "C" NOT NULL, currency text COLLATE "C" NOT NULL, arrangement text NOT NULL,
        document text NOT NULL, enrollments bigint NOT NULL, entries bigint NOT NULL, spot_price numeric NOT NULL,
        partner_cut numeric NOT NULL, invoice_amount numeric NOT NULL, tax numeric NOT NULL DEFAULT 0, due_on date,
-       terms_days integer, replaces bigint, credits bigint, invoice_lowered_by numeric, invoice_left numeric,
-       reason text NOT NULL DEFAULT ''
+       terms_days integer, terms_end_of_month boolean, terms_day integer, replaces bigint, credits bigint,
+       invoice_lowered_by numeric, invoice_left numeric, reason text NOT NULL DEFAULT ''
      ) ON COMMIT DROP`,
   );
   await createDraftTaxes(tx);
@@ -116,7 +116,9 @@ export async function keepReplacements(
     `UPDATE pg_temp.drafts AS draft
      SET replaces = d.document_id,
          due_on = CASE WHEN :newTerms::boolean THEN NULL ELSE d.due_on END,
-         terms_days = CASE WHEN :newTerms::boolean THEN NULL ELSE d.terms_days END
+         terms_days = CASE WHEN :newTerms::boolean THEN NULL ELSE d.terms_days END,
+         terms_end_of_month = CASE WHEN :newTerms::boolean THEN NULL ELSE d.terms_end_of_month END,
+         terms_day = CASE WHEN :newTerms::boolean THEN NULL ELSE d.terms_day END
      FROM documents d
      WHERE d.document_id = ANY (:documentIds::bigint[])
        AND (d.partner_id, d.currency, d.arrangement) = (draft.partner_id, draft.currency, draft.arrangement)`,

@@ -80,13 +80,14 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
      ), issued AS (
        INSERT INTO documents (
          series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
-         enrollments, entries, spot_price, partner_cut, invoice_amount, tax, credit_applied, partner_name, contact_name,
+         terms_end_of_month, terms_day, enrollments, entries, spot_price, partner_cut, invoice_amount, tax, credit_applied, partner_name, contact_name,
          address_line1, address_line2, address_city, address_region, address_postal_code, address_country, tax_id,
          purchase_order, legal_note, e_invoice, buyer_reference, electronic_address, issuer_version_id, sandbox,
          issued_at, replaces, credits, invoice_lowered_by, invoice_left, reason)
        SELECT n.series, n.sequence, n.document, :purpose, n.partner_id, :month, n.currency, n.arrangement,
-              :issuedOn::date, coalesce(n.due_on, :issuedOn::date + terms.days), terms.days, n.enrollments, n.entries,
-              n.spot_price, n.partner_cut, n.invoice_amount, n.tax,
+              :issuedOn::date,
+              coalesce(n.due_on, due_date(:issuedOn::date, terms.days, terms.end_of_month, terms.day)), terms.days,
+              terms.end_of_month, terms.day, n.enrollments, n.entries, n.spot_price, n.partner_cut, n.invoice_amount, n.tax,
               CASE n.document WHEN 'invoice' THEN least(coalesce(c.amount, 0), n.invoice_amount + n.tax) ELSE 0 END,
               p.name, p.contact_name, p.address_line1, p.address_line2, p.address_city, p.address_region,
               p.address_postal_code, p.address_country, p.tax_id, p.purchase_order, p.legal_note,
@@ -99,8 +100,16 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
        LEFT JOIN credit c
          ON c.partner_id = n.partner_id AND c.currency = n.currency AND c.arrangement = n.arrangement
        CROSS JOIN LATERAL (
-         SELECT CASE n.document WHEN 'invoice'
-                THEN coalesce(n.terms_days, p.payment_terms_days, :termsDays::integer) END AS days
+         SELECT n.terms_days AS days, n.terms_end_of_month AS end_of_month, n.terms_day AS day
+         WHERE n.terms_days IS NOT NULL
+         UNION ALL
+         SELECT coalesce(p.payment_terms_days, :termsDays::integer), p.payment_terms_end_of_month, p.payment_terms_day
+         WHERE n.terms_days IS NULL
+       ) AS given
+       CROSS JOIN LATERAL (
+         SELECT CASE n.document WHEN 'invoice' THEN given.days END AS days,
+                CASE n.document WHEN 'invoice' THEN given.end_of_month END AS end_of_month,
+                CASE n.document WHEN 'invoice' THEN given.day END AS day
        ) AS terms
        ORDER BY n.document, n.sequence
        RETURNING document_id, partner_id, currency, arrangement, document

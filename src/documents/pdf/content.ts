@@ -292,12 +292,14 @@ function sentenceOf(
 }
 
 function factsOf(
-  { terms_days: days, enrollments, partner }: DocumentSnapshot,
+  { terms_days: days, terms_end_of_month: endOfMonth, terms_day: day, enrollments, partner }: DocumentSnapshot,
   { situation, locale, credits, replaces, issuedOn, dueOn, dueDateKept, month, ...presented }: Presentation,
   { facts: labels, terms }: Labels,
   isDue: boolean,
 ): Fact[] {
-  const inDays = days === null ? '' : days === 0 ? terms.immediately : fill(terms.net, { days: String(days) });
+  const net = days === 0 && !endOfMonth && !day ? terms.immediately : fill(terms.net, { days: String(days) });
+  const inWords = [net, endOfMonth ? terms.end_of_month : '', day ? fill(terms.day, { day: String(day) }) : ''];
+  const inDays = days === null ? '' : inWords.filter(Boolean).join(', ');
   return [
     { label: labels.credits, value: credits },
     { label: labels.replaces, value: replaces },

@@ -158,6 +158,7 @@ export class Evaluator {
     if (ts.isPrefixUnaryExpression(node) && node.operator === ts.SyntaxKind.ExclamationToken) {
       return this.#condition(node.operand, env).map((holds) => !holds);
     }
+    if (ts.isTypeOfExpression(node)) return this.evaluate(node.expression, env).map((value) => typeof value);
     if (ts.isObjectLiteralExpression(node)) return this.#object(node, env);
     if (ts.isArrayLiteralExpression(node)) {
       return node.elements.reduce<readonly (readonly Value[])[]>(
@@ -357,6 +358,11 @@ export class Evaluator {
               ? pairs.map(([, each]) => each)
               : pairs;
         });
+      }
+      if (callee.getText() === 'Object.fromEntries') {
+        return this.evaluate(node.arguments[0] as ts.Expression, env).map((pairs) => ({
+          fields: new Map(listOf(pairs).map((pair): [string, Value] => [String(at(pair, 0)), at(pair, 1)])),
+        }));
       }
       const implemented = METHODS[method];
       if (implemented) {

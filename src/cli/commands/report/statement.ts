@@ -1,3 +1,4 @@
+import { partnerIdOf } from '../../../actions/partner-names.ts';
 import { todayOf } from '../../../config/today.ts';
 import {
   type AccountStatement,
@@ -51,7 +52,8 @@ async function reportStatement(context: CommandContext, options: StatementOption
   const today = todayOf(context);
   const statement = await database.reading(async (tx) => {
     await refuseFutureDay(tx, options.asOf, today);
-    return readAccountStatement(tx, { partnerId: options.partner, from: options.from, asOf: options.asOf, today });
+    const partnerId = await partnerIdOf(tx, options.partner);
+    return readAccountStatement(tx, { partnerId, from: options.from, asOf: options.asOf, today });
   });
   if (options.pdf !== undefined) {
     const { pdf } = await database.reading((tx) => pdfOfStatement(tx, context, statement));

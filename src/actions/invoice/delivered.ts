@@ -1,0 +1,26 @@
+import { recordPortalDelivery } from '../../documents/portal-delivery.ts';
+import { date, defineAction, documentNumber, line } from '../action.ts';
+import { emailText, OF_DOCUMENT, reportDocument } from '../documents.ts';
+
+export const invoiceDelivered = defineAction({
+  name: 'invoice.delivered',
+  title: 'Record a delivery by portal',
+  command: {
+    summary: "Record that a document was uploaded to the partner's portal, instead of its e-mail",
+    arguments: { number: '<number>' },
+  },
+  role: 'finance',
+  input: {
+    number: documentNumber(),
+    on: date('On', 'The day of the upload.'),
+    reference: line('Reference', "The portal's reference.").optional(),
+  },
+  ...OF_DOCUMENT,
+  perform: (tx, context, { number, on, reference = '' }) =>
+    recordPortalDelivery(tx, context, { number, on, reference }),
+  amounts: () => [],
+  report: ({ input: { number, on } }, _context, tx) =>
+    reportDocument(tx, number, (document) => ({
+      text: `${number} was delivered by the partner's portal on ${on}.\nE-mail: ${emailText(document)}`,
+    })),
+});

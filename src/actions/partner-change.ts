@@ -1,0 +1,183 @@
+import { E_INVOICE_FORMATS } from '../config/e-invoice.ts';
+import { todayOf } from '../config/today.ts';
+import { lockImporters } from '../database/ledger-lock.ts';
+import { AFTER_WINDOW, CUTS } from '../partners/cancellation.ts';
+import { changedPartner, valuesOf } from '../partners/change.ts';
+import { readPartnerFacts } from '../partners/changes.ts';
+import { importPartners } from '../partners/import.ts';
+import { readPartners } from '../partners/partners.sql.ts';
+import { changeCells } from '../people/field-changes.ts';
+import { refuseUnsplittable } from '../splits/currencies.ts';
+import { amount, clearable, date, defineAction, flag, lines, month, partner, text } from './action.ts';
+import { remarksOnPartners } from './partner.ts';
+
+const YES_NO = ['yes', 'no'];
+const STATEMENT = ['none', 'monthly'];
+const ACCOUNT_STATES = ['invited', 'onboarding', 'active', 'restricted', 'disconnected'];
+const DAYS = { value: 'days' };
+const RATE = { value: 'rate' };
+const several = (label: string, help: string) => text(label, help).array().optional();
+
+const NEW = ['partnerId', 'name', 'currency', 'timeZone', 'contactName', 'contactEmail'] as const;
+const ADDRESS = ['line1', 'line2', 'city', 'region', 'postalCode', 'country'] as const;
+const POLICY = ['policyId', 'policyName', 'policyKind', 'priceRate', 'priceMinimum', 'largestPrice'] as const;
+
+/** The links of the partner's pages name these forms. */
+const FORMS = {
+  new: { title: 'Add a partner', fields: [...NEW, ...ADDRESS], set: { isNew: 'yes' } },
+  address: { title: 'Change the name and address', fields: ['name', ...ADDRESS, 'parent', 'active'] },
+  contact: { title: 'Change the contact', fields: ['contactName', 'contactEmail', 'contactCc'] },
+  terms: {
+    title: 'Change the terms',
+    fields: [
+      'paymentTermsDays',
+      'paymentTermsEndOfMonth',
+      'paymentTermsDay',
+      'purchaseOrder',
+      'legalNote',
+      'accountStatement',
+      'feed',
+      'currency',
+      'timeZone',
+    ],
+  },
+  tax: {
+    title: 'Change the tax id and the e-invoice',
+    fields: ['taxId', 'eInvoice', 'buyerReference', 'electronicAddress'],
+  },
+  payment: {
+    title: 'Change how the partner pays',
+    fields: [
+      ...['arrangement', 'arrangementFrom', 'connectedAccountId', 'merchantOfRecord', 'split', 'settlementCurrencies'],
+      ...['connectedAccountType', 'connectedAccountState', 'balanceTransactionsFrom'],
+    ],
+  },
+  policy: { title: 'Change the policy', fields: [...POLICY, 'policyActive'] },
+  new_policy: { title: 'Add a policy', fields: [...POLICY, 'rate'] },
+  rate: { title: "Change the partner's cut", fields: ['policyId', 'rate', 'rateFrom'] },
+  cancellation: {
+    title: 'Change the cancellation terms',
+    fields: ['policyId', 'termsFrom', 'windowDays', 'afterWindow', 'cut', 'beforeCoverOnly'],
+  },
+} as const;
+
+export const partnerChange = defineAction({
+  name: 'partner.change',
+  title: 'Change a partner',
+  command: {
+    summary: 'Change fields of a partner, or add a partner; an empty text clears a field',
+    arguments: { partnerId: '<partner>' },
+    options: { isNew: '--new', taxId: '--tax-id <text>' },
+  },
+  role: 'finance',
+  ruledAs: 'partner.import',
+  input: {
+    partnerId: partner('The id or name of the partner, or the id of a new one.'),
+    isNew: flag('New', 'Add a partner with this id.').optional(),
+    name: text('Name', 'The legal name, as printed on documents.').optional(),
+    line1: text('Address', 'The first line of the address.').optional(),
+    line2: text('Address, second line', 'The second line of the address.').optional(),
+    city: text('City', 'The city.').optional(),
+    region: text('State or region', 'The state or region.').optional(),
+    postalCode: text('Postal code', 'The postal code.').optional(),
+    country: text('Country', 'The two letters of the country, such as US.').optional(),
+    parent: partner('The partner that pays for this one.', { label: 'Parent' }).optional(),
+    active: clearable('Active', 'Sales of an inactive partner are refused.', YES_NO).optional(),
+    contactName: text('Contact', 'The name of the invoicing contact.').optional(),
+    contactEmail: text('E-mail', 'The address that gets invoices, reminders and statements.').optional(),
+    contactCc: several('Copies', 'An address that gets a copy.'),
+    currency: text('Currency', 'The currency of its sales, such as USD.').optional(),
+    timeZone: text('Time zone', 'The time zone of its months, such as America/New_York.').optional(),
+    paymentTermsDays: text('Days to pay', "The days to pay. Empty: the issuer's terms.", DAYS).optional(),
+    paymentTermsEndOfMonth: clearable(
+      'End of month',
+      'Due at the end of the month in which the days to pay end.',
+      YES_NO,
+    ).optional(),
+    paymentTermsDay: text('Pay day', 'Due on the next such day of a month, such as 15.', { value: 'day' }).optional(),
+    purchaseOrder: text('Purchase order', 'The order number that is printed on its documents.').optional(),
+    legalNote: lines('Legal note', 'A text that is printed on its documents.').optional(),
+    accountStatement: clearable('Account statement', 'E-mailed each month, or only on request.', STATEMENT).optional(),
+    feed: clearable('Unusual rows', 'Strict: unusual rows stop the close. Empty: they hold the document.', [
+      'strict',
+    ]).optional(),
+    taxId: text('Tax id', 'The VAT or tax number.').optional(),
+    eInvoice: clearable('E-invoice', 'The format of its e-invoices.', ['none', ...E_INVOICE_FORMATS]).optional(),
+    buyerReference: text('Buyer reference', 'The Leitweg-ID, or another reference (BT-10).').optional(),
+    electronicAddress: text('Electronic address', 'Scheme and address, such as 0208:0843766574.').optional(),
+    arrangement: clearable('Arrangement', 'How it pays.', ['invoicing', 'connected_account']).optional(),
+    arrangementFrom: month('From month', 'The first month of a new arrangement, without rows yet.').optional(),
+    connectedAccountId: text('Connected account', 'The account at the processor.', {
+      value: 'account',
+    }).optional(),
+    merchantOfRecord: clearable('Merchant of record', 'Who sells to the customer.', [
+      'platform',
+      'third_party',
+    ]).optional(),
+    split: clearable('Split', 'How the processor divides a payment.', ['real_time', 'sequential']).optional(),
+    settlementCurrencies: several('Settlement currency', 'A currency in which its platform is paid out.'),
+    connectedAccountType: clearable('Account type', 'The type at the processor.', [
+      'standard',
+      'express',
+      'custom',
+    ]).optional(),
+    connectedAccountState: clearable('Account state', 'The state of the onboarding.', ACCOUNT_STATES).optional(),
+    balanceTransactionsFrom: clearable('Balance transactions', 'Who reports them.', [
+      'processor',
+      'settlement_file',
+    ]).optional(),
+    policyId: text('Policy', 'The id of one of its policies, or of a new one.').optional(),
+    policyName: text('Policy name', 'The name that is printed on documents.').optional(),
+    policyKind: clearable('Kind', 'The kind of the policy.', ['insurance', 'non_insurance']).optional(),
+    policyActive: clearable('Policy active', 'Sales under an inactive policy are refused.', YES_NO).optional(),
+    priceRate: text('Price', 'The part of the insured amount that a quote costs, such as 0.085.', RATE).optional(),
+    priceMinimum: amount('Minimum price', 'The least that a quote costs.').optional(),
+    largestPrice: amount('Largest price', 'The most that a quote costs with its requotes. Empty: no limit.').optional(),
+    rate: text('Cut', "The partner's part of the price, such as 0.30.", RATE).optional(),
+    rateFrom: date('Cut from', 'The first day of the cut. Later cuts that were planned end.').optional(),
+    termsFrom: date(
+      'Terms from',
+      'The first day of sales with these terms. Later terms that were planned end.',
+    ).optional(),
+    windowDays: text(
+      'Days',
+      'The days after a sale on which it may be reversed whole. Empty: no terms.',
+      DAYS,
+    ).optional(),
+    afterWindow: clearable('After these days', 'What may be reversed then.', AFTER_WINDOW).optional(),
+    cut: clearable("Partner's cut", 'What a reversal does with the cut.', CUTS).optional(),
+    beforeCoverOnly: clearable('Before cover only', 'No reversal once the cover has begun.', YES_NO).optional(),
+  },
+  forms: FORMS,
+  async filled(tx, context, given) {
+    const [stored] = await readPartners(tx, given.get('partnerId') ?? '');
+    return stored && valuesOf(stored, given.get('policyId') ?? undefined, todayOf(context));
+  },
+  subject: ({ partnerId }) => partnerId,
+  partners: async () => 'all',
+  locksImporters: true,
+  async perform(tx, { actor, environment, settings }, input) {
+    const { partnerId } = input;
+    await lockImporters(tx);
+    const [stored] = await readPartners(tx, partnerId);
+    const record = changedPartner(stored, input);
+    refuseUnsplittable([record], partnerId);
+    const event = { action: 'partner.change', subject: partnerId, details: {} };
+    const { changes } = await importPartners(tx, [record], { event, actor, now: environment.now(), settings });
+    return { record, changes: changes.flatMap((each) => each.changes) };
+  },
+  facts: (tx, { partnerId }) => readPartnerFacts(tx, [partnerId]),
+  amounts: () => [],
+  async report({ input: { partnerId, isNew }, result: { record, changes } }, { environment }) {
+    const changed = changes.map(changeCells).map(([field, old, after]) => `${field}: ${old} → ${after}`);
+    return {
+      json: { partner_id: partnerId, created: isNew === true, changes },
+      text: isNew
+        ? `${partnerId} is added.`
+        : changed.length === 0
+          ? `Nothing of ${partnerId} changes.`
+          : [`${partnerId} is changed:`, ...changed].join('\n'),
+      notes: await remarksOnPartners(environment, [record]),
+    };
+  },
+});

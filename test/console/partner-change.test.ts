@@ -1,0 +1,153 @@
+/** Partners are changed by forms where they are read, one part at a time, by the rules of the partner file. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { partnerChange } from '../../src/actions/partner-change.ts';
+import { reminderPause } from '../../src/actions/reminder-pause.ts';
+import { runAction } from '../../src/actions/run.ts';
+import { readPartners } from '../../src/partners/partners.sql.ts';
+import {
+  ADMINISTRATOR,
+  alertOf,
+  type Browser,
+  invite,
+  type Page,
+  serveConsole,
+  signedIn,
+  wordsOf,
+} from '../support/console.ts';
+import type { Served } from '../support/service.ts';
+import { openWorld, partner, type World } from '../support/world.ts';
+
+let world: World;
+let served: Served;
+let finance: Browser;
+beforeAll(async () => {
+  world = await openWorld();
+  await world.partners([
+    partner({ name: 'Northgate Arena' }),
+    partner({ partner_id: 'p-2', name: 'Other Tickets' }),
+    partner({ partner_id: 'p-3', name: 'other tickets' }),
+  ]);
+  await invite(world, ADMINISTRATOR);
+  served = await serveConsole(world);
+  finance = await signedIn(served, await invite(world, 'mara@issuer.example', { roles: ['finance'] }));
+});
+afterAll(async () => {
+  await served.end();
+  await world.end();
+});
+
+const CHANGE = '/console/actions/partner.change';
+const stored = async (id = 'p-1') => (await world.database.reading((tx) => readPartners(tx, id)))[0];
+const policy = async () => (await stored())?.policies.find(({ policy_id }) => policy_id === 'ticket-protection');
+/** The fields of the page's form with their values, as a browser sends them. */
+function fieldsOf({ text }: Page): Record<string, string> {
+  const html = text.replace(/[\s\S]*<main/, '<main');
+  const inputs = [...html.matchAll(/<input([^>]*)>/g)].map(([, tag = '']) => [
+    /name="([^"]*)"/.exec(tag)?.[1] ?? '',
+    /value="([^"]*)"/.exec(tag)?.[1] ?? '',
+  ]);
+  const selects = [...html.matchAll(/<select[^>]*name="([^"]*)"[^>]*>([\s\S]*?)<\/select>/g)].map(
+    ([, name = '', options = '']) => [
+      name,
+      /value="([^"]*)" selected|selected[^>]*value="([^"]*)"/.exec(options)?.[1] ?? '',
+    ],
+  );
+  const texts = [...html.matchAll(/<textarea[^>]*name="([^"]*)"[^>]*>([\s\S]*?)<\/textarea>/g)].map(
+    ([, name = '', value = '']) => [name, value],
+  );
+  const given = [...inputs, ...selects, ...texts].filter(([name]) => name !== '' && name !== 'form_token');
+  // A field with several values has spare inputs, which are empty.
+  return Object.fromEntries(given.toReversed());
+}
+const changed = async (question: string, change: Readonly<Record<string, string>>) => {
+  const form = await finance.get(`${CHANGE}?${question}`);
+  const preview = await finance.post(CHANGE, { ...fieldsOf(form), ...change, step: 'preview' });
+  return { form, preview };
+};
+
+describe('a form of a partner', () => {
+  test('is filled with what is in force, and its preview has the old value beside the new one', async () => {
+    await world.partners([partner({ name: 'Northgate Arena', legal_note: 'one\ntwo', payment_terms_days: 14 })]);
+    const { form, preview } = await changed('partnerId=p-1&section=terms', { paymentTermsDays: '30' });
+    expect(fieldsOf(form)).toMatchObject({ paymentTermsDays: '14', legalNote: 'one\ntwo', partnerId: 'p-1' });
+    expect(form.text).not.toContain('name="line1"');
+    expect(preview.text).toMatch(/payment_terms_days<\/span><\/td><td>14<\/td><td><strong>30</);
+    expect(wordsOf(preview)).not.toContain('legal_note');
+    const done = await finance.post(CHANGE, { ...fieldsOf(preview), step: 'confirm' });
+    expect([done.status, alertOf(done)]).toEqual([200, '']);
+    expect(await stored()).toMatchObject({ payment_terms_days: 30, legal_note: 'one\ntwo' });
+  });
+
+  test('clears a field that is left empty, and keeps the fields of the other forms', async () => {
+    const { preview } = await changed('partnerId=p-1&section=contact', {
+      contactName: '',
+      contactCc: 'copy@x.example',
+    });
+    await finance.post(CHANGE, { ...fieldsOf(preview), step: 'confirm' });
+    const { invoicing_contact: contact, payment_terms_days } = (await stored()) ?? {};
+    expect([contact?.name, contact?.cc, payment_terms_days]).toEqual(['', ['copy@x.example'], 30]);
+  });
+
+  test('refuses by the rules of the file, and names the field', async () => {
+    const { preview } = await changed('partnerId=p-1&section=address', { country: 'Germany' });
+    expect([preview.status, alertOf(preview)]).toEqual([422, '“Country” must be an ISO 3166 code such as US.']);
+    expect(fieldsOf(preview)).toMatchObject({ partnerId: 'p-1', country: 'Germany' });
+  });
+
+  test('changes the cut of a policy from a day on, which must be said', async () => {
+    const question = 'partnerId=p-1&policyId=ticket-protection&section=rate';
+    const without = await changed(question, { rate: '0.25' });
+    expect(alertOf(without.preview)).toBe('“Cut from” is missing: the first day of the change.');
+    const { form, preview } = await changed(question, { rate: '0.25', rateFrom: '2027-01-01' });
+    expect(fieldsOf(form)).toMatchObject({ rate: '0.30', rateFrom: '' });
+    await finance.post(CHANGE, { ...fieldsOf(preview), step: 'confirm' });
+    expect((await policy())?.partner_cut_rate).toEqual([{ rate: '0.30' }, { from: '2027-01-01', rate: '0.25' }]);
+  });
+
+  test('gives a policy cancellation terms from a day on', async () => {
+    const terms = { termsFrom: '2027-01-01', windowDays: '14', afterWindow: 'pro_rata', cut: 'in_proportion' };
+    const { preview } = await changed('partnerId=p-1&policyId=ticket-protection&section=cancellation', terms);
+    await finance.post(CHANGE, { ...fieldsOf(preview), step: 'confirm' });
+    expect((await policy())?.cancellation).toMatchObject([{ from: '2027-01-01', window_days: 14 }]);
+  });
+
+  test('adds a partner, but none whose id is known', async () => {
+    const given = { partnerId: 'p-9', name: 'New Hall', currency: 'USD', timeZone: 'America/New_York' };
+    const { preview } = await changed('', given);
+    expect(alertOf(preview)).toBe('');
+    await finance.post(CHANGE, { ...fieldsOf(preview), step: 'confirm' });
+    expect(await stored('p-9')).toMatchObject({ name: 'New Hall', policies: [] });
+    const again = await changed('', given);
+    expect(alertOf(again.preview)).toBe('“Partner” is the id of a known partner.');
+  });
+
+  test('is linked from each part of the pages', async () => {
+    const pages = [await finance.get('/console/partners/p-1'), await finance.get('/console/partners/p-1/terms')];
+    const sections = pages.flatMap(({ text }) => [...text.matchAll(/partner\.change\?[^"]*section=(\w+)/g)]);
+    const names = Object.keys(partnerChange.forms ?? {}).filter((name) => name !== 'new');
+    expect(new Set(sections.map(([, name]) => name))).toEqual(new Set(names));
+  });
+});
+
+describe('a partner may be named by its name', () => {
+  const context = () => ({ ...world, reporter: {} });
+  const paused = (partnerId: string) =>
+    runAction(context(), reminderPause, { partnerId, until: '2027-01-31', reason: 'agreed' });
+
+  test('in any case, if no other has it', async () => {
+    expect(await paused('northgate ARENA')).toMatchObject({ json: { partner_id: 'p-1' } });
+  });
+
+  test('but a name of several is refused with their ids', async () => {
+    await expect(paused('Other Tickets')).rejects.toThrow(
+      "partner 'Other Tickets' is the name of 2 partners: p-2, p-3. Enter the id of one.",
+    );
+    await expect(paused('Nobody')).rejects.toMatchObject({ code: 'partner_unknown' });
+  });
+
+  test('in a list, whose filter suggests the partners', async () => {
+    const page = await finance.get('/console/invoices?partner=Northgate+Arena');
+    expect(page.status).toBe(200);
+    expect(page.text).toContain('<option value="p-1">Northgate Arena</option>');
+  });
+});
