@@ -169,7 +169,6 @@ CALL grant_to_app('USAGE', 'audit_events_event_id_seq');
 CREATE VIEW settings_in_force AS
 SELECT DISTINCT ON (subject) subject AS section, details->'value' AS value FROM audit_events
 WHERE action = 'settings.adopt' ORDER BY subject, event_id DESC;
-CALL grant_to_app('SELECT', 'settings_in_force');
 
 -- The keys of an event's details whose values are personal texts, by its action.
 CREATE FUNCTION personal_keys(action text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
