@@ -167,7 +167,8 @@ CALL grant_to_app('USAGE', 'audit_events_event_id_seq');
 CREATE FUNCTION personal_keys(action text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN '"(' || CASE
   WHEN action LIKE 'user.%' THEN 'name|reason|subject|network|browser'
-  WHEN action LIKE 'partner.%' THEN 'invoicing_contact[.](name|email|cc)|contact_email|network'
+  WHEN action LIKE 'partner.%' THEN
+    'invoicing_contact[.](name|email|cc)|(contact|reminder|statement|dispute)_email|network'
   WHEN action IN ('payment.record', 'credit.refund') THEN 'reference'
   WHEN action IN ('invoice.resend', 'email.resend', 'work.assign') THEN 'to'
   WHEN action = 'dispute.open' THEN 'owner'
