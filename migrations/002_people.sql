@@ -174,7 +174,8 @@ WHERE action = 'settings.adopt' ORDER BY subject, event_id DESC;
 CREATE FUNCTION personal_keys(action text) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
 RETURN '"(' || CASE
   WHEN action LIKE 'user.%' THEN 'name|reason|subject|network|browser'
-  WHEN action LIKE 'partner.%' THEN 'invoicing_contact[.](name|email|cc)|contact_email|network'
+  WHEN action LIKE 'partner.%' THEN
+    'invoicing_contact[.](name|email|cc)|(contact|reminder|statement|dispute)_email|network'
   WHEN action IN ('payment.record', 'credit.refund') THEN 'reference'
   WHEN action IN ('invoice.resend', 'email.resend', 'work.assign') THEN 'to'
   WHEN action = 'dispute.open' THEN 'owner'

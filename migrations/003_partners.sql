@@ -12,6 +12,10 @@ CREATE TABLE partners (
   contact_name text NOT NULL,
   contact_email text NOT NULL,
   contact_cc text[] NOT NULL,
+  -- Empty: those of the contact.
+  reminder_email text NOT NULL DEFAULT '',
+  statement_email text NOT NULL DEFAULT '',
+  dispute_email text NOT NULL DEFAULT '',
   currency text NOT NULL CONSTRAINT partner_currency_form CHECK (currency ~ '^[A-Z]{3}$'),
   time_zone text NOT NULL,
   -- NULL means the issuer's terms at the time of issue.
@@ -128,11 +132,17 @@ CREATE TABLE policies (
   price_minimum numeric CONSTRAINT price_minimum_range CHECK (price_minimum >= 0),
   -- The highest total of one quote with its requotes, in the partner's currency; NULL means no limit for this policy.
   largest_price numeric CONSTRAINT largest_price_positive CHECK (largest_price > 0),
+  -- The partner's order for the sales under this policy, or empty.
+  purchase_order text NOT NULL DEFAULT '',
   inactive_since timestamptz,
   PRIMARY KEY (partner_id, policy_id),
   CONSTRAINT price_complete CHECK ((price_rate IS NULL) = (price_minimum IS NULL))
 );
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'policies');
+
+-- The name of a policy on documents, with the partner's order.
+CREATE FUNCTION printed_name(policy policies) RETURNS text IMMUTABLE PARALLEL SAFE LANGUAGE sql
+RETURN policy.name || CASE policy.purchase_order WHEN '' THEN '' ELSE ', PO ' || policy.purchase_order END;
 
 -- The rate of the partner's cut on a day in the partner's time zone.
 CREATE FUNCTION cut_rate_on(policy policies, day date) RETURNS numeric STABLE PARALLEL SAFE LANGUAGE sql

@@ -1,4 +1,4 @@
--- Facts: SHA-256 034d0cd688acf82ac07bb52a1d02b51e30ca4b9350e84d3c6132b22868d72292, without the role reckoner_app 3e6d3a278e3f83e335cfc17fe2d7dec0376d712743674c6b8f9b4cb58e1504c9
+-- Facts: SHA-256 801b40642b3efab2cf752df07b45bfdb6326133fe3dee8b9697975100842550e, without the role reckoner_app 151ca58a9e6fd89f2f8b9bf8f11c60a8b0131e9bddc5b4785716bbf90df325a7
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

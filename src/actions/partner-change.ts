@@ -20,13 +20,24 @@ const several = (label: string, help: string) => text(label, help).array().optio
 
 const NEW = ['partnerId', 'name', 'currency', 'timeZone', 'contactName', 'contactEmail'] as const;
 const ADDRESS = ['line1', 'line2', 'city', 'region', 'postalCode', 'country'] as const;
-const POLICY = ['policyId', 'policyName', 'policyKind', 'priceRate', 'priceMinimum', 'largestPrice'] as const;
+const POLICY = [
+  'policyId',
+  'policyName',
+  'policyKind',
+  'policyPurchaseOrder',
+  'priceRate',
+  'priceMinimum',
+  'largestPrice',
+] as const;
 
 /** The links of the partner's pages name these forms. */
 const FORMS = {
   new: { title: 'Add a partner', fields: [...NEW, ...ADDRESS], set: { isNew: 'yes' } },
   address: { title: 'Change the name and address', fields: ['name', ...ADDRESS, 'parent', 'active'] },
-  contact: { title: 'Change the contact', fields: ['contactName', 'contactEmail', 'contactCc'] },
+  contact: {
+    title: 'Change the contact',
+    fields: ['contactName', 'contactEmail', 'contactCc', 'reminderEmail', 'statementEmail', 'disputeEmail'],
+  },
   terms: {
     title: 'Change the terms',
     fields: [
@@ -84,8 +95,11 @@ export const partnerChange = defineAction({
     parent: partner('The partner that pays for this one.', { label: 'Parent' }).optional(),
     active: clearable('Active', 'Sales of an inactive partner are refused.', YES_NO).optional(),
     contactName: text('Contact', 'The name of the invoicing contact.').optional(),
-    contactEmail: text('E-mail', 'The address that gets invoices, reminders and statements.').optional(),
+    contactEmail: text('E-mail', 'The address that gets its e-mails.').optional(),
     contactCc: several('Copies', 'An address that gets a copy.'),
+    reminderEmail: text('E-mail for reminders', 'Gets the reminders instead. Empty: the contact.').optional(),
+    statementEmail: text('E-mail for statements', 'Gets account statements instead. Empty: the contact.').optional(),
+    disputeEmail: text('E-mail for disputes', 'Whom finance asks about disputes. Empty: the contact.').optional(),
     currency: text('Currency', 'The currency of its sales, such as USD.').optional(),
     timeZone: text('Time zone', 'The time zone of its months, such as America/New_York.').optional(),
     paymentTermsDays: text('Days to pay', "The days to pay. Empty: the issuer's terms.", DAYS).optional(),
@@ -129,6 +143,7 @@ export const partnerChange = defineAction({
     policyId: text('Policy', 'The id of one of its policies, or of a new one.').optional(),
     policyName: text('Policy name', 'The name that is printed on documents.').optional(),
     policyKind: clearable('Kind', 'The kind of the policy.', ['insurance', 'non_insurance']).optional(),
+    policyPurchaseOrder: text('Order for this policy', 'The order number that is printed with its name.').optional(),
     policyActive: clearable('Policy active', 'Sales under an inactive policy are refused.', YES_NO).optional(),
     priceRate: text('Price', 'The part of the insured amount that a quote costs, such as 0.085.', RATE).optional(),
     priceMinimum: amount('Minimum price', 'The least that a quote costs.').optional(),

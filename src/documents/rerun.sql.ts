@@ -39,7 +39,7 @@ const DRAFTED = `summed AS (
        FROM pg_temp.draft_lines GROUP BY partner_id, currency, arrangement, policy_id, kind, month
      ), by_rows AS (
        SELECT l.partner_id, l.currency, l.arrangement,
-              jsonb_object_agg(l.policy_id, o.name) AS names,
+              jsonb_object_agg(l.policy_id, printed_name(o)) AS names,
               jsonb_agg(jsonb_build_array(l.policy_id, l.kind, l.month, l.count, l.spot_price, l.partner_cut,
                                           l.invoice_amount)
                         ORDER BY l.policy_id, l.kind, l.month) AS lines

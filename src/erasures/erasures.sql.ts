@@ -97,7 +97,8 @@ export const readTextsOfContacts = (tx: Transaction, partnerId: string): Promise
          SELECT t.commitment, t.text FROM named JOIN personal_texts t USING (commitment)
          CROSS JOIN (SELECT * FROM partners p WHERE p.partner_id = :partnerId) AS p
          WHERE lower(t.text) <> ALL (
-           ARRAY(SELECT lower(each) FROM unnest(ARRAY[p.contact_name, p.contact_email] || p.contact_cc) AS each))
+           ARRAY(SELECT lower(each) FROM unnest(ARRAY[
+             p.contact_name, p.contact_email, p.reminder_email, p.statement_email, p.dispute_email] || p.contact_cc) AS each))
        )
        SELECT f.commitment FROM former f
        -- A mail server's reply may contain the address.
@@ -116,7 +117,8 @@ export const readFormerAddresses = queryingColumn<string, { partnerId: string }>
   CROSS JOIN LATERAL unnest(e.recipients || e.addressed_to) AS address
   WHERE coalesce(e.partner_id, d.partner_id) = :partnerId AND address <> '(erased)'
     AND lower(address) <> ALL (
-      ARRAY(SELECT lower(each) FROM unnest(ARRAY[p.contact_email] || p.contact_cc) AS each))`);
+      ARRAY(SELECT lower(each) FROM unnest(ARRAY[
+        p.contact_email, p.reminder_email, p.statement_email, p.dispute_email] || p.contact_cc) AS each))`);
 
 /** Erases what the pattern finds in e-mails, which are not facts; with a partner, only in those to it. */
 export const eraseInEmails = executing<Readonly<{ pattern: string; partnerId: string | null }>>(`

@@ -319,8 +319,8 @@ export const readNewAddresses = querying<
                        WHEN 'close_report' THEN :finance::text
                        WHEN 'feed_doubts' THEN coalesce(nullif(:finance::text, ''), :operations::text)
                        WHEN 'instructions_changed' THEN coalesce(nullif(:finance::text, ''), :operations::text)
-                       WHEN 'reminder' THEN p.contact_email
-                       WHEN 'account_statement' THEN p.contact_email
+                       WHEN 'reminder' THEN coalesce(nullif(p.reminder_email, ''), p.contact_email)
+                       WHEN 'account_statement' THEN coalesce(nullif(p.statement_email, ''), p.contact_email)
                        WHEN 'payment_receipt' THEN p.contact_email
                        WHEN 'refund_notice' THEN p.contact_email END AS address) AS a
   WHERE e.status IN ('failed', 'uncertain', 'bounced') AND e.dismissal_reason IS NULL AND e.addressed_to IS NULL

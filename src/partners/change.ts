@@ -14,7 +14,8 @@ const PATHS = {
   ...{ line1: 'address.line1', line2: 'address.line2', city: 'address.city', region: 'address.region' },
   ...{ postalCode: 'address.postal_code', country: 'address.country' },
   ...{ contactName: 'invoicing_contact.name', contactEmail: 'invoicing_contact.email' },
-  contactCc: 'invoicing_contact.cc',
+  ...{ contactCc: 'invoicing_contact.cc', reminderEmail: 'reminder_email', statementEmail: 'statement_email' },
+  disputeEmail: 'dispute_email',
   ...{ paymentTermsDays: 'payment_terms_days', paymentTermsEndOfMonth: 'payment_terms_end_of_month' },
   ...{ paymentTermsDay: 'payment_terms_day', accountStatement: 'account_statement', feed: 'feed' },
   ...{ taxId: 'tax_id', purchaseOrder: 'purchase_order', legalNote: 'legal_note' },
@@ -24,6 +25,7 @@ const PATHS = {
   ...{ connectedAccountType: 'connected_account_type', connectedAccountState: 'connected_account_state' },
   balanceTransactionsFrom: 'balance_transactions_from',
   ...{ policyName: 'policy.name', policyKind: 'policy.kind', policyActive: 'policy.active' },
+  policyPurchaseOrder: 'policy.purchase_order',
   ...{ priceRate: 'policy.price.rate', priceMinimum: 'policy.price.minimum', largestPrice: 'policy.largest_price' },
 } as const;
 

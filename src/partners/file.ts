@@ -76,6 +76,8 @@ const cancellation = z
   .union([z.array(cancellationTerms).min(1, 'must have terms'), cancellationTerms.transform((terms) => [terms])])
   .superRefine((terms, context) => checkDays(terms, context, { one: 'terms', all: 'terms' }));
 
+const text = z.union([z.literal(''), line(500)]).default('');
+
 const policySchema = z.strictObject({
   policy_id: identifier,
   name: line(300).min(1, 'must not be empty'),
@@ -83,6 +85,8 @@ const policySchema = z.strictObject({
   active: z.boolean().default(true),
   partner_cut_rate: z.union([rate, datedRates], 'must be a decimal from 0 to 1, or a list of dated rates'),
   price: z.strictObject({ rate: decimal, minimum: decimal }).optional(),
+  /** The partner's order for the sales under this policy, printed with its name. */
+  purchase_order: text,
   /** The highest total price of a quote with its requotes, in the partner's currency; null for no limit. */
   largest_price: decimal.nullable().default(null),
   /** On which reversals are recorded without a person; null: those of every policy (cancellation.ts). */
@@ -91,7 +95,7 @@ const policySchema = z.strictObject({
 
 const currency = z.string().refine(isCurrency, 'must be an ISO 4217 currency such as USD');
 
-const text = z.union([z.literal(''), line(500)]).default('');
+const address = z.union([z.literal(''), emailAddress]).default('');
 
 const OPTIONAL_OF_ACCOUNT = [
   'settlement_currencies',
@@ -108,10 +112,12 @@ const partnerSchema = z
     invoicing_contact: z
       .strictObject({
         name: line().default(''),
-        email: z.union([z.literal(''), emailAddress]).default(''),
+        email: address,
         cc: z.array(emailAddress).max(20).default([]),
       })
       .prefault({}),
+    /** Empty: those of the invoicing contact. */
+    ...{ reminder_email: address, statement_email: address, dispute_email: address },
     currency,
     time_zone: z.string().refine(isTimeZone, 'must be an IANA time zone such as America/New_York'),
     payment_terms_days: daysTo(365).nullable().default(null),

@@ -39,19 +39,23 @@ export const upsertPartners = querying<
 >(`
   INSERT INTO partners AS stored (
     partner_id, name, address_line1, address_line2, address_city, address_region, address_postal_code,
-    address_country, contact_name, contact_email, contact_cc, currency, time_zone, payment_terms_days,
-    payment_terms_end_of_month, payment_terms_day, tax_id, purchase_order, legal_note, parent, account_statement, e_invoice, buyer_reference, electronic_address, feed,
+    address_country, contact_name, contact_email, contact_cc, reminder_email, statement_email, dispute_email, currency,
+    time_zone, payment_terms_days, payment_terms_end_of_month, payment_terms_day, tax_id, purchase_order,
+    legal_note, parent,
+    account_statement, e_invoice, buyer_reference, electronic_address, feed,
     inactive_since, imported_at)
   SELECT f.partner_id, f.name, f.address->>'line1', f.address->>'line2', f.address->>'city', f.address->>'region',
          f.address->>'postal_code', f.address->>'country', f.invoicing_contact->>'name',
          f.invoicing_contact->>'email', ARRAY(SELECT json_array_elements_text(f.invoicing_contact->'cc')),
-         f.currency, f.time_zone, f.payment_terms_days,
+         f.reminder_email, f.statement_email, f.dispute_email, f.currency, f.time_zone, f.payment_terms_days,
          f.payment_terms_end_of_month, f.payment_terms_day, f.tax_id, f.purchase_order, f.legal_note,
          f.parent, f.account_statement, f.e_invoice, f.buyer_reference, f.electronic_address, f.feed,
          CASE WHEN NOT f.active THEN :now::timestamptz END, :now::timestamptz
   FROM json_to_recordset(:partners::json) AS f (
-    partner_id text, name text, address json, invoicing_contact json, currency text, time_zone text,
-    payment_terms_days integer, payment_terms_end_of_month boolean, payment_terms_day integer, active boolean, tax_id text, purchase_order text, legal_note text,
+    partner_id text, name text, address json, invoicing_contact json, reminder_email text,
+    statement_email text, dispute_email text, currency text, time_zone text,
+    payment_terms_days integer, payment_terms_end_of_month boolean, payment_terms_day integer,
+    active boolean, tax_id text, purchase_order text, legal_note text,
     parent text, account_statement text, e_invoice text, buyer_reference text, electronic_address text,
     feed text)
   ON CONFLICT (partner_id) DO UPDATE SET
@@ -59,6 +63,8 @@ export const upsertPartners = querying<
     address_city = excluded.address_city, address_region = excluded.address_region,
     address_postal_code = excluded.address_postal_code, address_country = excluded.address_country,
     contact_name = excluded.contact_name, contact_email = excluded.contact_email, contact_cc = excluded.contact_cc,
+    reminder_email = excluded.reminder_email, statement_email = excluded.statement_email,
+    dispute_email = excluded.dispute_email,
     currency = excluded.currency, time_zone = excluded.time_zone, payment_terms_days = excluded.payment_terms_days,
     payment_terms_end_of_month = excluded.payment_terms_end_of_month, payment_terms_day = excluded.payment_terms_day,
     tax_id = excluded.tax_id, purchase_order = excluded.purchase_order, legal_note = excluded.legal_note,
@@ -71,7 +77,8 @@ export const upsertPartners = querying<
     imported_at = excluded.imported_at
   WHERE (stored.name, stored.address_line1, stored.address_line2, stored.address_city, stored.address_region,
          stored.address_postal_code, stored.address_country, stored.contact_name, stored.contact_email,
-         stored.contact_cc, stored.currency, stored.time_zone, stored.payment_terms_days,
+         stored.contact_cc, stored.reminder_email, stored.statement_email, stored.dispute_email, stored.currency,
+         stored.time_zone, stored.payment_terms_days,
          stored.payment_terms_end_of_month, stored.payment_terms_day, stored.tax_id,
          stored.purchase_order, stored.legal_note, stored.parent, stored.account_statement,
          stored.e_invoice, stored.buyer_reference, stored.electronic_address, stored.feed,
@@ -79,8 +86,10 @@ export const upsertPartners = querying<
     IS DISTINCT FROM
         (excluded.name, excluded.address_line1, excluded.address_line2, excluded.address_city,
          excluded.address_region, excluded.address_postal_code, excluded.address_country, excluded.contact_name,
-         excluded.contact_email, excluded.contact_cc, excluded.currency, excluded.time_zone,
-         excluded.payment_terms_days, excluded.payment_terms_end_of_month, excluded.payment_terms_day, excluded.tax_id, excluded.purchase_order, excluded.legal_note,
+         excluded.contact_email, excluded.contact_cc, excluded.reminder_email, excluded.statement_email,
+         excluded.dispute_email, excluded.currency, excluded.time_zone,
+         excluded.payment_terms_days, excluded.payment_terms_end_of_month, excluded.payment_terms_day, excluded.tax_id,
+         excluded.purchase_order, excluded.legal_note,
          excluded.parent, excluded.account_statement, excluded.e_invoice, excluded.buyer_reference,
          excluded.electronic_address, excluded.feed, excluded.inactive_since IS NULL)
   RETURNING partner_id, (xmax = 0) AS created`);
@@ -109,30 +118,31 @@ export async function upsertPolicies(
     tx,
     `INSERT INTO policies AS stored (
        partner_id, policy_id, name, kind, partner_cut_rate, dated_cut_rates, price_rate, price_minimum, largest_price,
-       inactive_since)
+       purchase_order, inactive_since)
      SELECT f.partner_id, f.policy_id, f.name, f.kind,
             coalesce(f.partner_cut_rate, p.partner_cut_rate, (f.dated_cut_rates->0->>'rate')::numeric),
             CASE WHEN f.partner_cut_rate IS NULL THEN (
               SELECT coalesce(jsonb_agg(r.each ORDER BY r.nth), '[]') FROM (
                 SELECT each, nth FROM jsonb_array_elements(p.dated_cut_rates) WITH ORDINALITY AS e (each, nth)
                 WHERE each->>'from' < f.dated_cut_rates->0->>'from') AS r) ELSE '[]' END || f.dated_cut_rates,
-            f.rate, f.minimum, f.largest_price, CASE WHEN NOT f.active THEN :now::timestamptz END
+            f.rate, f.minimum, f.largest_price, f.purchase_order, CASE WHEN NOT f.active THEN :now::timestamptz END
      FROM json_to_recordset(:policies::json) AS f (
        partner_id text, policy_id text, name text, kind text, partner_cut_rate numeric, dated_cut_rates jsonb,
-       rate numeric, minimum numeric, largest_price numeric, active boolean)
+       rate numeric, minimum numeric, largest_price numeric, purchase_order text, active boolean)
      LEFT JOIN policies p ON p.partner_id = f.partner_id COLLATE "C" AND p.policy_id = f.policy_id COLLATE "C"
      ON CONFLICT (partner_id, policy_id) DO UPDATE SET
        name = excluded.name, kind = excluded.kind, partner_cut_rate = excluded.partner_cut_rate,
        dated_cut_rates = excluded.dated_cut_rates,
        price_rate = excluded.price_rate, price_minimum = excluded.price_minimum,
-       largest_price = excluded.largest_price,
+       largest_price = excluded.largest_price, purchase_order = excluded.purchase_order,
        inactive_since = CASE WHEN excluded.inactive_since IS NULL THEN NULL
                              ELSE coalesce(stored.inactive_since, excluded.inactive_since) END
      WHERE (stored.name, stored.kind, stored.partner_cut_rate, stored.dated_cut_rates, stored.price_rate,
-            stored.price_minimum, stored.largest_price, stored.inactive_since IS NULL)
+            stored.price_minimum, stored.largest_price, stored.purchase_order, stored.inactive_since IS NULL)
        IS DISTINCT FROM
            (excluded.name, excluded.kind, excluded.partner_cut_rate, excluded.dated_cut_rates, excluded.price_rate,
-            excluded.price_minimum, excluded.largest_price, excluded.inactive_since IS NULL)
+            excluded.price_minimum, excluded.largest_price, excluded.purchase_order,
+            excluded.inactive_since IS NULL)
      RETURNING partner_id`,
     { policies, now },
   );
@@ -262,6 +272,7 @@ export function readPartners(tx: Transaction, ids?: string | readonly string[]):
               'country', p.address_country) AS address,
             json_build_object('name', p.contact_name, 'email', p.contact_email,
                               'cc', p.contact_cc) AS invoicing_contact,
+            p.reminder_email, p.statement_email, p.dispute_email,
             p.currency, p.time_zone, p.payment_terms_days, p.payment_terms_end_of_month, p.payment_terms_day,
             p.inactive_since IS NULL AS active,
             p.tax_id, p.purchase_order, p.legal_note, p.parent, p.account_statement, p.e_invoice, p.buyer_reference,
@@ -276,7 +287,7 @@ export function readPartners(tx: Transaction, ids?: string | readonly string[]):
                        ELSE jsonb_build_object('rate', o.partner_cut_rate::text) || o.dated_cut_rates END,
                        'price', CASE WHEN o.price_rate IS NOT NULL THEN
                          json_build_object('rate', o.price_rate::text, 'minimum', o.price_minimum::text) END,
-                       'largest_price', o.largest_price::text,
+                       'purchase_order', o.purchase_order, 'largest_price', o.largest_price::text,
                        'cancellation', (
                          SELECT json_agg(json_build_object(
                                   'from', c.from_day, 'window_days', c.window_days, 'after_window', c.after_window,

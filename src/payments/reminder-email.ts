@@ -3,12 +3,14 @@
  * invoices attached. The dunning level of the reminder determines the tone. Only documents that have reached this level
  * are demanded. The e-mail is withdrawn if no document is left to demand.
  */
+
 import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type Locale, localeOf } from '../documents/locale.ts';
 import { type EmailComposer, letterView, oneLine } from '../mail/email.ts';
 import type { Attachment } from '../mail/message.ts';
+import { contactFor } from '../partners/contact.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { Amount, daysApart, monthName } from '../values.ts';
 import { type Debt, dunned, leftToPay, readDebts } from './debts.ts';
@@ -50,7 +52,7 @@ export const reminderEmail: EmailComposer = {
     }
     const [partner] = await readPartners(tx, partnerId);
     if (partner === undefined) throw new Error(`no partner ${partnerId} to remind`);
-    const { name, email: address, cc } = partner.invoicing_contact;
+    const { name, email: address, cc } = contactFor(partner, 'reminder');
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
     const isFamily = open.some((row) => row.partner_id !== partnerId);
     // Debts covered by credit are listed together with the credit, so that the totals match the partner's account. A

@@ -1608,9 +1608,11 @@ WHERE NOT (substr(x.printed, 1, 1) = '#' AND length(x.printed) = 45)
 -- columns at policy printed recorded
 SELECT 'line ' || l.position || ' of ' || d.number, l.policy_id, l.policy_name, f.value
 FROM document_lines l JOIN documents d USING (document_id)
+LEFT JOIN fields o ON o.subject = 'partner ' || d.partner_id AND o.field = 'policies.' || l.policy_id || '.purchase_order'
+  AND o.log_no < d.log_no AND o.until_no > d.log_no
 LEFT JOIN fields f ON f.subject = 'partner ' || d.partner_id AND f.field = 'policies.' || l.policy_id || '.name'
   AND f.log_no < d.log_no AND f.until_no > d.log_no
-WHERE l.policy_name IS DISTINCT FROM f.value;
+WHERE l.policy_name IS DISTINCT FROM f.value || coalesce(', PO ' || o.value, '');
 
 -- terms_of_partner: An invoice has the payment terms of its partner when it was issued; a replacement may keep older ones.
 -- whole
@@ -3841,7 +3843,8 @@ ORDER BY x.bank_statement_id, x.position;
 -- VIEW partners: The partners as the changes so far leave them. Values of a list are separated by blanks.
 -- whole
 -- columns partner_id name address.line1 address.line2 address.city address.region address.postal_code address.country
--- columns invoicing_contact.name invoicing_contact.email invoicing_contact.cc currency time_zone payment_terms_days
+-- columns invoicing_contact.name invoicing_contact.email invoicing_contact.cc reminder_email statement_email
+-- columns dispute_email currency time_zone payment_terms_days
 -- columns payment_terms_end_of_month:flag payment_terms_day active:flag tax_id purchase_order legal_note parent account_statement e_invoice buyer_reference
 -- columns electronic_address feed arrangement arrangement_from connected_account_id merchant_of_record split
 -- columns settlement_currencies connected_account_type connected_account_state balance_transactions_from
@@ -3864,6 +3867,9 @@ SELECT p.partner_id, max(CASE c.field WHEN 'name' THEN c.value END),
        max(CASE c.field WHEN 'invoicing_contact.name' THEN c.value END),
        max(CASE c.field WHEN 'invoicing_contact.email' THEN c.value END),
        max(CASE c.field WHEN 'invoicing_contact.cc' THEN c.value END),
+       max(CASE c.field WHEN 'reminder_email' THEN c.value END),
+       max(CASE c.field WHEN 'statement_email' THEN c.value END),
+       max(CASE c.field WHEN 'dispute_email' THEN c.value END),
        max(CASE c.field WHEN 'currency' THEN c.value END), max(CASE c.field WHEN 'time_zone' THEN c.value END),
        max(CASE c.field WHEN 'payment_terms_days' THEN c.value END),
        max(CASE c.field WHEN 'payment_terms_end_of_month' THEN CASE c.value WHEN 'true' THEN 1 END END),
@@ -3889,19 +3895,21 @@ GROUP BY p.partner_id ORDER BY p.partner_id;
 -- VIEW policies: The policies of the partners as the changes so far leave them.
 -- whole
 -- columns partner_id policy_id name kind active:flag partner_cut_rate price.rate price.minimum largest_price
+-- columns purchase_order
 SELECT substr(n.subject, 9), substr(n.field, 10, length(n.field) - 14), n.value,
        max(CASE c.field WHEN n.stem || '.kind' THEN c.value END),
        max(CASE c.field WHEN n.stem || '.active' THEN CASE c.value WHEN 'true' THEN 1 ELSE 0 END END),
        max(CASE c.field WHEN n.stem || '.partner_cut_rate' THEN c.value END),
        max(CASE c.field WHEN n.stem || '.price.rate' THEN c.value END),
        max(CASE c.field WHEN n.stem || '.price.minimum' THEN c.value END),
-       max(CASE c.field WHEN n.stem || '.largest_price' THEN c.value END)
+       max(CASE c.field WHEN n.stem || '.largest_price' THEN c.value END),
+       max(CASE c.field WHEN n.stem || '.purchase_order' THEN c.value END)
 FROM (SELECT subject, field, value, substr(field, 1, length(field) - 5) AS stem FROM fields
       WHERE until_no = 999999999999999 AND value IS NOT NULL AND substr(subject, 1, 8) = 'partner '
         AND substr(field, 1, 9) = 'policies.' AND substr(field, length(field) - 4) = '.name') n
 LEFT JOIN fields c ON c.subject = n.subject AND c.until_no = 999999999999999
   AND c.field IN (n.stem || '.kind', n.stem || '.active', n.stem || '.partner_cut_rate', n.stem || '.price.rate',
-                  n.stem || '.price.minimum', n.stem || '.largest_price')
+                  n.stem || '.price.minimum', n.stem || '.largest_price', n.stem || '.purchase_order')
 GROUP BY n.subject, n.field, n.value ORDER BY n.subject, n.field;
 
 -- VIEW partner-changes: Every changed value of a partner or policy that was recorded before the months closed.

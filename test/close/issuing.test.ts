@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { readDocuments } from '../../src/documents/documents.sql.ts';
 import type { Month } from '../../src/month.ts';
 import { failing } from '../audit/failing.ts';
+import { correctionsOf } from '../documents/correcting.ts';
 import { openWorld, partner, quote, realSettings, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';
@@ -53,6 +54,29 @@ test('terms may run to the end of a month, and then to a day of a month', async 
     ['p-next', '2026-08-01', '2026-09-15'],
   ]);
   expect(await world.sql(`SELECT due_date('2026-01-31', 0, NULL, 30)::text AS due`)).toEqual([{ due: '2026-02-28' }]);
+  expect(failing(await world.verify('2026-07' as Month))).toEqual([]);
+});
+
+test('the order of a policy is printed with its name, and a rerun prints another one', async () => {
+  const policies = (purchase_order: string) => [
+    {
+      policy_id: 'ticket-protection',
+      name: 'Ticket Protection',
+      kind: 'insurance',
+      partner_cut_rate: '0.3',
+      purchase_order,
+    },
+  ];
+  await world.partners([partner({ policies: policies('4711') })]);
+  await world.rows([quote()]);
+  await world.close();
+  const names = async () =>
+    (await world.database.reading((tx) => readDocuments(tx, {}))).map(({ lines }) => lines[0]?.policy_name);
+  expect(await names()).toEqual(['Ticket Protection, PO 4711']);
+  expect((await correctionsOf(world).rerunMonth('2026-07', { changed: false })).unchanged).toBe(1);
+  await world.partners([partner({ policies: policies('4712') })]);
+  await correctionsOf(world).rerunMonth('2026-07');
+  expect(await names()).toEqual(['Ticket Protection, PO 4711', 'Ticket Protection, PO 4712']);
   expect(failing(await world.verify('2026-07' as Month))).toEqual([]);
 });
 

@@ -456,6 +456,21 @@ test('what is due after the notice period is named apart from what is coming due
   expect(mail?.text).toContain('Coming due: USD 7.00\nDue later: USD 14.00 more\n');
 });
 
+test('a reminder goes to the address for reminders alone, if the partner has one', async () => {
+  const contact = { name: 'AP', email: 'ap@partner.example', cc: ['copy@partner.example'] };
+  await world.partners([
+    partner({ payment_terms_days: 60, invoicing_contact: contact, reminder_email: 'dunning@partner.example' }),
+  ]);
+  await world.rows([quote()]);
+  await world.close();
+  await world.deliver();
+  await remind('2026-09-23');
+  expect(await world.sql(`SELECT kind, recipients FROM emails ORDER BY email_id`)).toEqual([
+    { kind: 'invoice', recipients: ['ap@partner.example', 'copy@partner.example'] },
+    { kind: 'reminder', recipients: ['dunning@partner.example'] },
+  ]);
+});
+
 test('an undecided dispute or unconfirmed payment stops reminders until it is resolved', async () => {
   await invoiceJuly('p-1', 'p-2');
   const fact = `recorded_at, event_id) SELECT`;

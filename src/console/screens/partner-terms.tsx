@@ -127,9 +127,10 @@ type Policy = Partner['policies'][number];
 const policyColumns = ({ inactive, partner }: PartnerTermsView, user: Seer): readonly Column<Policy>[] => [
   {
     heading: 'Policy',
-    cell: ({ policy_id, name, active }) => (
+    cell: ({ policy_id, name, active, purchase_order: purchaseOrder }) => (
       <>
         {name} <span class="count">{policy_id}</span>{' '}
+        {purchaseOrder !== '' && <span class="soft">{`PO ${purchaseOrder} `}</span>}
         {!active && <Chip>{`inactive since ${inactive.get(policy_id)}`}</Chip>}
       </>
     ),

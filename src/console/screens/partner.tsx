@@ -230,6 +230,9 @@ function Contact({ partner, user }: { partner: Partner; user: Seer }) {
             ['Name', contact.name],
             ['E-mail', contact.email === '' ? <Chip tone="bad">no e-mail address</Chip> : contact.email],
             ['Copies', contact.cc.join(', ')],
+            ['Reminders', partner.reminder_email],
+            ['Statements', partner.statement_email],
+            ['Disputes', partner.dispute_email],
           ]}
         />
       </Card>

@@ -130,7 +130,7 @@ export const insertDocumentLines = executing<{ month: string }>(`
   SELECT d.document_id,
          row_number() OVER (PARTITION BY d.document_id ORDER BY l.month < :month, l.month, l.policy_id,
            array_position(ARRAY['quote_accepted', 'requote_accepted', 'reversal'], l.kind COLLATE "C"), l.tax),
-         l.policy_id, o.name, l.kind, l.month, l.count, d.sign * l.spot_price, d.sign * l.partner_cut,
+         l.policy_id, printed_name(o), l.kind, l.month, l.count, d.sign * l.spot_price, d.sign * l.partner_cut,
          d.sign * l.invoice_amount, l.tax
   FROM pg_temp.draft_lines l
   JOIN pg_temp.issued_documents d ON d.partner_id = l.partner_id AND d.currency = l.currency

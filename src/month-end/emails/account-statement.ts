@@ -16,6 +16,7 @@ import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months
 import { achView, wireView } from '../../mail/document-text.ts';
 import { type EmailComposer, type EmailSubject, issuerView, oneLine } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
+import { contactFor } from '../../partners/contact.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
 import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
 import type { AccountPayment, HowToPay } from '../../reports/account-payment.ts';
@@ -42,7 +43,7 @@ export const accountStatementEmail: EmailComposer = {
     const [partnerId, day] = [email.partner_id as string, email.day as string];
     const [partner] = await readPartners(tx, partnerId);
     if (partner === undefined) throw new Error(`no partner ${partnerId} to send a statement to`);
-    const { name, email: address, cc } = partner.invoicing_contact;
+    const { name, email: address, cc } = contactFor(partner, 'statement');
     if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
     const statement = await readAccountStatement(tx, { partnerId, asOf: day, today: todayOf(context) });
     if (statement.accounts.length === 0) return { withdrawn: `the account has no activity up to ${day}` };
