@@ -222,7 +222,8 @@ export async function readFeeds(
 ): Promise<Feeds> {
   const zones = await readPartnerZones(tx);
   const hasEnded = zones.length > 0 && endOfMonthEverywhere(month, zones).at <= environment.now();
-  return readPartnerFeeds(tx, settings, month, { history: hasEnded ? history : 'none', judged });
+  const now = environment.now().toISO();
+  return readPartnerFeeds(tx, settings, month, { history: hasEnded ? history : 'none', judged, now, hasEnded });
 }
 
 /** Accepts all that is in doubt about a partner's rows of an open month. Returns the accepted doubts. */

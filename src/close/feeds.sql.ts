@@ -6,6 +6,8 @@ export type ExpectedFeed = Readonly<{
   partner_id: string;
   name: string;
   arrived: boolean;
+  /** Whether its first rows have not arrived, although the month ended or they came by this day of the months before. */
+  missing: boolean;
 }>;
 
 // The lines of documents name the months whose rows they bill. Late rows may not be billed yet, so late rows are
@@ -13,19 +15,30 @@ export type ExpectedFeed = Readonly<{
 // may read the whole ledger.
 export const readExpectedFeeds = querying<
   ExpectedFeed,
-  { month: Month; monthsCompared: number; allowed: readonly string[] }
+  { month: Month; monthsCompared: number; allowed: readonly string[]; now: string; hasEnded: boolean }
 >(`
   WITH compared AS MATERIALIZED (
     SELECT month FROM closed_months WHERE month < :month ORDER BY month DESC LIMIT :monthsCompared
   ), billed AS MATERIALIZED (
     SELECT DISTINCT d.partner_id, l.month FROM documents d JOIN document_lines l USING (document_id)
     WHERE d.month >= (SELECT min(month) FROM compared) AND l.month IN (SELECT month FROM compared)
+  ), imported AS MATERIALIZED (
+    SELECT partner_id, max(day) AS latest_day FROM (
+      SELECT q.partner_id, min((e.occurred_at AT TIME ZONE q.time_zone)::date - (g.posted_month || '-01')::date) AS day
+      FROM ledger_receipts g JOIN audit_events e USING (event_id) JOIN partners q ON q.partner_id = g.partner_id
+      WHERE g.posted_month IN (SELECT month FROM compared)
+      GROUP BY q.partner_id, g.posted_month) AS firsts
+    GROUP BY partner_id
   )
-  SELECT p.partner_id, p.name,
-         (SELECT true FROM ledger_rows r
-          WHERE r.partner_id = p.partner_id AND r.posted_month >= :month AND r.month = :month LIMIT 1)
-         IS NOT NULL AS arrived
-  FROM partners p
+  SELECT p.partner_id, p.name, f.arrived,
+         NOT f.arrived AND (:hasEnded::boolean
+           -- Of sales that are accepted one by one, no day is known by which they come.
+           OR (:now::timestamptz AT TIME ZONE p.time_zone)::date - (:month || '-01')::date > i.latest_day) IS TRUE
+         AS missing
+  FROM partners p LEFT JOIN imported i USING (partner_id) CROSS JOIN LATERAL (
+    SELECT (SELECT true FROM ledger_rows r
+            WHERE r.partner_id = p.partner_id AND r.posted_month >= :month AND r.month = :month LIMIT 1)
+           IS NOT NULL AS arrived) AS f
   WHERE p.inactive_since IS NULL AND p.partner_id <> ALL (:allowed::text[])
     AND (SELECT count(*) > 0 AND bool_and((p.partner_id, c.month) IN (SELECT partner_id, month FROM billed) OR (
            SELECT true FROM ledger_rows r

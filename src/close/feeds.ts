@@ -109,9 +109,9 @@ export async function readPartnerFeeds(
   tx: Transaction,
   { allow_empty: allowed, approvals }: Pick<Settings, 'allow_empty' | 'approvals'>,
   month: Month,
-  { history, judged }: Reading,
+  { history, judged, ...clock }: Reading & Readonly<{ now: string; hasEnded: boolean }>,
 ): Promise<Feeds> {
-  const given = { month, monthsCompared: MONTHS_COMPARED, allowed: Array.isArray(allowed) ? allowed : [] };
+  const given = { month, monthsCompared: MONTHS_COMPARED, allowed: Array.isArray(allowed) ? allowed : [], ...clock };
   const statements = await readStatedTotals(tx, month);
   const stating = new Map(statements.map((each) => [each.partner_id, each]));
   // A statement of no rows is the feed of a partner without sales. A statement of rows that are missing is contradicted.
@@ -119,7 +119,7 @@ export async function readPartnerFeeds(
     allowed === true
       ? []
       : (await readExpectedFeeds(tx, given)).map((feed) =>
-          stating.has(feed.partner_id) ? { ...feed, arrived: true } : feed,
+          stating.has(feed.partner_id) ? { ...feed, arrived: true, missing: false } : feed,
         );
   const found: Suspicion[] = [
     ...expected.filter(({ arrived }) => !arrived).map(missing),
@@ -239,7 +239,18 @@ const isDecided = (doubt: Doubt, { without = [], acceptFeed = [], allowEmpty = f
   doubt.accepted ||
   (doubt.kind === 'missing' ? allowEmpty || without.includes(doubt.partner_id) : acceptFeed.includes(doubt.partner_id));
 
+/** Feeds that have not arrived, and those that alarm: they are later than usual for their partner. */
 export const missingFeeds = ({ expected }: Feeds): ExpectedFeed[] => expected.filter(({ arrived }) => !arrived);
+export const lateFeeds = ({ expected }: Feeds): ExpectedFeed[] => expected.filter(({ missing: late }) => late);
+
+/** `2 feeds missing`, or, if none is later than usual, `2 feeds not here yet`. */
+export function outstandingFeeds(feeds: Feeds): string {
+  const late = lateFeeds(feeds).length;
+  const rest = missingFeeds(feeds).length - late;
+  return [late > 0 ? `${plural(late, 'feed')} missing` : '', rest > 0 ? `${plural(rest, 'feed')} not here yet` : '']
+    .filter((each) => each !== '')
+    .join(', ');
+}
 
 /** The doubts that stop the month and that no one has accepted yet, and whether an empty month is not accepted yet. */
 export const undecidedFeeds = (

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { Refusal } from '../errors/refusals.ts';
+import { httpStatusOf, type Refusal } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { themeOf } from './cookies.ts';
 import { inOneLine } from './kit.tsx';
@@ -10,7 +10,8 @@ import { settingsNow } from './route.ts';
 const TITLES: Partial<Record<Refusal['code'], string>> = {
   page_unknown: 'Page not found',
   role_needed: 'Not your role',
-  form_refused: 'Not done',
+  form_refused: 'Form not accepted',
+  argument_invalid: 'Not a valid value',
   session_missing: 'Signed out',
   sign_in_link_invalid: 'This link has expired',
   sign_in_refused: 'Not signed in',
@@ -19,7 +20,14 @@ const TITLES: Partial<Record<Refusal['code'], string>> = {
   internal: 'Something went wrong',
 };
 
-export const titleOf = ({ code }: Refusal): string => TITLES[code] ?? 'Not done';
+const OTHERS: Readonly<Record<number, string>> = { 400: 'Not valid', 403: 'Not allowed', 404: 'Not found' };
+
+/** What happened: `Document not found` for `document_unknown`. */
+export function titleOf({ code }: Refusal): string {
+  const [, thing] = /^(.*)_unknown$/.exec(code) ?? [];
+  const found = thing && `${thing.charAt(0).toUpperCase()}${thing.slice(1).replaceAll('_', ' ')} not found`;
+  return TITLES[code] ?? found ?? OTHERS[httpStatusOf(code)] ?? 'Refused';
+}
 
 export const problemPage = (reader: PageUser, refusal: Refusal): string =>
   page(reader, {

@@ -25,6 +25,8 @@ function One({ remedy, user, partner, tone }: RemedyProps & { remedy: Remedy }) 
     );
   }
   const { command, page, ofAll } = remedy;
+  // The help of a command is no help on a page.
+  if (command.endsWith('--help')) return null;
   if (page !== undefined && (ofAll !== true || seesAll(user))) {
     return (
       <a class={tone === undefined ? 'button' : `button ${tone}`} href={page}>

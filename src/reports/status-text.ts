@@ -1,7 +1,7 @@
 /**
  * The status as plain text, for the command and for the e-mail to operations. Names and addresses are cut to the width.
  */
-import { missingFeeds } from '../close/feeds.ts';
+import { lateFeeds, missingFeeds } from '../close/feeds.ts';
 import type { Settings } from '../config/settings.ts';
 import { describeDifferingCut } from '../ledger/quoted.ts';
 import { keyIdOf } from '../log/note.ts';
@@ -119,12 +119,19 @@ const NAMED = 10;
 function feedLines(feeds: Status['feeds']) {
   if (feeds === null || feeds.expected.length === 0) return [];
   const { expected, month } = feeds;
-  const missing = missingFeeds(feeds).map(({ partner_id }) => partner_id);
-  const more = missing.length > NAMED ? ` and ${counted(missing.length - NAMED)} more` : '';
+  const late = lateFeeds(feeds);
+  const rest = missingFeeds(feeds).filter((each) => !late.includes(each));
+  const arrived = expected.length - late.length - rest.length;
   return [
-    `Feeds        ${counted(expected.length - missing.length)} of ${counted(expected.length)} expected for ${month} arrived` +
-      (missing.length === 0 ? '' : `; missing: ${missing.slice(0, NAMED).join(', ')}${more}`),
+    `Feeds        ${counted(arrived)} of ${counted(expected.length)} expected for ${month} arrived` +
+      `${named('missing', late)}${named('not here yet', rest)}`,
   ];
+}
+
+function named(state: string, feeds: readonly { readonly partner_id: string }[]): string {
+  if (feeds.length === 0) return '';
+  const ids = feeds.slice(0, NAMED).map(({ partner_id }) => partner_id);
+  return `; ${state}: ${ids.join(', ')}${feeds.length > NAMED ? ` and ${counted(feeds.length - NAMED)} more` : ''}`;
 }
 
 const MAILED = {

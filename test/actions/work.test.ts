@@ -223,6 +223,12 @@ describe('an item is assigned', () => {
     });
     for (const scope of [['p-1'], ['p-2']]) expect((await work(scope)).some((each) => each.item === item)).toBe(false);
     expect((await work(['p-1', 'p-2'])).some((each) => each.item === item)).toBe(true);
+    // Who can approve sees first what waits for an approval.
+    const first = async (role: 'approver' | 'viewer') => {
+      const user = { login: LEE, roles: [{ role, partner_id: null }] } as const;
+      return (await world.database.reading((tx) => readQueue(tx, {}, { ...question(), user }))).items[0]?.item;
+    };
+    expect([await first('approver'), await first('viewer')]).toEqual([item, ITEM]);
     const one = 'one@issuer.example';
     await invite(world, one, { roles: ['finance'], partnerId: 'p-1' });
     const byOne = async () => runAction(await as(world, one, NONE), workAssign, { item, to: LEE });
@@ -275,4 +281,13 @@ test('a reader of one partner has the items of that partner alone', async () => 
   // Perhaps it pays what another partner owes. That is not for everybody to read.
   const reasons = (items: WorkItem[]) => items.filter(({ reason }) => reason.includes(`perhaps ${number}`)).length;
   expect([reasons(all), reasons(own)]).toEqual([1, 0]);
+});
+
+test('an invoice on hold leaves the queue when it is paid, as nobody needs to release it', async () => {
+  expect(await found(`hold:${SECOND}`)).toBeDefined();
+  const { balance: amount = '', currency = '' } =
+    (await world.documents()).find((each) => each.number === SECOND) ?? {};
+  const paid = { amount, currency, receivedOn: '2026-08-11', method: 'wire', reference: 'HELD-1' } as const;
+  await runAction(await mara(), paymentRecord, { ...paid, number: SECOND });
+  expect(await found(`hold:${SECOND}`)).toBeUndefined();
 });

@@ -261,7 +261,7 @@ test('the status lists the expected feeds before the month ends, and asks for a 
   expect((await status()).feeds).toMatchObject({ month: '2026-09', due: false });
   expect(await asked()).toEqual([]);
   const shown = await command(['status'], { env: env('2026-09-20T10:00:00Z') });
-  expect(shown.stdout).toContain('Feeds        1 of 2 expected for 2026-09 arrived; missing: p-2');
+  expect(shown.stdout).toContain('Feeds        1 of 2 expected for 2026-09 arrived; not here yet: p-2');
   world.at('2026-10-01T10:00:00Z');
   expect(await asked()).toEqual([
     '2026-09 is waiting. p-2 (Partner p-2) has no rows, but had rows in each of the last closed months. Close without ' +
@@ -338,4 +338,38 @@ test('months that are complete are delivered before the refusal of a later one',
   expect(ran.json()).toMatchObject({ error: { code: 'month_empty', month: '2026-10' } });
   expect(await closed()).toContain('2026-09');
   expect(await world.sql(`SELECT FROM emails WHERE document_id IS NOT NULL AND status <> 'sent'`)).toEqual([]);
+});
+
+test('a feed is not here yet until the day by which it came in the months before, and missing from then on', async () => {
+  await startOver(world);
+  await world.partners(['p-1', 'p-2'].map((partner_id) => partner({ partner_id, name: `Partner ${partner_id}` })));
+  for (const month of ['07', '08']) {
+    const early = (partner_id: string) => quote({ partner_id, accepted_at: `2026-${month}-01T12:00:00Z` });
+    world.at(`2026-${month}-02T10:00:00Z`);
+    await world.rows([early('p-1')]);
+    world.at(`2026-${month}-05T10:00:00Z`);
+    await world.rows([early('p-2')]);
+  }
+  world.at('2026-09-01T10:00:00Z');
+  await world.close();
+  const states = async (now: string) => {
+    world.at(now);
+    return (await status()).feeds?.expected.map(({ partner_id, arrived, missing }) => [partner_id, arrived, missing]);
+  };
+  const [waiting, late] = [false, true];
+  expect(await states('2026-09-02T10:00:00Z')).toEqual([
+    ['p-1', false, waiting],
+    ['p-2', false, waiting],
+  ]);
+  expect(await states('2026-09-03T10:00:00Z')).toEqual([
+    ['p-1', false, late],
+    ['p-2', false, waiting],
+  ]);
+  const shown = await command(['status'], { env: env('2026-09-03T10:00:00Z') });
+  expect(shown.stdout).toContain('0 of 2 expected for 2026-09 arrived; missing: p-1; not here yet: p-2');
+  await world.rows([quote({ partner_id: 'p-1', accepted_at: '2026-09-02T12:00:00Z' })]);
+  expect(await states('2026-10-01T10:00:00Z')).toEqual([
+    ['p-1', true, false],
+    ['p-2', false, late],
+  ]);
 });

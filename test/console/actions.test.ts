@@ -95,6 +95,13 @@ describe('an action by its form', () => {
     expect(await counts()).toEqual(before);
   });
 
+  test('whose fields do not go together is refused in the words of its form', async () => {
+    const given = { amount: '1.00', currency: 'USD', method: 'wire', receivedOn: '2026-08-01', reference: 'PART' };
+    const { text } = await finance.post('/console/actions/payment.record', { ...given, step: 'preview' });
+    expect(text).toContain('give either “Invoice” or “Partner”');
+    expect(text).not.toContain('--help');
+  });
+
   test('confirmed without having been shown is shown first', async () => {
     const before = await counts();
     const blind = await finance.post('/console/actions/invoice.hold', {

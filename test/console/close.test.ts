@@ -207,7 +207,7 @@ test('the cockpit of many partners lists what is missing and what changed most, 
   const mara = await signedIn(console_, await invite(large, 'mara@issuer.example', { roles: ['finance'] }));
   const running = wordsOf(await mara.get('/console/close/2026-08'));
   expect(running).toContain('103 of 104 have arrived');
-  expect(running).toMatch(/Tickets p-103missing.*Tickets p-098arrived\s*and 4 more: all have arrived/s);
+  expect(running).toMatch(/Tickets p-103not here yet.*Tickets p-098arrived\s*and 4 more: all have arrived/s);
   expect(running).not.toContain('Tickets p-099');
   const closed = await mara.get('/console/close/2026-07');
   expect(wordsOf(closed)).toContain('and 4 more: the report lists all');

@@ -78,3 +78,14 @@ test.each(Object.keys(CASES) as ConsoleRefusalCode[])('%s', async (code) => {
 test('each refusal of the console has its case', () => {
   expect(Object.keys(CASES).sort()).toEqual([...CONSOLE_REFUSAL_CODES].sort());
 });
+
+test('the title of a problem says what happened', async () => {
+  for (const [path, title] of [
+    ['/console/nothing', 'Page not found'],
+    ['/console/invoices/INV-2026-999999', 'Document not found'],
+    ['/console/partners/nobody', 'Partner not found'],
+    ['/console/invoices?status=lost', 'Not a valid value'],
+  ] as const) {
+    expect((await browser.get(path)).text).toContain(`<h1>${title}</h1>`);
+  }
+});

@@ -45,7 +45,7 @@ A replacement keeps the due date of the document that it replaces, unless
   },
   check({ number, month, changed = false, partnerId }) {
     if ((number === undefined) === (month === undefined)) {
-      throw refuse('usage', { reason: `'invoice rerun' takes either a document number or ${fieldName('month')}` });
+      throw refuse('usage', { reason: `give either a document number or ${fieldName('month')}` });
     }
     if (number !== undefined && (changed || partnerId !== undefined)) {
       throw refuse('usage', {

@@ -29,7 +29,7 @@ export const paymentRecord = defineAction({
   check({ number, partnerId }) {
     if ((number === undefined) === (partnerId === undefined)) {
       throw refuse('usage', {
-        reason: `'payment record' takes either ${fieldName('number')} or ${fieldName('partnerId')}`,
+        reason: `give either ${fieldName('number')} or ${fieldName('partnerId')}`,
       });
     }
   },

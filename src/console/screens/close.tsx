@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { readBooksState } from '../../close/books.sql.ts';
 import { openBooks } from '../../close/books.ts';
 import { dueMonths, endOfMonthEverywhere, readFeeds, readNextMonth } from '../../close/close.ts';
-import { acceptFeed, type Doubt, type Feeds, missingFeeds } from '../../close/feeds.ts';
+import { acceptFeed, type Doubt, type Feeds, missingFeeds, outstandingFeeds } from '../../close/feeds.ts';
 import { readPartnerZones } from '../../close/months.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import type { Installation } from '../../people/audit-events.ts';
@@ -238,24 +238,30 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
           <div class="in">
             <ul class="ticks">
               {[...expected]
-                .sort((one, other) => Number(one.arrived) - Number(other.arrived))
+                .sort(
+                  (one, other) =>
+                    Number(other.missing) - Number(one.missing) || Number(one.arrived) - Number(other.arrived),
+                )
                 .slice(0, LISTED)
-                .map(({ partner_id, name, arrived }) => (
+                .map(({ partner_id, name, arrived, missing: late }) => (
                   <li>
-                    <Icon kind={arrived ? 'done' : 'missing'} tone={arrived ? 'good' : 'warn'} />
+                    <Icon
+                      kind={arrived ? 'done' : late ? 'missing' : 'wait'}
+                      tone={arrived ? 'good' : late ? 'warn' : 'plain'}
+                    />
                     <PartnerLink id={partner_id}>{name}</PartnerLink>
                     {arrived ? (
                       <span class="soft">arrived</span>
                     ) : (
                       <Accept month={open.month} doubt={feeds.doubts.find(isMissing(partner_id))} user={user}>
-                        <Chip tone="warn">missing</Chip>
+                        {late ? <Chip tone="warn">missing</Chip> : <span class="soft">not here yet</span>}
                       </Accept>
                     )}
                   </li>
                 ))}
             </ul>
             <More count={expected.length - LISTED}>
-              {missing.length > LISTED ? `${counted(missing.length - LISTED)} missing` : 'all have arrived'}
+              {missing.length > LISTED ? `${counted(missing.length - LISTED)} have not arrived` : 'all have arrived'}
             </More>
           </div>
         )}
@@ -269,9 +275,7 @@ function Running({ open, next = open, expected: { feeds, requests, missing: lack
             <Tick done={open.due} text="The month has ended in every partner's time zone" />
             <Tick
               done={missing.length === 0}
-              text={
-                missing.length === 0 ? 'All expected feeds have arrived' : `${plural(missing.length, 'feed')} missing`
-              }
+              text={missing.length === 0 ? 'All expected feeds have arrived' : outstandingFeeds(feeds)}
             />
             {feeds.doubts
               .filter(({ kind }) => kind !== 'missing')

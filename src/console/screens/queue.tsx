@@ -3,7 +3,8 @@ import { ACTIONS } from '../../actions/loaded.ts';
 import { describeWork, listWork, type WorkItem, type WorkQuestion } from '../../actions/work/items.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { FINDING_KINDS, type QueueKind } from '../../findings/finding.ts';
-import type { User } from '../../people/roles.ts';
+import { scopeOf, type User } from '../../people/roles.ts';
+import { isInScope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
 import { rowClass } from '../list.tsx';
 import {
@@ -61,13 +62,18 @@ const PAGE = 50;
 export async function readQueue(
   tx: Transaction,
   asked: QueueQuestion,
-  { user, ...question }: WorkQuestion & { readonly user: Pick<User, 'login'> },
+  { user, ...question }: WorkQuestion & { readonly user: Pick<User, 'login' | 'roles'> },
 ): Promise<QueueView> {
   const filter: Filter = {
     queue: choiceAsked('queue', asked.queue, FINDING_KINDS),
     whose: choiceAsked('whose', asked.whose, WHOSE),
   };
-  const all = await listWork(tx, question);
+  const found = await listWork(tx, question);
+  const approving = scopeOf(user, 'approver');
+  const isFirst = ({ kind, partners }: WorkItem) =>
+    kind === 'approvals' && approving !== undefined && partners.every(({ id }) => isInScope(approving, id));
+  // Nobody else can do what waits for an approver.
+  const all = [...found.filter(isFirst), ...found.filter((each) => !isFirst(each))];
   const is = ({ assignee }: WorkItem, whose: AssigneeFilter | undefined) =>
     whose === undefined || (whose === 'mine' ? assignee?.login === user.login : assignee === null);
   const persons = all.filter((item) => is(item, filter.whose));
