@@ -39,9 +39,12 @@ const SENT: readonly (readonly [path: RegExp, role: Role])[] = [
   [/^\/approvals\/:id$/, 'viewer'],
 ];
 
-function neededFor({ method, path }: Route): { role: Role; ledger: boolean } {
+function neededFor({ method, path }: Route): { role: Role; other?: Role | undefined; ledger: boolean } {
   const action = /^\/actions\/(.*)$/.exec(path)?.[1];
-  if (action !== undefined) return { role: ACTIONS.get(action)?.role ?? 'viewer', ledger: false };
+  if (action !== undefined) {
+    const { role = 'viewer', otherRole: other } = ACTIONS.get(action) ?? {};
+    return { role, other, ledger: false };
+  }
   if (path === '/close/:month/preview') return { role: 'finance', ledger: true };
   if (ADMINISTRATORS.test(path)) return { role: 'administrator', ledger: true };
   if (method === 'GET') return { role: 'viewer', ledger: LEDGER.test(path) };
@@ -133,8 +136,8 @@ const at = (route: Route, owner: string): string => addressOf(route, objects[own
 
 /** Whether the role is the reader's, and reaches as far as the route asks for. */
 function may(reader: Reader, route: Route): boolean {
-  const { role, ledger } = neededFor(route);
-  return (role === 'viewer' || role === reader.role) && !(ledger && reader.narrowed);
+  const { role, other, ledger } = neededFor(route);
+  return (role === 'viewer' || role === reader.role || other === reader.role) && !(ledger && reader.narrowed);
 }
 
 const state = () => contentOf(books, COUNTED);
