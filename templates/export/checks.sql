@@ -112,9 +112,9 @@
 
 -- PREPARE
 -- Days as numbers since 1970-01-01, as text, and by month; and the minutes of a day.
+CREATE TABLE digit AS WITH digit(x) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)) SELECT x FROM digit;
 CREATE TABLE days AS
-WITH digit(x) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)),
-     two(x) AS (SELECT a.x + 10 * b.x FROM digit a CROSS JOIN digit b),
+WITH two(x) AS (SELECT a.x + 10 * b.x FROM digit a CROSS JOIN digit b),
      written(x, text) AS (SELECT x, CASE WHEN x < 10 THEN '0' ELSE '' END || x FROM two),
      parts AS (
        SELECT '20' || y.text || '-' || m.text AS month, '20' || y.text || '-' || m.text || '-' || d.text AS day
@@ -124,13 +124,13 @@ WITH digit(x) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)),
 SELECT month, day, CAST(10956 + row_number() OVER (ORDER BY day) AS INTEGER) AS n FROM parts;
 CREATE INDEX days_by_number ON days (n);
 CREATE INDEX days_by_text ON days (day);
+CREATE TABLE pack_days AS SELECT d.* FROM days d JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month;
 CREATE TABLE months AS
 SELECT month, min(n) AS first_day, max(n) AS last_day, row_number() OVER (ORDER BY month) AS n,
        lead(month) OVER (ORDER BY month) AS next
 FROM days GROUP BY month;
 CREATE TABLE minutes AS
-WITH digit(x) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)),
-     two(x, text) AS (SELECT 10 * a.x + b.x, CAST(a.x AS TEXT) || b.x FROM digit a CROSS JOIN digit b)
+WITH two(x, text) AS (SELECT 10 * a.x + b.x, CAST(a.x AS TEXT) || b.x FROM digit a CROSS JOIN digit b)
 SELECT h.text || ':' || m.text AS minute, 60 * h.x + m.x AS n FROM two h CROSS JOIN two m WHERE h.x < 24 AND m.x < 60;
 
 -- Reversals whose sales are not at hand. A log has all sales; the program may have moved rows of old months elsewhere.
@@ -285,8 +285,7 @@ LEFT JOIN fields b ON b.subject = 'settings' AND b.field = 'tax.from' AND b.log_
 LEFT JOIN fields r ON r.subject = 'settings' AND r.field = 'tax.rules' AND r.log_no <= c.log_no
   AND r.until_no > c.log_no;
 CREATE TABLE tax_rules AS
-WITH digit(x) AS (VALUES (0), (1), (2), (3), (4), (5), (6), (7), (8), (9)),
-     place(text) AS (SELECT CAST(100 * c.x + 10 * a.x + b.x AS TEXT) FROM digit a CROSS JOIN digit b CROSS JOIN digit c),
+WITH place(text) AS (SELECT CAST(100 * c.x + 10 * a.x + b.x AS TEXT) FROM digit a CROSS JOIN digit b CROSS JOIN digit c),
      rule AS (
        SELECT s.log_no, s.rules_no, s.stem || '.new.' || p.text || '.' AS stem, c.value AS category
        FROM tax_settings s CROSS JOIN place p
@@ -650,12 +649,16 @@ SELECT CASE WHEN EXISTS (SELECT 1 FROM fields f WHERE f.subject = 'settings' AND
                            AND f.value = 'principal' AND f.log_no < c.log_no AND f.until_no > c.log_no)
             THEN 1 ELSE 0 END AS principal
 FROM (SELECT coalesce(min(log_no), 999999999999998) AS log_no FROM closed_months) c;
+CREATE TABLE postings AS
+SELECT entry_on, dated_on, fact, log_no, debit AS control, debit_part AS part,
+       CASE fact WHEN 'payment_assigned' THEN nullif(debit_part, '') ELSE partner_id END AS partner_id, currency, amount
+FROM entries WHERE debit <> credit OR debit_part <> credit_part
+UNION ALL SELECT entry_on, dated_on, fact, log_no, credit, credit_part, partner_id, currency, -amount
+FROM entries WHERE debit <> credit OR debit_part <> credit_part;
 CREATE TABLE journal AS
 SELECT d.month, p.control, p.control || CASE p.part WHEN '' THEN '' ELSE ':' || p.part END AS account, p.partner_id,
        p.currency, sum(p.amount) AS amount
-FROM (SELECT entry_on, debit AS control, debit_part AS part, partner_id, currency, amount FROM entries
-      UNION ALL SELECT entry_on, credit, credit_part, partner_id, currency, -amount FROM entries) p
-JOIN days d ON d.n = p.entry_on
+FROM postings p JOIN days d ON d.n = p.entry_on
 GROUP BY d.month, p.control, p.part, p.partner_id, p.currency
 UNION ALL
 SELECT posted_month, CASE arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled'
@@ -3247,11 +3250,11 @@ WHERE e.action = 'settings.adopt' AND e.subject = 'approvals' AND e.user_id IS N
   AND CASE WHEN substr(f.field, length(f.field) - 6) = '.always' THEN f.value IS NULL
            WHEN f.value IS NULL THEN NOT EXISTS (
              SELECT 1 FROM fields q WHERE q.subject = 'settings' AND q.value IS NOT NULL AND q.log_no <= e.log_no
-               AND (q.until_no IS NULL OR q.until_no > e.log_no)
+               AND q.until_no > e.log_no
                AND substr(q.field, 1, length(f.field) - 9) = substr(f.field, 1, length(f.field) - 9))
            WHEN p.value IS NULL THEN EXISTS (
              SELECT 1 FROM fields q WHERE q.subject = 'settings' AND q.value IS NOT NULL AND q.log_no < e.log_no
-               AND (q.until_no IS NULL OR q.until_no >= e.log_no)
+               AND q.until_no >= e.log_no
                AND substr(q.field, 1, length(f.field) - 9) = substr(f.field, 1, length(f.field) - 9))
            ELSE length(n.units) > length(o.units) OR (length(n.units) = length(o.units) AND n.units > o.units) END
   AND NOT EXISTS (SELECT 1 FROM details d WHERE d.event_id = e.event_id
@@ -3730,8 +3733,7 @@ FROM (SELECT log_no, write_off_id, 'written_off' AS move, document_id, amount, r
       SELECT r.log_no, r.write_off_id, 'reversed', o.document_id, -o.amount, r.reason, r.reversed_on, r.entry_on,
              r.recorded_at, r.event_id
       FROM write_off_reversals r JOIN write_offs o USING (write_off_id)) w
-JOIN papers d ON d.document_id = w.document_id JOIN days t ON t.n = w.entry_on
-JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
+JOIN papers d ON d.document_id = w.document_id JOIN pack_days t ON t.n = w.entry_on
 ORDER BY w.log_no;
 
 -- VIEW openings: The items of the previous system that were carried over before the months closed.
@@ -3773,7 +3775,7 @@ SELECT p.payment_id, p.received_on, p.entry_on, coalesce(g.partner_id, p.partner
        CASE WHEN r.amount = p.amount THEN 'reversed'
             WHEN coalesce(a.amount, 0) = p.amount - coalesce(r.amount, 0) THEN 'applied'
             WHEN coalesce(a.amount, 0) = 0 THEN 'unapplied' ELSE 'partly_applied' END
-FROM payments p JOIN days t ON t.n = p.entry_on JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
+FROM payments p JOIN pack_days t ON t.n = p.entry_on
 LEFT JOIN (SELECT payment_id, partner_id, row_number() OVER (PARTITION BY payment_id
              ORDER BY payment_assignment_id DESC) AS back
            FROM payment_assignments WHERE kind <> 'part') g ON g.payment_id = p.payment_id AND g.back = 1
@@ -3802,8 +3804,7 @@ FROM (SELECT log_no, payment_id,
       SELECT g.log_no, g.payment_id, 'assigned', NULL, g.currency, g.amount, g.assigned_on, g.entry_on,
              'from ' || coalesce(g.from_partner_id, 'an unknown payer') || ' to ' || g.partner_id, g.recorded_at
       FROM payment_assignments g) m
-LEFT JOIN papers d ON d.document_id = m.document_id JOIN days t ON t.n = m.entry_on
-JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
+LEFT JOIN papers d ON d.document_id = m.document_id JOIN pack_days t ON t.n = m.entry_on
 ORDER BY m.log_no, m.move;
 
 -- VIEW credit-moves: Uses of open credit by entry date: above zero when used, below zero when open again.
@@ -3818,7 +3819,7 @@ FROM (SELECT b.log_no, b.credit_note_id, CASE b.fact WHEN 'credit_applied' THEN 
              amount, dated_on, entry_on, why, recorded_at
       FROM balance_facts WHERE what = 'refund') m
 JOIN papers n ON n.document_id = m.credit_note_id LEFT JOIN papers d ON d.document_id = m.invoice_id
-JOIN days t ON t.n = m.entry_on JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
+JOIN pack_days t ON t.n = m.entry_on
 ORDER BY m.log_no;
 
 -- VIEW bank-lines: The lines of bank statements by the day of the bank, each with its outcome.
@@ -3837,7 +3838,7 @@ JOIN bank_files f ON f.bank_file_id = s.bank_file_id
 LEFT JOIN bank_line_outcomes o ON o.bank_line_id = l.bank_line_id
 LEFT JOIN bank_bookings b ON b.bank_line_id = l.bank_line_id
   AND b.bank_booking_id NOT IN (SELECT previous FROM bank_bookings WHERE previous IS NOT NULL)
-JOIN days t ON t.n = l.bank_booked_on JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
+JOIN pack_days t ON t.n = l.bank_booked_on
 ORDER BY x.bank_statement_id, x.position;
 
 -- VIEW partners: The partners as the changes so far leave them. Values of a list are separated by blanks.
@@ -3992,19 +3993,10 @@ dated AS (
               ELSE t.n END AS entry_on
   FROM ledger_rows r JOIN pack k ON r.posted_month BETWEEN k.from_month AND k.to_month
   JOIN months m ON m.month = r.posted_month JOIN days t ON t.day = substr(r.accepted_at, 1, 10)),
-postings AS (
-  SELECT e.entry_on, e.dated_on, e.fact, e.log_no, e.debit AS control, e.debit_part AS part,
-         CASE e.fact WHEN 'payment_assigned' THEN nullif(e.debit_part, '') ELSE e.partner_id END AS partner_id,
-         NULL AS policy_id, e.currency, e.amount, n.document, n.reference
-  FROM entries e LEFT JOIN named n USING (log_no) JOIN days t ON t.n = e.entry_on
-  JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
-  WHERE e.debit <> e.credit OR e.debit_part <> e.credit_part
-  UNION ALL
-  SELECT e.entry_on, e.dated_on, e.fact, e.log_no, e.credit, e.credit_part, e.partner_id, NULL, e.currency, -e.amount,
+lines AS (
+  SELECT p.entry_on, p.dated_on, p.fact, p.log_no, p.control, p.part, p.partner_id, NULL AS policy_id, p.currency, p.amount,
          n.document, n.reference
-  FROM entries e LEFT JOIN named n USING (log_no) JOIN days t ON t.n = e.entry_on
-  JOIN pack k ON t.month BETWEEN k.from_month AND k.to_month
-  WHERE e.debit <> e.credit OR e.debit_part <> e.credit_part
+  FROM postings p LEFT JOIN named n USING (log_no) JOIN pack_days t ON t.n = p.entry_on
   UNION ALL
   SELECT entry_on, dated_on, kind, log_no,
          CASE arrangement WHEN 'invoicing' THEN 'assets:receivable:unbilled' ELSE 'assets:receivable:processor' END,
@@ -4020,7 +4012,7 @@ postings AS (
   FROM dated CROSS JOIN we_are)
 SELECT entry_on, dated_on, fact, log_no, control || CASE part WHEN '' THEN '' ELSE ':' || part END AS account, partner_id,
        policy_id, currency, amount, document, reference
-FROM postings WHERE amount <> 0 ORDER BY entry_on, fact, log_no, amount DESC, account;
+FROM lines WHERE amount <> 0 ORDER BY entry_on, fact, log_no, amount DESC, account;
 
 -- VIEW gl-exports: The journals of the months that went to the general ledger, one file in a row.
 -- columns gl_export_id:int month format part:int kind checkpoint books_closed:flag position:int file sha256
