@@ -1,4 +1,4 @@
--- Facts: SHA-256 801b40642b3efab2cf752df07b45bfdb6326133fe3dee8b9697975100842550e, without the role reckoner_app 151ca58a9e6fd89f2f8b9bf8f11c60a8b0131e9bddc5b4785716bbf90df325a7
+-- Facts: SHA-256 61576cddab8b53871eb59b8c225c58e77c4f6e8db2102129da053156908906cc, without the role reckoner_app 69c57c6994d03f110711bd268865e6e42c67d0a3bddd0d1fc54026488763febf
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
