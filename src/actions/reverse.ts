@@ -1,6 +1,6 @@
 import type { Transaction } from '../database/transaction.ts';
 import { reverseRows } from '../documents/reverse-rows.ts';
-import { readRowsNumbered } from '../documents/rows-to-correct.ts';
+import { readRowsNumbered } from '../documents/rows-to-correct.sql.ts';
 import { failpoint } from '../failpoint.ts';
 import { NOBODY } from '../people/roles.ts';
 import { SEE } from '../remedy.ts';

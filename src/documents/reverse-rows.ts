@@ -8,7 +8,8 @@ import { refuse } from '../errors/refusals.ts';
 import { importRows } from '../ledger/import.ts';
 import { Amount } from '../money.ts';
 import type { ActorContext } from '../people/audit-events.ts';
-import { type RowToCorrect, readRowsNumbered, refuseUncorrectable, reversalId } from './rows-to-correct.ts';
+import { type RowToCorrect, readRowsNumbered, reversalId } from './rows-to-correct.sql.ts';
+import { refuseUncorrectable } from './rows-to-correct.ts';
 
 export type ReversedRows = Readonly<{
   rows: readonly RowToCorrect[];

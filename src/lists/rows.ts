@@ -40,7 +40,7 @@ const filters = z.strictObject({
   partner: partner('Only rows of this partner.', { value: 'id' }).optional(),
   month: month(
     'Month',
-    'Only rows billed in this month. Default: the latest month with rows, unless a day, a quote, an enrollment, an order or a document is given.',
+    'Only rows billed in this month. Default: the latest, unless days, an id or a document are given.',
   ).optional(),
   document: text('Document', 'Only rows that this document of a month bills.', { value: 'number' }).optional(),
   policy: text('Policy', 'Only rows of this policy.', { value: 'id' }).optional(),
@@ -71,8 +71,9 @@ const readBoundsOfDocument = queryingFirst<Bounds, { document: string }>(`
 
 /** An open month has the rows posted to it; a closed month also those posted to the months before that it bills. */
 const readBoundsOfMonth = queryingFirst<Bounds, { month: Month }>(`
-  SELECT coalesce(m.previous, CASE WHEN m.month IS NULL THEN to_char((w.month || '-01')::date - 1, 'YYYY-MM') ELSE '' END)
-           AS after, w.month AS to, NULL AS partner, NULL AS currency, NULL AS arrangement
+  SELECT CASE WHEN m.month IS NULL THEN to_char((w.month || '-01')::date - 1, 'YYYY-MM')
+              ELSE coalesce(m.previous, '') END AS after,
+         w.month AS to, NULL AS partner, NULL AS currency, NULL AS arrangement
   FROM (SELECT :month::text AS month) AS w LEFT JOIN closed_months m ON m.month = w.month`);
 
 const readLatestMonth = queryingValue<Month | null, { scope: readonly string[] | null }>(`
