@@ -497,6 +497,17 @@ CALL make_fact('hold_releases', while_paused => true);
 CREATE VIEW current_holds AS
 SELECT * FROM holds h WHERE NOT EXISTS (SELECT FROM hold_releases r WHERE r.hold_id = h.hold_id);
 
+-- Documents that finance gave to a partner through the partner's own portal. The latest row of a document counts.
+CREATE TABLE portal_deliveries (
+  portal_delivery_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  document_id bigint NOT NULL REFERENCES documents,
+  delivered_on date NOT NULL,
+  -- The portal's reference, or empty.
+  reference text NOT NULL
+);
+CREATE INDEX portal_deliveries_of_document ON portal_deliveries (document_id);
+CALL make_fact_of_event('portal_deliveries');
+
 -- Disputes of invoices by partners. The next dispute of an invoice refers to the closing of the previous dispute, so at
 -- most one dispute is open. A card dispute is different: the processor reports it for a payment (010_payments.sql).
 CREATE TABLE invoice_disputes (

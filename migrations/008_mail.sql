@@ -188,17 +188,6 @@ CREATE TABLE email_bounces (
 CALL make_fact_of_event('email_bounces', while_paused => true);
 CALL keep_personal('email_bounces', 'recipient', 'diagnostic');
 
--- Documents that finance gave to a partner through the partner's own portal. The latest row of a document counts.
-CREATE TABLE portal_deliveries (
-  portal_delivery_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-  document_id bigint NOT NULL REFERENCES documents,
-  delivered_on date NOT NULL,
-  -- The portal's reference, or empty.
-  reference text NOT NULL
-);
-CREATE INDEX portal_deliveries_of_document ON portal_deliveries (document_id);
-CALL make_fact_of_event('portal_deliveries');
-
 -- The e-mails of documents, and the latest e-mail of each document, for views and functions of earlier migrations.
 -- `delivery` is `portal` for an unsent e-mail that a later delivery through the portal made needless.
 CREATE VIEW document_emails AS

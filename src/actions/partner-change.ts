@@ -183,7 +183,7 @@ export const partnerChange = defineAction({
   },
   facts: (tx, { partnerId }) => readPartnerFacts(tx, [partnerId]),
   amounts: () => [],
-  async report({ input: { partnerId, isNew }, result: { record, changes } }, { environment }) {
+  async report({ input: { partnerId, isNew }, result: { record, changes }, preview }, { environment }) {
     const changed = changes.map(changeCells).map(([field, old, after]) => `${field}: ${old} → ${after}`);
     return {
       json: { partner_id: partnerId, created: isNew === true, changes },
@@ -191,7 +191,7 @@ export const partnerChange = defineAction({
         ? `${partnerId} is added.`
         : changed.length === 0
           ? `Nothing of ${partnerId} changes.`
-          : [`${partnerId} is changed:`, ...changed].join('\n'),
+          : [`${partnerId} is changed.`, ...(preview ? [] : changed)].join('\n'),
       notes: await remarksOnPartners(environment, [record]),
     };
   },

@@ -43,7 +43,8 @@ const DOCUMENT_EMAILS = prepared(
              )
              SELECT number FROM replaced r
              WHERE EXISTS (SELECT FROM document_emails s
-                           WHERE s.document_id = r.document_id AND s.delivery IN ('sent', 'sending', 'uncertain', 'portal'))
+                           WHERE s.document_id = r.document_id
+                             AND s.delivery IN ('sent', 'sending', 'uncertain', 'portal'))
              ORDER BY step LIMIT 1) AS replaces_sent
      FROM unnest(:documentIds::bigint[]) AS wanted (document_id)
      JOIN documents d ON d.document_id = wanted.document_id

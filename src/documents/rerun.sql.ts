@@ -112,7 +112,8 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
                    THEN 'the payment instructions' END,
               CASE WHEN :newTerms::boolean AND d.document = 'invoice'
                     AND (d.terms_days, d.terms_end_of_month, d.terms_day) IS DISTINCT FROM (
-                      coalesce(p.payment_terms_days, :termsDays::integer), p.payment_terms_end_of_month, p.payment_terms_day)
+                      coalesce(p.payment_terms_days, :termsDays::integer), p.payment_terms_end_of_month,
+                      p.payment_terms_day)
                    THEN 'the payment terms' END], NULL) AS differences
      FROM pg_temp.last_documents
      JOIN documents d USING (document_id)

@@ -98,7 +98,8 @@ export const readTextsOfContacts = (tx: Transaction, partnerId: string): Promise
          CROSS JOIN (SELECT * FROM partners p WHERE p.partner_id = :partnerId) AS p
          WHERE lower(t.text) <> ALL (
            ARRAY(SELECT lower(each) FROM unnest(ARRAY[
-             p.contact_name, p.contact_email, p.reminder_email, p.statement_email, p.dispute_email] || p.contact_cc) AS each))
+             p.contact_name, p.contact_email, p.reminder_email, p.statement_email, p.dispute_email]
+             || p.contact_cc) AS each))
        )
        SELECT f.commitment FROM former f
        -- A mail server's reply may contain the address.

@@ -140,7 +140,8 @@ const SORTED = sortedBy({
      JOIN documents d USING (document_id)
      JOIN document_balances b USING (document_id)
      LEFT JOIN LATERAL (
-       SELECT delivery AS status FROM document_emails e WHERE e.document_id = d.document_id AND e.delivery <> 'withdrawn'
+       SELECT delivery AS status FROM document_emails e
+       WHERE e.document_id = d.document_id AND e.delivery <> 'withdrawn'
        ORDER BY e.email_id DESC LIMIT 1) AS s ON true
      LEFT JOIN current_holds h USING (document_id)
      ORDER BY page.at ${order}, d.document_id ${order}`,

@@ -147,7 +147,7 @@ function recordOf(record: Tree, change: RecordChange): PartnerRecord {
 /** The values in force, with which a form is filled. */
 export function valuesOf(partner: PartnerView, policyId: string | undefined, today: string): Record<string, Value> {
   const policy = partner.policies.find(({ policy_id }) => policy_id === policyId);
-  const record = { ...partnerJson(partner), policy } as Tree;
+  const record = { ...partner, policy } as Tree;
   const values = Object.entries(PATHS).flatMap(([field, path]): [string, Value][] => {
     const found = path.split('.').reduce<unknown>((at, name) => (at as Tree | null | undefined)?.[name], record);
     if (found === undefined || found === null) return [];

@@ -46,7 +46,12 @@ export const readPartnerFacts = async (tx: Transaction, ids: readonly string[]) 
   Object.fromEntries(
     (await readPartners(tx, ids)).map((partner) => [
       `partner ${partner.partner_id}`,
-      Object.fromEntries([...partnerFields(partner)].map(([field, value]) => [field, valueText(value)])),
+      Object.fromEntries(
+        [...partnerFields(partner)].map(([field, value]) => [
+          field.replaceAll('_', ' '),
+          typeof value === 'boolean' ? (value ? 'yes' : 'no') : valueText(value),
+        ]),
+      ),
     ]),
   );
 

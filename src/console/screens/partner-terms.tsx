@@ -132,6 +132,22 @@ const policyColumns = ({ inactive, partner }: PartnerTermsView, user: Seer): rea
         {name} <span class="count">{policy_id}</span>{' '}
         {purchaseOrder !== '' && <span class="soft">{`PO ${purchaseOrder} `}</span>}
         {!active && <Chip>{`inactive since ${inactive.get(policy_id)}`}</Chip>}
+        <p>
+          {[
+            ['policy', 'Change'],
+            ['rate', 'Cut'],
+            ['cancellation', 'Cancellation'],
+          ].map(([section = '', name = '']) => (
+            <>
+              <ActionLink
+                {...{ user, action: 'partner.change', partner: null, tone: 'plain' }}
+                input={{ partnerId: partner.partner_id, policyId: policy_id, section }}
+              >
+                {name}
+              </ActionLink>{' '}
+            </>
+          ))}
+        </p>
       </>
     ),
   },
@@ -150,23 +166,6 @@ const policyColumns = ({ inactive, partner }: PartnerTermsView, user: Seer): rea
       ) : (
         cancellation.map((terms) => <span class="line">{cancellationText([terms])}</span>)
       ),
-  },
-  {
-    heading: '',
-    cell: ({ policy_id }) => (
-      <MoreActions
-        user={user}
-        label="Change"
-        actions={[
-          ['policy', 'Name and price'],
-          ['rate', "Partner's cut"],
-          ['cancellation', 'Cancellation'],
-        ].map(([section = '', name = '']) => ({
-          ...{ action: 'partner.change', name, partner: null },
-          input: { partnerId: partner.partner_id, policyId: policy_id, section },
-        }))}
-      />
-    ),
   },
 ];
 

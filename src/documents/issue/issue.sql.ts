@@ -80,14 +80,16 @@ export async function insertDocuments(tx: Transaction, batch: IssueBatch): Promi
      ), issued AS (
        INSERT INTO documents (
          series, sequence, document, purpose, partner_id, month, currency, arrangement, issued_on, due_on, terms_days,
-         terms_end_of_month, terms_day, enrollments, entries, spot_price, partner_cut, invoice_amount, tax, credit_applied, partner_name, contact_name,
+         terms_end_of_month, terms_day, enrollments, entries, spot_price, partner_cut, invoice_amount, tax,
+         credit_applied, partner_name, contact_name,
          address_line1, address_line2, address_city, address_region, address_postal_code, address_country, tax_id,
          purchase_order, legal_note, e_invoice, buyer_reference, electronic_address, issuer_version_id, sandbox,
          issued_at, replaces, credits, invoice_lowered_by, invoice_left, reason)
        SELECT n.series, n.sequence, n.document, :purpose, n.partner_id, :month, n.currency, n.arrangement,
               :issuedOn::date,
               coalesce(n.due_on, due_date(:issuedOn::date, terms.days, terms.end_of_month, terms.day)), terms.days,
-              terms.end_of_month, terms.day, n.enrollments, n.entries, n.spot_price, n.partner_cut, n.invoice_amount, n.tax,
+              terms.end_of_month, terms.day, n.enrollments, n.entries, n.spot_price, n.partner_cut,
+              n.invoice_amount, n.tax,
               CASE n.document WHEN 'invoice' THEN least(coalesce(c.amount, 0), n.invoice_amount + n.tax) ELSE 0 END,
               p.name, p.contact_name, p.address_line1, p.address_line2, p.address_city, p.address_region,
               p.address_postal_code, p.address_country, p.tax_id, p.purchase_order, p.legal_note,
