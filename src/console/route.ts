@@ -159,27 +159,11 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
     visits.set(request, await visitOf(shared, access, request, reply));
   };
   const visitAt = (request: FastifyRequest) => visits.get(request) as Visit;
-  const pages = new Set<string>();
-  /** Also admits the form of a session that has ended, so that its fields are not lost. It is not executed. */
-  const admitForm = (access: Access) => async (request: FastifyRequest, reply: FastifyReply) =>
-    admit(access)(request, reply).catch(async (error: unknown) => {
-      const isEnded = error instanceof Refusal && error.code === 'session_missing';
-      const secret = secretOf(request, placeOf(shared, request));
-      if (!isEnded || !(await database.reading((tx) => wasSession(tx, secret)))) throw error;
-    });
   const options = (access: Access, bound: BoundName) => ({
     onRequest: admit(access),
     config: { bound: access.bound ?? bound },
-    bodyLimit: LARGEST_FORM,
+    bodyLimit: bound === 'uploads' ? LARGEST_UPLOAD : LARGEST_FORM,
   });
-  const uploading = (access: Access) => ({ ...options(access, 'uploads'), bodyLimit: LARGEST_UPLOAD });
-  const transacting =
-    ({ context }: Visit): Transact =>
-    (work) =>
-      database.transaction(async (tx) => {
-        await actAs(tx, context.actor);
-        return work(tx);
-      });
   const sent = <Fields extends { get(name: string): string | null | undefined }>(
     path: string,
     access: FormAccess,
@@ -188,17 +172,17 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
   ) =>
     app.post(
       path,
-      { ...(access.files ? uploading(access) : options(access, 'console')), onRequest: admitForm(access) },
+      {
+        ...options(access, access.files ? 'uploads' : 'console'),
+        onRequest: admittingEnded(shared, admit(access)),
+      },
       async (request, reply) => {
         const visit = visits.get(request);
         const type = request.headers['content-type'];
         const upload = access.files ? await uploadOf(request.body, type) : undefined;
         const form = upload ?? formOf(request.body, type);
-        if (visit === undefined) {
-          const [page = ''] = request.url.split('?');
-          const to = access.repeats ? formAddress(request, form, access.files) : pages.has(path) ? page : HOME;
-          throw refuse('session_missing', { to });
-        }
+        if (visit === undefined)
+          throw sessionEnded(access, request, { form, isPage: app.hasRoute({ method: 'GET', url: `${HOME}${path}` }) });
         const fields = fieldsOf(form);
         refuseForeignForm(secretOf(request, visit.place), fields?.get('form_token') ?? undefined);
         refuseWithoutProof(access, visit);
@@ -213,7 +197,6 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
   return {
     sheets,
     screen(path, access, read, view, sheet) {
-      pages.add(path);
       app.get(path, options(access, 'screens'), async (request, reply) => {
         const visit = visitAt(request);
         const found = await database.reading((tx) => read(tx, visit));
@@ -247,6 +230,36 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       });
     },
   };
+}
+
+const transacting =
+  ({ context }: Visit): Transact =>
+  (work) =>
+    context.database.transaction(async (tx) => {
+      await actAs(tx, context.actor);
+      return work(tx);
+    });
+
+type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
+
+/** Also admits the form of a session that has ended, so that its fields are not lost. It is not executed. */
+const admittingEnded =
+  (shared: Shared, admit: Admit): Admit =>
+  (request, reply) =>
+    admit(request, reply).catch(async (error: unknown) => {
+      const isEnded = error instanceof Refusal && error.code === 'session_missing';
+      const secret = secretOf(request, placeOf(shared, request));
+      if (!isEnded || !(await shared.database.reading((tx) => wasSession(tx, secret)))) throw error;
+    });
+
+/** Leads back to the form of a page that takes its fields, or else to the page, if there is one. */
+function sessionEnded(
+  { repeats, files }: FormAccess,
+  request: FastifyRequest,
+  { form, isPage }: { form: URLSearchParams | undefined; isPage: boolean },
+) {
+  const [page = ''] = request.url.split('?');
+  return refuse('session_missing', { to: repeats ? formAddress(request, form, files) : isPage ? page : HOME });
 }
 
 /** The longest query of an address to return to. Fields that do not fit must be entered again. */

@@ -141,8 +141,8 @@ describe("a payment for another partner's invoice", () => {
       served,
       await invite(world, 'payer@issuer.example', { roles: ['finance'], partnerId: 'p-1' }),
     );
-    for (const fields of [{}, { kind: 'returned', reason: 'R01' }]) {
-      const action = Object.keys(fields).length === 0 ? 'unapply' : 'reverse';
+    for (const fields of [{ reason: 'wrong' }, { kind: 'returned', reason: 'R01' }]) {
+      const action = 'kind' in fields ? 'reverse' : 'unapply';
       const refused = await narrowed.post(`/console/actions/payment.${action}`, {
         ...{ paymentId: String(paymentId), ...fields, step: 'preview' },
       });

@@ -96,11 +96,14 @@ describe('a form of a session that ended', () => {
     );
   });
 
-  test('without a page of its own leads to the first page', async () => {
+  test('of no action leads to its page, and without a page to the first one', async () => {
     const browser = await signedIn(served, await invite(world, MARA));
     world.at('2026-08-01T10:31:00Z');
-    const sent = await browser.post('/console/sign-out');
-    expect(new URL(sent.location ?? '', served.url).searchParams.get('to')).toBe('/console');
+    const to = async (path: string) => {
+      const { location } = await browser.post(path, { item: 'x' });
+      return new URL(location ?? '', served.url).searchParams.get('to');
+    };
+    expect([await to('/console/queue'), await to('/console/sign-out')]).toEqual(['/console/queue', '/console']);
   });
 
   test('is not read for a browser that never had a session, or from another site', async () => {
