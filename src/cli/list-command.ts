@@ -44,7 +44,7 @@ export const listCommand = async (loading: Promise<List>): Promise<{ readonly de
   };
 };
 
-async function printList(context: CommandContext, list: List, values: readonly unknown[]): Promise<number> {
+async function printList(context: CommandContext, list: List, values: readonly unknown[]) {
   const options = values.at(-1) as Options;
   const given = givenTo(list.filters, { values, options }, list.words);
   const today = todayOf(context);

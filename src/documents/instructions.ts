@@ -32,7 +32,7 @@ export async function settingsInForce(database: Database, settings: Settings): P
 const instructionChanges = (before: AllInstructions | undefined, after: AllInstructions) =>
   changesBetween(fieldsOf(before ?? {}), fieldsOf(asJson(after)));
 
-const asJson = (instructions: AllInstructions): AllInstructions => JSON.parse(JSON.stringify(instructions));
+const asJson = (instructions: AllInstructions) => JSON.parse(JSON.stringify(instructions));
 
 const isSame = (kept: AllInstructions | undefined, file: AllInstructions) =>
   kept !== undefined && instructionChanges(kept, file).length === 0;
