@@ -10,14 +10,7 @@ import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import type { Actor, ActorContext } from '../people/audit-events.ts';
 import { lockUsers } from '../people/users.ts';
-import {
-  type Adjustment,
-  actAsCompared,
-  COMPARED_DAYS,
-  type ComparedAdjustment,
-  type ComparedAmount,
-  type Comparison,
-} from './amounts-before.ts';
+import { type Adjustment, actAsCompared, COMPARED_DAYS, type Comparison } from './amounts-before.ts';
 import {
   actAsOnePerson,
   actUnderApproval,
@@ -170,7 +163,7 @@ async function compare(
   { actor, environment }: ActorContext,
   rules: Rules,
   { action, amounts, adjustments, touched }: Pick<ToApprove, 'action' | 'amounts' | 'adjustments' | 'touched'>,
-): Promise<Comparison | undefined> {
+) {
   const { own } = rules;
   const shared = adjustments.length === 0 ? undefined : rules.adjustments;
   const adjusted = adjustments.map(({ amount }) => amount);
@@ -198,7 +191,7 @@ async function compareAmounts(
   rule: ApprovalRule,
   amounts: readonly Amount[],
   by: Parameters<typeof readAmountsBefore>[1],
-): Promise<ComparedAmount[]> {
+) {
   const before = await readAmountsBefore(tx, by);
   return amounts.flatMap((each) =>
     compared(rule, each, before.find(({ currency }) => currency === each.currency)?.amount),
@@ -210,7 +203,7 @@ async function compareAdjustments(
   rule: ApprovalRule,
   adjustments: readonly Adjustment[],
   now: string,
-): Promise<ComparedAdjustment[]> {
+) {
   const before = await readAdjustmentsBefore(tx, { partners: adjustments.map(({ partner }) => partner), now });
   const sums = new Map(before.map((each) => [`${each.partner} ${each.currency}`, each.amount]));
   return adjustments.flatMap(({ partner, amount }) =>
@@ -219,7 +212,7 @@ async function compareAdjustments(
 }
 
 /** An amount of zero without a limit is not compared. */
-function compared(rule: ApprovalRule, moved: Amount, before = '0'): ComparedAmount[] {
+function compared(rule: ApprovalRule, moved: Amount, before = '0') {
   const limit = limitOf(rule, moved);
   const { currency } = moved;
   if (limit === undefined) return [];
@@ -232,7 +225,7 @@ function compared(rule: ApprovalRule, moved: Amount, before = '0'): ComparedAmou
   ];
 }
 
-const aboveLimits = ({ amounts, adjustments = [] }: Comparison): readonly (ComparedAmount & { partner?: string })[] =>
+const aboveLimits = ({ amounts, adjustments = [] }: Comparison) =>
   [...amounts, ...adjustments].filter(({ currency, amount, before, above }) =>
     Amount.of(above, currency).isLessThan(Amount.of(amount, currency).plus(Amount.of(before, currency))),
   );

@@ -78,7 +78,7 @@ async function writePack(
   environment: Environment,
   request: ExportRequest,
   onProgress: (bytes: number) => void,
-): Promise<ExportSummary> {
+) {
   const { kind, from, to, format, out } = request;
   await prepareForCopy(tx);
   // The journal's opening balances include all earlier months.
@@ -125,7 +125,7 @@ type Writing = Readonly<{
   onProgress: (bytes: number) => void;
 }>;
 
-const tableFormat = ({ request }: Writing): TableFormat => (request.format === 'csv' ? 'csv' : 'jsonl');
+const tableFormat = ({ request }: Writing) => (request.format === 'csv' ? 'csv' : 'jsonl');
 
 // --- Views ------------------------------------------------------------------------------------------------------------
 

@@ -242,7 +242,7 @@ function csvRows(facts: RowFacts): (lines: Buffer) => Buffer {
   const begins = new Int32Array(FIELDS + 1);
   const begin = (field: number) => begins[field] as number;
   return (lines) => {
-    const textOf = (field: number): string => lines.toString('latin1', begin(field), begin(field + 1) - 1);
+    const textOf = (field: number) => lines.toString('latin1', begin(field), begin(field + 1) - 1);
     let csv = Buffer.allocUnsafe(2 * lines.length);
     let length = 0;
     const makeRoom = (bytes: number) => {

@@ -9,7 +9,7 @@ import { readAccounts, readJournal, readOpening, type Sum } from './views.sql.ts
 /** The part of an account's name after its control account. */
 const detailOf = ({ control, account }: { control: string; account: string }) => account.slice(control.length + 1);
 
-const posting = (sum: Sum): Posting => ({
+const posting = (sum: Sum) => ({
   control: sum.control,
   detail: detailOf(sum),
   currency: sum.currency,

@@ -6,7 +6,7 @@ import type { Month } from '../month.ts';
 import type { TableFormat } from './columns.sql.ts';
 import { type BilledMonth, readDocumentNumbers, readLedgerTotals } from './exports.sql.ts';
 import { LEDGER_HEADER, ledgerRows, readOtherLines, runsByMonth } from './ledger-rows.ts';
-import type { FileInPack, Pack, Scratch, Totals } from './pack.ts';
+import type { FileInPack, Pack, Scratch } from './pack.ts';
 import { type LogOfPack, writeLog } from './pack-log.ts';
 
 /** Writes `ledger.csv` or `ledger.jsonl`, and the log. */
@@ -88,11 +88,7 @@ class RowsByMonth {
 }
 
 /** The number of rows, and their sums by currency. */
-async function readTotals(
-  tx: Transaction,
-  months: readonly BilledMonth[],
-  lastNo: number,
-): Promise<{ rows: number; totals: Totals }> {
+async function readTotals(tx: Transaction, months: readonly BilledMonth[], lastNo: number) {
   const totals = new Map<string, Record<'spotPrice' | 'partnerCut' | 'invoiceAmount', Amount>>();
   let rows = 0;
   for (const billed of months) {
@@ -113,7 +109,7 @@ async function readTotals(
   return { rows, totals: totalsJson(totals) };
 }
 
-const totalsJson = (totals: ReadonlyMap<string, Readonly<Record<string, Amount>>>): Totals =>
+const totalsJson = (totals: ReadonlyMap<string, Readonly<Record<string, Amount>>>) =>
   Object.fromEntries(
     [...totals]
       .sort(([one], [other]) => (one < other ? -1 : 1))

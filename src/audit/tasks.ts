@@ -130,7 +130,7 @@ async function makePack(
   taskId: number,
   input: ExportInput,
   onBytes: (bytes: number) => void,
-): Promise<ExportResult> {
+) {
   const folder = packFolder(environment);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await removeOldPacks(folder);

@@ -32,7 +32,7 @@ export function givenTo(
   words: CommandWords = {},
 ): Record<string, unknown> {
   const places = Object.keys(words.arguments ?? {});
-  const given = fieldsOf(input).map((field): [string, unknown] => {
+  const given = fieldsOf(input).map((field) => {
     const at = places.indexOf(field.name);
     const option = new Option(flagsOf(field, words));
     const value = at >= 0 ? values[at] : (options as Readonly<Record<string, unknown>>)[option.attributeName()];
@@ -52,7 +52,7 @@ const TYPED: Readonly<Partial<Record<FieldKind, (value: string) => unknown>>> = 
 /** Several choices may also be one argument, separated by commas. */
 const typedAs =
   ({ kind, several }: Field) =>
-  (value: string): unknown =>
+  (value: string) =>
     kind === 'choice' && several ? value.split(',').map((each) => each.trim()) : (TYPED[kind]?.(value) ?? value);
 
 /**

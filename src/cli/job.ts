@@ -75,17 +75,15 @@ async function runJob(
 }
 
 /** A pause is not a failure, even if it begins during the job. */
-const failed =
-  (log: pino.Logger) =>
-  (error: unknown): number => {
-    const known = databaseFailure(error) ?? error;
-    if (known instanceof Refusal && known.code === 'paused') {
-      log.info({ code: known.code, ...known.facts }, 'the ledger is paused: nothing was done');
-      return EXIT.done;
-    }
-    logFailure(log, error);
-    return exitOf(known);
-  };
+const failed = (log: pino.Logger) => (error: unknown) => {
+  const known = databaseFailure(error) ?? error;
+  if (known instanceof Refusal && known.code === 'paused') {
+    log.info({ code: known.code, ...known.facts }, 'the ledger is paused: nothing was done');
+    return EXIT.done;
+  }
+  logFailure(log, error);
+  return exitOf(known);
+};
 
 /** Daily: sends payment reminders by the dunning levels in the settings. */
 export function runRemind(): Promise<number> {
@@ -197,7 +195,7 @@ export const runWatch = (): Promise<number> =>
     whilePaused: true,
   });
 
-async function tellOperations(job: Job): Promise<number> {
+async function tellOperations(job: Job) {
   const { database, log } = job;
   const { status, items } = await database.reading((tx) => readStatusAndItems(tx, job));
   for (const sentence of await inCommands(status.findings)) log.warn(sentence);
@@ -318,7 +316,7 @@ const stopsOf = ({ code, facts }: Refusal) =>
       : [];
 
 /** Returns 4 if an item is to be reported now, otherwise 0. */
-const exitFor = async (job: Job, needing: readonly string[]): Promise<number> =>
+const exitFor = async (job: Job, needing: readonly string[]) =>
   (await tell(job, needing)).length > 0 ? EXIT.attention : EXIT.done;
 
 /** Reports the items that are new, or that are due to be reported again, after a day. Returns these items. */

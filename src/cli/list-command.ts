@@ -68,7 +68,7 @@ function sortOf(list: List, options: Options): string {
   return given.descending ? `-${sort.replace('-', '')}` : sort;
 }
 
-async function printList(context: CommandContext, list: List, values: readonly unknown[]): Promise<number> {
+async function printList(context: CommandContext, list: List, values: readonly unknown[]) {
   const options = values.at(-1) as Options;
   const given = givenTo(list.filters, { values, options }, list.words);
   const today = todayOf(context);

@@ -61,7 +61,7 @@ export function parseInvoiced({ name, bytes }: Readonly<{ name: string; bytes: U
   return records.map(({ record }) => record as Line);
 }
 
-const problemOf = (line: number | null, reason: string): LineProblem => ({
+const problemOf = (line: number | null, reason: string) => ({
   ...{ path: line === null ? '' : `line ${line}`, line, code: 'line_malformed', reason },
 });
 const invalid = (file: string, problems: readonly LineProblem[]) => refuse('comparison_invalid', { file, problems });

@@ -7,7 +7,7 @@ import type { LogKey } from '../config/log-key.ts';
 import { refuse } from '../errors/refusals.ts';
 
 /** No signed note of a checkpoint begins with this text, so neither signature is valid for the other. */
-const signedText = (sha256: string): Buffer => Buffer.from(`reckoner-backup\n${sha256}\n`);
+const signedText = (sha256: string) => Buffer.from(`reckoner-backup\n${sha256}\n`);
 
 export const signatureOf = (sha256: string, { privateKey }: LogKey): string =>
   sign(null, signedText(sha256), privateKey).toString('base64');

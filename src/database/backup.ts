@@ -263,7 +263,7 @@ async function writeContent(
   return { created_at, rows };
 }
 
-const line = (content: object): Buffer => Buffer.from(`${JSON.stringify(content)}\n`);
+const line = (content: object) => Buffer.from(`${JSON.stringify(content)}\n`);
 
 /** Streams a table's rows at the speed at which they are written. Returns their number. */
 async function copyRows(tx: Transaction, { name, columns }: Table, write: (content: Buffer) => Promise<void>) {

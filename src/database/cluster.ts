@@ -78,7 +78,7 @@ export async function prepareCluster(directory: string): Promise<Cluster> {
  * PostgreSQL refuses to run as root. Root uses the owner of the existing folder. If root also owns the folder, the user
  * is `nobody`.
  */
-async function chooseAccount(folder: string): Promise<Account> {
+async function chooseAccount(folder: string) {
   const [uid, gid] = [process.getuid?.(), process.getgid?.() ?? 0];
   if (uid !== undefined && uid !== 0) return { uid, gid, switched: false };
   if (process.platform !== 'linux') {

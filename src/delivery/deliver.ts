@@ -6,7 +6,6 @@ import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
 import { readIdsOf } from './documents.sql.ts';
 import { wakeDocuments } from './due.sql.ts';
-import type { LinkWork } from './links/links.sql.ts';
 import { linkProvider } from './payment-link.ts';
 import { type WorkerPoolOptions, withWorkerPool } from './worker-pool.ts';
 
@@ -22,7 +21,7 @@ export type DeliveryOptions = WorkerPoolOptions &
   }>;
 
 /** What this process can do for links with its keys and settings. */
-function linkWork({ settings, environment }: { settings: Settings; environment: Environment }): LinkWork {
+function linkWork({ settings, environment }: { settings: Settings; environment: Environment }) {
   const { wanted, processors } = linkProvider(settings, environment);
   if (processors.size === 0) return 'nothing';
   return wanted === undefined ? 'end' : 'make';

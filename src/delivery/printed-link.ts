@@ -5,7 +5,7 @@ import { Amount } from '../money.ts';
 import { type LinkToKeep, readPaymentLinks } from './documents.sql.ts';
 import { HoldReason, NotYet } from './hold-reason.ts';
 import { type LinkContext, syncPaymentLink } from './links/sync.ts';
-import { hasLinkWork, type LinkFacts, type LinkProvider, newToken } from './payment-link.ts';
+import { hasLinkWork, type LinkProvider, newToken } from './payment-link.ts';
 
 /**
  * How long a document waits at most for the URL of the processor that it prints. After this time, the document is sent
@@ -22,7 +22,7 @@ export const isPayable = (document: DocumentRow): boolean =>
   document.document === 'invoice' && Amount.of(document.amount_due, document.currency).isPositive();
 
 /** The amount is what the document shows, even if payments have arrived in the meantime. */
-const linkFactsOf = (document: DocumentRow): LinkFacts => ({
+const linkFactsOf = (document: DocumentRow) => ({
   number: document.number,
   partnerId: document.partner_id,
   amount: Amount.of(document.amount_due, document.currency),

@@ -30,7 +30,7 @@ export async function* streamRowsCsv(batches: AsyncIterable<RowLines>): AsyncGen
   if (!begun) yield linesOf([], columnsOf([]), { header: true });
 }
 
-function columnsOf(rows: readonly Row[]): readonly string[] {
+function columnsOf(rows: readonly Row[]) {
   const unused = AMOUNTS.filter((field) => rows.every((row) => row[field] == null));
   return COLUMNS.filter((column) => !unused.some((field) => field === column));
 }

@@ -82,7 +82,7 @@ function without<Value>(all: Readonly<Record<string, Value>>, known: Readonly<Re
 }
 
 /** The memory of all processes of this host. What is being written or cannot be read does not count. */
-function readMemory(folder: string): Readonly<{ seen: Seen | undefined; files: readonly string[] }> {
+function readMemory(folder: string) {
   const files = (readable(() => readdirSync(folder)) ?? []).filter((name) => name.endsWith('.json'));
   let seen: Seen | undefined;
   for (const file of files) {
@@ -93,7 +93,7 @@ function readMemory(folder: string): Readonly<{ seen: Seen | undefined; files: r
 }
 
 /** Undefined if a file or folder was just removed, or is damaged. */
-function readable<Result>(read: () => Result): Result | undefined {
+function readable<Result>(read: () => Result) {
   try {
     return read();
   } catch (error) {

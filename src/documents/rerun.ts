@@ -18,7 +18,7 @@ import { type Remedy, toDo } from '../remedy.ts';
 import { Amount, type Month } from '../values.ts';
 import { refuseHeld, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
-import { type DocumentRow, readDocuments } from './documents.sql.ts';
+import { readDocuments } from './documents.sql.ts';
 import { holdDocument } from './hold.ts';
 import { beginIssue, type IssueContext } from './issue/context.ts';
 import { keepReplacements, readDraftCurrencies } from './issue/drafts.sql.ts';
@@ -86,10 +86,7 @@ export async function rerunDocument(
 }
 
 /** The live document with this number or, if it and its last replacement are void, the latter. */
-async function documentToRerun(
-  tx: Transaction,
-  number: string,
-): Promise<Pick<DocumentRow, 'number' | 'month' | 'partner_id'>> {
+async function documentToRerun(tx: Transaction, number: string) {
   const [document] = await readDocuments(tx, { number });
   if (document === undefined) throw refuse('document_unknown', { number });
   const { voided_on, month, purpose, partner_id } = document;
@@ -165,7 +162,7 @@ async function rerun(
   { newTerms, changed }: Pick<MonthRerunOptions, 'newTerms' | 'changed'>,
   candidates: readonly RerunCandidate[],
   subject: string,
-): Promise<Rerun> {
+) {
   failpoint('rerun.compared');
   const gaps = candidates.filter((each) => each.void);
   const different = candidates.filter(differs);

@@ -90,7 +90,7 @@ export async function resumeLedger(
 }
 
 /** What to skip so that the next number follows the given one; empty if it already does. */
-function rangeTo({ series, sequence }: NumberParts, last: number, year: string): SkippedRange[] {
+function rangeTo({ series, sequence }: NumberParts, last: number, year: string) {
   const number = numberOf({ series, sequence });
   if (sequence === last) return [];
   if (sequence < last) throw refuse('numbers_not_ahead', { number, last: numberOf({ series, sequence: last }) });

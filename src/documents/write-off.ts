@@ -9,7 +9,7 @@ import { failpoint } from '../failpoint.ts';
 import { Amount } from '../money.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { invoiceToCorrect } from './correctable.ts';
-import { insertWriteOff, insertWriteOffReversals, type WriteOffFacts } from './corrections.sql.ts';
+import { insertWriteOff, insertWriteOffReversals } from './corrections.sql.ts';
 import type { DocumentRow } from './documents.sql.ts';
 import { dateOfAction, type IssueContext } from './issue/context.ts';
 
@@ -46,7 +46,7 @@ async function begin(
   context: IssueContext,
   action: string,
   { invoice, amount: written, number, reason }: WriteOffRequest & { invoice: DocumentRow; amount: Amount },
-): Promise<WriteOffFacts> {
+) {
   const [amount, now] = [written.toString(), context.environment.now().toISO()];
   const details = { amount, currency: invoice.currency, reason };
   const eventId = await recordEvent(tx, context.actor, { action, subject: number, details, now });

@@ -141,7 +141,7 @@ async function recordErasures(
     subject: string;
     of: string;
   }>,
-): Promise<Readonly<{ erased: number; eventId: number }>> {
+) {
   const { commitments, reason, subject, of } = given;
   const now = environment.now().toISO();
   const details = { of, reason, texts: commitments.length };

@@ -16,7 +16,7 @@ export async function readAwaitedFiles(
   // The debts are read only if an account is behind.
   const behind = (await readKnownAccounts(tx, settings)).filter(({ known_to }) => known_to < today);
   const debts = scope !== null || behind.length === 0 ? [] : await readDebts(tx, { settings, day: today });
-  return behind.flatMap(({ account, reported_to }): Finding[] => {
+  return behind.flatMap(({ account, reported_to }) => {
     const waiting = debts.filter(({ waits_for }) => waits_for.some((each) => each.account === account));
     const [since = today] = waiting.map((each) => each.waits_since ?? today).sort();
     if (!isLate(since)) return [];

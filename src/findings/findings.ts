@@ -66,7 +66,7 @@ export function capped(findings: readonly Finding[]): Finding[] {
     counts.set(kind, count);
     return count <= NAMED || !isListed(kind);
   });
-  const more = [...counts].flatMap(([kind, count]): Finding[] => {
+  const more = [...counts].flatMap(([kind, count]) => {
     if (count <= NAMED || !isListed(kind)) return [];
     const last = findings.findLast((each) => each.kind === kind) as Finding;
     const rest = count - NAMED;

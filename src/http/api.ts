@@ -254,7 +254,7 @@ const increments = ({ spotPrice, partnerCut, invoiceAmount }: Sums, currency: st
   incrementalInvoiceAmount: exact(invoiceAmount, currency),
 });
 
-function quoteAnswer(quote: QuoteState, now: DateTime): object {
+function quoteAnswer(quote: QuoteState, now: DateTime) {
   const { currency } = quote;
   const accepted = acceptedQuote(quote);
   return {
@@ -280,7 +280,7 @@ function quoteAnswer(quote: QuoteState, now: DateTime): object {
   };
 }
 
-function requoteAnswer(requote: RequoteState, quote: QuoteState, now: DateTime): object {
+function requoteAnswer(requote: RequoteState, quote: QuoteState, now: DateTime) {
   const { currency, quoteId, requoteId, ...sums } = incrementsOf(requote);
   const stale = quote.reversed || isStale(requote, quote);
   const open = stale ? 'stale' : hasExpired(requote.expires_at, now) ? 'expired' : 'open';
@@ -306,7 +306,7 @@ function amountsOf({ spotPrice, partnerCut, invoiceAmount }: { readonly [Name in
     : { spotPrice, partnerCut, invoiceAmount };
 }
 
-function reversalAnswer({ row, ground, request }: AnsweredReversal): object {
+function reversalAnswer({ row, ground, request }: AnsweredReversal) {
   const { currency, spot_price, partner_cut, invoice_amount, reversal_id, quote_id, requote_id, enrollment_id } = row;
   const sums = { spotPrice: spot_price, partnerCut: partner_cut, invoiceAmount: invoice_amount };
   const isRejected = ground === null && request?.decision === 'discarded';
@@ -323,7 +323,7 @@ function reversalAnswer({ row, ground, request }: AnsweredReversal): object {
 }
 
 /** The payment values of service.md 2.2, or 2.3 for a requote. A connected account also gets its split plan. */
-function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operations.SplitQuery): object {
+function acceptanceAnswer({ accepted, routed }: RoutedAcceptance, query: operations.SplitQuery) {
   // What the partner must request from its processor (service.md 7).
   const plan = routed && planAcceptance(routed, query);
   const { quoteId, requoteId, enrollmentId, currency, acceptedAt } = accepted;

@@ -10,7 +10,6 @@ import { reasonOf, refuse } from '../errors/refusals.ts';
 import { parseExactFields, repeatedName, writeExactJson } from '../json.ts';
 import { doesClientLive } from '../partners/clients.sql.ts';
 import { type Caller, keepAnswer, readKeptAnswer } from '../quotes/quotes.sql.ts';
-import type { BoundName } from './gates.ts';
 import { rateHeaders } from './limits.ts';
 import type { Operation } from './operation.ts';
 import { issuerOf, type Shared } from './shared.ts';
@@ -118,7 +117,7 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
 ): void {
   const { environment, settings } = shared;
   const url = operation.path.replace(/\{(\w+)\}/g, ':$1');
-  const handler = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+  const handler = async (request: FastifyRequest, reply: FastifyReply) => {
     const caller = request.caller as Caller;
     checkPartnerHeader(request, settings.partner_id_header, operation.partnerHeader, caller);
     if (operation.action === 'accepts' && isPrefetch(request)) throw refuse('prefetch_refused', {});
@@ -149,7 +148,7 @@ export function route<Params extends z.ZodType, Body extends z.ZodType | undefin
   });
 }
 
-function boundFor({ action, file, answer, query }: Operation): BoundName {
+function boundFor({ action, file, answer, query }: Operation) {
   if (action === 'accepts') return 'acceptances';
   if (action === 'makes') return file === undefined ? 'changes' : 'uploads';
   if (answer === 'text/csv') return 'rows';
@@ -204,7 +203,7 @@ async function onceByKey(
   tx: Transaction,
   { caller, key, sha256, now }: RequestKey & Readonly<{ caller: Caller; now: DateTime<true> }>,
   answering: () => Promise<Answer>,
-): Promise<Answer> {
+) {
   const { partnerId } = caller;
   const kept = await readKeptAnswer(tx, { partnerId, key });
   if (kept !== undefined) {

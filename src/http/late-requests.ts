@@ -45,7 +45,7 @@ export function addLateRequests(app: FastifyInstance, shared: Shared): void {
 /** Refused before anything was written. */
 const isArchived = (error: unknown) => error instanceof Refusal && error.code === 'quote_archived';
 
-function answerOf({ request_id, quote_id, status, answer, requested_at, answered_at }: requests.LateRequest): object {
+function answerOf({ request_id, quote_id, status, answer, requested_at, answered_at }: requests.LateRequest) {
   return {
     ...{ request_id, location: `/api/v1/late-requests/${request_id}`, quote_id },
     status: status === null ? 'pending' : status < 400 ? 'done' : 'refused',

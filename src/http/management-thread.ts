@@ -21,13 +21,13 @@ const waiting = new Map<number, (answer: Reply) => void>();
 const remembered = new Map<string, Promise<Reply>>();
 let asked = 0;
 
-const json = (status: number, body: object): Reply => ({
+const json = (status: number, body: object) => ({
   status,
   type: 'application/json; charset=utf-8',
   body: JSON.stringify(body),
 });
 
-function health(): Reply {
+function health() {
   const since = Number((process.hrtime.bigint() - Atomics.load(beats, 0)) / 1_000_000n);
   const stalled = since > STALLED_MS;
   return json(stalled ? 503 : 200, { status: stalled ? 'stalled' : 'ok', version, commit, heartbeat_ms: since });

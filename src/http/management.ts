@@ -77,7 +77,7 @@ export async function openManagement(
   return { url, close };
 }
 
-async function answer(app: FastifyInstance, { id, url, address }: Question): Promise<Answer> {
+async function answer(app: FastifyInstance, { id, url, address }: Question) {
   try {
     const found = await app.inject({ method: 'GET', url, remoteAddress: address });
     return { id, status: found.statusCode, type: String(found.headers['content-type'] ?? ''), body: found.body };

@@ -202,7 +202,7 @@ const statedControls = (
   { control }: ImportOptions,
   files: readonly SourceFile[],
   trailers: readonly StatedControl[],
-): StatedControl[] => [
+) => [
   ...(control === undefined ? [] : [{ ...control, by: 'option', file: null } as const]),
   ...files.flatMap(({ totals }, file) =>
     totals === undefined ? [] : [{ ...totals, by: 'totals_file', file } as const],
@@ -219,11 +219,7 @@ const describeHeld = ({ file, line, field, sign, repeats, held_row_id }: HeldInF
 export const reasonToHold = (sign: Sign, repeats: string | null): string =>
   repeats === null ? `is ${SIGNS[sign]}` : `may repeat ${repeats}: ${SIGNS[sign]}`;
 
-async function stageFiles(
-  tx: Transaction,
-  files: readonly SourceFile[],
-  options: ImportOptions,
-): Promise<{ broken: boolean; staged: StagedCounts; sha256: string[]; trailers: StatedControl[] }> {
+async function stageFiles(tx: Transaction, files: readonly SourceFile[], options: ImportOptions) {
   const now = options.now.toMillis();
   const { rejects } = options;
   const stager = await openStager(tx, rejects === undefined ? undefined : rejectedRow(rejectFormat(rejects, files)));

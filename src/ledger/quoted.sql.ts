@@ -131,7 +131,7 @@ const differingCuts = (rows: string, which: string, zone = 's.time_zone') => `
   FROM differing GROUP BY partner_id, policy_id, currency, rate
   ORDER BY partner_id COLLATE "C", policy_id COLLATE "C", currency, rate`;
 
-const withDigits = ({ partner_cut, by_rate, ...row }: DifferingCuts): DifferingCuts => ({
+const withDigits = ({ partner_cut, by_rate, ...row }: DifferingCuts) => ({
   ...row,
   partner_cut: Amount.of(partner_cut, row.currency).toString(),
   by_rate: Amount.of(by_rate, row.currency).toString(),

@@ -22,7 +22,7 @@ export function monthsAround(timeZone: string, utcMonth: Month): readonly ZoneMo
   return found;
 }
 
-function workedOut(timeZone: string, utcMonth: Month): ZoneMonth[] {
+function workedOut(timeZone: string, utcMonth: Month) {
   return [monthBefore(utcMonth), utcMonth, monthAfter(utcMonth)].map((month) => {
     const { startsAt, endsAt } = monthInterval(month, timeZone);
     return { time_zone: timeZone, month, starts_at: startsAt.toUTC().toISO(), ends_at: endsAt.toUTC().toISO() };

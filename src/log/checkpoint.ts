@@ -258,10 +258,7 @@ async function refuseEarlier({ environment, settings }: Installation, last: Chec
 }
 
 /** The day of the last checkpoint (null before the first checkpoint), and today's date. */
-async function readCheckpointDay(
-  tx: Transaction,
-  { environment, settings }: Installation,
-): Promise<Readonly<{ last: string | null; today: string }>> {
+async function readCheckpointDay(tx: Transaction, { environment, settings }: Installation) {
   const dayOf = (at: DateTime) => at.setZone(settings.time_zone).toFormat('yyyy-MM-dd');
   const last = (await readLastCheckpoint(tx))?.taken_at;
   return { last: last === undefined ? null : dayOf(DateTime.fromISO(last)), today: dayOf(environment.now()) };

@@ -30,7 +30,7 @@ export const bodyOf = ({ origin, size, root }: TreeHead): string => `${origin}\n
 export const noteOf = (head: TreeHead, lines: readonly string[]): string =>
   `${bodyOf(head)}\n${lines.map((line) => `${line}\n`).join('')}`;
 
-function keyId({ name, publicKey }: NoteKey, type: number): Buffer {
+function keyId({ name, publicKey }: NoteKey, type: number) {
   return createHash('sha256').update(`${name}\n`).update(Buffer.of(type)).update(publicKey).digest().subarray(0, 4);
 }
 
@@ -68,8 +68,7 @@ const lineOf = (key: NoteKey, type: number, signature: Buffer) =>
 export const signHead = (head: TreeHead, key: NoteKey, privateKey: KeyObject): string =>
   lineOf(key, ED25519, sign(null, Buffer.from(bodyOf(head)), privateKey));
 
-const cosigned = (head: TreeHead, seconds: number): Buffer =>
-  Buffer.from(`cosignature/v1\ntime ${seconds}\n${bodyOf(head)}`);
+const cosigned = (head: TreeHead, seconds: number) => Buffer.from(`cosignature/v1\ntime ${seconds}\n${bodyOf(head)}`);
 
 /** The cosignature line that a witness makes at a time, in whole seconds since 1970. */
 export function cosignHead(head: TreeHead, key: NoteKey, privateKey: KeyObject, seconds: number): string {

@@ -53,7 +53,7 @@ export async function provePartner(
 }
 
 /** The leaf hashes of a range, and the numbers of its facts. */
-async function leavesOf(tx: Transaction, range: NumberRange): Promise<{ hashes: Buffer[]; numbers: number[] }> {
+async function leavesOf(tx: Transaction, range: NumberRange) {
   const hashes: Buffer[] = [];
   const numbers: number[] = [];
   const take = (number: number, content: Buffer, from: number, to: number) => {

@@ -65,7 +65,7 @@ export async function recordBounces(
   return { bounces: told, duplicates, unmatched };
 }
 
-async function readTargets(tx: Transaction, reports: readonly ReportedBounce[]): Promise<Map<string, Target>> {
+async function readTargets(tx: Transaction, reports: readonly ReportedBounce[]) {
   const messageIds = [...new Set(reports.map(({ messageId }) => messageId))];
   const read = () => readByMessageIds(tx, { messageIds });
   await lockEmails(

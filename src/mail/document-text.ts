@@ -7,7 +7,7 @@ import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
 import { issuerView } from './issuer-view.ts';
 import type { EmailText } from './message.ts';
-import type { EmailTemplates, EmailView } from './templates.ts';
+import type { EmailTemplates } from './templates.ts';
 import { oneLine } from './text.ts';
 
 /** The data of an e-mail that its document does not contain. */
@@ -35,7 +35,7 @@ export const renderDocumentEmail = (
  * The fields that a template may name; `templates/email/README.md` explains each. Every field is present, so that a
  * misspelled one is an error and never a silent gap.
  */
-function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts): EmailView & Record<string, unknown> {
+function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts) {
   const { locale, ...presented } = present(snapshot, oneLine);
   const amount = (text: string) => locale.amount(Amount.of(text, snapshot.currency));
   const due = presented.situation === 'due';

@@ -1,7 +1,7 @@
 /** The steps after a close: delivers the issued documents, then notifies finance and the auditor. */
 import type { OnClosed } from '../close/run.ts';
 import type { Database } from '../database/database.ts';
-import { type DeliveryOptions, deliverForever, deliverPending, deliverThese } from '../delivery/deliver.ts';
+import { deliverForever, deliverPending, deliverThese } from '../delivery/deliver.ts';
 import type { Delivery } from '../delivery/document.ts';
 import { Refusal } from '../errors/refusals.ts';
 import { takeDueCheckpoint } from '../log/checkpoint.ts';
@@ -132,10 +132,11 @@ async function deliverDocuments(context: MonthEndContext, reporter: Reporter, { 
   if (recorded) await recordRun(context, counted.sent());
 }
 
-const optionsOf = (
-  context: MonthEndContext,
-  { onStart, onDelivery }: Pick<Reporter, 'onStart' | 'onDelivery'>,
-): DeliveryOptions => ({ ...context, onStart, onDelivery });
+const optionsOf = (context: MonthEndContext, { onStart, onDelivery }: Pick<Reporter, 'onStart' | 'onDelivery'>) => ({
+  ...context,
+  onStart,
+  onDelivery,
+});
 
 function counting(reporter: Reporter): { reporter: Pick<Reporter, 'onStart' | 'onDelivery'>; sent: () => number } {
   let sent = 0;

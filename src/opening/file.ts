@@ -81,7 +81,7 @@ export const problemAt = (line: number, field: string, code: string, reason: str
   path: `line ${line}, ${field}`,
   ...{ line, field, code, reason },
 });
-const whole = (reason: string, line: number | null = null): LineProblem => ({
+const whole = (reason: string, line: number | null = null) => ({
   path: line === null ? '' : `line ${line}`,
   ...{ line, code: 'file_malformed', reason },
 });
@@ -94,7 +94,7 @@ function decoded(name: string, bytes: Uint8Array) {
   }
 }
 
-function rowsOfCsv(name: string, text: string): Row[] {
+function rowsOfCsv(name: string, text: string) {
   const long = tooLongLine(text);
   if (long !== undefined) throw invalid(name, [whole(LINE_TOO_LONG, long)]);
   let records: { record: string[]; info: { lines: number } }[];
@@ -147,7 +147,7 @@ const JSON_ITEM = z.strictObject(
   ),
 );
 
-function rowsOfJson(name: string, text: string): Row[] {
+function rowsOfJson(name: string, text: string) {
   let value: unknown;
   try {
     value = parseExactJson(text);
@@ -156,7 +156,7 @@ function rowsOfJson(name: string, text: string): Row[] {
   }
   refuseTooMany(name, (value as unknown[]).length, MOST_ITEMS);
   const problems: LineProblem[] = [];
-  const rows = readUntilTold(value as unknown[], problems, (each, index): Row => {
+  const rows = readUntilTold(value as unknown[], problems, (each, index) => {
     const read = JSON_ITEM.safeParse(each);
     if (!read.success) problems.push(whole(read.error.issues[0]?.message ?? 'is not an item', index + 1));
     return { line: index + 1, cells: read.success ? (read.data as Cells) : {} };
@@ -165,7 +165,7 @@ function rowsOfJson(name: string, text: string): Row[] {
   return rows;
 }
 
-function readItem({ line, cells }: Row, cutOverOn: string, problems: LineProblem[]): OpeningItem {
+function readItem({ line, cells }: Row, cutOverOn: string, problems: LineProblem[]) {
   const cell = (field: string) => (cells[field] ?? '').trim();
   const complain = (field: string, code: string, reason: string) => {
     problems.push(problemAt(line, field, code, reason));
@@ -215,10 +215,7 @@ function checkNumber(number: string, cutOverOn: string, complain: (code: string,
   }
 }
 
-function readMoney(
-  cells: Cells,
-  complain: (field: string, code: string, reason: string) => void,
-): Pick<OpeningItem, 'currency' | 'amount' | 'original_amount'> {
+function readMoney(cells: Cells, complain: (field: string, code: string, reason: string) => void) {
   const currency = (cells['currency'] ?? '').trim();
   const original = (cells['original_amount'] ?? '').trim();
   const open = (cells['amount'] ?? '').trim();

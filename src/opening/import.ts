@@ -103,7 +103,7 @@ export async function importOpening(
 
 const SIGNS = { invoice: 'invoices', credit: 'credits', cash: 'cash' } as const;
 
-function totalsOf(items: readonly OpeningItem[]): OpeningTotal[] {
+function totalsOf(items: readonly OpeningItem[]) {
   const byCurrency = new Map<string, OpeningItem[]>();
   for (const item of items) byCurrency.set(item.currency, [...(byCurrency.get(item.currency) ?? []), item]);
   return [...byCurrency.entries()]

@@ -84,7 +84,7 @@ function eventOf(
   { installation_id, position, type, entry_id, log_no }: PageRow,
   rows: ReadonlyMap<number, LedgerEventRow>,
   facts: ReadonlyMap<number, FactRow>,
-): PartnerEvent {
+) {
   const row = entry_id === null ? undefined : rows.get(entry_id);
   const fact = log_no === null ? undefined : facts.get(log_no);
   const found = row ?? fact;
@@ -105,7 +105,7 @@ function eventId(installationId: string, partnerId: string, position: number) {
 }
 
 /** The data of a ledger row's event. Amounts have the format of the API's answers to acceptances and reversals. */
-function rowData(row: LedgerEventRow): object {
+function rowData(row: LedgerEventRow) {
   const exact = (text: string) => new ExactNumber(Amount.of(text, row.currency).toString());
   const [spotPrice, partnerCut, invoiceAmount] = [
     exact(row.spot_price),
@@ -142,7 +142,7 @@ const AMOUNTS: ReadonlySet<string> = new Set([
 ]);
 
 /** The data of a fact's event. As in documents, amounts are texts with exactly the currency's digits. */
-function factData({ data }: FactRow): object {
+function factData({ data }: FactRow) {
   return Object.fromEntries(
     Object.entries(data).map(([name, value]) => [
       name,

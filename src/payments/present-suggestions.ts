@@ -59,7 +59,7 @@ function writtenOffBy(payment: ExceptionalPayment, items: OpenItems) {
     .sort();
 }
 
-function suggestionsOf(payment: ExceptionalPayment, items: OpenItems): ExceptionSuggestion[] {
+function suggestionsOf(payment: ExceptionalPayment, items: OpenItems) {
   const { partner_id, references, payer_name, payer_account, text, unapplied, currency, taken_from } = payment;
   const wasTakenFrom = ({ document, evidence }: Suggestion) =>
     [document.number, ...(evidence.set ?? [])].some((number) => taken_from.includes(number));
@@ -83,7 +83,7 @@ function accountNotNamed(found: Suggestion) {
 }
 
 /** The suggestions that would be applied if the payment arrived now. Several documents become one set. */
-function together({ applied, credit = [] }: Match): Suggestion[] {
+function together({ applied, credit = [] }: Match) {
   if (applied.length < 2 || credit.length > 0) return [...applied];
   const set = applied.map(({ document }) => document.number);
   return applied.map((each) => ({ ...each, evidence: { ...each.evidence, set } }));
@@ -92,7 +92,7 @@ function together({ applied, credit = [] }: Match): Suggestion[] {
 const presented = (
   { document: { number, partner_id, balance }, amount, confidence, evidence }: Suggestion,
   items: OpenItems,
-): ExceptionSuggestion => ({
+) => ({
   ...{ number, same_as: null, partner_id, confidence, evidence, reversible: false },
   amount: amount.toString(),
   balance: balance.toString(),

@@ -2,9 +2,8 @@ import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
-import type { Payable } from './evidence.ts';
 import { readCarriedNumbers, readCreditNotes, readPayables, readPayers } from './open-items.sql.ts';
-import { type CarriedItems, OpenItems } from './open-items.ts';
+import { OpenItems } from './open-items.ts';
 import { readPayerAccounts } from './payer-accounts.ts';
 import { CarriedNumbers, findCreditNotes, findReferences } from './reference.ts';
 
@@ -22,13 +21,11 @@ export async function readOpenItems(
   const numbers = remittances.flatMap((fields) =>
     [...findReferences(fields).references, ...carried.invoices.find(fields)].map((each) => each.number),
   );
-  const payables = (await readPayables(tx, { numbers: [...new Set(numbers)] })).map(
-    ({ document: _, ...row }): Payable => ({
-      ...row,
-      balance: Amount.of(row.balance, row.currency),
-      due_on: row.due_on ?? '',
-    }),
-  );
+  const payables = (await readPayables(tx, { numbers: [...new Set(numbers)] })).map(({ document: _, ...row }) => ({
+    ...row,
+    balance: Amount.of(row.balance, row.currency),
+    due_on: row.due_on ?? '',
+  }));
   const creditNumbers = remittances.flatMap((fields) =>
     [...findCreditNotes(fields), ...carried.credits.find(fields)].map((each) => each.number),
   );
@@ -47,7 +44,7 @@ export async function readOpenItems(
   return new OpenItems(payables, partners, new Map(accounts), small_difference, creditNotes, carried);
 }
 
-async function readCarried(tx: Transaction): Promise<CarriedItems> {
+async function readCarried(tx: Transaction) {
   const numbers = await readCarriedNumbers(tx);
   const of = (document: string) => new CarriedNumbers(numbers.filter((each) => each.document === document));
   return { invoices: of('invoice'), credits: of('credit_note') };

@@ -9,7 +9,6 @@ import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type Locale, localeOf } from '../documents/locale.ts';
 import { type EmailComposer, letterView, oneLine } from '../mail/email.ts';
-import type { Attachment } from '../mail/message.ts';
 import { contactFor } from '../partners/contact.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { Amount, daysApart, monthName } from '../values.ts';
@@ -93,7 +92,7 @@ export const reminderEmail: EmailComposer = {
   },
 };
 
-async function readAttachments(tx: Transaction, owed: readonly OwedRow[], day: string): Promise<Attachment[]> {
+async function readAttachments(tx: Transaction, owed: readonly OwedRow[], day: string) {
   const overdueFirst = [...owed.filter((row) => row.due_on < day), ...owed.filter((row) => row.due_on >= day)];
   const ids = overdueFirst.slice(0, MOST_ATTACHED).map((row) => row.document_id);
   const pdfs = await readPdfsToAttach(tx, { documentIds: ids });
@@ -104,7 +103,7 @@ const total = (rows: readonly OwedRow[], currency: string) =>
   rows.filter((row) => row.currency === currency).reduce((sum, row) => sum.plus(dunned(row)), Amount.zero(currency));
 
 /** What the credit and cash of a family take off its debts, by currency. */
-const creditsOf = (open: readonly Debt[]): OpenCredit[] =>
+const creditsOf = (open: readonly Debt[]) =>
   [...new Set(open.map((row) => row.currency))].flatMap((currency) => {
     const amount = total(open, currency).minus(leftToPay(open, currency));
     return amount.isZero() ? [] : [{ currency, number: null, amount: amount.toString() }];

@@ -81,7 +81,7 @@ export function addPaymentPages(app: FastifyInstance, shared: Shared): void {
   );
 }
 
-const nameOf = (kind: InvoiceView['files'][number]['kind']): string => (kind === 'pdf' ? 'invoice.pdf' : kind);
+const nameOf = (kind: InvoiceView['files'][number]['kind']) => (kind === 'pdf' ? 'invoice.pdf' : kind);
 
 type Said = Readonly<Record<'title' | 'heading' | 'text', string>>;
 

@@ -105,7 +105,7 @@ export async function judge(tx: Transaction, wanted: readonly AcceptanceRequest[
       })),
     ),
   ]);
-  return wanted.map((each, index): Verdict => {
+  return wanted.map((each, index) => {
     const { client_lives: lives, quote } = states[index] ?? { client_lives: false, quote: undefined };
     try {
       if (!lives) throw refuse('token_invalid', { reason: 'its client was revoked' });
@@ -118,7 +118,7 @@ export async function judge(tx: Transaction, wanted: readonly AcceptanceRequest[
   });
 }
 
-function judgeQuote(wanted: AcceptanceRequest, quote: QuoteState | undefined): Verdict {
+function judgeQuote(wanted: AcceptanceRequest, quote: QuoteState | undefined) {
   if (quote === undefined) throw refuse('quote_unknown', { quote_id: wanted.id });
   const accepted = acceptedQuote(quote);
   if (accepted !== undefined) return { accepted };
@@ -138,11 +138,7 @@ function judgeQuote(wanted: AcceptanceRequest, quote: QuoteState | undefined): V
   };
 }
 
-function judgeRequote(
-  wanted: AcceptanceRequest,
-  requote: RequoteState | undefined,
-  quote: QuoteState | undefined,
-): Verdict {
+function judgeRequote(wanted: AcceptanceRequest, requote: RequoteState | undefined, quote: QuoteState | undefined) {
   if (requote === undefined) throw refuse('requote_unknown', { requote_id: wanted.id });
   const increments = incrementsOf(requote);
   if (requote.enrollment_id !== null && requote.accepted_at !== null) {
@@ -181,7 +177,7 @@ export function acceptedQuote(quote: QuoteState): AcceptanceAnswer | undefined {
   return { ...pricesOf(quote), enrollmentId: quote.enrollment_id, acceptedAt: instant(quote.accepted_at) };
 }
 
-const pricesOf = (quote: QuoteState): Omit<AcceptanceAnswer, 'enrollmentId' | 'acceptedAt'> => ({
+const pricesOf = (quote: QuoteState) => ({
   partnerId: quote.partner_id,
   quoteId: quote.quote_id,
   requoteId: null,

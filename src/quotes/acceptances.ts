@@ -184,10 +184,7 @@ function blame<Item, Answer>(
  * Divides rows by quote, because rows of one quote depend on each other. The first row of each quote is recorded, and
  * the other rows are judged again later.
  */
-function oncePerQuote<Answer>(all: readonly DueRequest<Answer>[]): {
-  firsts: DueRequest<Answer>[];
-  others: DueRequest<Answer>[];
-} {
+function oncePerQuote<Answer>(all: readonly DueRequest<Answer>[]) {
   const firsts = new Map<string, DueRequest<Answer>>();
   const others: DueRequest<Answer>[] = [];
   for (const each of all) {

@@ -3,7 +3,7 @@
  * after its answer.
  */
 import { Refusal } from '../errors/refusals.ts';
-import type { FileReader, GivenFile, Outcome } from './aside.ts';
+import type { FileReader, GivenFile } from './aside.ts';
 
 const [module = '', name = ''] = process.argv.slice(2);
 
@@ -12,7 +12,7 @@ process.once('message', (tasks: readonly GivenFile[]) => {
 });
 process.once('disconnect', () => process.exit());
 
-async function outcomeOf(tasks: readonly GivenFile[]): Promise<Outcome> {
+async function outcomeOf(tasks: readonly GivenFile[]) {
   try {
     const { [name]: reader } = (await import(module)) as Record<string, FileReader<GivenFile, unknown>>;
     const contents = [];

@@ -74,7 +74,7 @@ export async function readBooksReport(
 }
 
 /** The accounts of the bank reconciliation whose banks state balances. */
-async function compareBankBalances(tx: Transaction, end: string): Promise<BooksReport['bank_balances']> {
+async function compareBankBalances(tx: Transaction, end: string) {
   const { accounts } = await readBankReconciliation(tx, { on: end, today: end });
   return accounts
     .filter(({ balances_stated }) => balances_stated)
@@ -85,7 +85,7 @@ async function compareBankBalances(tx: Transaction, end: string): Promise<BooksR
     }));
 }
 
-function sumByCurrency(cash: readonly { currency: string; amount: string }[]): BooksReport['unapplied'] {
+function sumByCurrency(cash: readonly { currency: string; amount: string }[]) {
   return sumsOf(cash.map(({ currency, amount }) => Amount.of(amount, currency)))
     .map((sum) => ({ currency: sum.currency, amount: sum.toString() }))
     .sort((one, other) => compare(one.currency, other.currency));

@@ -119,7 +119,7 @@ export async function readLateRows(
   }));
 }
 
-function withDigits({ currency, ...row }: PartnerChange): PartnerChange {
+function withDigits({ currency, ...row }: PartnerChange) {
   const text = (amount: string) => Amount.of(amount, currency).toString();
   const { invoice_amount, last_month, change } = row;
   return { ...row, currency, invoice_amount: text(invoice_amount), last_month: text(last_month), change: text(change) };

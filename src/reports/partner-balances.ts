@@ -28,7 +28,7 @@ export async function readPartnerBalances(
   const asOf = await readPresentDay(tx, today);
   const items = await readOpenItems(tx, asOf, scope);
   const { partners } = agingOf(asOf, items, await readUnappliedCash(tx, asOf, scope), [], new Map());
-  const balances = partners.flatMap((row): PartnerBalance[] => {
+  const balances = partners.flatMap((row) => {
     const { partner_id, currency, open, credit, unapplied, net } = row;
     const overdue = overdueIn(row, currency).toString();
     return partner_id === null ? [] : [{ partner_id, currency, open, overdue, credit, unapplied, net }];

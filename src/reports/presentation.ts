@@ -28,7 +28,7 @@ export const sidesOf = (amount: Amount): Readonly<{ debit: Amount; credit: Amoun
   return amount.isNegative() ? { debit: zero, credit: amount.negated() } : { debit: amount, credit: zero };
 };
 
-const textsOf = (amount: Amount): Sides => {
+const textsOf = (amount: Amount) => {
   const { debit, credit } = sidesOf(amount);
   return { debit: debit.toString(), credit: credit.toString() };
 };

@@ -43,11 +43,7 @@ export async function readTrialBalance(
  * The balance of an account is on one side only. Subaccounts are summed before the side is chosen. The function is
  * pure.
  */
-function trialBalanceOf(
-  asOf: string,
-  balances: readonly Balance[],
-  detail: boolean,
-): Omit<TrialBalance, keyof BooksOfDay> {
+function trialBalanceOf(asOf: string, balances: readonly Balance[], detail: boolean) {
   const sums = new Map<string, { account: string; amount: Amount }>();
   for (const balance of balances) {
     const account = detail ? balance.account : balance.control;

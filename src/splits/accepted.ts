@@ -6,7 +6,6 @@ import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import {
-  type Accepted,
   type PlanOptions,
   planSplit,
   type Routing,
@@ -112,7 +111,7 @@ export async function readRouted(
 
 /** Plans a new acceptance. An acceptance that cannot be split is valid too, and its plan has a `problem`. */
 export function planAcceptance(row: AcceptedRow, options: PlanOptions): AcceptancePlan {
-  const plan = (found: Pick<AcceptancePlan, 'requests' | 'problem'>): AcceptancePlan => ({
+  const plan = (found: Pick<AcceptancePlan, 'requests' | 'problem'>) => ({
     ...routingOf(row),
     share: Amount.of(row.invoice_amount, row.currency).toString(),
     ...found,
@@ -125,7 +124,7 @@ export function planAcceptance(row: AcceptedRow, options: PlanOptions): Acceptan
   }
 }
 
-function planRow(row: AcceptedRow, options: PlanOptions): PlannedAcceptance {
+function planRow(row: AcceptedRow, options: PlanOptions) {
   try {
     return { ...planSplit(acceptedOf(row), routingOf(row), options), problem: null };
   } catch (error) {
@@ -140,7 +139,7 @@ function planRow(row: AcceptedRow, options: PlanOptions): PlannedAcceptance {
   }
 }
 
-function acceptedOf(row: AcceptedRow): Accepted {
+function acceptedOf(row: AcceptedRow) {
   const text = (amount: string) => Amount.of(amount, row.currency).toString();
   return {
     quote_id: row.quote_id,
@@ -155,7 +154,7 @@ function acceptedOf(row: AcceptedRow): Accepted {
 }
 
 /** A row has all three fields or none, by a constraint. */
-function routingOf({ split, merchant_of_record, connected_account_id, settlement_currencies }: AcceptedRow): Routing {
+function routingOf({ split, merchant_of_record, connected_account_id, settlement_currencies }: AcceptedRow) {
   if (split === null || merchant_of_record === null || connected_account_id === null) {
     throw new Error('a row of a connected account has no account');
   }

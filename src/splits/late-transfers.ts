@@ -185,10 +185,7 @@ type PaymentReversal = Readonly<{
  * Plans the payments to reverse because of reversed transfers and wrong matches, and the reversals to undo because of a
  * corrected match.
  */
-function reversalsOf(quote: BilledQuote): Readonly<{
-  back: readonly PaymentReversal[];
-  again: readonly Readonly<{ share: ShareOfBilled; payment: SharePayment }>[];
-}> {
+function reversalsOf(quote: BilledQuote) {
   const { currency, shares, payments } = quote;
   const zero = Amount.zero(currency);
   const left = new Map(payments.map((each) => [each.payment_id, Amount.of(each.left, currency)]));

@@ -251,7 +251,7 @@ async function insert(
     quote,
     part,
   }: { request: MatchRequest; balance_transaction: BalanceTransactionState; quote: MatchableQuote; part: Part },
-): Promise<MatchResult> {
+) {
   const { quoteId, reason } = request;
   const [amount, settled] = [part.amount.toString(), part.settled.toString()];
   const share = {

@@ -636,7 +636,7 @@ const DAMAGES: readonly Damage[] = [
   ['credit that a void did not give back', 'void_unsettled', 'DELETE FROM credit_releases'],
   [
     'credit given back twice',
-    'credit_released',
+    'ids_once',
     'ALTER TABLE credit_releases DROP CONSTRAINT credit_releases_pkey',
     `INSERT INTO credit_releases (credit_application_id, document_id, released_on, recorded_at, event_id)
      SELECT credit_application_id, document_id, released_on, recorded_at, event_id FROM credit_releases`,

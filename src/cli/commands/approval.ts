@@ -105,7 +105,7 @@ type Now = Readonly<{
   refused: string | null;
 }>;
 
-async function previewNow(context: CommandContext, request: RequestRow): Promise<Now | null> {
+async function previewNow(context: CommandContext, request: RequestRow) {
   try {
     const consequence = await previewRequest(context, request.request_id);
     if (consequence === undefined) return null;
@@ -128,7 +128,7 @@ type Options = Readonly<{
   deliver?: boolean;
 }>;
 
-async function approve(context: CommandContext, requestId: number, options: Options): Promise<number> {
+async function approve(context: CommandContext, requestId: number, options: Options) {
   const { output } = context;
   const { reason = null, deliver = true } = options;
   const wide = { ...context, width: outputWidth() };

@@ -52,7 +52,7 @@ async function backup(
   output: Output,
   place: string,
   { keep, recipient }: { keep?: number; recipient?: string[] } = {},
-): Promise<number> {
+) {
   const environment = readEnvironment();
   const stamp = environment.now().toFormat("yyyyMMdd'T'HHmmss'Z'");
   const file = keep === undefined ? place : join(place, `reckoner-${environment.name}-${stamp}.backup`);

@@ -4,7 +4,6 @@ import {
   choiceArgument,
   type Definition,
   dateArgument,
-  type ExitStatus,
   lineArgument,
   type Output,
   wholeNumberArgument,
@@ -43,11 +42,7 @@ type RefundOptions = Readonly<{
   bankLine?: number;
 }>;
 
-function refund(
-  output: Output,
-  number: string,
-  { returned: reason, bankLine: bankLineId, ...options }: RefundOptions,
-): ExitStatus {
+function refund(output: Output, number: string, { returned: reason, bankLine: bankLineId, ...options }: RefundOptions) {
   const { amount, on } = options;
   return reason === undefined
     ? doing(creditRefund, () => ({ number, ...options }))(output)

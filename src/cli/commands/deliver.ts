@@ -41,7 +41,7 @@ type DeliverOptions = Readonly<{
   since?: string;
 }>;
 
-async function deliver(output: Output, options: DeliverOptions): Promise<number> {
+async function deliver(output: Output, options: DeliverOptions) {
   const { retry: status, since } = options;
   if (since !== undefined && status === undefined) throw refuse('usage', { reason: '--since needs --retry' });
   const stopping = new AbortController();

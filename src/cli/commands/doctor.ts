@@ -9,7 +9,7 @@ export const define: Definition = (command, action) => {
 
 const WIDTH = 56;
 
-async function doctor(output: Output): Promise<number> {
+async function doctor(output: Output) {
   const findings = await examine();
   const problems = findings.filter(({ state }) => state === 'problem').length;
   output.print({ problems, findings }, () => {

@@ -60,7 +60,7 @@ export const define: Definition = (command, action) => {
 
 type Drill = Awaited<ReturnType<typeof drill>>;
 
-const exitOfDrill = ({ differences }: Drill): number => (differences.length === 0 ? EXIT.done : EXIT.attention);
+const exitOfDrill = ({ differences }: Drill) => (differences.length === 0 ? EXIT.done : EXIT.attention);
 
 const described = ({ file, made_at, rows, inspected, documents, checkpoints, differences }: Drill) =>
   [

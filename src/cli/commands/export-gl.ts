@@ -59,7 +59,7 @@ type Options = Readonly<{
   dryRun?: boolean;
 }>;
 
-async function exportGeneralLedger(context: CommandContext, options: Options): Promise<number> {
+async function exportGeneralLedger(context: CommandContext, options: Options) {
   const { month, format, out = '.', preliminary, reclassify, part, dryRun = false } = options;
   const { database, output } = context;
   if (part !== undefined) {

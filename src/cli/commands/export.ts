@@ -17,7 +17,6 @@ import {
   choiceArgument,
   type Definition,
   EXIT,
-  type ExitStatus,
   monthArgument,
   type Output,
   reading,
@@ -62,7 +61,7 @@ type ExportOptions = Readonly<{
   out: string;
 }>;
 
-function exportData(output: Output, kind: ExportKind, options: ExportOptions): ExitStatus {
+function exportData(output: Output, kind: ExportKind, options: ExportOptions) {
   const { month: from, to = from, format, out } = options;
   if (to < from) throw refuse('argument_invalid', { argument: '--to', value: to, reason: `is before ${from}` });
   const request: ExportRequest = { kind, from, to, format, out };

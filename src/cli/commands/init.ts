@@ -45,7 +45,7 @@ is in every checkpoint and signature of the log. It never changes, even if
 public_url does. Without --log-host or RECKONER_LOG_HOST, HOST is
 reckoner.invalid.`;
 
-async function init(output: Output, host: string | undefined): Promise<number> {
+async function init(output: Output, host: string | undefined) {
   const environment = environmentWith(host);
   const created = await layOutHome(environment);
   readCheckedSettings(environment);
@@ -101,7 +101,7 @@ async function layOutHome(environment: Environment) {
   }
 }
 
-async function initCheck({ environment, settings, database, output }: CommandContext): Promise<number> {
+async function initCheck({ environment, settings, database, output }: CommandContext) {
   const readiness = await database.reading((tx) => readReadiness(tx, { environment, settings }));
   const dkim = dkimRecord({ environment, settings });
   const remedies = readiness.missing.flatMap((gap) => gap.remedies ?? []);

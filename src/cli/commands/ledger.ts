@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { ledgerImportOf, ROW_FORMATS, rowFormatOf } from '../../actions/rows.ts';
 import { readTotalsFile, totalsFileOf, withTotals } from '../../ledger/control.ts';
-import type { RowFormat, SourceFile } from '../../ledger/read.ts';
+import type { RowFormat } from '../../ledger/read.ts';
 import {
   choiceArgument,
   type Definition,
@@ -42,8 +42,8 @@ async function importFiles(
     count?: number;
     dryRun?: boolean;
   },
-): Promise<number> {
-  const files = withTotals(names.map((name) => ({ name }))).map(({ file: { name } }): SourceFile => {
+) {
+  const files = withTotals(names.map((name) => ({ name }))).map(({ file: { name } }) => {
     const totals = totalsBeside(name);
     return { name, format: options.format ?? rowFormatOf(name), ...(totals && { totals }) };
   });

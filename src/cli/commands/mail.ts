@@ -22,7 +22,7 @@ export const describeDkim = ({ name, value }: DkimRecord): string =>
     .join('\n')} )`;
 
 /** Through the transport that all e-mails use. */
-async function mailTest(context: CommandContext, address: string): Promise<number> {
+async function mailTest(context: CommandContext, address: string) {
   const { environment, settings, output } = context;
   refuseRecipient(context, address);
   if (settings.mail_from === '') throw refuse('argument_invalid', NO_SENDER);

@@ -9,7 +9,7 @@ export const define: Definition = (command, action) => {
   command.action(action(migrate));
 };
 
-async function migrate(output: Output): Promise<number> {
+async function migrate(output: Output) {
   const environment = readEnvironment();
   const migrations = await bringUpToDate(output, environment);
   output.print({ migrations }, () =>

@@ -39,7 +39,7 @@ type Account = Readonly<{
 
 const netOf = ({ open, credit, unapplied }: Account) => open.minus(credit).minus(unapplied);
 
-async function readAccount(tx: Transaction, partnerId: string): Promise<Account[]> {
+async function readAccount(tx: Transaction, partnerId: string) {
   const documents = await readDocuments(tx, { partnerId, status: 'open' });
   const cash = (await readPayments(tx, { partnerId })).filter((each) => Number(each.unapplied) !== 0);
   const currencies = [...new Set([...documents, ...cash].map((each) => each.currency))].sort();

@@ -54,7 +54,7 @@ type ReconcileOptions = PresentOptions &
     reverse?: boolean;
   }>;
 
-async function reconcile(context: CommandContext, month: Month, options: ReconcileOptions): Promise<number> {
+async function reconcile(context: CommandContext, month: Month, options: ReconcileOptions) {
   const { database, environment, settings, output } = context;
   checkPresentable(output, options);
   const reversals = options.reverse ? await reported(context, reconcileReverse, { month }) : undefined;

@@ -37,7 +37,7 @@ export const define: Definition = (command, action) => {
     .action(action(restore));
 };
 
-async function restore(output: Output, file: string, given: { identity?: string } = {}): Promise<number> {
+async function restore(output: Output, file: string, given: { identity?: string } = {}) {
   const environment = readEnvironment();
   const identities = given.identity === undefined ? [] : await readIdentities(given.identity);
   const reading = async <Result>(label: string, work: (onProgress: (bytes: number) => void) => Promise<Result>) => {
@@ -139,7 +139,7 @@ function sizeOf(file: string) {
 /** The result of `verify`; null if the ledger is empty; or why the rows of archived months cannot be read. */
 export type Proof = Verification | string | null;
 
-async function prove(tx: Transaction, environment: Environment): Promise<Proof> {
+async function prove(tx: Transaction, environment: Environment) {
   try {
     await openArchive(tx);
     // The files in the store are proved by the next `verify --all`.

@@ -46,7 +46,7 @@ function numbersArgument(value: string, before: NumberParts[] = []) {
 async function resume(
   context: CommandContext,
   options: { numbersAfter?: NumberParts[]; noneIssued?: boolean; checkpoint?: string; checkpointSeen?: boolean },
-): Promise<number> {
+) {
   const { database, environment, output } = context;
   const { numbersAfter = [], noneIssued = false } = options;
   if (noneIssued && numbersAfter.length > 0) {

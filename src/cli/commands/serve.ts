@@ -65,7 +65,7 @@ type ServeOptions = Readonly<{
 async function serve(
   output: Output,
   { host = '127.0.0.1', port = 8080, managementHost = '127.0.0.1', managementPort }: ServeOptions,
-): Promise<number> {
+) {
   const stopping = new AbortController();
   return withContext(
     async (context) => {

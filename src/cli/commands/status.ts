@@ -9,7 +9,7 @@ export const define: Definition = (command, action) => {
   command.addHelpText('after', '\nExit status 4: something needs attention.').action(action(readingNow(status)));
 };
 
-async function status(context: CommandContext): Promise<number> {
+async function status(context: CommandContext) {
   const { settings, database, output } = context;
   const found = await database.reading((tx) => readStatus(tx, context));
   const advice = adviceOn(settings);

@@ -46,11 +46,7 @@ type Options = Readonly<{ all?: true; packs?: string; held?: string[]; key?: str
 /** The maximum number of differences of a check that are printed. --json has all. */
 const SHOWN = 10;
 
-async function verify(
-  { database, environment, output }: CommandContext,
-  month: Month | undefined,
-  { all }: Options,
-): Promise<number> {
+async function verify({ database, environment, output }: CommandContext, month: Month | undefined, { all }: Options) {
   // The renderer is loaded only here, because loading is slow.
   const { installedFonts } = await import('../../documents/printable.ts');
   const fonts = installedFonts(environment);
@@ -62,7 +58,7 @@ async function verify(
   return found.differences > 0 ? EXIT.attention : EXIT.done;
 }
 
-async function packs(output: Output, folder: string, { held = [], key, jobs = JOBS }: Options): Promise<number> {
+async function packs(output: Output, folder: string, { held = [], key, jobs = JOBS }: Options) {
   const there = existsSync(folder);
   const paths = there ? packsIn(folder) : [];
   const reason = there ? 'it has no archived month or pack' : 'there is no such folder';

@@ -37,11 +37,7 @@ type WitnessOptions = Readonly<{
   key: string;
 }>;
 
-async function witness(
-  output: Output,
-  source: string,
-  { log, state, name, key: file }: WitnessOptions,
-): Promise<number> {
+async function witness(output: Output, source: string, { log, state, name, key: file }: WitnessOptions) {
   const logKey = logKeyOf('--log', log);
   const own = readLogKey({ WITNESS_KEY_FILE: file }, 'WITNESS_KEY');
   if (own === undefined) throw refuse('file_unreadable', { file, reason: 'it is empty' });

@@ -112,7 +112,7 @@ function agreementOf(invoice: EInvoice) {
   ]);
 }
 
-const schemeOf = (scheme: string): Record<string, string> => (scheme === '' ? {} : { schemeID: scheme });
+const schemeOf = (scheme: string) => (scheme === '' ? {} : { schemeID: scheme });
 
 const addressOf = (party: Party) =>
   el('ram:PostalTradeAddress', [

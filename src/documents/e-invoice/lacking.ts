@@ -39,7 +39,7 @@ export function lackingOf(demand: Demand): Lack[] {
 /** EN 16931 allows at most two decimals in amounts. */
 export const isCurrencyOfEInvoices = (currency: string): boolean => (minorDigits(currency) ?? 0) <= 2;
 
-const lack = (file: Lack['file'], field: string, term: string): Lack => ({ file, field, term });
+const lack = (file: Lack['file'], field: string, term: string) => ({ file, field, term });
 
 function missing<P>(
   file: Lack['file'],
@@ -49,10 +49,10 @@ function missing<P>(
   return demanded.filter(([key]) => party[key] === '').map(([, field, term]) => lack(file, field, term));
 }
 
-const unknownCountry = (file: Lack['file'], country: string, field: string, term: string): Lack[] =>
+const unknownCountry = (file: Lack['file'], country: string, field: string, term: string) =>
   country === '' || COUNTRIES.has(country) ? [] : [lack(file, `${field} that ISO 3166 has`, term)];
 
-function sellerLacks(parties: Parties, format: EInvoiceFormat, categories: readonly VatCategory[]): Lack[] {
+function sellerLacks(parties: Parties, format: EInvoiceFormat, categories: readonly VatCategory[]) {
   const { seller } = parties;
   const own = 'settings.json' as const;
   const german = isGerman(format, parties);
@@ -87,7 +87,7 @@ function sellerLacks(parties: Parties, format: EInvoiceFormat, categories: reado
   return lacks;
 }
 
-function buyerLacks(parties: Parties, format: EInvoiceFormat, categories: readonly VatCategory[]): Lack[] {
+function buyerLacks(parties: Parties, format: EInvoiceFormat, categories: readonly VatCategory[]) {
   const { buyer } = parties;
   const theirs = 'partners.json' as const;
   const german = isGerman(format, parties);
@@ -114,7 +114,7 @@ function buyerLacks(parties: Parties, format: EInvoiceFormat, categories: readon
 }
 
 /** The data that Peppol does not accept, so that another format or scheme is needed. */
-function peppolLacks({ seller, buyer }: Parties, currency: string): Lack[] {
+function peppolLacks({ seller, buyer }: Parties, currency: string) {
   const another = 'of another scheme (Peppol does not accept AN, AQ, AS, AU and EM: PEPPOL-EN16931-CL008)';
   const other = (why: string) => lack('partners.json', `e_invoice other than ubl: ${why}`, 'BT-40');
   const ofSeller = lack('settings.json', `issuer.e_invoice.electronic_address ${another}`, 'BT-34');

@@ -65,7 +65,7 @@ const correctedBy = ({ corrects }: EInvoice) =>
       ]);
 
 const taxScheme = (id: string) => el('cac:TaxScheme', [el('cbc:ID', id)]);
-const schemeOf = (scheme: string): Record<string, string> => (scheme === '' ? {} : { schemeID: scheme });
+const schemeOf = (scheme: string) => (scheme === '' ? {} : { schemeID: scheme });
 
 function endpointOf({ electronic_address: address }: Party) {
   const { scheme, id } = schemed(address);

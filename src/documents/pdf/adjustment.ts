@@ -3,7 +3,7 @@ import type { Element } from './canvas.ts';
 import type { Adjustment } from './content.ts';
 import type { PageLayout } from './page.ts';
 import type { Style } from './template.ts';
-import { type Run, shrunk } from './text.ts';
+import { shrunk } from './text.ts';
 import { Column } from './text-column.ts';
 
 const AFTER_REASON = 10;
@@ -46,7 +46,7 @@ type Row = Readonly<{
 
 function drawRow(layout: PageLayout, element: Element, { label, value, style, heads }: Row) {
   const room = { text: `${label}${value}`, width: layout.width - CELL_GAP };
-  const run = (text: string): Run => ({ text, style: shrunk(style, [room], layout.measure) });
+  const run = (text: string) => ({ text, style: shrunk(style, [room], layout.measure) });
   layout.y += layout.space(ROW_PADDING);
   layout.content(layout.open(element, 'TH', { scope: heads }), () => layout.text(run(label), layout.left, layout.y));
   const cell = heads === 'Column' ? layout.open(element, 'TH', { scope: 'Column' }) : layout.open(element, 'TD');

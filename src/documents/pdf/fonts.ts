@@ -14,7 +14,7 @@ const FILES: Readonly<Record<Weight, string>> = { regular: 'NotoSans-Regular.ttf
 
 const parsed: Partial<Record<Weight, ParsedFont>> = {};
 
-function parsedFont(weight: Weight): ParsedFont {
+function parsedFont(weight: Weight) {
   const known = parsed[weight];
   if (known !== undefined) return known;
   const data = readTemplateFile('fonts', FILES[weight]);

@@ -173,7 +173,7 @@ function onlyGlyph(font: Font, symbol: string) {
 /** The flag for a symbolic font, which has its own codes (ISO 32000-1, 9.8.2). */
 const SYMBOLIC = 4;
 
-function descriptorOf(font: Font, scale: number): Readonly<Record<string, unknown>> {
+function descriptorOf(font: Font, scale: number) {
   const { bbox } = font;
   return {
     Flags: SYMBOLIC,

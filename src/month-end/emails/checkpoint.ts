@@ -32,7 +32,7 @@ import {
 const VERIFIERS = join(packageRoot, 'templates', 'export');
 
 /** Auditors compare these hashes before they run a copy of a verifier. */
-const verifiers = (): readonly Readonly<{ file: string; sha256: string }>[] =>
+const verifiers = () =>
   readdirSync(VERIFIERS)
     .filter((file) => /^(?:verify\.\w+|checks\.sql)$/.test(file))
     .sort()
@@ -135,11 +135,7 @@ async function keyView(tx: Transaction, head: LetterHead, lines: readonly string
 }
 
 /** And the day by which each should arrive, in the issuer's time zone. */
-async function readDueLetters(
-  tx: Transaction,
-  { settings }: Pick<ActorContext, 'settings'>,
-  takenAt: string,
-): Promise<Readonly<{ what: string; day: string }>[]> {
+async function readDueLetters(tx: Transaction, { settings }: Pick<ActorContext, 'settings'>, takenAt: string) {
   const { time_zone: zone } = settings;
   const every = settings.checkpoint_letters === 'every';
   const due: { what: string; day: string }[] = [];

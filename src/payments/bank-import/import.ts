@@ -153,7 +153,7 @@ async function recordFile(
   context: PaymentContext,
   file: { sha256: string; name: string; format: string; bytes: number },
   statements: readonly BankStatement[],
-): Promise<NewLine[]> {
+) {
   // Equal lines are counted per account over the whole file, because a BAI2 file may have several days of one account.
   const identities = new Map<BankLine, string>();
   for (const account of new Set(statements.map((each) => each.account))) {
@@ -168,7 +168,7 @@ async function recordFile(
     })),
   });
   return statements.flatMap(({ account, lines }) =>
-    lines.flatMap((line): NewLine[] => {
+    lines.flatMap((line) => {
       const identity = identities.get(line) as string;
       const id = newIds.get(lineKey(account, identity));
       return id === undefined ? [] : [{ id, account, identity, line }];

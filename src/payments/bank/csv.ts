@@ -10,15 +10,7 @@ import { Amount, amountProblem, isCurrency, minorDigits } from '../../money.ts';
 import { LINE_TOO_LONG, MOST_ITEMS, readUntilTold, tooLongLine } from '../../reading/limits.ts';
 import { methodOfCode } from './bai2.ts';
 import { type BankFile, type BankFormat, decode } from './format.ts';
-import {
-  type BankLine,
-  type BankStatement,
-  invalidFile,
-  meaningful,
-  methodInWords,
-  references,
-  Totals,
-} from './statement.ts';
+import { type BankLine, invalidFile, meaningful, methodInWords, references, Totals } from './statement.ts';
 
 type NamedMap = BankCsvMap &
   Readonly<{
@@ -46,7 +38,7 @@ export const csv: BankFormat = {
   },
 };
 
-function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile): NamedMap {
+function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile) {
   const names = Object.keys(maps);
   const name = file.map ?? (names.length === 1 ? (names[0] as string) : '');
   const map = Object.hasOwn(maps, name) ? maps[name] : undefined;
@@ -54,7 +46,7 @@ function columnMap(maps: Readonly<Record<string, BankCsvMap>>, file: BankFile): 
   return { ...map, name };
 }
 
-function readStatements(text: string, file: string, map: NamedMap): BankStatement[] {
+function readStatements(text: string, file: string, map: NamedMap) {
   const problems: FieldProblem[] = [];
   const rows = readRows(text, file, map);
   const read = readUntilTold(rows, problems, (row) => readRow(row, map, problems));
@@ -67,7 +59,7 @@ function readStatements(text: string, file: string, map: NamedMap): BankStatemen
     else lines.push(each);
   }
   const totals = new Totals();
-  const statements = [...accounts.values()].map((lines): BankStatement => {
+  const statements = [...accounts.values()].map((lines) => {
     const { account, line } = lines[0] as ParsedRow;
     const balances = checkBalances(lines, totals);
     const { currency } = line.amount;
@@ -85,7 +77,7 @@ function readStatements(text: string, file: string, map: NamedMap): BankStatemen
   return statements;
 }
 
-function readRows(text: string, file: string, map: NamedMap): Row[] {
+function readRows(text: string, file: string, map: NamedMap) {
   let records: { record: Record<string, string>; raw: string; info: { lines: number } }[];
   let header: string[] = [];
   const body = text
@@ -137,7 +129,7 @@ function columnsOf({ columns }: BankCsvMap) {
   return [...Object.values(others).filter((name) => name !== undefined), ...text];
 }
 
-function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]): ParsedRow | undefined {
+function readRow(row: Row, map: BankCsvMap, problems: FieldProblem[]) {
   const { columns } = map;
   const cell = (name: string | undefined) => (name === undefined ? '' : (row.cells[name] ?? '').trim());
   const complain = (reason: string) => {

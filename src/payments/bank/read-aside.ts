@@ -31,12 +31,12 @@ export async function readBankFileAside(file: BankFile, maps: Maps): Promise<Rea
   return { format, statements: statements.map(received) };
 }
 
-const sent = ({ opening, closing, lines, ...statement }: BankStatement): SentStatement => ({
+const sent = ({ opening, closing, lines, ...statement }: BankStatement) => ({
   ...{ ...statement, opening: opening?.toString(), closing: closing?.toString() },
   lines: lines.map((line) => ({ ...line, amount: line.amount.toString() })),
 });
 
-function received({ opening, closing, lines, ...statement }: SentStatement): BankStatement {
+function received({ opening, closing, lines, ...statement }: SentStatement) {
   const { currency } = statement;
   const amount = (text: string | undefined) => (text === undefined ? undefined : Amount.of(text, currency));
   return {

@@ -32,7 +32,7 @@ export const eventFile = readerOf(import.meta.url, 'eventFile', ({ name, bytes, 
 export function readEvents(file: string, text: string, now: number): ReadEvent[] {
   const problems: FieldProblem[] = [];
   const latest = DateTime.fromMillis(now, { zone: 'utc' }).plus({ days: 1 });
-  const events = readUntilTold(linesOf(file, storable(text)), problems, (line): ReadEvent | undefined => {
+  const events = readUntilTold(linesOf(file, storable(text)), problems, (line) => {
     const event = readLine(line.text, latest);
     if (!('reason' in event)) return { ...event, line: line.number };
     problems.push({ path: `line ${line.number}`, reason: event.reason });
@@ -45,7 +45,7 @@ export function readEvents(file: string, text: string, now: number): ReadEvent[]
 const THIN =
   'is a thin event, which only states that something changed: replace the endpoint with one that sends snapshot payloads';
 
-function readLine(line: string, latest: DateTime): Omit<ReadEvent, 'line'> | { readonly reason: string } {
+function readLine(line: string, latest: DateTime) {
   let json: unknown;
   try {
     json = parseExactJsonOfOthers(line);

@@ -10,7 +10,6 @@ import { parseExactJson } from '../../json.ts';
 import type { Amount } from '../../money.ts';
 import {
   type BalanceTransaction,
-  type BalanceTransactionKind,
   type BalanceTransactionReading,
   type BalanceTransactionSource,
   Unavailable,
@@ -35,15 +34,12 @@ export const listBalanceTransactions: BalanceTransactionSource['list'] = async f
   }
 };
 
-function filterOf(which: Parameters<BalanceTransactionSource['list']>[1]): Stripe.BalanceTransactionListParams {
+function filterOf(which: Parameters<BalanceTransactionSource['list']>[1]) {
   if ('payout' in which) return { payout: which.payout };
   return which.since === null ? {} : { created: { gte: Math.floor(which.since.getTime() / 1000) } };
 }
 
-async function pageOf(
-  stripe: Stripe,
-  params: Stripe.BalanceTransactionListParams,
-): Promise<Stripe.ApiList<Stripe.BalanceTransaction>> {
+async function pageOf(stripe: Stripe, params: Stripe.BalanceTransactionListParams) {
   try {
     return await stripe.balanceTransactions.list({ ...params, limit: PAGE, expand: ['data.source'] });
   } catch (error) {
@@ -191,7 +187,7 @@ function sourceOf(source: z.output<typeof reference>) {
   return parsed.success ? parsed.data : undefined;
 }
 
-function kindOf(type: string, source: Source | undefined): BalanceTransactionKind {
+function kindOf(type: string, source: Source | undefined) {
   switch (source?.object) {
     case 'charge':
       // A failed refund returns the payment to the account. The balance transaction then belongs to the charge and is a

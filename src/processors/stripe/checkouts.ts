@@ -103,7 +103,7 @@ export class StripeCheckouts implements Checkouts {
  * The session of an ordered debit and the session of a failed debit are both complete and unpaid. Only the payment
  * intent shows whether the debit failed.
  */
-function stateOf({ status, payment_status, payment_intent }: Stripe.Checkout.Session): CheckoutState {
+function stateOf({ status, payment_status, payment_intent }: Stripe.Checkout.Session) {
   if (status === 'open') return 'open';
   if (status === 'expired') return 'expired';
   if (payment_status !== 'unpaid') return 'paid';

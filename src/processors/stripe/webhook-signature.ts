@@ -61,7 +61,7 @@ const timeOf = (header: string) =>
   );
 
 /** The package does not check for times in the future. */
-function tooFarAhead(header: string, now: Date): string | undefined {
+function tooFarAhead(header: string, now: Date) {
   if (timeOf(header) - now.getTime() / 1000 <= TOLERANCE_SECONDS) return undefined;
   return `its signature is more than ${TOLERANCE_SECONDS} seconds ahead of our clock`;
 }

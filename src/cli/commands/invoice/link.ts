@@ -1,14 +1,7 @@
 import { documentNumbered } from '../../../actions/documents.ts';
 import { invoiceLinkRevoke, invoiceLinkRotate } from '../../../actions/invoice/link.ts';
 import { documentJson } from '../../../documents/document.ts';
-import {
-  type CommandContext,
-  type Definition,
-  type ExitStatus,
-  type Output,
-  readingNow,
-  refuse,
-} from '../../command.ts';
+import { type CommandContext, type Definition, type Output, readingNow, refuse } from '../../command.ts';
 import { doing } from '../../run-action.ts';
 
 export const define: Definition = (invoice, action) => {
@@ -27,7 +20,7 @@ type LinkOptions = Readonly<{
   reason?: string;
 }>;
 
-function invoiceLink(output: Output, number: string, { rotate, revoke, reason = '' }: LinkOptions): ExitStatus {
+function invoiceLink(output: Output, number: string, { rotate, revoke, reason = '' }: LinkOptions) {
   if (rotate && revoke) {
     throw refuse('argument_invalid', {
       argument: '--revoke',

@@ -1,6 +1,6 @@
 import { documentNumbered } from '../../../actions/documents.ts';
 import { readEInvoice, readPdf } from '../../../documents/documents.sql.ts';
-import { type Definition, EXIT, type ExitStatus, type Output, reading, refuse, writeFileAsked } from '../../command.ts';
+import { type Definition, EXIT, type Output, reading, refuse, writeFileAsked } from '../../command.ts';
 
 export const define: Definition = (invoice, action) => {
   invoice
@@ -16,7 +16,7 @@ export const define: Definition = (invoice, action) => {
     .action(action(invoiceEInvoice));
 };
 
-function invoicePdf(output: Output, number: string, options: { output?: string; voidCopy?: boolean }): ExitStatus {
+function invoicePdf(output: Output, number: string, options: { output?: string; voidCopy?: boolean }) {
   refuseMixedOutput(output, options.output);
   return reading(async ({ database, environment }) => {
     const [row, kept] = await database.reading(async (tx) => {
@@ -35,7 +35,7 @@ function invoicePdf(output: Output, number: string, options: { output?: string; 
   })(output);
 }
 
-function invoiceEInvoice(output: Output, number: string, options: { output?: string }): ExitStatus {
+function invoiceEInvoice(output: Output, number: string, options: { output?: string }) {
   refuseMixedOutput(output, options.output);
   return reading(async ({ database }) => {
     const [row, xml] = await database.reading(async (tx) => {
@@ -60,7 +60,7 @@ function refuseMixedOutput({ json }: Output, file: string | undefined) {
   throw refuse('argument_invalid', { argument: '--output', value: '-', reason });
 }
 
-function write(output: Output, { number, file }: { number: string; file: string }, content: Buffer): number {
+function write(output: Output, { number, file }: { number: string; file: string }, content: Buffer) {
   if (file === '-') {
     process.stdout.write(content);
     return EXIT.done;

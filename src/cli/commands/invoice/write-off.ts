@@ -1,5 +1,5 @@
 import { invoiceWriteOff, invoiceWriteOffUndo } from '../../../actions/invoice/write-off.ts';
-import { type Definition, type ExitStatus, ON_LATEST_DATE, type Output, REASON } from '../../command.ts';
+import { type Definition, ON_LATEST_DATE, type Output, REASON } from '../../command.ts';
 import { doing } from '../../run-action.ts';
 
 type WriteOffOptions = Readonly<{
@@ -18,5 +18,5 @@ export const define: Definition = (invoice, action) => {
     .action(action(writeOff));
 };
 
-const writeOff = (output: Output, number: string, { undo, ...options }: WriteOffOptions): ExitStatus =>
+const writeOff = (output: Output, number: string, { undo, ...options }: WriteOffOptions) =>
   doing(undo ? invoiceWriteOffUndo : invoiceWriteOff, () => ({ number, ...options }))(output);
