@@ -1,9 +1,12 @@
 /** Partners are changed by forms where they are read, one part at a time, by the rules of the partner file. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { approveRequest } from '../../src/actions/approve.ts';
 import { partnerChange } from '../../src/actions/partner-change.ts';
 import { reminderPause } from '../../src/actions/reminder-pause.ts';
 import { runAction } from '../../src/actions/run.ts';
 import { readPartners } from '../../src/partners/partners.sql.ts';
+import { identify } from '../../src/people/users.ts';
+import { failing } from '../audit/failing.ts';
 import {
   ADMINISTRATOR,
   alertOf,
@@ -15,7 +18,7 @@ import {
   wordsOf,
 } from '../support/console.ts';
 import type { Served } from '../support/service.ts';
-import { openWorld, partner, type World } from '../support/world.ts';
+import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 let world: World;
 let served: Served;
@@ -127,6 +130,31 @@ describe('a form of a partner', () => {
     const names = Object.keys(partnerChange.forms ?? {}).filter((name) => name !== 'new');
     expect(new Set(sections.map(([, name]) => name))).toEqual(new Set(names));
   });
+});
+
+test('the approval rule of the import applies to a change, whose approval carries it out', async () => {
+  for (const [login, role] of [
+    ['lee@issuer.example', 'approver'],
+    ['kim@issuer.example', 'finance'],
+  ] as const) {
+    await invite(world, login, { roles: [role] });
+  }
+  const settings = { ...world.settings, approvals: { 'partner.import': { always: true } as const } };
+  const as = (login: string) =>
+    world.database.reading(async (tx) => ({
+      ...{ ...world, settings },
+      actor: await identify(tx, world.actor, { login, unattended: false }),
+    }));
+  const given = { partnerId: 'p-2', taxId: 'TAX-9' };
+  const refused = await runAction(await as('kim@issuer.example'), partnerChange, given).catch((error) => error);
+  expect(refused).toMatchObject({ code: 'approval_needed' });
+  expect((await stored('p-2'))?.tax_id).toBe('');
+  const approver = await as('lee@issuer.example');
+  await approveRequest(approver, refused.facts.request_id, { reason: 'checked' });
+  expect((await stored('p-2'))?.tax_id).toBe('TAX-9');
+  await world.rows([quote()]);
+  await world.close();
+  expect(failing(await world.verify())).toEqual([]);
 });
 
 describe('a partner may be named by its name', () => {
