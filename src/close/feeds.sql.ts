@@ -22,20 +22,16 @@ export const readExpectedFeeds = querying<
   ), billed AS MATERIALIZED (
     SELECT DISTINCT d.partner_id, l.month FROM documents d JOIN document_lines l USING (document_id)
     WHERE d.month >= (SELECT min(month) FROM compared) AND l.month IN (SELECT month FROM compared)
-  ), imported AS MATERIALIZED (
-    SELECT partner_id, max(day) AS latest_day FROM (
-      SELECT q.partner_id, min((e.occurred_at AT TIME ZONE q.time_zone)::date - (g.posted_month || '-01')::date) AS day
-      FROM ledger_receipts g JOIN audit_events e USING (event_id) JOIN partners q ON q.partner_id = g.partner_id
-      WHERE g.posted_month IN (SELECT month FROM compared)
-      GROUP BY q.partner_id, g.posted_month) AS firsts
-    GROUP BY partner_id
   )
   SELECT p.partner_id, p.name, f.arrived,
          NOT f.arrived AND (:hasEnded::boolean
-           -- Of sales that are accepted one by one, no day is known by which they come.
-           OR (:now::timestamptz AT TIME ZONE p.time_zone)::date - (:month || '-01')::date > i.latest_day) IS TRUE
-         AS missing
-  FROM partners p LEFT JOIN imported i USING (partner_id) CROSS JOIN LATERAL (
+           OR (:now::timestamptz AT TIME ZONE p.time_zone)::date - (:month || '-01')::date > (
+             SELECT max((first.recorded_at AT TIME ZONE p.time_zone)::date - (c.month || '-01')::date)
+             FROM compared c CROSS JOIN LATERAL (
+               SELECT recorded_at FROM ledger_rows r
+               WHERE r.partner_id = p.partner_id AND r.posted_month = c.month
+               ORDER BY r.entry_id LIMIT 1) AS first)) IS TRUE AS missing
+  FROM partners p CROSS JOIN LATERAL (
     SELECT (SELECT true FROM ledger_rows r
             WHERE r.partner_id = p.partner_id AND r.posted_month >= :month AND r.month = :month LIMIT 1)
            IS NOT NULL AS arrived) AS f
@@ -175,19 +171,6 @@ export const readFeedHistories = querying<
   WHERE p.inactive_since IS NULL AND (p.feed IS NOT NULL OR NOT :onlyStrict::boolean)
     AND f.partner_id IN (SELECT partner_id FROM now)
   ORDER BY f.partner_id, f.currency`);
-
-/**
- * Reads which partners had their first row of the last closed month at least two days before that month ended.
- */
-export const readUsuallyEarly = querying<{ partner_id: string }, { month: Month; partnerIds: readonly string[] }>(`
-  SELECT p.partner_id
-  FROM unnest(:partnerIds::text[]) AS p (partner_id)
-  JOIN (SELECT max(month) AS month FROM closed_months WHERE month < :month) AS before ON true
-  CROSS JOIN LATERAL (
-    SELECT recorded_at FROM ledger_rows r
-    WHERE r.partner_id = p.partner_id COLLATE "C" AND r.posted_month = before.month
-    ORDER BY r.entry_id LIMIT 1) AS first
-  WHERE first.recorded_at < (before.month || '-01')::date + interval '1 month - 2 days'`);
 
 export const readWhetherStrict = queryingOne<{ strict: boolean }>(
   `SELECT EXISTS (SELECT FROM partners WHERE feed IS NOT NULL) AS strict`,

@@ -26,7 +26,8 @@ export const readHolds: ReadFindings = async (tx, { scope, limit }) => {
      FROM current_holds h JOIN documents d USING (document_id) JOIN document_balances b USING (document_id)
      JOIN audit_events e USING (event_id)
      -- A document that was settled meanwhile needs no release. A statement is due nothing from the beginning.
-     WHERE (b.status = 'open' OR (b.status = 'paid' AND b.amount_due = 0)) AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
+     WHERE (b.status = 'open' OR (b.status = 'paid' AND b.amount_due = 0))
+       AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
      ORDER BY h.held_at, d.document_id LIMIT :limit`,
     { scope, limit },
   );

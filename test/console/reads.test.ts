@@ -271,20 +271,14 @@ test('a page asks few statements and reads a part of each table', async () => {
   expect(pages().length).toBeGreaterThan(90);
 });
 
-test('aging lists fifty partners with the totals of all and leads on to the others, and its file has every partner', async () => {
-  const partnersOf = (text: string) => new Set(text.match(/partner=p-\d+/g));
-  const first = await browser.get('/console/aging');
-  const next = /href="([^"]*after=[^"]*)"/.exec(first.text)?.[1]?.replaceAll('&amp;', '&') ?? '';
-  const second = await browser.get(next);
-  const [on, off] = [partnersOf(first.text), partnersOf(second.text)];
+test('aging lists every partner of a currency with the total, as its file does', async () => {
+  const { text } = await browser.get('/console/aging');
   const [{ owing } = { owing: 0 }] = await books.sql<{ owing: number }>(
     'SELECT count(DISTINCT partner_id)::int AS owing FROM documents JOIN open_documents USING (document_id)',
   );
   expect(owing).toBeGreaterThan(50);
-  expect([on.size, off.size, new Set([...on, ...off]).size]).toEqual([50, owing - 50, owing]);
-  const totalOf = (text: string) => /Total of all partners.*?<\/tfoot>/s.exec(text)?.[0];
-  expect(totalOf(first.text)).toMatch(/[1-9][\d,]*\.00/);
-  expect(totalOf(second.text)).toBe(totalOf(first.text));
+  expect(new Set(text.match(/partner=p-\d+/g)).size).toBe(owing);
+  expect(text).toMatch(/<tfoot>.*Total<.*[1-9][\d,]*\.00.*<\/tfoot>/s);
   const { text: file } = await browser.get('/console/aging.csv');
   expect(new Set(file.match(/^p-\d+/gm)).size).toBe(owing);
 });

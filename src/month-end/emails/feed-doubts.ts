@@ -3,8 +3,7 @@
  * month are left and something is missing, when the month has ended and stops, and when another doubt stops it.
  */
 import { readNextFeeds } from '../../close/close.ts';
-import { readUsuallyEarly } from '../../close/feeds.sql.ts';
-import { acceptFeed, type Doubt, type Feeds, isUndecided, undecidedFeeds } from '../../close/feeds.ts';
+import { acceptFeed, type Doubt, type Feeds, isUndecided, lateFeeds, undecidedFeeds } from '../../close/feeds.ts';
 import { publicAddress, type Settings } from '../../config/settings.ts';
 import { todayOf } from '../../config/today.ts';
 import { lockLedgerShared } from '../../database/ledger-lock.ts';
@@ -88,7 +87,7 @@ async function readToTell(tx: Transaction, context: Installation): Promise<ToTel
     return { month, due, ...open, doubts: [...open.doubts, ...held], rows: await readRows(tx, context) };
   }
   if (todayOf(context) < whenTwoWorkingDaysAreLeft(month)) return undefined;
-  const doubts = await withoutLateFeeds(tx, feeds, open.doubts);
+  const doubts = withoutUsual(feeds, open.doubts);
   const rows = await readRows(tx, context);
   return doubts.length + rows.length > 0 ? { month, due, empty: false, doubts, rows } : undefined;
 }
@@ -99,13 +98,10 @@ async function readRows(tx: Transaction, { environment }: Installation) {
   return [...(await readHeld(tx, question)), ...(await readDoubled(tx, question))];
 }
 
-/** Before the month ends, only the feeds that had come by that day in the month before. */
-async function withoutLateFeeds(tx: Transaction, { month }: Feeds, doubts: readonly Doubt[]): Promise<Doubt[]> {
-  const missing = doubts.filter(({ kind }) => kind === 'missing').map(({ partner_id }) => partner_id);
-  const early = new Set(
-    (await readUsuallyEarly(tx, { month, partnerIds: missing })).map(({ partner_id }) => partner_id),
-  );
-  return doubts.filter(({ kind, partner_id }) => kind === 'totals' || kind === 'repeated' || early.has(partner_id));
+/** Before the month ends, only the feeds that are later than usual. */
+function withoutUsual(feeds: Feeds, doubts: readonly Doubt[]): Doubt[] {
+  const late = new Set(lateFeeds(feeds).map(({ partner_id }) => partner_id));
+  return doubts.filter(({ kind, partner_id }) => kind === 'totals' || kind === 'repeated' || late.has(partner_id));
 }
 
 /** The day on which two working days of a month are left, this day included. */
