@@ -5,6 +5,7 @@
 import type { Action, Report } from '../../actions/action.ts';
 import { type Change, type Consequence, digestOf } from '../../actions/consequence.ts';
 import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
+import { SECTIONS, type Section } from '../../config/settings.ts';
 import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { placesOf } from '../menu.ts';
@@ -106,7 +107,7 @@ export function actionForm({ action, reader, form }: ActionRequest, refusal?: Re
         </div>
       </Form>
     </div>,
-    undefined,
+    edits ? SECTIONS[form.get('section') as Section] : undefined,
     { action, reader, form },
   );
 }
