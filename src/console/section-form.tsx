@@ -141,7 +141,7 @@ function Node(props: NodeProps) {
   if (inner instanceof z.ZodObject) {
     const given = objectOf(value);
     return (
-      <Group label={label} own={own} bare={path === ''}>
+      <Group label={label} own={own} bare={path === '' || label === ''}>
         {Object.entries(inner.shape).map(([key, of]) => (
           <Node
             schema={of}
@@ -157,6 +157,8 @@ function Node(props: NodeProps) {
   if (inner instanceof z.ZodRecord) {
     const entries = [...Object.entries(objectOf(value)), ['', undefined] as const];
     const of = path === '' ? label : (KEYS[path.split('.').at(-1) ?? ''] ?? 'Name');
+    const isScalar = unwrapped(inner.valueType).inner instanceof z.ZodString;
+    const valueLabel = isScalar ? (AMOUNTS[of] ?? 'Name') : '';
     return (
       <Group label={label} own={own} bare={path === ''}>
         {entries.map(([key, each], index) => (
@@ -167,7 +169,7 @@ function Node(props: NodeProps) {
               value={each}
               name={`${name}.${index}`}
               path={at(key)}
-              {...{ label: 'Value', problems }}
+              {...{ label: valueLabel, problems }}
             />
           </Entry>
         ))}
@@ -189,7 +191,7 @@ function Node(props: NodeProps) {
               value={each}
               name={`${name}.${index}`}
               path={at(index)}
-              {...{ label: 'Rule', problems }}
+              {...{ label: '', problems }}
             />
           </Entry>
         ))}
@@ -303,6 +305,9 @@ const KEYS: Readonly<Record<string, string>> = {
   },
   ...{ approvals: 'Action', countries: 'Country', names: 'Partner', reminders: 'Days after the due date' },
 };
+
+/** What the values by these are called. */
+const AMOUNTS: Readonly<Record<string, string>> = { Currency: 'Amount', 'Currency or percent': 'Amount or percent' };
 
 const LABELS: Readonly<Record<string, string>> = {
   ...{ ach: 'ACH', wire: 'Wire', bic: 'BIC', iban: 'IBAN', to: 'Account in the general ledger' },

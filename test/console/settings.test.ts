@@ -54,12 +54,12 @@ test('finance proposes a hold, is told which field is wrong, and a second person
   await propose(mara, 'Holds');
   await mara.getByText('Another').first().click();
   await mara.getByLabel('Currency').fill('USD');
-  await mara.getByLabel('Value').fill('-5');
+  await mara.getByLabel('Amount', { exact: true }).fill('-5');
   await mara.getByLabel('Times the largest invoice').fill('2.5');
   await mara.getByRole('button', { name: 'Preview' }).click();
   await mara.getByText('This is below zero.').waitFor();
   expect(await mara.getByLabel('Times the largest invoice').inputValue()).toBe('2.5');
-  await mara.getByLabel('Value').first().fill('250.00');
+  await mara.getByLabel('Amount', { exact: true }).first().fill('250.00');
   await mara.getByRole('button', { name: 'Preview' }).click();
   await mara.getByText('nothing is done yet').waitFor();
   expect(await textOf(mara)).toMatch(/holds\.above\.USD\s+none\s+250\.00/);

@@ -5,6 +5,7 @@
 import type { Action, FormPart, Report } from '../../actions/action.ts';
 import { type Change, type Consequence, digestOf } from '../../actions/consequence.ts';
 import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
+import { SECTIONS, type Section } from '../../config/settings.ts';
 import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { placesOf } from '../menu.ts';
@@ -133,7 +134,7 @@ export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
         </div>
       </Form>
     </div>,
-    fixed.map((name) => form.get(name)).join(' · ') || undefined,
+    edits ? SECTIONS[form.get('section') as Section] : fixed.map((name) => form.get(name)).join(' · ') || undefined,
     asked,
   );
 }
