@@ -25,7 +25,7 @@ function One({ remedy, user, partner, tone }: RemedyProps & { remedy: Remedy }) 
     );
   }
   const { command, page, ofAll } = remedy;
-  // The help of a command is no help on a page.
+  // A page has no use for the help of a command.
   if (command.endsWith('--help')) return null;
   if (page !== undefined && (ofAll !== true || seesAll(user))) {
     return (

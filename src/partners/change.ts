@@ -8,7 +8,7 @@ import { cutRateOn } from './cut-rate.ts';
 import { type PartnerRecord, parsePartners } from './file.ts';
 import type { PartnerView } from './partners.sql.ts';
 
-/** The places of the fields in the record. Those of `policy` are of the policy that the change names. */
+/** The places of the fields in the record. Those of `policy` belong to the policy that the change names. */
 const PATHS = {
   ...{ name: 'name', parent: 'parent', active: 'active', currency: 'currency', timeZone: 'time_zone' },
   ...{ line1: 'address.line1', line2: 'address.line2', city: 'address.city', region: 'address.region' },

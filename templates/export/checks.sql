@@ -3037,7 +3037,7 @@ SELECT 'event ' || e.event_id, e.action, e.user_id
 FROM audit_events e LEFT JOIN users u USING (user_id) LEFT JOIN user_ends x ON x.user_id = e.user_id
 WHERE e.user_id IS NOT NULL AND (u.log_no IS NULL OR u.log_no > e.log_no OR x.log_no < e.log_no);
 
--- user_recorded: A role, a passkey, an identity and an end are of a user recorded before, and a login follows a user who had ended.
+-- user_recorded: Roles, passkeys, identities and ends belong to users recorded before them, and a login follows a user who had ended.
 -- whole
 -- columns at name follows:int
 SELECT 'user ' || u.user_id, u.login, u.follows

@@ -78,7 +78,9 @@ const SNAPSHOTS: Readonly<Record<string, DocumentSnapshot>> = {
     issuer: { ...issuer, logo },
     checkpoint: { month: '2026-09' as Month, size: 3028, root: `${'aB'.repeat(21)}a=` },
   }),
-  'replacement due as the replaced invoice': snapshot({ replaces: 'INV-2026-000040', due_on: '2026-11-15' }),
+  'replacement due as the replaced invoice': snapshot({
+    ...{ replaces: 'INV-2026-000040', due_on: '2026-11-15', due_date_kept: true },
+  }),
   'adjustment with open credit': adjustment({ lowered: { by: '1000.00', left: '0.00' } }),
   'missing shares': snapshot({ purpose: 'missing_shares' }),
   'with tax at two rates, and exempt': snapshot({

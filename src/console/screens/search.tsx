@@ -71,7 +71,7 @@ export async function readSearch(
     }
   }
   const rows = await readFoundRows(tx, { q, scope, limit: SHOWN });
-  // What is found otherwise is no quote or order, so no archive is read for it.
+  // Text that a list has is not an id of a row, so the archive is not read for it.
   if (found.length > 0 && rows.length === 0) return { q, exact, found, rows };
   const fault = await needQuotes(tx, q);
   return { q, exact, found, rows: await readFoundRows(tx, { q, scope, limit: SHOWN }), fault };
