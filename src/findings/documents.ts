@@ -75,6 +75,7 @@ export const readDisputes: ReadFindings = async (tx, { scope, today }) => {
     const { number, disputed_on: since, promised_on: promised, owner } = dispute;
     const paid = isPaid(dispute);
     const isLate = promised !== null && promised < today;
+    const by = owner === '' ? '' : ` (owner ${owner})`;
     return {
       ...about(dispute),
       ...{ item: `dispute:${number}`, kind: 'disputes', since },
@@ -85,7 +86,7 @@ export const readDisputes: ReadFindings = async (tx, { scope, today }) => {
       urgent: paid
         ? `${number} is paid and still in dispute.`
         : isLate
-          ? `The answer to the dispute of ${number} was promised for ${promised}${owner === '' ? '' : ` (owner ${owner})`}.`
+          ? `The answer to the dispute of ${number} was promised for ${promised}${by}.`
           : null,
       remedies: [toDo('Close the dispute', 'dispute.close', { number })],
     };
