@@ -84,9 +84,10 @@ async function signIn(
   const { rowCount } = await client.query('SELECT FROM users WHERE personal(login) = $1', [login]);
   const asked = rowCount === 0 ? ['invite', login, ...roles] : ['link', login];
   const made = await reckoner(home, NOW, ['user', ...asked, '--no-mail']);
-  const link = new URL((JSON.parse(made) as { url: string }).url).pathname;
-  const answer = await fetch(`${url}${link}`, {
+  const { pathname, hash } = new URL((JSON.parse(made) as { url: string }).url);
+  const answer = await fetch(`${url}${pathname}`, {
     method: 'POST',
+    body: new URLSearchParams({ code: hash.slice(1) }),
     redirect: 'manual',
     headers: { 'sec-fetch-site': 'same-origin', origin: url, 'content-type': 'application/x-www-form-urlencoded' },
   });
