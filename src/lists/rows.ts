@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { needQuotes, needRows } from '../archive/rows.ts';
 import { query, queryingFirst, queryingValue, type Transaction } from '../database/transaction.ts';
 import { BILLED_BY } from '../documents/billing.sql.ts';
+import { rowKindName } from '../documents/present.ts';
 import type { RowKind } from '../documents/snapshot.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { Amount, type Month, monthAfter, monthBefore, names } from '../values.ts';
@@ -230,7 +231,7 @@ the latest month are listed.`,
   columns: {
     own_id: { heading: 'Id', look: 'id', to: ({ quote_id }) => ['rows', { quote: quote_id }] },
     entry_id: { heading: 'Row', type: 'count' },
-    kind: { value: ({ kind }) => kind.replace('_', ' '), unlessSame: true, look: 'soft' },
+    kind: { value: ({ kind }) => rowKindName(kind, 1), unlessSame: true, look: 'soft' },
     partner_id: { unlessSame: true },
     partner_name: { to: ({ partner_id }) => ['partners', partner_id] },
     policy_id: { look: 'soft' },

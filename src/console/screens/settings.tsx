@@ -3,7 +3,6 @@ import type { ComponentChildren } from 'preact';
 import { type Environment, isThisMachine } from '../../config/environment.ts';
 import { SECTION_NAMES, SECTIONS, type Section, type Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { type HeldDocument, readHeldDocuments } from '../../documents/documents.sql.ts';
 import { addressLine, bankDetails, type PaymentFact } from '../../documents/present.ts';
 import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/outbox.sql.ts';
 import { changeText } from '../../people/field-changes.ts';
@@ -19,9 +18,7 @@ import {
   DataTable,
   Facts,
   Icon,
-  InvoiceLink,
   MoreActions,
-  None,
   type RareAction,
   type Screen,
   type Seer,
@@ -38,20 +35,15 @@ type SettingsView = Readonly<{
   signsCheckpoints: boolean;
   missing: readonly Gap[];
   differences: readonly Differences[];
-  held: readonly HeldDocument[];
-  heldCount: number;
   documents: EmailCounts;
   others: EmailCounts;
   mailFailing: Readonly<{ since: string; reason: string }> | null;
 }>;
 
-const HELD_SHOWN = 50;
-
 export async function readSettingsView(
   tx: Transaction,
   { environment, settings }: { environment: Environment; settings: Settings },
 ): Promise<SettingsView> {
-  const { held, heldCount } = await readHeldDocuments(tx, HELD_SHOWN);
   return {
     settings,
     environment: environment.name,
@@ -60,8 +52,6 @@ export async function readSettingsView(
     signsCheckpoints: environment.logKey !== undefined,
     missing: (await readReadiness(tx, { environment, settings })).missing,
     differences: proposedByFiles({ environment, settings }),
-    held,
-    heldCount,
     documents: await countDeliveries(tx),
     others: await countOtherEmails(tx),
     mailFailing: await readMailFailure(tx),
@@ -102,7 +92,6 @@ export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Sc
             <Missing missing={view.missing} environment={view.environment} user={user} />
             <Sections view={view} user={user} />
             <BankDetails settings={view.settings} />
-            <Holds view={view} />
           </div>
           <div class="stack">
             <Issuer settings={view.settings} />
@@ -251,27 +240,6 @@ const Account = ({ title, facts }: { title: string; facts: readonly PaymentFact[
     />
   </>
 );
-
-function Holds({ view: { held, heldCount } }: { view: SettingsView }) {
-  const columns: Column<HeldDocument>[] = [
-    {
-      heading: 'Number',
-      cell: ({ number }) => <InvoiceLink number={number} first />,
-    },
-    { heading: 'Partner', cell: (each) => <a href={`/console/partners/${each.partner_id}`}>{each.partner_name}</a> },
-    { heading: 'Since', cell: ({ held_at }) => <time class="soft">{held_at.slice(0, 10)}</time> },
-    { heading: 'Reason', cell: ({ reason }) => (reason === '' ? <None /> : reason) },
-  ];
-  return (
-    <Card
-      title="On hold"
-      note={heldCount > HELD_SHOWN ? `the oldest ${HELD_SHOWN} of ${heldCount}` : plural(heldCount, 'document')}
-      flush
-    >
-      <DataTable columns={columns} rows={held} labelled nothing="No documents are on hold." caption="On hold" />
-    </Card>
-  );
-}
 
 const Issuer = ({ settings: { issuer, public_url, time_zone } }: { settings: Settings }) => (
   <Card title="Issuer">
