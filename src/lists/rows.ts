@@ -86,35 +86,53 @@ const COLUMNS = `partner_id, kind, quote_id, requote_id, reversal_id, enrollment
        currency, accepted_at, spot_price, partner_cut, invoice_amount`;
 
 /** Held rows with the columns of recorded ones. Few rows are held. */
-const HELD = `(
+const HELD = {
+  billed: 'NULL AS posted_month, NULL AS document',
+  rows: `(
        SELECT ${COLUMNS}, held_row_id AS entry_id, z.time_zone, NULL AS arrangement, z.month AS posted_month, z.month
        FROM undecided_rows CROSS JOIN LATERAL (
          SELECT time_zone, to_char(accepted_at AT TIME ZONE time_zone, 'YYYY-MM') COLLATE "C" AS month
-         FROM partners p WHERE p.partner_id = undecided_rows.partner_id) AS z)`;
+         FROM partners p WHERE p.partner_id = undecided_rows.partner_id) AS z)`,
+};
+
+const BILLED = `e.posted_month, ${BILLED_BY} AS document`;
+const ALL = { billed: BILLED, rows: 'ledger_rows' };
 
 /** The rows whose own month is not after `lastMonth`: those posted by then, and late ones. */
-const UP_TO = `(
+const UP_TO = {
+  billed: BILLED,
+  rows: `(
        SELECT * FROM ledger_rows WHERE posted_month <= :lastMonth::text
        UNION ALL
-       SELECT * FROM ledger_rows WHERE posted_month > :lastMonth::text AND month < posted_month)`;
+       SELECT * FROM ledger_rows WHERE posted_month > :lastMonth::text AND month < posted_month)`,
+};
+
+const AFTER = 'CASE p.partner_id WHEN :afterPartner::text THEN :afterMonth::text ELSE';
+/** The order of a partner's rows, and of the page's. */
+const SORTED = {
+  '-entry_id': {
+    ...{ own: 'r.posted_month DESC, r.entry_id DESC', page: 'e.posted_month DESC, e.entry_id DESC' },
+    past: `< (${AFTER} '~' END`,
+  },
+  entry_id: { own: 'r.posted_month, r.entry_id', page: 'e.posted_month, e.entry_id', past: `> (${AFTER} '' END` },
+};
 
 /**
  * The rows of each partner are read in the order of the primary key, or by the index of a filter, until the page is full.
  * A page begins after the row (`afterPartner`, `afterMonth`, `afterId`).
  */
-const found = (order: 'ASC' | 'DESC', source: string) => `
+const found = ({ own, page, past }: (typeof SORTED)[keyof typeof SORTED], { billed, rows }: typeof ALL) => `
      SELECT e.entry_id, e.partner_id, p.name AS partner_name, e.kind,
             coalesce(e.reversal_id, e.requote_id, e.quote_id) AS own_id, e.quote_id, e.requote_id, e.reversal_id,
             e.enrollment_id, e.policy_id, e.order_reference, e.currency, e.accepted_at,
             (e.accepted_at AT TIME ZONE e.time_zone)::date::text AS accepted_on, e.spot_price::text,
             e.partner_cut::text, e.invoice_amount::text, e.month,
-            ${source === HELD ? 'NULL AS posted_month, NULL AS document' : `e.posted_month, ${BILLED_BY} AS document`}
+            ${billed}
      FROM (
        SELECT e.* FROM partners p CROSS JOIN LATERAL (
-         SELECT r.* FROM ${source} AS r
+         SELECT r.* FROM ${rows} AS r
          WHERE r.partner_id = p.partner_id AND r.posted_month > :postedAfter::text AND r.posted_month <= :postedTo::text
-           AND (:afterId::bigint IS NULL OR (r.posted_month, r.entry_id) ${order === 'ASC' ? '>' : '<'} (
-             CASE p.partner_id WHEN :afterPartner::text THEN :afterMonth::text ELSE '${order === 'ASC' ? '' : '~'}' END,
+           AND (:afterId::bigint IS NULL OR (r.posted_month, r.entry_id) ${past},
              CASE p.partner_id WHEN :afterPartner::text THEN :afterId::bigint ELSE 0 END))
            AND (:currency::text IS NULL OR (r.currency, r.arrangement) = (:currency::text, :arrangement::text))
            AND (:policy::text IS NULL OR r.policy_id = :policy::text)
@@ -126,17 +144,16 @@ const found = (order: 'ASC' | 'DESC', source: string) => `
            AND (:enrollment::text IS NULL OR r.enrollment_id ^@ :enrollment::text)
            AND (:order::text IS NULL OR r.order_reference ^@ :order::text)
            AND (:late::boolean IS NULL OR r.month < r.posted_month)
-         ORDER BY r.posted_month ${order}, r.entry_id ${order} LIMIT :limit) AS e
+         ORDER BY ${own} LIMIT :limit) AS e
        WHERE (:scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[]))
          AND (:partner::text IS NULL OR p.partner_id = :partner)
          AND (:afterPartner::text IS NULL OR p.partner_id >= :afterPartner)
          AND (:policy::text IS NULL OR EXISTS (
                SELECT FROM policies o WHERE o.partner_id = p.partner_id AND o.policy_id = :policy))
-       ORDER BY p.partner_id, e.posted_month ${order}, e.entry_id ${order} LIMIT :limit) AS e
+       ORDER BY p.partner_id, ${page} LIMIT :limit) AS e
      JOIN partners p USING (partner_id)
-     ORDER BY e.partner_id, e.posted_month ${order}, e.entry_id ${order}`;
+     ORDER BY e.partner_id, ${page}`;
 
-const SORTED = { '-entry_id': 'DESC', entry_id: 'ASC' } as const;
 type RowQuery = ListQuery<RowFilter, keyof typeof SORTED>;
 
 /** The rows of one sheet, which the server holds in memory. */
@@ -189,7 +206,7 @@ async function readRows(tx: Transaction, asked: RowQuery): Promise<LedgerRow[]> 
   }
   const isHeld = filter.held === true;
   if (!isHeld) await needArchived(tx, { ...asked, filter }, bounds);
-  const source = isHeld ? HELD : filter.to === undefined ? 'ledger_rows' : UP_TO;
+  const source = isHeld ? HELD : filter.to === undefined ? ALL : UP_TO;
   const rows = await query<LedgerRow>(tx, found(SORTED[sort], source), {
     ...{ ...given(filters, filter), scope, ...lastOf(asked.after), limit: limit ?? MOST + 1 },
     ...{ partner: filter.partner ?? bounds.partner, currency: bounds.currency, arrangement: bounds.arrangement },

@@ -1651,7 +1651,8 @@ WHERE v.log_no IS NULL OR v.log_no > d.log_no OR d.sandbox <> (SELECT min(sandbo
 -- columns at path text
 SELECT 'issuer version ' || v.issuer_version_id, t.path, t.value
 FROM issuer_versions v JOIN map_values t ON t.log_no = v.log_no AND t.column_name = 'content'
-WHERE t.path <> 'logo' AND t.value <> '' AND EXISTS (SELECT 1 FROM fields WHERE subject = 'settings' AND log_no < v.log_no)
+WHERE t.path <> 'logo' AND t.value <> '' AND EXISTS (
+      SELECT 1 FROM fields WHERE subject = 'settings' AND substr(field, 1, 7) = 'issuer.' AND log_no < v.log_no)
   AND NOT EXISTS (SELECT 1 FROM fields f WHERE f.subject = 'settings' AND f.field = 'issuer.' || t.path AND f.value = t.value
                     AND f.log_no < v.log_no AND f.until_no > v.log_no);
 
