@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import { feedState } from '../../src/actions/feed.ts';
 import { checkpointTake } from '../../src/actions/ledger.ts';
+import { partnerChange } from '../../src/actions/partner-change.ts';
 import { runAction } from '../../src/actions/run.ts';
 import { verify } from '../../src/audit/verify.ts';
 import { readBooksState } from '../../src/close/books.sql.ts';
@@ -25,8 +26,11 @@ import { closeDispute, openDispute } from '../../src/documents/disputes.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { holdDocument, releaseDocument } from '../../src/documents/hold.ts';
 import { applyCredit, unapplyCredit } from '../../src/documents/place-credit.ts';
+import { recordPortalDelivery } from '../../src/documents/portal-delivery.ts';
 import { rerunDocument, rerunMonth } from '../../src/documents/rerun.ts';
 import { type NumberParts, resumeLedger, seriesInDoubt } from '../../src/documents/resume.ts';
+import { reverseRows } from '../../src/documents/reverse-rows.ts';
+import { reversalId } from '../../src/documents/rows-to-correct.sql.ts';
 import { readLastNumbers } from '../../src/documents/skipped-numbers.sql.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { undoWriteOff, writeOffInvoice } from '../../src/documents/write-off.ts';
@@ -567,6 +571,75 @@ export const ACTIONS: readonly Action[] = [
     },
   },
   {
+    name: 'rows of an invoice are credited',
+    weight: 2,
+    refusals: ['document_void', 'credit_exceeds_invoice', 'row_not_correctable', 'argument_invalid'],
+    async run(history) {
+      const invoice = await aDocument(history, (each) => anInvoice(each) && each.purpose === 'month');
+      if (invoice === undefined) return false;
+      const { number, partner_id, month, currency } = invoice;
+      const rows = await history.world.sql<{ entry_id: number }>(
+        `SELECT entry_id FROM ledger_rows WHERE partner_id = $1 AND posted_month = $2 AND currency = $3
+         AND kind <> 'reversal' ORDER BY entry_id`,
+        [partner_id, month, currency],
+      );
+      const ids = rows.map(({ entry_id }) => Number(entry_id)).slice(0, 1 + below(history, 3));
+      if (ids.length === 0) return false;
+      await history.world.database.transaction((tx) => creditInvoice(tx, history.world, { number, rows: ids, reason }));
+      return true;
+    },
+  },
+  {
+    name: 'sales are reversed by their rows',
+    weight: 2,
+    refusals: ['row_not_correctable'],
+    async run(history) {
+      const { world, model } = history;
+      const sales = await world.sql<{ entry_id: number }>(
+        "SELECT entry_id FROM ledger_rows WHERE kind = 'quote_accepted' ORDER BY entry_id",
+      );
+      const id = one(history, sales)?.entry_id;
+      if (id === undefined) return false;
+      const { recorded } = await world.database.transaction((tx) =>
+        reverseRows(tx, world, { rows: [Number(id)], reason }),
+      );
+      const rows = await world.sql<Parameters<Model['recorded']>[0] & Record<string, unknown>>(
+        `SELECT kind, quote_id, partner_id, policy_id, currency, partner_cut::text, invoice_amount::text
+         FROM ledger_rows WHERE reversal_id = $1`,
+        [reversalId(Number(id))],
+      );
+      expect(rows.length).toBe(recorded);
+      for (const row of rows) model.recorded(row);
+      return true;
+    },
+  },
+  {
+    name: "a document is delivered by the partner's portal",
+    weight: 2,
+    refusals: ['document_void', 'argument_invalid'],
+    run: upon((tx, history, { number, issued_on }) => {
+      const on = one(history, [issued_on, history.now.toISOString().slice(0, 10)]) as string;
+      return recordPortalDelivery(tx, history.world, { number, on, reference: one(history, ['', 'P-17']) ?? '' });
+    }),
+  },
+  {
+    name: 'the terms of a partner change by form',
+    weight: 2,
+    async run(history) {
+      const { world } = history;
+      const partnerId = (await aDocument(history))?.partner_id;
+      if (partnerId === undefined) return false;
+      const terms = {
+        paymentTermsDays: one(history, ['14', '30']),
+        paymentTermsEndOfMonth: one(history, ['yes', '']),
+        paymentTermsDay: one(history, ['', '5', '31']),
+        purchaseOrder: one(history, ['', 'PO-9']),
+      };
+      await runAction(world, partnerChange, { partnerId, ...terms });
+      return true;
+    },
+  },
+  {
     name: 'credit paid out',
     weight: 1,
     rare: true,
@@ -673,6 +746,7 @@ export const ACTIONS: readonly Action[] = [
   {
     name: 'what went wrong is sent again',
     weight: 1,
+    rare: true,
     async run(history) {
       const { world } = history;
       const status = one(history, ['failed', 'uncertain', 'bounced'] as const) ?? 'failed';
