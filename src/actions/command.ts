@@ -5,6 +5,9 @@ import type { z } from 'zod';
 import { asOption, inKebab, type NameOf, withValue } from '../field-names.ts';
 import { type Field, fieldsOf } from './fields.ts';
 
+/** The name of a longer option does not stand twice in its help, which has 80 columns. */
+const LONG = 16;
+
 /** The words of a command that differ from the names of its fields. */
 export type CommandWords = Readonly<{
   /** Fields that are positional arguments: `{ number: '<number>' }`. */
@@ -44,7 +47,7 @@ export function flagsOf({ name, kind, value }: Field, { options = {} }: CommandW
   if (options[name] !== undefined) return options[name];
   const what = inKebab(name);
   if (kind === 'flag') return `--${what}`;
-  return `--${what} <${value ?? (name.endsWith('Id') ? 'id' : (PLACEHOLDERS[kind] ?? what))}>`;
+  return `--${what} <${value ?? (name.endsWith('Id') ? 'id' : (PLACEHOLDERS[kind] ?? (what.length > LONG ? 'value' : what)))}>`;
 }
 
 export const namesOf =

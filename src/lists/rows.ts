@@ -236,8 +236,8 @@ export const rows = defineList({
   summary: 'List ledger rows, also of the open month',
   title: 'Ledger rows',
   one: 'row',
-  help: `Without a month, a day, a quote, an enrollment, an order or a document, the rows of
-the latest month are listed.`,
+  help: `Without a month, a day, a quote, an enrollment, an order or a document, the
+rows of the latest month are listed.`,
   filters,
   views: [
     ['All', {}],

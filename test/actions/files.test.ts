@@ -24,7 +24,7 @@ const inputOf = ({ input }: Action): object => {
   const file = { name: 'rows.csv', bytes: Buffer.from('[{},') };
   const known: Readonly<Record<string, unknown>> = {
     ...{ file, files: [file], account: 'acct_1' },
-    ...{ cutOver: '2026-06-30', control: ['USD=1.00'], count: 1 },
+    ...{ cutOver: '2026-06-30', control: ['USD=1.00'], count: 1, section: 'holds' },
   };
   return Object.fromEntries(Object.keys(input.shape).flatMap((name) => (name in known ? [[name, known[name]]] : [])));
 };
@@ -38,6 +38,7 @@ test('actions with files are known', () => {
     'payment.events',
     'payment.import',
     'processor.import',
+    'settings.adopt',
   ]);
 });
 

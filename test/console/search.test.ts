@@ -94,11 +94,12 @@ test('results are rows of lists, which the keys move through, and lead to the li
   expect((await found(munich, 'JT HOLD')).text).toContain('Nothing found.');
 });
 
-test('an order is found by the full reference of its partner, with all of its quotes', async () => {
+test('an order is found by its reference, or by the first four characters of it, with all of its quotes', async () => {
   const { text } = await found(finance, 'ORD 17');
   expect(text).toContain('q-ordered</a>');
   expect(text.match(/ORD 17<\/span>/g)).toHaveLength(2);
-  expect((await found(finance, 'ORD 1')).text).toContain('Nothing found.');
+  expect((await found(finance, 'ORD 1')).text).toContain('ORD 17</span>');
+  expect((await found(finance, 'ORD')).text).not.toContain('q-ordered</a>');
   expect((await found(finance, 'q-ordered')).text).toContain('ORD 17</span>');
 });
 

@@ -176,7 +176,11 @@ const PAYMENT_WEIGHTS: Readonly<Record<string, number>> = { 'record by hand': 3,
 /** What a payment may be short, so that a bank may keep a fee of it. */
 const SMALL = { small_difference: { USD: '0.05', EUR: '0.05' } };
 
-const RARE_PAYMENT_ACTS: ReadonlySet<string> = new Set(['apply over partners', 'forget an account']);
+const RARE_PAYMENT_ACTS: ReadonlySet<string> = new Set([
+  'apply over partners',
+  'forget an account',
+  'reverse by the line that returned it',
+]);
 
 /** The actions on payments, on the day that it is. */
 const paymentActions: readonly Action[] = Object.entries(PAYMENT_ACTS).map(([name, action]) => ({
