@@ -277,25 +277,3 @@ export async function readPdf(tx: Transaction, documentId: number): Promise<Buff
   });
   return rows[0]?.pdf;
 }
-
-export type HeldDocument = Readonly<{
-  number: string;
-  partner_id: string;
-  partner_name: string;
-  held_at: string;
-  reason: string;
-}>;
-
-/** The live documents that have been on hold the longest, and the count of all on hold. */
-export async function readHeldDocuments(
-  tx: Transaction,
-  limit: number,
-): Promise<{ held: readonly HeldDocument[]; heldCount: number }> {
-  const held = await query<HeldDocument & { held_count: number }>(
-    tx,
-    `SELECT d.number, d.partner_id, d.partner_name, h.held_at, h.reason, count(*) OVER () AS held_count
-     FROM current_holds h JOIN live_documents d USING (document_id) ORDER BY h.held_at, d.document_id LIMIT :limit`,
-    { limit },
-  );
-  return { held, heldCount: held[0]?.held_count ?? 0 };
-}

@@ -5,7 +5,7 @@
 import { addressLine, type PaymentFact, type PaymentField, present } from '../documents/present.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
-import { issuerView } from './issuer-view.ts';
+import { issuerView } from './letter.ts';
 import type { EmailText } from './message.ts';
 import type { EmailTemplates } from './templates.ts';
 import { oneLine } from './text.ts';

@@ -1,12 +1,10 @@
 /** The current settings, read-only and without secrets. */
-import type { ComponentChildren } from 'preact';
 import { type Environment, isThisMachine } from '../../config/environment.ts';
 import { SECTION_NAMES, SECTIONS, type Section, type Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { type HeldDocument, readHeldDocuments } from '../../documents/documents.sql.ts';
 import { addressLine, bankDetails, type PaymentFact } from '../../documents/present.ts';
 import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/outbox.sql.ts';
-import { changeText } from '../../people/field-changes.ts';
+import { changeText, fieldsOf } from '../../people/field-changes.ts';
 import { type Differences, proposedByFiles } from '../../people/settings-in-force.ts';
 import { type Gap, readReadiness } from '../../reports/readiness.ts';
 import { counted, plural } from '../../text.ts';
@@ -19,9 +17,8 @@ import {
   DataTable,
   Facts,
   Icon,
-  InvoiceLink,
+  inWords,
   MoreActions,
-  None,
   type RareAction,
   type Screen,
   type Seer,
@@ -38,20 +35,15 @@ type SettingsView = Readonly<{
   signsCheckpoints: boolean;
   missing: readonly Gap[];
   differences: readonly Differences[];
-  held: readonly HeldDocument[];
-  heldCount: number;
   documents: EmailCounts;
   others: EmailCounts;
   mailFailing: Readonly<{ since: string; reason: string }> | null;
 }>;
 
-const HELD_SHOWN = 50;
-
 export async function readSettingsView(
   tx: Transaction,
   { environment, settings }: { environment: Environment; settings: Settings },
 ): Promise<SettingsView> {
-  const { held, heldCount } = await readHeldDocuments(tx, HELD_SHOWN);
   return {
     settings,
     environment: environment.name,
@@ -60,8 +52,6 @@ export async function readSettingsView(
     signsCheckpoints: environment.logKey !== undefined,
     missing: (await readReadiness(tx, { environment, settings })).missing,
     differences: proposedByFiles({ environment, settings }),
-    held,
-    heldCount,
     documents: await countDeliveries(tx),
     others: await countOtherEmails(tx),
     mailFailing: await readMailFailure(tx),
@@ -91,6 +81,9 @@ export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Sc
         <a class="button" href="/console/audit/settings">
           Changes
         </a>
+        <a class="button" href="/console/invoices?held=yes">
+          Documents on hold
+        </a>
         <MoreActions user={user} actions={RARE} />
       </>
     ),
@@ -102,13 +95,10 @@ export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Sc
             <Missing missing={view.missing} environment={view.environment} user={user} />
             <Sections view={view} user={user} />
             <BankDetails settings={view.settings} />
-            <Holds view={view} />
           </div>
           <div class="stack">
-            <Issuer settings={view.settings} />
             <Mail view={view} />
-            <Approvals settings={view.settings} />
-            <Rules view={view} />
+            <InForce view={view} />
           </div>
         </div>
       </>
@@ -252,44 +242,6 @@ const Account = ({ title, facts }: { title: string; facts: readonly PaymentFact[
   </>
 );
 
-function Holds({ view: { held, heldCount } }: { view: SettingsView }) {
-  const columns: Column<HeldDocument>[] = [
-    {
-      heading: 'Number',
-      cell: ({ number }) => <InvoiceLink number={number} first />,
-    },
-    { heading: 'Partner', cell: (each) => <a href={`/console/partners/${each.partner_id}`}>{each.partner_name}</a> },
-    { heading: 'Since', cell: ({ held_at }) => <time class="soft">{held_at.slice(0, 10)}</time> },
-    { heading: 'Reason', cell: ({ reason }) => (reason === '' ? <None /> : reason) },
-  ];
-  return (
-    <Card
-      title="On hold"
-      note={heldCount > HELD_SHOWN ? `the oldest ${HELD_SHOWN} of ${heldCount}` : plural(heldCount, 'document')}
-      flush
-    >
-      <DataTable columns={columns} rows={held} labelled nothing="No documents are on hold." caption="On hold" />
-    </Card>
-  );
-}
-
-const Issuer = ({ settings: { issuer, public_url, time_zone } }: { settings: Settings }) => (
-  <Card title="Issuer">
-    <Facts
-      facts={[
-        ['Name', issuer.legal_name],
-        ['Address', addressLine(issuer.address)],
-        ['E-mail', issuer.email],
-        ['Phone', issuer.phone],
-        ['Tax id', issuer.tax_id],
-        ['Logo', issuer.logo === null ? 'none' : `${issuer.logo.width} × ${issuer.logo.height} px`],
-        ['Public address', public_url],
-        ['Time zone', time_zone],
-      ]}
-    />
-  </Card>
-);
-
 function Mail({ view: { settings, mailServer, signsMail, documents, others, mailFailing } }: { view: SettingsView }) {
   const howTheyStand = ({ sent, pending, held, failed, uncertain }: EmailCounts) =>
     [
@@ -322,70 +274,26 @@ function Mail({ view: { settings, mailServer, signsMail, documents, others, mail
             ),
           ],
           ['Server', mailServer],
-          ['From', settings.mail_from],
-          ['Reply to', settings.reply_to],
           ['Signed', signsMail ? `DKIM, selector ${settings.dkim.selector}` : 'no DKIM key'],
           ['Documents', howTheyStand(documents)],
           ['Other e-mails', howTheyStand(others)],
-          ['Finance', settings.finance_email],
-          ['Auditor', settings.auditor_email],
-          ['Operations', settings.operations_email],
         ]}
       />
     </Card>
   );
 }
 
-function Approvals({ settings }: { settings: Settings }) {
-  const rules = Object.entries((settings as { approvals?: Readonly<Record<string, ApprovalRule>> }).approvals ?? {});
+/** Every other setting, by its name in settings.json. */
+function InForce({ view: { settings, signsCheckpoints } }: { view: SettingsView }) {
+  const { logo } = settings.issuer;
+  const { instructions: _, sections: __, ...others } = settings;
+  const issuer = { ...settings.issuer, logo: logo && `${logo.width} × ${logo.height} px` };
   return (
-    <Card title="Approvals" note={rules.length > 0 && plural(rules.length, 'action')}>
-      {rules.length === 0 ? (
-        <p class="soft">No action needs a second person.</p>
-      ) : (
-        <Facts facts={rules.map(([action, rule]) => [action, thresholdOf(rule)])} />
-      )}
-    </Card>
-  );
-}
-
-type ApprovalRule = Readonly<{
-  above?: Readonly<Record<string, string>>;
-}>;
-
-const thresholdOf = ({ above = {} }: ApprovalRule): ComponentChildren => {
-  const amounts = Object.entries(above).map(([currency, amount]) => `above ${amount} ${currency}`);
-  return amounts.length === 0 ? 'always' : amounts.join(', ');
-};
-
-function Rules({ view: { settings, signsCheckpoints } }: { view: SettingsView }) {
-  const { small_difference: small, books_close_day, allow_empty } = settings;
-  return (
-    <Card title="Rules">
-      <Facts
-        facts={[
-          ['Payment terms', plural(settings.payment_terms_days, 'day')],
-          ['Dunning levels', settings.reminders.map((day) => (day > 0 ? `+${day}` : String(day))).join(', ')],
-          ['Books close', books_close_day === null ? 'by hand' : `on day ${books_close_day} of the next month`],
-          ['Checkpoint letters', settings.checkpoint_letters],
-          ['Checkpoints', signsCheckpoints ? 'signed' : 'not signed: no key'],
-          ['Credit at close', settings.credit_at_close],
-          [
-            'Small differences',
-            Object.entries(small)
-              .map(([name, limit]) => (name === 'percent' ? `at most ${limit}\u00a0%` : `${limit} ${name}`))
-              .join(', ') || 'none',
-          ],
-          [
-            'Without rows',
-            allow_empty === true ? 'any partner' : allow_empty === false ? 'no one' : allow_empty.join(', '),
-          ],
-          ['Payment links', settings.payment_link.provider],
-          ['Payment receipts', settings.payment_receipts ? 'by e-mail' : 'off'],
-          ['Quotes valid', settings.quotes.valid_days === null ? 'forever' : plural(settings.quotes.valid_days, 'day')],
-          ['API open to', settings.http.allow.join(', ') || 'any address'],
-        ]}
-      />
+    <Card
+      title="All settings"
+      note={signsCheckpoints ? 'checkpoints are signed' : 'checkpoints are not signed: no key'}
+    >
+      <Facts facts={[...fieldsOf({ ...others, issuer })].map(([name, value]) => [name, inWords(value)])} />
     </Card>
   );
 }
