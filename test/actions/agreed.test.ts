@@ -79,7 +79,7 @@ describe('an amount that is split', () => {
   test('counts money that leaves beside money that comes', () => {
     const amount = (text: string) => ({ amount: Amount.of(text, 'USD') });
     const after = { 'line 1': amount('90000.00'), 'line 2': amount('-89950.00') };
-    const amounts = paymentImport.amounts(
+    const amounts = paymentImport.amounts?.(
       { before: {}, after },
       { file: { name: 'x', bytes: Buffer.of() } },
       {} as never,

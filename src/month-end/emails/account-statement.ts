@@ -13,7 +13,7 @@ import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { fieldName } from '../../field-names.ts';
 import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months.sql.ts';
-import { achView, wireView } from '../../mail/document-text.ts';
+import { bankView } from '../../mail/document-text.ts';
 import { type EmailComposer, type EmailSubject, oneLine, partnerLetter } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
@@ -119,8 +119,8 @@ function payView(way: AccountPayment | undefined) {
   const { ach, wire } = bankDetails(way?.instructions ?? null, oneLine);
   return {
     instructionsChanged: (way?.changed ?? false) && (ach !== null || wire !== null),
-    ach: ach && achView(ach),
-    wire: wire && wireView(wire),
+    ach: bankView(ach),
+    wire: bankView(wire),
   };
 }
 
