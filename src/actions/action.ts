@@ -182,10 +182,10 @@ type Parts<Input, Result, Followed, Json> = Readonly<{
    */
   facts(tx: Transaction, input: Input, result: Result | undefined, context: ActionContext): Promise<Facts>;
   /**
-   * The amounts of money that the action moves, one for each currency. Approval rules compare these amounts with
-   * thresholds.
+   * The amounts of money that the action moves, one for each currency; by default, none. Approval rules compare these
+   * amounts with thresholds.
    */
-  amounts(seen: FactsChange, input: Input, result: Result): readonly Amount[];
+  amounts?(seen: FactsChange, input: Input, result: Result): readonly Amount[];
   /**
    * What the action takes from our share, or no longer claims, by partner: granted reversals, credit, write-offs, small
    * differences. The actions that have this function share the approval rule `adjustments`, which adds up their amounts

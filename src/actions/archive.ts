@@ -39,7 +39,6 @@ the owner of the tables.`,
   committed: () => failpoint('archive.committed'),
   facts: async (_tx, { month: of }, moved): Promise<Facts> =>
     moved === undefined ? {} : { [`the rows of ${of}`]: { store: moved.store, moved: String(moved.moved) } },
-  amounts: () => [],
   report: async ({ result: { month: of, store, entries, moved, stay, files }, preview }, { width }) => ({
     json: { month: of, store, entries, moved, stay, files },
     text: [
@@ -76,7 +75,6 @@ export const monthUnarchive = defineAction({
   committed: () => failpoint('archive.committed'),
   facts: async (_tx, { month: of }, returned): Promise<Facts> =>
     returned === undefined ? {} : { [`the rows of ${of}`]: { store: null } },
-  amounts: () => [],
   report: async ({ result: { month: of, store, entries } }) => ({
     json: { month: of, store, entries },
     text: `${of} is in the database again, with ${plural(entries, 'row')}. Its files are still in '${store}'.`,

@@ -46,7 +46,6 @@ export const booksClose = defineAction({
     const { status, checkpoint } = await readBooksReport(tx, context, requestOf(input));
     return { [`the books of ${input.month}`]: { status, checkpoint: checkpoint === null ? 'no' : 'yes' } };
   },
-  amounts: () => [],
   async report({ input, result: now, followed: emails = [] }, context, tx) {
     const report = await reportBooks(tx, context, input, { dryRun: false, now });
     const sent = emails.filter(({ status }) => status === 'sent').length;

@@ -39,7 +39,6 @@ export const clientCreate = defineAction({
   perform: (tx, context, { partnerId, validDays }) => createClient(tx, partnerId, { validDays }, actionOf(context)),
   facts: async (_tx, { partnerId }, made): Promise<Facts> =>
     made === undefined ? {} : { 'a new client': { partner: partnerId } },
-  amounts: () => [],
   report: async ({ result: made, preview }, { environment }) => ({
     json: preview ? { partner_id: made.partner_id } : made,
     text: preview
@@ -64,7 +63,6 @@ const OF_CLIENT = {
   subject: ({ clientId }: { clientId: string }) => clientId,
   partners: async (tx: Transaction, { clientId }: { clientId: string }, context: ActionContext) =>
     (await clientsNamed(tx, clientId, context)).map(({ partner_id }) => partner_id),
-  amounts: () => [],
 };
 
 export const clientRotate = defineAction({

@@ -107,7 +107,7 @@ async function figuresOf<Input, Result>(
   const seen = { before, after: await action.facts(tx, input, result, context) };
   return {
     changes: changesOf(seen),
-    amounts: action.amounts(seen, input, result),
+    amounts: action.amounts?.(seen, input, result) ?? [],
     adjustments: summed((await action.adjusts?.(tx, seen, input, result)) ?? []),
   };
 }

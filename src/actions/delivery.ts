@@ -18,7 +18,6 @@ export const deliveryRetry = defineAction({
     retried === undefined
       ? {}
       : { [`what was ${status}`]: { documents: String(retried.documents), 'other e-mails': String(retried.others) } },
-  amounts: () => [],
   /** The next run of delivery sends the queued e-mails. */
   report: async ({ input: { status }, result: { documents, others } }) => ({
     json: { documents, others },

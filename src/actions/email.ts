@@ -49,7 +49,6 @@ export const emailResend = defineAction({
   },
   facts: async (_tx, _input, queued): Promise<Facts> =>
     queued === undefined ? {} : { 'a new e-mail': { about: nameOf(queued), status: queued.status } },
-  amounts: () => [],
   async report({ result: queued, delivered }, _context, tx) {
     const email = await readEmail(tx, queued.email_id);
     return {
@@ -75,7 +74,6 @@ export const emailDismiss = defineAction({
     const email = await readEmail(tx, emailId);
     return { [`e-mail ${emailId}`]: { status: email.status, dismissed: email.dismissal_reason } };
   },
-  amounts: () => [],
   async report({ input: { emailId, reason } }, _context, tx) {
     const email = await readEmail(tx, emailId);
     return { json: await emailJson(email), text: `E-mail ${emailId}, ${nameOf(email)}, is dismissed: ${reason}` };

@@ -62,7 +62,6 @@ It cannot be undone. Try --dry-run first.`,
     return keepErasures(database, environment);
   },
   facts: (tx, { reason: _, ...input }, done) => factsOf(tx, personOf(input), done !== undefined),
-  amounts: () => [],
   report: async ({ result: erased, preview }) => ({
     json: { erased },
     text: preview

@@ -46,7 +46,6 @@ A month whose rows contradict a complete statement waits for a decision.`,
     const [feed] = await readStatements(tx, { partnerId, month });
     return feed === undefined ? {} : { [`${month} of ${partnerId}`]: factsOf(feed) };
   },
-  amounts: () => [],
   report: async ({ result: { feed, fresh } }, { width }) => ({
     json: { ...feedLine(feed), already_stated: !fresh },
     text: describe(feed, { fresh, width }),
@@ -111,7 +110,6 @@ export const feedAccept = defineAction({
   committed: () => failpoint('feed_decision.committed'),
   // The evidence is part of the effect, so that an approval covers the numbers that were shown.
   facts: async (_tx, { partnerId, month: of }, accepted) => acceptedFacts(`${of} of ${partnerId}`, accepted ?? []),
-  amounts: () => [],
   report: async ({ input: { month: of }, result: accepted }) => ({
     json: { month: of, accepted: accepted.map(({ partner_id, kind, evidence }) => ({ partner_id, kind, evidence })) },
     text: [`Accepted for ${of}:`, ...accepted.map((each) => `  ${printable(describeDoubt(each))}`)].join('\n'),

@@ -41,7 +41,6 @@ issued after that time.`,
   perform: (tx, context, { reason, stateOf = null }) => pauseLedger(tx, context, { reason, stateOf }),
   committed: () => failpoint('pause.committed'),
   facts: async (tx): Promise<Facts> => ({ ledger: { paused: (await readPauses(tx))[0]?.reason ?? null } }),
-  amounts: () => [],
   report: async ({ result: paused }) => ({
     json: { paused },
     text: `The ledger is paused: ${paused.reason}.`,
@@ -71,7 +70,6 @@ export const checkpointTake = defineAction({
   after: sendDue,
   facts: async (_tx, _input, result): Promise<Facts> =>
     result?.isNew ? { 'the checkpoint': { status: 'taken' } } : {},
-  amounts: () => [],
   async report({ result: { isNew }, preview, followed: emails = [] }, _context, tx) {
     const last = await readLastCheckpoint(tx);
     const checkpoint = last && { size: last.size, root: last.root.toString('base64'), taken_at: last.taken_at };

@@ -34,7 +34,6 @@ export const emailBounces = defineAction({
         { about, status: `returned by ${recipient}` },
       ]),
     ),
-  amounts: () => [],
   /**
    * The exit status is always 0. With any other status, a mail server that pipes in a message would return the message
    * to its sender.

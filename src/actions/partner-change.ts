@@ -182,7 +182,6 @@ export const partnerChange = defineAction({
     return { record, changes: changes.flatMap((each) => each.changes) };
   },
   facts: (tx, { partnerId }) => readPartnerFacts(tx, [partnerId]),
-  amounts: () => [],
   async report({ input: { partnerId, isNew }, result: { record, changes }, preview }, { environment }) {
     const changed = changes.map(changeCells).map(([field, old, after]) => `${field}: ${old} → ${after}`);
     return {

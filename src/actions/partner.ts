@@ -35,7 +35,6 @@ export const partnerImport = defineAction({
       tx,
       (await partnersIn(file)).map(({ partner_id }) => partner_id),
     ),
-  amounts: () => [],
   async report({ input: { file }, result }, { environment, width }) {
     const report = { ...result, changes: result.changes.filter(({ created }) => !created) };
     return {

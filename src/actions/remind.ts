@@ -30,7 +30,6 @@ export const reminderRecord = defineAction({
         { level: levelName(dunning_level), documents: documents.map(({ number }) => number).join(' ') },
       ]),
     ),
-  amounts: () => [],
   async report({ result: plan, followed: results, preview }, { width }, tx) {
     const names = await readPartnerNames(tx);
     const described = describePlan(plan, names, width);

@@ -18,7 +18,6 @@ const PAUSE = {
       [`reminders of ${input.partnerId}`]: { 'paused through': pause?.until ?? null, reason: pause?.reason ?? '' },
     };
   },
-  amounts: () => [],
 } as const;
 
 export const reminderPause = defineAction({

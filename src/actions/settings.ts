@@ -63,7 +63,6 @@ that, the file only proposes changes.`,
       [SECTIONS[section]]: { adopted, ...Object.fromEntries(fields.map(([name, value]) => [name, `${value}`])) },
     };
   },
-  amounts: () => [],
   async report({ input, result: { value, changes }, preview }, { settings, environment, width }) {
     const { section } = input;
     const weakened = weakenedRules({ settings, environment }, input);

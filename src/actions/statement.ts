@@ -34,7 +34,6 @@ export const statementSend = defineAction({
         { month: queued?.month ?? null, preliminary: queued?.preliminary ? 'yes' : 'no' },
       ]),
     ),
-  amounts: () => [],
   async report({ result: { month, preliminary, emails }, followed = [], delivered }) {
     const results = followed.map(({ email, status, detail }) => ({ partner_id: email.partner_id, status, detail }));
     const sent = results.filter(({ status }) => status === 'sent').length;

@@ -56,7 +56,6 @@ const OF_USER = {
   subject: ({ login }: { login: string }) => loginOf(login),
   partners: async () => 'all' as const,
   withoutRole: isShellWithoutAdministrator,
-  amounts: () => [],
 } as const;
 
 export const userInvite = defineAction({

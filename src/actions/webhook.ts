@@ -28,7 +28,6 @@ const OF_WEBHOOK = {
     const { url, state, acknowledged } = found;
     return { [`the webhook of ${partnerId}`]: { url, state, 'sent up to': `position ${acknowledged}` } };
   },
-  amounts: () => [],
 } as const;
 
 export const webhookSet = defineAction({

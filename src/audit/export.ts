@@ -127,7 +127,7 @@ type Writing = Readonly<{
 
 const tableFormat = ({ request }: Writing) => (request.format === 'csv' ? 'csv' : 'jsonl');
 
-// --- Views ------------------------------------------------------------------------------------------------------------
+// --- Views ---
 
 const VIEWS_OF: Readonly<Record<Exclude<ExportKind, 'ledger'>, readonly string[]>> = {
   invoices: ['invoices', 'invoice-lines', 'voids', 'write-offs', 'openings'],

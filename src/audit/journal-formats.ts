@@ -60,7 +60,7 @@ const plain = (text: string) =>
     .replace(/ +/g, ' ')
     .trim();
 
-// --- hledger and ledger -----------------------------------------------------------------------------------------------
+// --- hledger and ledger ---
 
 /**
  * The name of a subaccount. Spaces, colons and other characters that could end or split the name are percent-encoded.
@@ -117,7 +117,7 @@ export const HLEDGER: JournalFormat = {
       .join(''),
 };
 
-// --- beancount ----------------------------------------------------------------------------------------------------------
+// --- beancount ---
 
 /**
  * Each part of a beancount account has letters, digits and hyphens and begins with a capital. In a beancount account, a

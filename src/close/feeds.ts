@@ -224,7 +224,7 @@ export async function readContradicted(tx: Transaction, scope: Scope): Promise<C
     .filter((each) => !decided.has(keyOf(each)));
 }
 
-// --- Decisions -------------------------------------------------------------------------------------------------------
+// --- Decisions ---
 
 export type FeedDecision = Readonly<{
   /** Accept that these partners have no rows. */

@@ -151,6 +151,25 @@ export const Facts = ({ facts }: { facts: readonly (readonly [name: string, valu
   </dl>
 );
 
+/** Amounts in large type, each with its name. */
+export const Figures = ({
+  figures,
+  children,
+}: {
+  figures: readonly (readonly [name: string, amount: ComponentChildren])[];
+  children?: ComponentChildren;
+}) => (
+  <dl class="figures">
+    {figures.map(([name, amount]) => (
+      <div>
+        <dt>{name}</dt>
+        <dd>{amount}</dd>
+      </div>
+    ))}
+    {children}
+  </dl>
+);
+
 type Tab = Readonly<{
   name: string;
   href: string;

@@ -99,7 +99,7 @@ async function refuseStrangeDatabase(tx: Transaction, environment: Environment) 
   await checkEnvironment(tx.client, environment);
 }
 
-// --- What to save -----------------------------------------------------------------------------------------------------
+// --- What to save ---
 
 export type Table = Readonly<{
   name: string;
@@ -221,7 +221,7 @@ export async function prepareForCopy(tx: Transaction): Promise<void> {
   await execute(tx, `SET LOCAL row_security TO off`);
 }
 
-// --- The content ------------------------------------------------------------------------------------------------------
+// --- The content ---
 
 async function writeContent(
   tx: Transaction,
@@ -275,7 +275,7 @@ async function copyRows(tx: Transaction, { name, columns }: Table, write: (conte
   return rows;
 }
 
-// --- The file ---------------------------------------------------------------------------------------------------------
+// --- The file ---
 
 type BackupDraft = Readonly<{
   write: (content: Buffer) => Promise<void>;

@@ -238,7 +238,7 @@ export async function stopServer(cluster: Cluster, client: pg.Client): Promise<v
   while ((await readServerLock(cluster))[0] === pid && performance.now() - since < PATIENCE_MS) await sleep(5);
 }
 
-// --- The programs -----------------------------------------------------------------------------------------------------
+// --- The programs ---
 
 /** The folder with the PostgreSQL programs in a form that this account can run. */
 export async function findPrograms(account: Account): Promise<string> {
@@ -336,7 +336,7 @@ function run(account: Account, cwd: string, program: string, args: readonly stri
   });
 }
 
-// --- Refusals ---------------------------------------------------------------------------------------------------------
+// --- Refusals ---
 
 export const OWN_DATABASE = 'set DATABASE_URL to a PostgreSQL server of your own';
 

@@ -68,7 +68,7 @@ type RestoreResult<Proof> = Readonly<{
 
 type OnProgress = (bytesOfTheFile: number) => void;
 
-// --- The file ---------------------------------------------------------------------------------------------------------
+// --- The file ---
 
 const invalid = (file: string, reason: string, cause?: unknown) => refuse('backup_invalid', { file, reason }, cause);
 
@@ -314,7 +314,7 @@ function problemOf(file: string, error: unknown): unknown {
   return refuse('file_unreadable', { file, reason }, error);
 }
 
-// --- The database -----------------------------------------------------------------------------------------------------
+// --- The database ---
 
 /**
  * Loads a checked backup into an empty database, as its owner. All guards stay active except those of

@@ -13,7 +13,7 @@ import { execute, queryingFirst, queryOne, type Transaction } from './transactio
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32);
 
-// --- The record -------------------------------------------------------------------------------------------------------
+// --- The record ---
 
 /**
  * The hash of the facts. The hash of the trees in this database, or `changed` if the text differed. The oid of a table.
@@ -93,7 +93,7 @@ export async function readRecordDigest(tx: Transaction): Promise<string | undefi
   return record && digestOfRecord(record);
 }
 
-// --- The release ------------------------------------------------------------------------------------------------------
+// --- The release ---
 
 /**
  * True for objects that do not exist if the app's role does not exist. If the role could not be created, only triggers
@@ -124,7 +124,7 @@ function readRelease(): readonly [whole: string, roleless: string] {
 
 export const SCHEMA_FILE = join(packageRoot, 'migrations', 'schema.sql');
 
-// --- The comparison ---------------------------------------------------------------------------------------------------
+// --- The comparison ---
 
 export type SchemaComparison = Readonly<{
   inspected: number;

@@ -200,7 +200,7 @@ function leavesOf(
   ].join(' ');
 }
 
-// --- Payment instructions --------------------------------------------------------------------------------------------
+// --- Payment instructions ---
 
 function paymentFacts(labels: Labels, clean: Clean) {
   const row =
@@ -247,7 +247,7 @@ function wireFacts({ intermediary, ...wire }: WireInstructions, labels: Labels, 
   ];
 }
 
-// --- Names and addresses ---------------------------------------------------------------------------------------------
+// --- Names and addresses ---
 
 export const documentTitle = (document: DocumentKind): string => readTemplate().labels.title[document];
 

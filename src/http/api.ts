@@ -236,7 +236,7 @@ const file = (name: string, type: string) => ({
   'Content-Disposition': `attachment; filename="${name}"`,
 });
 
-// --- Answers ----------------------------------------------------------------------------------------------------------
+// --- Answers ---
 
 const exact = (text: string, currency: string) => new ExactNumber(Amount.of(text, currency).toString());
 

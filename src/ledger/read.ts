@@ -102,7 +102,7 @@ const unreadable = (line: number, raw: string, problem: RowProblem, fatal = fals
   ...(fatal ? { fatal } : {}),
 });
 
-// --- Trailers --------------------------------------------------------------------------------------------------------
+// --- Trailers ---
 
 const trailerRecord = (control: Control | string, raw: string, line: number): SourceRecord =>
   typeof control === 'string'
@@ -130,7 +130,7 @@ async function* endedByTrailer(batches: AsyncIterable<SourceRecord[]>): AsyncGen
   }
 }
 
-// --- Lines -----------------------------------------------------------------------------------------------------------
+// --- Lines ---
 
 type Line = Readonly<{
   number: number;
@@ -171,7 +171,7 @@ const TOO_LONG: RowProblem = {
   reason: `is longer than ${LONGEST_RECORD} characters: this is not a ledger row`,
 };
 
-// --- NDJSON ----------------------------------------------------------------------------------------------------------
+// --- NDJSON ---
 
 async function* readNdjson(lines: AsyncIterable<Line[]>): AsyncGenerator<SourceRecord[]> {
   for await (const batch of lines) yield batch.filter(({ text }) => text.trim() !== '').map(ndjsonRecord);
@@ -237,7 +237,7 @@ function objectRecord(object: Record<string, unknown>, raw: string, line: number
   return problem ? { line, texts, problem, raw } : { line, texts, raw };
 }
 
-// --- CSV (RFC 4180) --------------------------------------------------------------------------------------------------
+// --- CSV (RFC 4180) ---
 
 // After an unclosed quote, csv-parse swallows the following rows, which --skip-invalid would lose silently. The library
 // csv-parse also merges rows if line ends are mixed, and reports the last line of a record, not its first. Ledger rows

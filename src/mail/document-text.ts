@@ -2,10 +2,10 @@
  * Renders the e-mail of a document: collects the data of its templates. Refusals: settings_invalid (an unusable
  * template), file_unreadable.
  */
-import { addressLine, type PaymentFact, type PaymentField, present } from '../documents/present.ts';
+import { addressLine, type PaymentFact, present } from '../documents/present.ts';
 import type { DocumentSnapshot } from '../documents/snapshot.ts';
 import { Amount } from '../money.ts';
-import { issuerView } from './issuer-view.ts';
+import { issuerView } from './letter.ts';
 import type { EmailText } from './message.ts';
 import type { EmailTemplates } from './templates.ts';
 import { oneLine } from './text.ts';
@@ -73,8 +73,8 @@ function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts) {
     creditorReference: presented.creditorReference,
     instructionsChanged: due && snapshot.instructions_changed && !outdated,
     instructionsOutdated: outdated,
-    ach: presented.ach && !outdated ? achView(presented.ach) : null,
-    wire: presented.wire && !outdated ? wireView(presented.wire) : null,
+    ach: outdated ? null : bankView(presented.ach),
+    wire: outdated ? null : bankView(presented.wire),
     attachments: facts.attachments.map(({ filename, note }) => ({ filename: oneLine(filename), note: oneLine(note) })),
     rowsOmitted: facts.rowsOmitted,
     issuer: issuerView(snapshot.issuer),
@@ -82,38 +82,7 @@ function viewOf(snapshot: DocumentSnapshot, facts: DocumentEmailFacts) {
   };
 }
 
-/** Empty if the settings omit it. */
-function detailsOf(facts: readonly PaymentFact[]) {
-  const find = (field: PaymentField) => facts.find((fact) => fact.field === field);
-  const value = (field: PaymentField) => find(field)?.value ?? '';
-  const address = (field: PaymentField) => {
-    const found = find(field)?.address;
-    return found ? addressLine(found, oneLine) : '';
-  };
-  const account = {
-    accountHolder: value('account_holder'),
-    accountHolderAddress: address('account_holder'),
-    bankName: value('bank'),
-    bankAddress: address('bank'),
-    accountNumber: value('account_number'),
-  };
-  return { value, address, account };
-}
-
-export function achView(facts: readonly PaymentFact[]) {
-  const { value, account } = detailsOf(facts);
-  return { ...account, routingNumber: value('routing_number_ach'), accountType: value('account_type') };
-}
-
-export function wireView(facts: readonly PaymentFact[]) {
-  const { value, address, account } = detailsOf(facts);
-  const bic = value('intermediary_bic');
-  const intermediary = { bankName: value('intermediary'), bankAddress: address('intermediary'), bic };
-  return {
-    ...account,
-    routingNumber: value('routing_number_wire'),
-    iban: value('iban'),
-    bic: value('bic'),
-    intermediary: bic === '' ? null : intermediary,
-  };
-}
+/** Bank details as rows. */
+export const bankView = (facts: readonly PaymentFact[] | null) =>
+  facts?.map(({ label, value, address }) => ({ label, value, address: address && addressLine(address, oneLine) })) ??
+  null;

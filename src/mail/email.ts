@@ -7,7 +7,7 @@ import type { EmailKind, OtherEmailKind } from './kinds.ts';
 import type { Attachment, EmailText, Mailbox } from './message.ts';
 import type { EmailTemplates } from './templates.ts';
 
-export * from './issuer-view.ts';
+export * from './letter.ts';
 export * from './text.ts';
 
 export type EmailStatus = 'queued' | 'sending' | 'sent' | 'held' | 'failed' | 'uncertain' | 'bounced' | 'withdrawn';

@@ -26,7 +26,7 @@ export async function recordOutcomes(tx: Transaction, outcomes: readonly Attempt
 export const recordOutcome = async (tx: Transaction, outcome: AttemptOutcome): Promise<boolean> =>
   (await recordOutcomes(tx, [outcome]))[0] === true;
 
-// --- Reading ---------------------------------------------------------------------------------------------------------
+// --- Reading ---
 
 /** Refusal: email_unknown. */
 export async function readEmail(tx: Transaction, emailId: number): Promise<ListedEmail> {

@@ -23,7 +23,7 @@ const subjectOf = (of = '') =>
   `${of}kind, ${of}partner_id, ${of}month, ${of}day, ${of}payment_id, ${of}credit_refund_id, ${of}checkpoint_size,
    ${of}approval_request_id, ${of}user_event_id`;
 
-// --- Queueing --------------------------------------------------------------------------------------------------------
+// --- Queueing ---
 
 type EmailToQueue = Readonly<{
   kind: OtherEmailKind;
@@ -64,7 +64,7 @@ export async function queueEmails(
   );
 }
 
-// --- Reading ---------------------------------------------------------------------------------------------------------
+// --- Reading ---
 
 export const EMAIL_STATE = `
   e.email_id, e.message_id, e.status, e.reason, e.message, e.recipients, e.envelope_from, e.attempts,
@@ -204,7 +204,7 @@ export async function readMailFailure(tx: Transaction) {
   return failure ?? null;
 }
 
-// --- Attempts --------------------------------------------------------------------------------------------------------
+// --- Attempts ---
 
 export type AttemptFacts = Readonly<{
   emailId: number;

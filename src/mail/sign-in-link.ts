@@ -7,7 +7,7 @@ import { mailDomain } from '../documents/issue/context.ts';
 import type { Installation } from '../people/audit-events.ts';
 import { minuteOf } from '../text.ts';
 import { messageOf, whyUnsendable } from './attempt.ts';
-import { letterView } from './issuer-view.ts';
+import { letterView } from './letter.ts';
 import { templatesOf } from './templates.ts';
 import { oneLine } from './text.ts';
 import { transportOf } from './transport.ts';

@@ -1,10 +1,11 @@
 /**
- * The templates of e-mails. Each kind has a subject, a plain text and an HTML text. Refusals: settings_invalid (an
- * unusable template), file_unreadable.
+ * The templates of e-mails. Each kind has a subject and an HTML text, from which the plain text is made. Refusals:
+ * settings_invalid (an unusable template), file_unreadable.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import Handlebars from 'handlebars';
+import { compile } from 'html-to-text';
 import type { Environment } from '../config/environment.ts';
 import { overridesIn } from '../config/overrides.ts';
 import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
@@ -13,6 +14,7 @@ import { type EmailKind, OTHER_EMAIL_KINDS } from './kinds.ts';
 import type { EmailText } from './message.ts';
 import { oneLine } from './text.ts';
 
+/** The `txt` of a kind is optional. */
 type Channel = 'subject' | 'txt' | 'html';
 const CHANNELS: readonly Channel[] = ['subject', 'txt', 'html'];
 
@@ -73,11 +75,43 @@ export function loadTemplates(folders: readonly string[]): EmailTemplates {
       const words = oneLine(rendered(kind, 'subject', { ...view, subject: '' }));
       // The mark is set here and not in a template, so that no overriding template can make a test look like a bill.
       const subject = view.sandbox ? `[SANDBOX] ${words}` : words;
-      const named = { ...view, subject };
-      return { subject, text: rendered(kind, 'txt', named), html: rendered(kind, 'html', named) };
+      const named = { ...view, subject, plain: false };
+      const text = compiled.get('txt')?.has(kind)
+        ? rendered(kind, 'txt', named)
+        : plainText(rendered(kind, 'html', { ...named, plain: true }));
+      return { subject, text, html: rendered(kind, 'html', named) };
     },
   };
 }
+
+const block = (selector: string, leadingLineBreaks: number, trailingLineBreaks: number) => ({
+  ...{ selector, format: 'block', options: { leadingLineBreaks, trailingLineBreaks } },
+});
+const textOf = compile({
+  wordwrap: 78,
+  baseElements: { selectors: ['body'] },
+  selectors: [
+    { selector: 'a', options: { hideLinkHrefIfSameAsText: true, linkBrackets: false } },
+    { selector: 'h2', options: { leadingLineBreaks: 2, trailingLineBreaks: 1 } },
+    { selector: 'ul', options: { itemPrefix: '- ' } },
+    ...[block('h1', 2, 1), block('p.subtitle', 1, 1), block('p.parties', 1, 2)],
+    ...['div.warning', 'div.sandbox', 'div.panel'].map((selector) => block(selector, 2, 2)),
+  ],
+});
+
+/** Writes each row of a table as a line, `label: value`; what is below the label, and its link, follow on their own lines. */
+const plainText = (html: string): string =>
+  `${textOf(
+    html
+      .replace(
+        /<tr>\s*<th[^>]*>(.*?)(<br>.*?)?<\/th>\s*<td[^>]*>(.*?)<\/td>\s*<\/tr>/gs,
+        (_, label: string, below: string | undefined, value: string) => {
+          const [, link] = /href="([^"]*)"/.exec(label) ?? [];
+          return `<div>${below ? '- ' : ''}${label.replace(/<\/?a\b[^>]*>/g, '')}: ${value}${below ?? ''}${link ? `<br>${link}` : ''}</div>`;
+        },
+      )
+      .replace(/<div class="(?:warning|sandbox)"[^>]*>/g, '$&*** '),
+  )}\n`;
 
 /** Its partials are the files whose names begin with `_`. */
 function compileChannel(
@@ -112,7 +146,7 @@ function compileChannel(
     }
   }
   return new Map(
-    NAMES.map((kind) => {
+    NAMES.filter((kind) => channel !== 'txt' || files.has(`${kind}${ending}`)).map((kind) => {
       const path = pathOf(files, `${kind}${ending}`, folders);
       const source = read(path);
       if (source instanceof Refusal) return [kind, refusing(source)];

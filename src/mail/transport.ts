@@ -93,7 +93,7 @@ export function openTransport(options: TransportOptions): Transport {
 
 const always = () => Promise.resolve(true);
 
-// --- Outbox ----------------------------------------------------------------------------------------------------------
+// --- Outbox ---
 
 /** A folder of `.eml` files named by Message-ID. An existing file is complete and survives a crash. */
 class Outbox implements Transport {
@@ -130,7 +130,7 @@ function fileName(messageId: string) {
   return `${safe.slice(0, 180)}-${createHash('sha256').update(bare).digest('hex').slice(0, 16)}`;
 }
 
-// --- Mail server -----------------------------------------------------------------------------------------------------
+// --- Mail server ---
 
 type MailServer = Readonly<{
   connection: SMTPConnectionOptions;

@@ -61,7 +61,7 @@ export const removeUrl = executing<{ partnerId: string }>(`
          next_attempt_at = NULL, paused_at = NULL
   WHERE partner_id = :partnerId`);
 
-// --- Sending ---------------------------------------------------------------------------------------------------------
+// --- Sending ---
 
 /**
  * The partners that have events to send now, and whose secret was derived from one of the given keys. The partner that has

@@ -86,7 +86,7 @@ export async function recordPartnerChanges(
 export const readPartnerChanges = (tx: Transaction, partnerId: string): Promise<ChangeEvent[]> =>
   readChangeEvents(tx, { subjects: [partnerId], actions: [CREATE, UPDATE] });
 
-// --- Stored and replayed partners ------------------------------------------------------------------------------------
+// --- Stored and replayed partners ---
 
 /** An arrangement applies from a given month on. Earlier ones are kept. */
 const OF_ARRANGEMENT = [

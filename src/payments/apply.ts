@@ -26,7 +26,7 @@ import {
 import type { Evidence } from './evidence.ts';
 import { readExceptionalPayments } from './exceptions.sql.ts';
 import { insertApplications, insertAssignments, insertUnapplications } from './insert.sql.ts';
-import { type PayableRow, readPayable, readPayers } from './open-items.sql.ts';
+import { type PayableRow, payableNumbered, readPayers } from './open-items.sql.ts';
 import { OpenItems } from './open-items.ts';
 import { type PaymentState, readLiveApplications, readPayments, readState } from './payments.sql.ts';
 import { isSmallDifference } from './small-difference.ts';
@@ -111,8 +111,7 @@ async function applyCredits(
 ): Promise<PayableRow> {
   let balance = Amount.of(invoice.balance, invoice.currency);
   for (const number of creditNotes) {
-    const note = await readPayable(tx, { number });
-    if (note === undefined) throw refuse('document_unknown', { number });
+    const note = await payableNumbered(tx, number);
     const refuseBecause = (reason: string) =>
       refuse('credit_not_applicable', { credit_note: number, number: invoice.number, reason });
     const reason = whyNotPlaceable(note, invoice);
@@ -279,8 +278,7 @@ export async function paymentState(tx: Transaction, paymentId: number): Promise<
 }
 
 async function payableFor(tx: Transaction, state: PaymentState, number: string) {
-  const document = await readPayable(tx, { number });
-  if (document === undefined) throw refuse('document_unknown', { number });
+  const document = await payableNumbered(tx, number);
   const reason = whyNotPayable(state, document);
   if (reason !== undefined) throw notApplicable(state, document, reason);
   return document;

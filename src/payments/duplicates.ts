@@ -337,7 +337,7 @@ class Comparison {
   }
 }
 
-// --- References -------------------------------------------------------------------------------------------------------
+// --- References ---
 
 export const processorIds = (texts: readonly string[]): string[] => [
   ...new Set(texts.flatMap((text) => PROCESSORS.flatMap(({ events }) => events.paymentIds(text)))),

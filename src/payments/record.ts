@@ -20,7 +20,7 @@ import type { Method } from './enums.ts';
 import { CONFIDENCE } from './evidence.ts';
 import { handDuplicateIdentity, handIdentity } from './identities.ts';
 import { insertAssignments, insertPaymentSources, insertPayments, insertSuggestions } from './insert.sql.ts';
-import { type PayableRow, readPayable } from './open-items.sql.ts';
+import { type PayableRow, payableNumbered } from './open-items.sql.ts';
 import { countIdentity, readCandidates, readState } from './payments.sql.ts';
 
 export type RecordRequest = Readonly<{
@@ -145,8 +145,7 @@ function checkedAccount({ account: given, method }: RecordRequest) {
 }
 
 async function invoiceFor(tx: Transaction, number: string, amount: Amount) {
-  const document = await readPayable(tx, { number });
-  if (document === undefined) throw refuse('document_unknown', { number });
+  const document = await payableNumbered(tx, number);
   if (document.currency !== amount.currency) {
     const reason = `is not the currency of ${number}, which is in ${document.currency}`;
     throw refuseField('currency', amount.currency, reason);

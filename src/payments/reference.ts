@@ -237,7 +237,7 @@ export function findCreditNotes(fields: readonly ReferenceField[]): FoundCreditN
   return [...new Map(found.map((each) => [each.number, each])).values()];
 }
 
-// --- Creditor references --------------------------------------------------------------------------------------------
+// --- Creditor references ---
 
 const CREDITOR_REFERENCE = /(?<![A-Z0-9])RF[^A-Z0-9]{0,3}\d[^A-Z0-9]?\d|RF\d\d(?=INV)/g;
 const OWN_BODY = /^INV(20\d\d)(0\d{5}|[1-9]\d{5,11})$/;

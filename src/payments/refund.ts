@@ -12,7 +12,7 @@ import { normalizeReference } from './bank/statement.ts';
 import { openLine } from './bank-booking.ts';
 import { type Caller, dayOfAction, lockPayments, openPaymentContext } from './context.ts';
 import type { RefundMethod } from './enums.ts';
-import { type PayableRow, readPayable } from './open-items.sql.ts';
+import { type PayableRow, payableNumbered } from './open-items.sql.ts';
 import { matchRecordedRefunds } from './outgoing-refunds.ts';
 import { insertRefund, insertRefundReturn, readRefunds } from './refund.sql.ts';
 
@@ -139,8 +139,7 @@ const notRefundable = (number: string, reason: string) => refuse('credit_not_ref
 
 async function lockCreditNote(tx: Transaction, number: string) {
   await lockPayments(tx);
-  const document = await readPayable(tx, { number });
-  if (document === undefined) throw refuse('document_unknown', { number });
+  const document = await payableNumbered(tx, number);
   if (document.document === 'credit_note') return document;
   throw notRefundable(
     number,

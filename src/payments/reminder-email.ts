@@ -7,10 +7,8 @@
 import { DateTime } from 'luxon';
 import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { type Locale, localeOf } from '../documents/locale.ts';
-import { type EmailComposer, letterView, oneLine } from '../mail/email.ts';
-import { contactFor } from '../partners/contact.ts';
-import { readPartners } from '../partners/partners.sql.ts';
+import type { Locale } from '../documents/locale.ts';
+import { type EmailComposer, oneLine, partnerLetter } from '../mail/email.ts';
 import { Amount, daysApart, monthName } from '../values.ts';
 import { type Debt, dunned, leftToPay, readDebts } from './debts.ts';
 import { type OpenCredit, type OwedRow, readOpenCredits, readPdfsToAttach, readReminded } from './remind.sql.ts';
@@ -49,10 +47,9 @@ export const reminderEmail: EmailComposer = {
       if (owed.length < reminded.size || reminded.size === 0) why.add('paid or void');
       return { withdrawn: `no document of it is demanded now: ${[...why].join('; ')}` };
     }
-    const [partner] = await readPartners(tx, partnerId);
-    if (partner === undefined) throw new Error(`no partner ${partnerId} to remind`);
-    const { name, email: address, cc } = contactFor(partner, 'reminder');
-    if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
+    const letter = await partnerLetter(tx, context, partnerId, 'reminder');
+    if (letter.held !== undefined) return letter;
+    const { to, cc, locale, view } = letter;
     const isFamily = open.some((row) => row.partner_id !== partnerId);
     // Debts covered by credit are listed together with the credit, so that the totals match the partner's account. A
     // credit note is only for invoices of its own partner, so a family's credit is stated as one sum.
@@ -65,15 +62,9 @@ export const reminderEmail: EmailComposer = {
     const level = Math.max(...levels);
     const tone = toneOf(level, settings.reminders);
     return {
-      to: { name, address },
-      cc,
+      ...{ to, cc },
       content: templates.render('reminder', {
-        ...letterView(context),
-        contactName: oneLine(name),
-        partner: { name: oneLine(partner.name) },
-        isFamily,
-        // The closing requires this field. Templates of e-mails with documents use the same closing.
-        ...{ rowsOmitted: false, paymentLink: '' },
+        ...{ ...view, isFamily },
         attachments: attachments.map(({ filename }) => ({ filename, note: 'the invoice as issued' })),
         ...{ firm: tone === 'firm', final: tone === 'final' },
         ...viewOf(
@@ -84,7 +75,7 @@ export const reminderEmail: EmailComposer = {
             noticeTo: noticeTo(day, settings.reminders),
             demandsFrom: tone === 'firm' || tone === 'final' ? level : undefined,
           },
-          localeOf(partner.address.country),
+          locale,
         ),
       }),
       attachments,

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { Card, type Column, DataTable, Facts, Marks } from '../console/kit.tsx';
+import { Card, type Column, DataTable, Facts, Figures, Marks } from '../console/kit.tsx';
 import type { Transaction } from '../database/transaction.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type FileKind, type InvoiceView, readInvoice } from './invoice.ts';
@@ -54,7 +54,13 @@ export function documentScreen(view: InvoiceView): PartnerScreen {
     content: (
       <div class="stack">
         <Card title={view.month || 'From our previous billing system'}>
-          <Figures view={view} />
+          <Figures
+            figures={[
+              ['Balance', view.balance],
+              ['Amount due', view.amountDue],
+              ['Paid', view.paid],
+            ]}
+          />
           <Facts
             facts={[
               ['Issued on', view.issuedOn],
@@ -82,17 +88,6 @@ const DocumentLink = ({ number, children }: { number: string; children?: Compone
   <a class="number" href={`/place/documents/${number}`}>
     {children ?? number}
   </a>
-);
-
-const Figures = ({ view: { balance, amountDue, paid } }: { view: InvoiceView }) => (
-  <dl class="figures">
-    {Object.entries({ Balance: balance, 'Amount due': amountDue, Paid: paid }).map(([name, amount]) => (
-      <div>
-        <dt>{name}</dt>
-        <dd>{amount}</dd>
-      </div>
-    ))}
-  </dl>
 );
 
 type Line = InvoiceView['lines'][number];

@@ -267,7 +267,7 @@ function filesOf({ facts: { document }, labels, moved, presented }: Parts): Invo
   ];
 }
 
-// --- How to pay -----------------------------------------------------------------------------------------------------------
+// --- How to pay ---
 
 function howToPay(parts: Parts): HowToPay {
   const { facts, presented, labels, moved } = parts;

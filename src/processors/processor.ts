@@ -35,7 +35,7 @@ export type ProcessorAccess = Readonly<{
   base?: string | undefined;
 }>;
 
-// --- Failures ---------------------------------------------------------------------------------------------------------
+// --- Failures ---
 
 export class Unavailable extends Error {}
 
@@ -48,7 +48,7 @@ export class RefusedByProcessor extends Error {}
  */
 export class KeySpent extends Error {}
 
-// --- Payment links ----------------------------------------------------------------------------------------------------
+// --- Payment links ---
 
 /** Identifies one version of a document's link, in the metadata of the link. */
 export type LinkMark = Readonly<{
@@ -104,7 +104,7 @@ export type PaymentLinks = Readonly<{
   checkouts: Checkouts;
 }>;
 
-// --- Checkouts: several invoices paid at once -------------------------------------------------------------------------
+// --- Checkouts: several invoices paid at once ---
 
 export type CheckoutOrder = Readonly<{
   installation: string;
@@ -139,7 +139,7 @@ export type Checkouts = Readonly<{
   expire: (providerId: string) => Promise<CheckoutState>;
 }>;
 
-// --- Events -----------------------------------------------------------------------------------------------------------
+// --- Events ---
 
 export type PaymentFact =
   | Readonly<{
@@ -195,7 +195,7 @@ export type EventReading =
   /** The reason why finance must check the event: the event should report a payment, but could not be read. */
   | { readonly manual_review: string };
 
-// --- Balance transactions ---------------------------------------------------------------------------------------------
+// --- Balance transactions ---
 
 /**
  * `share`: our share from a platform. `misrouted`: a charge on our own account (7.3.3) whose fee goes to the platform
@@ -257,7 +257,7 @@ export type BalanceTransactionSource = Readonly<{
   ) => AsyncIterable<readonly BalanceTransactionReading[]>;
 }>;
 
-// --- Webhooks ---------------------------------------------------------------------------------------------------------
+// --- Webhooks ---
 
 export type WebhookVerifier = Readonly<{
   /** The environment variable of an account's secrets. If no account is given, the variable of our own account. */

@@ -85,7 +85,7 @@ export async function accept(tx: Transaction, wanted: AcceptanceRequest): Promis
 export const unsettled = ({ kind, id }: AcceptanceRequest): Error =>
   new Error(`${kind} ${id} could not be recorded and is not recorded`);
 
-// --- Judging ---------------------------------------------------------------------------------------------------------
+// --- Judging ---
 
 /**
  * Checks each acceptance without writing and without a lock. The statements are sent without waiting for each answer.
@@ -221,7 +221,7 @@ export function isStale(requote: RequoteState, quote: QuoteState): boolean {
   );
 }
 
-// --- Recording -------------------------------------------------------------------------------------------------------
+// --- Recording ---
 
 /**
  * Records acceptances of different quotes in one statement, by the posting rule. The caller must hold the ledger's

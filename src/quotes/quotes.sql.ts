@@ -335,7 +335,7 @@ export async function recordAcceptances(
 
 export const isOvertaken = (error: unknown): boolean => constraintOf(error) === 'requote_one_accepted_per_step';
 
-// --- Reversals -------------------------------------------------------------------------------------------------------
+// --- Reversals ---
 
 export type ReversalRow = OrderFacts &
   Readonly<{
@@ -403,7 +403,7 @@ export type LeftOfQuote = Pick<ReversalRow, 'enrollment_id' | 'currency' | Sums>
   }>;
 type Sums = 'spot_price' | 'partner_cut' | 'invoice_amount';
 
-// --- Idempotency keys ------------------------------------------------------------------------------------------------
+// --- Idempotency keys ---
 
 type KeptAnswer = Readonly<{
   request_sha256: string;

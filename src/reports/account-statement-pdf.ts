@@ -276,7 +276,7 @@ const left = (heading: string, width: number): TableColumn => ({ heading, width,
 const movement = (labels: PageLayout['labels']['account'], line: ActivityLine) =>
   fill(labels.movements[activityName(line)], { of: printable(line.document ?? line.reference ?? '') }).trim();
 
-// --- Tables ----------------------------------------------------------------------------------------------------------
+// --- Tables ---
 
 /** Draws a heading and a table whose rows are never split. The column names repeat on each page. */
 function drawTable(layout: PageLayout, title: string, columns: readonly TableColumn[], rows: readonly TableRow[]) {

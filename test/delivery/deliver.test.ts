@@ -174,13 +174,13 @@ describe('by a mail server', () => {
   test('every invoice carries the payment reference and the full instructions, the others none', () => {
     for (const number of ['INV-2026-000001', 'INV-2026-000002']) {
       const { text } = mailOf(number).parsed;
-      expect(text).toContain(`PAYMENT REFERENCE\n${number}`);
+      expect(text).toContain(`Payment reference\n${number}`);
       expect(text).toContain('Routing number (ACH only): 123456780');
       expect(text).toContain('Routing number (wire only): 100000007');
-      expect(text).not.toContain('HAVE CHANGED');
+      expect(text).not.toContain('have changed');
     }
     for (const number of ['CN-2026-000001', 'ST-2026-000001']) {
-      expect(mailOf(number).parsed.text).not.toMatch(/PAYMENT REFERENCE|Routing number/);
+      expect(mailOf(number).parsed.text).not.toMatch(/Payment reference|Routing number/);
     }
   });
 
@@ -251,12 +251,12 @@ describe('bank details', () => {
 
   test('that changed are announced once, on the next invoice that carries them', async () => {
     await world.partners([partner()]);
-    expect(await monthOf('2026-07')).not.toContain('HAVE CHANGED');
+    expect(await monthOf('2026-07')).not.toContain('have changed');
     await moveAccount();
     const august = await monthOf('2026-08');
-    expect(august).toContain('OUR BANK DETAILS HAVE CHANGED');
+    expect(august).toContain('Our bank details have changed');
     expect(august).toContain('Account number: 999');
-    expect(await monthOf('2026-09')).not.toContain('HAVE CHANGED');
+    expect(await monthOf('2026-09')).not.toContain('have changed');
     expect(await world.sql(`SELECT instructions_changed FROM document_pdfs ORDER BY document_id`)).toEqual([
       { instructions_changed: false },
       { instructions_changed: true },
@@ -269,10 +269,10 @@ describe('bank details', () => {
     await monthOf('2026-07');
     await moveAccount();
     const euro = { currency: 'EUR', spotPrice: '10', partnerCut: '3', invoiceAmount: '7' };
-    expect(await monthOf('2026-08', euro)).not.toContain('HAVE CHANGED');
+    expect(await monthOf('2026-08', euro)).not.toContain('have changed');
     await world.partners([partner({ partner_id: 'p-2' })]);
-    expect(await monthOf('2026-09', { partner_id: 'p-2' })).not.toContain('HAVE CHANGED');
-    expect(await monthOf('2026-10')).toContain('HAVE CHANGED');
+    expect(await monthOf('2026-09', { partner_id: 'p-2' })).not.toContain('have changed');
+    expect(await monthOf('2026-10')).toContain('have changed');
   });
 
   test('of an invoice that is drawn already stay as drawn, whenever it is sent', async () => {
@@ -286,8 +286,8 @@ describe('bank details', () => {
     server.mails.length = 0;
     await world.deliver();
     // Nobody should pay into the old account: the e-mail names none, and the payment page has the valid one.
-    expect(server.mails[0]?.parsed.text).toContain('OUR BANK DETAILS HAVE CHANGED since this invoice was issued.');
-    expect(server.mails[0]?.parsed.text).not.toMatch(/Account number|HAVE CHANGED since your last/);
+    expect(server.mails[0]?.parsed.text).toContain('Our bank details have changed since this invoice was issued.');
+    expect(server.mails[0]?.parsed.text).not.toMatch(/Account number|have changed since your last/);
     expect((await world.documents())[0]?.pdf).toEqual(drawn?.pdf);
   });
 });

@@ -51,10 +51,9 @@ describe('an e-mail with an invoice', () => {
   });
 
   it('says what is due, when, and for what in the first two lines', () => {
-    expect(text.split('\n').slice(0, 2)).toEqual([
-      'USD 19,907.85 is due by December 1, 2026.',
-      'Invoice INV-2026-000042 for October 2026, from Fairweather Protection, Inc. to Harbour Lights Ticketing',
-    ]);
+    expect(text).toMatch(
+      /^USD 19,907.85\nis due by December 1, 2026\nInvoice INV-2026-000042 for October 2026, from Fairweather/,
+    );
     expect(words(html)).toMatch(
       /^USD 19,907.85 is due by December 1, 2026 Invoice INV-2026-000042 for October 2026, from Fairweather Protection, Inc. to Harbour Lights Ticketing Hello Accounts Payable,/,
     );
@@ -69,7 +68,7 @@ describe('an e-mail with an invoice', () => {
   });
 
   it('has the payment reference in full', () => {
-    expect(text).toContain('PAYMENT REFERENCE\nINV-2026-000042\n');
+    expect(text).toContain('\n\nPayment reference\nINV-2026-000042\n');
     expect(words(html)).toContain('Payment reference INV-2026-000042');
   });
 
@@ -89,7 +88,7 @@ describe('an e-mail with an invoice', () => {
 
   it('names what is attached', () => {
     expect(text).toContain(
-      '- INV-2026-000042.pdf: the invoice\n- INV-2026-000042-rows.csv: the 1619 ledger rows behind it\n',
+      '- INV-2026-000042.pdf\n  the invoice\n- INV-2026-000042-rows.csv\n  the 1619 ledger rows behind it\n',
     );
     expect(words(html)).toContain('INV-2026-000042.pdf the invoice');
   });
@@ -136,10 +135,10 @@ describe('an e-mail with an invoice', () => {
 describe('an e-mail says how else to pay', () => {
   it('by an international wire with everything that one can need', () => {
     const { text, html } = email(snapshot({ currency: 'EUR', instructions: { wire: internationalWire } }));
-    expect(text).toContain('PAY BY WIRE TRANSFER (in EUR)\n');
+    expect(text).toContain('PAY BY WIRE TRANSFER (IN EUR)\n');
     expect(text).toContain('IBAN: DE89370400440532013000\nBIC (SWIFT code): COBADEFFXXX\n');
-    expect(text).toContain(
-      "Intermediary bank: Correspondent Bank of New York, 225 Liberty Street, New York, NY 10281, US\nIntermediary's BIC: IRVTUS3NXXX\n",
+    expect(text.replace(/\n/g, ' ')).toContain(
+      "Intermediary bank: Correspondent Bank of New York, 225 Liberty Street, New York, NY 10281, US Intermediary's BIC: IRVTUS3NXXX ",
     );
     expect(text).not.toContain('BY ACH');
     expect(words(html)).toContain('To pay by wire transfer, use the instructions in the attached PDF');
@@ -147,22 +146,22 @@ describe('an e-mail says how else to pay', () => {
 
   it('and without a link only by bank', () => {
     const { text, html } = email(snapshot({ payment_link: null }));
-    expect(text).not.toContain('VIEW AND PAY');
+    expect(text).not.toContain('View and pay');
     expect(html).not.toContain('View and pay');
     expect(text).toContain('PAY BY ACH TRANSFER');
   });
 
   it('and where the rows are too many to attach, where they are', () => {
     const linked = email(snapshot(), { rowsOmitted: true });
-    expect(linked.text).toContain('too long to attach.\nThe payment page above has it as a CSV file.');
+    expect(linked.text).toMatch(/too long to attach\.\sThe\spayment\spage\shttps:\S+\shas\sit\sas\sa\sCSV\sfile\./);
     expect(words(linked.html)).toContain('too long to attach. The payment page has it as a CSV file.');
     const unlinked = email(statement(), { rowsOmitted: true });
-    expect(unlinked.text).toContain('Reply to this e-mail and we will send you the CSV file.');
+    expect(unlinked.text.replace(/\n/g, ' ')).toContain('Reply to this e-mail and we will send you the CSV file.');
   });
 
   it('and warns when the bank details have changed', () => {
     const { text, html } = email(snapshot({ instructions_changed: true }));
-    expect(text).toContain('OUR BANK DETAILS HAVE CHANGED since your last invoice');
+    expect(text).toContain('\n*** Our bank details have changed since your last invoice.');
     expect(words(html)).toContain('Our bank details have changed since your last invoice.');
     for (const version of [text.replace(/\n/g, ' '), words(html)]) {
       expect(version).toContain('calling us on a phone number that you already know');
@@ -187,7 +186,7 @@ describe('an e-mail with nothing to pay', () => {
   it('says so for a month that came to zero', () => {
     const { subject, text, html } = email(zeroInvoice());
     expect(subject).toBe('Invoice INV-2026-000042 from Fairweather Protection, Inc.: nothing due');
-    expect(text).toMatch(/^Nothing is due\.\nInvoice INV-2026-000042 for October 2026/);
+    expect(text).toMatch(/^Nothing is due\nInvoice INV-2026-000042 for October 2026/);
     expect(text).toContain('\nNo payment is needed.\n');
     expect(text).not.toMatch(unpayable);
     expect(words(html)).toMatch(/^Nothing is due Invoice INV-2026-000042/);
@@ -202,7 +201,7 @@ describe('an e-mail with nothing to pay', () => {
   it('says what a credit note owes and that it will be applied', () => {
     const { subject, text, html } = email(creditNote());
     expect(subject).toBe('Credit note CN-2026-000003 from Fairweather Protection, Inc.: USD 567.00 owed to you');
-    expect(text).toMatch(/^USD 567.00 is owed to you\.\nCredit note CN-2026-000003 for October 2026/);
+    expect(text).toMatch(/^USD 567.00\nis owed to you\nCredit note CN-2026-000003 for October 2026/);
     expect(text.replace(/\n/g, ' ')).toContain('Otherwise we will apply the credit to your invoices in USD.');
     expect(text).not.toMatch(unpayable);
     expect(words(html)).toMatch(/^USD 567.00 is owed to you Credit note CN-2026-000003/);
@@ -221,10 +220,9 @@ describe('an e-mail with nothing to pay', () => {
     expect(subject).toBe(
       'Credit note CN-2026-000004 from Fairweather Protection, Inc.: USD 1,250.00 credited against invoice INV-2026-000042',
     );
-    expect(text.split('\n').slice(0, 2)).toEqual([
-      'USD 1,250.00 is credited to you.',
-      'Credit note CN-2026-000004 against invoice INV-2026-000042, from Fairweather Protection, Inc. to Harbour Lights Ticketing',
-    ]);
+    expect(text).toMatch(
+      /^USD 1,250.00\nis credited to you\nCredit note CN-2026-000004 against invoice INV-2026-000042, from Fairweather/,
+    );
     expect(words(html)).toMatch(/^USD 1,250\.00 is credited to you Credit note CN-2026-000004 against invoice/);
     for (const version of [text.replace(/\n/g, ' '), words(html)]) {
       expect(version).toContain('Reason: Enrollments of the cancelled harbour festival, as agreed on 12 November');
@@ -238,7 +236,7 @@ describe('an e-mail with nothing to pay', () => {
     expect(subject).toBe(
       'Activity statement ST-2026-000007 from Fairweather Protection, Inc. for October 2026: nothing due',
     );
-    expect(text).toMatch(/^Nothing is due\.\nActivity statement ST-2026-000007 for October 2026/);
+    expect(text).toMatch(/^Nothing is due\nActivity statement ST-2026-000007 for October 2026/);
     expect(text.replace(/\n/g, ' ')).toContain(
       'Our share reaches us through the payment processor. No payment is needed.',
     );
@@ -283,7 +281,7 @@ it('amounts in an e-mail are written in English, and dates in the order of the p
     snapshot({ currency: 'EUR', partner: { ...partner, address: { ...partner.address, country: 'DE' } } }),
   );
   expect(subject).toContain('EUR 19,907.85 due 1 December 2026');
-  expect(text).toMatch(/^EUR 19,907\.85 is due by 1 December 2026\.\n/);
+  expect(text).toMatch(/^EUR 19,907\.85\nis due by 1 December 2026\n/);
   expect(text).toContain('Enrollments: 1,592\nSales: EUR 27,773.50\n');
   expect(words(html)).toContain('EUR 19,907.85 is due by 1 December 2026');
 });
@@ -293,7 +291,7 @@ describe('a sandbox e-mail', () => {
     for (const document of [snapshot, creditNote, statement, zeroInvoice]) {
       const { subject, text, html } = email(document({ sandbox: true }));
       expect(subject).toMatch(/^\[SANDBOX\] (Invoice|Credit note|Activity statement) /);
-      expect(text.split('\n').slice(0, 5).join('\n')).toContain('*** SANDBOX: this is a test.');
+      expect(text.split('\n').slice(0, 7).join('\n')).toContain('*** SANDBOX. This is a test.');
       expect(words(html)).toContain('SANDBOX. This is a test.');
     }
   });
@@ -304,7 +302,7 @@ describe('names in an e-mail', () => {
 
   it('are escaped in HTML and nowhere else', () => {
     const { text, html } = email(snapshot({ partner: bold }), { contactName: `"Ada" <script>alert('x')</script>` });
-    expect(text).toContain('to <b>Bold</b> & Sons\n');
+    expect(text).toMatch(/to\s<b>Bold<\/b> & Sons\n/);
     expect(text).toContain(`Hello "Ada" <script>alert('x')</script>,`);
     expect(html).toContain('to &lt;b&gt;Bold&lt;/b&gt; &amp; Sons');
     expect(html).not.toMatch(/<b>|<script/);
@@ -336,7 +334,7 @@ describe('names in an e-mail', () => {
 
   it('may be in any script', () => {
     const { text, html } = email(snapshot({ partner: { ...bold, name: '東京チケット株式会社' } }));
-    expect(text).toContain('to 東京チケット株式会社');
+    expect(text).toMatch(/to\s東京チケット株式会社/);
     expect(html).toContain('to 東京チケット株式会社');
   });
 });
@@ -358,13 +356,17 @@ describe('templates', () => {
   it('of the house win, file by file, and the rest stays as shipped', () => {
     const templates = withOverrides({
       'invoice.subject.hbs': 'Rechnung {{number}}:\n{{amount}}\n',
-      '_closing.txt.hbs': 'Gruß, {{issuer.name}}\n',
+      '_closing.html.hbs': '<p>Gruß, {{issuer.name}}</p>\n',
+      'credit_note.txt.hbs': 'Gutschrift {{number}}',
     });
     const { subject, text, html } = renderDocumentEmail(snapshot(), facts, templates);
     expect(subject).toBe('Rechnung INV-2026-000042: USD 19,907.85');
-    expect(text).toMatch(/^USD 19,907\.85 is due by[\s\S]+Gruß, Fairweather Protection, Inc\.\n$/);
-    expect(html).toContain('Questions? Simply reply to this e-mail.');
-    expect(renderDocumentEmail(creditNote(), facts, templates).subject).toContain('Credit note');
+    expect(text).toMatch(/^USD 19,907\.85\nis due by[\s\S]+Gruß, Fairweather Protection, Inc\.\n/);
+    expect(html).toMatch(/<p[^>]*>Gruß, Fairweather Protection, Inc\.<\/p>/);
+    expect(renderDocumentEmail(creditNote(), facts, templates)).toMatchObject({
+      subject: expect.stringContaining('Credit note'),
+      text: 'Gutschrift CN-2026-000003',
+    });
   });
 
   it('of the house cannot take the sandbox mark from a subject', () => {
@@ -403,12 +405,12 @@ describe('templates', () => {
   it('that are malformed, in themselves or in a part, hold their own e-mails and no others', () => {
     const templates = withOverrides({
       'statement.html.hbs': '<p>\n{{#if due}}',
-      '_instructions.txt.hbs': 'Pay by {{#each}',
+      '_bank_details.html.hbs': 'Pay by {{#each}',
     });
     expect(refusalOf(() => renderDocumentEmail(statement(), facts, templates)).message).toMatch(/statement\.html\.hbs/);
     const refusal = refusalOf(() => renderDocumentEmail(snapshot(), facts, templates));
     expect(refusal.code).toBe('settings_invalid');
-    expect(refusal.message).toContain('_instructions.txt.hbs');
+    expect(refusal.message).toContain('_bank_details.html.hbs');
     expect(renderDocumentEmail(creditNote(), facts, templates)).toEqual(email(creditNote()));
   });
 
@@ -419,7 +421,7 @@ describe('templates', () => {
     const refusal = refusalOf(() => renderDocumentEmail(snapshot(), facts, loadTemplates([folder, SHIPPED])));
     expect(refusal.code).toBe('file_unreadable');
     expect(refusal.message).toContain('invoice.txt.hbs');
-    const endless = withOverrides({ '_opening.txt.hbs': '{{> _opening}}' });
+    const endless = withOverrides({ '_opening.html.hbs': '{{> _opening}}' });
     expect(refusalOf(() => renderDocumentEmail(snapshot(), facts, endless)).code).toBe('settings_invalid');
   });
 

@@ -81,7 +81,7 @@ test('one that finance sends before the books close says preliminary in the e-ma
   expect(mail.subject).toBe(
     '[SANDBOX] Preliminary account statement for August 2026 from Sandbox Protection Services, Inc.',
   );
-  expect(mail.text).toContain('*** This statement is PRELIMINARY. ***\nOur books of August 2026 are still open');
+  expect(mail.text).toContain('*** This statement is preliminary. Our books of August 2026 are still open');
   expect(mail.html).toContain('This statement is preliminary.');
   const [attachment] = mail.attachments;
   expect(attachment?.filename).toBe('account-statement-2026-08-preliminary.pdf');
@@ -103,7 +103,7 @@ test('when the books close, each partner that wants statements and each with a p
   expect(mail.subject).toBe('[SANDBOX] Account statement for August 2026 from Sandbox Protection Services, Inc.');
   expect(mail.text).not.toMatch(/preliminary/i);
   expect(mail.text).toMatch(
-    /- INV-2026-000001: USD 7\.00, due August 31, 2026\nTotal due: USD 7\.00\nCurrent: USD 7\.00\n/,
+    /- INV-2026-000001: USD 7\.00\ndue August 31, 2026\nTotal due: USD 7\.00\n\nOPEN INVOICES BY DAYS OVERDUE\nCurrent: USD 7\.00\n/,
   );
   expect(mail.attachments.map(({ filename }) => filename)).toEqual(['account-statement-2026-08.pdf']);
   expect(await pdfText(mail.attachments[0]?.content as Buffer)).not.toContain('Preliminary');
@@ -120,9 +120,9 @@ test('it says how to pay: bank details in the e-mail’s text and in the PDF, an
   );
   expect((await command(['email', 'resend', String(email?.id)], { env })).status).toBe(0);
   const mail = await mailOf('account_statement.again');
-  expect(mail.text).toContain(`due August 31, 2026\n  ${url}\n`);
+  expect(mail.text).toContain(`due August 31, 2026\n${url}\n`);
   expect(mail.html).toContain(`href="${url}"`);
-  expect(mail.text).toMatch(/PAY BY ACH TRANSFER[\s\S]*Routing number[\s\S]*PAY BY WIRE TRANSFER \(in USD\)/);
+  expect(mail.text).toMatch(/PAY BY ACH TRANSFER[\s\S]*Routing number[\s\S]*PAY BY WIRE TRANSFER \(IN USD\)/);
   const text = await pdfText(mail.attachments[0]?.content as Buffer);
   for (const said of [
     'Total due USD 7.00',

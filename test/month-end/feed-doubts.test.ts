@@ -50,7 +50,7 @@ test('when two working days are left, one mail names the feeds that are missing'
   expect(await mailsAt('2026-08-28T12:00:00Z')).toEqual(['[SANDBOX] August 2026 ends soon: 2 feeds are in doubt']);
   expect(text()).toContain('August 2026 ends on 31 August 2026.');
   expect(text()).toContain(
-    '- Partner p-2 (p-2) has no rows, but had rows in each of the last closed months. If this is right, accept it: ' +
+    '- Partner p-2 (p-2) has no rows, but had rows in each of the last closed months. Accept it, if it is right ' +
       'http://127.0.0.1:8080/console/actions/feed.accept?partnerId=p-2&month=2026-08',
   );
   expect(await mailsAt('2026-08-28T12:10:00Z')).toEqual([]);
@@ -63,7 +63,7 @@ test('before the end, rows that may repeat others are named with the page that d
   expect(await world.rows([{ ...rows[0], quote_id: 'again' }])).toMatchObject({ accepted: 0, held: 1 });
   expect(await mailsAt('2026-08-28T12:00:00Z')).toEqual(['[SANDBOX] August 2026 ends soon: 1 feed is in doubt']);
   expect(text()).toContain(
-    '- 1 row of p-1 may repeat sales and is not recorded: http://127.0.0.1:8080/console/queue/rows?partner=p-1',
+    '- 1 row of p-1 may repeat sales and is not recorded. See them and decide http://127.0.0.1:8080/console/queue/rows?partner=p-1',
   );
 });
 

@@ -68,10 +68,10 @@ test('a payment is acknowledged once to its payer, when it first pays an invoice
   );
   for (const said of [
     'On August 10, 2026, by bank transfer,',
-    'Your reference: FT-1',
-    `- ${INV_1}: USD 7.00\n  paid in full`,
-    `- ${INV_2} of Harbour East: USD 7.00\n  paid in full`,
-    'USD 6.00 of this payment is not applied to an invoice yet, and',
+    'We have received your payment of USD 20.00, with the reference\nFT-1.',
+    `- ${INV_1}: USD 7.00\npaid in full`,
+    `- ${INV_2} of Harbour East: USD 7.00\npaid in full`,
+    'Not applied to an invoice yet: USD 6.00',
   ])
     expect(mail.text).toContain(said);
   expect(mail.html).toContain('paid in full');
@@ -94,7 +94,7 @@ test('a wire of the parent that finance applies to a child is acknowledged to th
   expect(await send()).toEqual(['payment_receipt sent']);
   const mail = await latest('receipt');
   expect([mail.to].flat().map((to) => to?.text)).toEqual(['"AP" <p-1@partner.example>']);
-  expect(mail.text).toContain(`- ${INV_2} of Harbour East: USD 7.00\n  paid in full`);
+  expect(mail.text).toContain(`- ${INV_2} of Harbour East: USD 7.00\npaid in full`);
   await books.unapply(paymentId);
   expect(await books.payment(paymentId)).toMatchObject({ partner_id: 'p-1', unapplied: '7.00' });
   await books.verified();
@@ -130,11 +130,11 @@ test('a payment that pays only another company is acknowledged without its invoi
 test('a part payment says what is left to pay, and a bank charge that it is borne', async () => {
   await pay('4.00', 'FT-1');
   expect(await send()).toEqual(['payment_receipt sent']);
-  expect((await latest('receipt')).text).toContain(`- ${INV_1}: USD 4.00\n  USD 3.00 is left to pay`);
+  expect((await latest('receipt')).text).toContain(`- ${INV_1}: USD 4.00\nUSD 3.00 is left to pay`);
   books = booksOf(world, { small_difference: { USD: '1.00', percent: '50' } });
   await pay('2.50', 'FT-2');
   expect(await send()).toEqual(['payment_receipt sent']);
-  expect((await latest('receipt')).text).toContain('USD 2.50\n  USD 0.50 in bank charges, borne by us\n  paid in full');
+  expect((await latest('receipt')).text).toContain('USD 2.50\npaid in full; USD 0.50 in bank charges, borne by us');
 });
 
 test('a payment that was reversed gets no receipt, and none after it', async () => {
@@ -177,10 +177,10 @@ test('a receipt tells what was paid back, and not as received or returned what w
   const { subject, text } = await latest('receipt');
   expect(subject).toContain('Payment received: USD 16.00');
   for (const said of [
-    'We have received your payment of USD 16.00.',
+    'We have received your payment of USD 16.00, with the reference',
     'Paid back from this payment: -USD 1.00',
     'Part that is not a payment from you: -USD 2.00',
-    'USD 6.00 of this payment is not applied to an invoice yet, and',
+    'Not applied to an invoice yet: USD 6.00',
   ])
     expect(text).toContain(said);
   expect(text).not.toContain('eturned');
@@ -265,7 +265,7 @@ test('a refund of credit is announced once, with amount, credit note, method and
     'On August 10, 2026, by bank transfer,',
     `We have refunded USD 3.00 of your credit note ${note}.`,
     'Reference: OUT-1',
-    'USD 2.00 of the credit note is still open.',
+    'Still open of the credit note: USD 2.00',
   ])
     expect(mail.text).toContain(said);
   expect(mail.html).toContain(note);

@@ -145,10 +145,10 @@ test('one e-mail lists everything the partner owes, by currency, with its credit
   expect([mail?.to].flat().map((to) => to?.text)).toEqual(['"AP" <p-1@partner.example>']);
   const text = mail?.text ?? '';
   for (const said of [
-    'OPEN IN EUR\n- INV-2026-000002 for August 2026: EUR 7.00',
-    `OPEN IN USD\n- ${INV_1} for July 2026: USD 7.00\n  due August 31, 2026, overdue by 7 days\n  http://127.0.0.1:8080/pay/`,
-    '- INV-2026-000003 for August 2026: USD 7.00\n  due October 1, 2026, due in 24 days',
-    'Total open: USD 14.00\nOverdue part: USD 7.00\nPayment received, not applied yet: -USD 2.00\nLeft to pay: USD 12.00',
+    '- INV-2026-000002: EUR 7.00\nAugust 2026, due',
+    `- ${INV_1}: USD 7.00\nJuly 2026, due August 31, 2026, overdue by 7 days\nhttp://127.0.0.1:8080/pay/`,
+    '- INV-2026-000003: USD 7.00\nAugust 2026, due October 1, 2026, due in 24 days',
+    'Total open: USD 14.00\nOf which overdue: USD 7.00\nPayment received, not applied yet: -USD 2.00\nLeft to pay: USD 12.00',
     'SANDBOX',
   ])
     expect(text).toContain(said);
@@ -217,9 +217,9 @@ test('the tone follows the dunning level: a notice, a reminder, an urgent and a 
   ]);
   for (const [index, said] of [
     'These invoices are coming due.',
-    'Our records show the following invoices as unpaid. If you have paid in',
+    'Our records show the following invoices as unpaid. If you have paid in the',
     'Please pay the overdue amount now.',
-    'THIS IS OUR FINAL REMINDER.',
+    'This is our final reminder.',
   ].entries()) {
     expect(sent[index]?.text).toContain(said);
   }
@@ -257,10 +257,10 @@ test('a reminder states the original, the paid and the open amount, and leaves o
   await remind('2026-09-07');
   const [mail] = await mails();
   expect(mail?.subject).toBe('[SANDBOX] Payment reminder: USD 3.50 overdue');
-  expect(mail?.text).toContain(
-    '  original amount USD 7.00\n  paid USD 2.00\n  in dispute, not requested here: USD 1.50\n',
+  expect(mail?.text?.replaceAll('\n', ' ')).toContain(
+    'Original amount USD 7.00; USD 2.00 paid; USD 1.50 in dispute, not requested here ',
   );
-  expect(mail?.text).toContain('Total open: USD 3.50\nOverdue part: USD 3.50');
+  expect(mail?.text).toContain('Total open: USD 3.50\nOf which overdue: USD 3.50');
   expect(mail?.html).toContain('Original amount USD 7.00; USD 2.00 paid; USD 1.50 in dispute');
 });
 
@@ -279,7 +279,7 @@ test('what is named as overdue is never more than what is left to pay after disp
   await remind('2026-09-07');
   const [mail] = await mails();
   expect(mail?.subject).toBe('[SANDBOX] Payment reminder: USD 2.50 overdue');
-  expect(mail?.text).toContain('Overdue: USD 2.50\n');
+  expect(mail?.text).toContain('USD 2.50\noverdue\n');
   expect(mail?.text).toContain('Left to pay: USD 2.50');
 });
 
@@ -338,7 +338,9 @@ test('a debt whose payment the bank returned begins anew with the first overdue 
   expect(sent).toEqual([`2026-10-27 p-1 7 ${INV_1}`, `2026-11-10 p-1 21 ${INV_1}`]);
   const [, first] = await mails();
   expect(first?.subject).toBe('[SANDBOX] Payment reminder: USD 7.00 overdue');
-  expect(first?.text).toContain('your payment of September 12, 2026 was returned by the bank on October 20, 2026');
+  expect(first?.text?.replaceAll('\n', ' ')).toContain(
+    'your payment of September 12, 2026 was returned by the bank on October 20, 2026',
+  );
 });
 
 type Action = (number: string) => Promise<unknown>;
@@ -453,7 +455,7 @@ test('what is due after the notice period is named apart from what is coming due
   expect(await remind('2026-09-23')).toEqual([`p-1 -7 ${INV_1},INV-2026-000002`]);
   const [mail] = await mails();
   expect(mail?.subject).toBe('[SANDBOX] Coming due: USD 7.00 with Sandbox Protection Services, Inc.');
-  expect(mail?.text).toContain('Coming due: USD 7.00\nDue later: USD 14.00 more\n');
+  expect(mail?.text).toContain('USD 7.00\ncoming due; USD 14.00 more due later\n');
 });
 
 test('a reminder goes to the address for reminders alone, if the partner has one', async () => {

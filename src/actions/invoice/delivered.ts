@@ -18,7 +18,6 @@ export const invoiceDelivered = defineAction({
   ...OF_DOCUMENT,
   perform: (tx, context, { number, on, reference = '' }) =>
     recordPortalDelivery(tx, context, { number, on, reference }),
-  amounts: () => [],
   report: ({ input: { number, on } }, _context, tx) =>
     reportDocument(tx, number, (document) => ({
       text: `${number} was delivered by the partner's portal on ${on}.\nE-mail: ${emailText(document)}`,

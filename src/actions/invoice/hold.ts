@@ -17,7 +17,6 @@ export const invoiceHold = defineAction({
   },
   ...OF_DOCUMENT,
   perform: (tx, context, { number, reason = '' }) => holdDocument(tx, context, { number, reason }),
-  amounts: () => [],
   report: ({ input: { number } }, _context, tx) =>
     reportDocument(tx, number, (document) => ({
       text: `${number} is on hold.\nE-mail: ${emailText(document)}`,

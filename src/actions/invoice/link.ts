@@ -25,7 +25,6 @@ const linkAction = (to: LinkChange['to'], title: string, nextOf: (number: string
     ...OF_DOCUMENT,
     perform: (tx, context, request) => changeLink(tx, context, { ...request, to }),
     facts: (tx, { number }, changed) => linkFacts(tx, number, changed !== undefined),
-    amounts: () => [],
     report: ({ input: { number } }, _context, tx) =>
       reportDocument(tx, number, ({ payment_link }) => {
         const { says, remedy } = nextOf(number, payment_link);

@@ -14,7 +14,6 @@ export const invoiceResend = defineAction({
   ...OF_DOCUMENT,
   perform: resendDocument,
   after: (context, { input }) => deliver(context, [input.number]),
-  amounts: () => [],
   report: ({ input: { number }, delivered }, _context, tx) =>
     reportDocument(tx, number, (document) => ({
       text: `${number}: ${emailText(document)}`,

@@ -35,7 +35,6 @@ export const paymentEvents = defineAction({
     done === undefined
       ? {}
       : { events: { stored: String(done.stored.stored), 'with an effect': String(done.report.effects) } },
-  amounts: () => [],
   report: async ({ result: { stored, report } }) => ({
     json: { ...stored, ...report },
     text: describeInbox(stored, report),

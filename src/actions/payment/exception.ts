@@ -19,7 +19,6 @@ export const paymentCloseException = defineAction({
   facts: async (tx, { exception }) => ({
     [exception]: { status: (await exceptionNamed(tx, exception)) === undefined ? 'closed' : 'open' },
   }),
-  amounts: () => [],
   report: async ({ input: { exception, reason }, result: closed }) => ({
     json: { ...closed, closed: reason },
     text: `${exception} is closed: ${printable(reason)}`,

@@ -48,7 +48,6 @@ export const paymentForgetAccount = defineAction({
   async facts(tx, { account }) {
     return { [account]: { 'known as': (await accountOf(tx, account))?.names.join(', ') ?? null } };
   },
-  amounts: () => [],
   report: async ({ input: { account }, result: known }) => ({
     json: known,
     text:

@@ -39,7 +39,6 @@ export const processorImport = defineAction({
   },
   facts: async (_tx, { file }, report): Promise<Facts> =>
     report === undefined ? {} : { [file.name]: { recorded: String(report.recorded), matched: String(report.matched) } },
-  amounts: () => [],
   report: async ({ result }) => ({ json: result, text: describedImport(result) }),
 });
 

@@ -28,7 +28,6 @@ export const workAssign = defineAction({
   facts: async (tx, { item }, _result, context) => ({
     [item]: { 'assigned to': (await itemNamed(tx, context, item)).assignee?.login ?? null },
   }),
-  amounts: () => [],
   async report({ input: { item } }, context, tx) {
     const named = await itemNamed(tx, context, item);
     const { assignee } = named;

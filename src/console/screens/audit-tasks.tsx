@@ -33,7 +33,7 @@ const liveAt = (path: string, id: string) => ({
   'hx-disinherit': '*',
 });
 
-// --- Verify -------------------------------------------------------------------------------------------------------------
+// --- Verify ---
 
 type CheckResult = VerifyResult['checks'][number];
 
@@ -128,7 +128,7 @@ export function Verify({ task, reader }: { task: AuditTask | undefined; reader: 
   );
 }
 
-// --- Packs --------------------------------------------------------------------------------------------------------------
+// --- Packs ---
 
 const inputOf = ({ input }: AuditTask) => input as ExportInput;
 const resultOf = ({ result }: AuditTask) => result as ExportResult | null;

@@ -19,7 +19,7 @@ import {
 import { AuditMenu } from './audit-menu.tsx';
 import { MadePacks, PACKS_PATH, readPackTasks, readVerifyTask, Verify } from './audit-tasks.tsx';
 
-// --- Checks -------------------------------------------------------------------------------------------------------------
+// --- Checks ---
 
 type ChecksView = Readonly<{
   runs: readonly Run[];
@@ -113,7 +113,7 @@ const JOBS: readonly Column<Run>[] = [
   { heading: 'Outcome', cell: (run) => <Outcome run={run} /> },
 ];
 
-// --- Changes of the settings ----------------------------------------------------------------------------------------------
+// --- Changes of the settings ---
 
 export const settingsLogScreen = (events: readonly ChangeEvent[]): Screen => ({
   ...AUDIT,
@@ -128,7 +128,7 @@ export const settingsLogScreen = (events: readonly ChangeEvent[]): Screen => ({
   ),
 });
 
-// --- Packs --------------------------------------------------------------------------------------------------------------
+// --- Packs ---
 
 type PacksView = Readonly<{
   month: Month | null;

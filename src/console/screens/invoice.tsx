@@ -18,6 +18,7 @@ import {
   Card,
   type Column,
   DataTable,
+  Figures,
   Marks,
   Money,
   MoreActions,
@@ -182,16 +183,12 @@ export function invoiceScreen(
               <p>{row.purpose === 'opening' ? 'carried over' : monthName(row.month)}</p>
             </header>
             <div class="in stack">
-              <dl class="figures">
-                {figuresOf(row).map(([name, amount]) => (
-                  <div>
-                    <dt>{name}</dt>
-                    <dd>
-                      <Money amount={text(amount, currency)} currency={currency} />
-                    </dd>
-                  </div>
-                ))}
-              </dl>
+              <Figures
+                figures={figuresOf(row).map(([name, amount]) => [
+                  name,
+                  <Money amount={text(amount, currency)} currency={currency} />,
+                ])}
+              />
               <Facts row={row} />
             </div>
           </section>

@@ -20,6 +20,7 @@ import {
   Card,
   Chip,
   Facts,
+  Figures,
   Instant,
   InvoiceLink,
   Marks,
@@ -190,21 +191,12 @@ function Received({ view: { partner_name, reports }, payment }: { view: ReceiptV
   return (
     <Card title="Received" note={payment.received_on}>
       <div class="stack">
-        <dl class="figures">
-          {(
-            [
-              ['Amount', payment.amount],
-              ['Unapplied', payment.unapplied],
-            ] as const
-          ).map(([name, amount]) => (
-            <div>
-              <dt>{name}</dt>
-              <dd>
-                <Money amount={amount} currency={currency} />
-              </dd>
-            </div>
-          ))}
-        </dl>
+        <Figures
+          figures={[
+            ['Amount', <Money amount={payment.amount} currency={currency} />],
+            ['Unapplied', <Money amount={payment.unapplied} currency={currency} />],
+          ]}
+        />
         <Facts
           facts={[
             [
@@ -347,14 +339,7 @@ function Other({ exception: each, user }: { exception: ListedException; user: Us
       <Card title="What it is" note={each.since}>
         <div class="stack">
           {each.amount !== null && each.currency !== null && (
-            <dl class="figures">
-              <div>
-                <dt>Amount</dt>
-                <dd>
-                  <Money amount={each.amount} currency={each.currency} />
-                </dd>
-              </div>
-            </dl>
+            <Figures figures={[['Amount', <Money amount={each.amount} currency={each.currency} />]]} />
           )}
           {each.text !== null && <p class="soft wrap">{each.text}</p>}
           <p class="wrap">{each.reason}</p>

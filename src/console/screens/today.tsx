@@ -20,6 +20,7 @@ import {
   DataTable,
   Downloads,
   dayAsked,
+  Figures,
   Money,
   PartnerLink,
   Quiet,
@@ -156,22 +157,14 @@ function Currency({ position: each, today }: { position: CurrencyPosition; today
     <Card title={currency} note={plural(each.open_documents, 'open document')}>
       <div class="columns">
         <div class="stack">
-          <dl class="figures">
-            {figures.map(([name, amount]) => (
-              <div>
-                <dt>{name}</dt>
-                <dd>
-                  <Money amount={amount} currency={currency} />
-                </dd>
-              </div>
-            ))}
+          <Figures figures={figures.map(([name, amount]) => [name, <Money amount={amount} currency={currency} />])}>
             <div title={DSO_FORMULA}>
               <dt>
                 <abbr title={DSO_FORMULA}>Days sales outstanding</abbr>
               </dt>
               <dd>{days ?? 'nothing billed'}</dd>
             </div>
-          </dl>
+          </Figures>
           <Bars currency={currency} received={received} expected={expected} />
           <details>
             <summary>{`Weeks in ${currency} as a table`}</summary>

@@ -163,7 +163,7 @@ export const clearWait = executing<{ documentId: number }>(
   `DELETE FROM payment_link_waits WHERE document_id = :documentId`,
 );
 
-// --- Due work --------------------------------------------------------------------------------------------------------
+// --- Due work ---
 
 const OPEN_INTENTS = `
   SELECT i.document_id, i.version, i.amount, o.provider_id

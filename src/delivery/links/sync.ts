@@ -68,7 +68,7 @@ export async function syncPaymentLink(context: LinkContext, documentId: number):
   }
 }
 
-// --- The plan, derived from facts alone ------------------------------------------------------------------------------
+// --- The plan, derived from facts alone ---
 
 type LinkPlan =
   | { readonly kind: 'nothing' }
@@ -119,7 +119,7 @@ function nextStep(facts: LinkFacts, wanted: LinkPlan): Step {
   return facts.noted !== null && facts.noted.wanted === wanted.text ? 'none' : 'intend';
 }
 
-// --- Steps -----------------------------------------------------------------------------------------------------------
+// --- Steps ---
 
 async function take(step: Exclude<Step, 'none'>, context: LinkContext, facts: LinkFacts, wanted: LinkPlan) {
   const provider = isOpen(facts) ? facts.provider : wanted.kind === 'link' ? wanted.provider : null;
@@ -259,7 +259,7 @@ async function recordEnd(
   );
 }
 
-// --- Results ---------------------------------------------------------------------------------------------------------
+// --- Results ---
 
 async function done(context: LinkContext, facts: LinkFacts, wanted: LinkPlan): Promise<LinkState> {
   if (wanted.kind === 'impossible') return wait(context, facts, wanted, 'limit', wanted.reason);

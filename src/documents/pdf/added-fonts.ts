@@ -38,7 +38,7 @@ export function addedFontsIn(folder: string): readonly AddedFont[] {
   return fonts;
 }
 
-// --- Parsed fonts ----------------------------------------------------------------------------------------------------
+// --- Parsed fonts ---
 
 type ParsedFont = Readonly<{
   open: () => Font;
@@ -87,7 +87,7 @@ function isFont(file: AddedFont) {
 
 export const openAddedFont = (font: AddedFont): Font => parsedFont(font).open();
 
-// --- Fonts of characters ---------------------------------------------------------------------------------------------
+// --- Fonts of characters ---
 
 let inUse: readonly AddedFont[] = [];
 

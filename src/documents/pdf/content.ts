@@ -212,7 +212,7 @@ function markOf({ document, sandbox }: DocumentSnapshot, labels: Labels, voidedO
   };
 }
 
-// --- Head ------------------------------------------------------------------------------------------------------------
+// --- Head ---
 
 /** The last lines of an address. */
 const TOWN_AND_COUNTRY = 2;
@@ -313,7 +313,7 @@ function factsOf(
   ];
 }
 
-// --- Lines -----------------------------------------------------------------------------------------------------------
+// --- Lines ---
 
 const SALES = ['spotPrice', 'partnerCut'] as const;
 type AmountName = (typeof SALES)[number] | 'invoiceAmount';

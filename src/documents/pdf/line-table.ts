@@ -54,7 +54,7 @@ export function drawLines(layout: PageLayout, table: Table): void {
   drawTotals(drawing, layout.open(element, 'TFoot'), total, steps);
 }
 
-// --- Headings --------------------------------------------------------------------------------------------------------
+// --- Headings ---
 
 function drawHeading({ layout, headings }: Drawing, { heading: text, note }: Table) {
   const heading = { style: layout.style('heading'), text };
@@ -120,7 +120,7 @@ function drawSectionHeading(drawing: Drawing, body: Element, heading: string) {
   layout.y += style.leading + layout.space(ROW_PADDING);
 }
 
-// --- Rows ------------------------------------------------------------------------------------------------------------
+// --- Rows ---
 
 const linesHeight = (lines: readonly Line[]) => lines.reduce((total, line) => total + line.leading, 0);
 const rowHeight = (layout: PageLayout) => layout.style('cell').leading + 2 * layout.space(ROW_PADDING);
@@ -211,7 +211,7 @@ function breakPage(drawing: Drawing, section?: Section) {
   layout.y += run.style.leading + layout.space(ROW_PADDING);
 }
 
-// --- Totals ----------------------------------------------------------------------------------------------------------
+// --- Totals ---
 
 function drawSums(drawing: Drawing, parent: Element, { label, amounts }: Sums): void {
   const { layout, columns } = drawing;

@@ -74,7 +74,7 @@ export class PageLayout {
     return distance * this.spacing;
   }
 
-  // --- Pages ---------------------------------------------------------------------------------------------------------
+  // --- Pages ---
 
   get pageCount(): number {
     return this.pages;
@@ -110,7 +110,7 @@ export class PageLayout {
     if (this.pages > 1) this.drawContinuation();
   }
 
-  // --- Primitives ----------------------------------------------------------------------------------------------------
+  // --- Primitives ---
 
   open(parent: Element, tag: Tag, options?: ElementOptions): Element {
     return this.canvas.open(parent, tag, options);
@@ -179,7 +179,7 @@ export class PageLayout {
     this.artifact(() => this.canvas.frame(box, 'rule', RULE_WIDTH, radius));
   }
 
-  // --- Parts of every page -------------------------------------------------------------------------------------------
+  // --- Parts of every page ---
 
   /** Draws the foot of a page, last, when the number of pages is known. */
   drawFoot(page: number): void {

@@ -99,7 +99,7 @@ function columnPart(layout: PageLayout, column: Column, after: number): Part {
   };
 }
 
-// --- Online ----------------------------------------------------------------------------------------------------------
+// --- Online ---
 
 /** A QR code, a button, and the full address for readers on paper without a phone. */
 function onlinePart(layout: PageLayout, { text, url, code, says, scan: scanSays }: PaymentLink): Part {
@@ -172,7 +172,7 @@ function linkStyle(layout: PageLayout, text: string, width: number) {
 
 const linesHeight = (lines: readonly Line[]) => lines.reduce((total, line) => total + line.leading, 0);
 
-// --- Bank transfers --------------------------------------------------------------------------------------------------
+// --- Bank transfers ---
 
 /** Two cards side by side, or one over the whole width, with the QR code of the transfer on its right. */
 function cardsPart(layout: PageLayout, cards: readonly Card[], quoted: Quoted): Part {

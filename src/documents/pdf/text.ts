@@ -64,7 +64,7 @@ export function printable(text: string): string {
 
 const codePointOf = (character: string) => character.codePointAt(0) ?? 0;
 
-// --- Lines -----------------------------------------------------------------------------------------------------------
+// --- Lines ---
 
 type Word = Readonly<{
   runs: readonly Run[];

@@ -7,16 +7,15 @@
 import { createHash } from 'node:crypto';
 import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
-import { type Locale, localeOf } from '../../documents/locale.ts';
+import type { Locale } from '../../documents/locale.ts';
 import { bankDetails } from '../../documents/present.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { fieldName } from '../../field-names.ts';
 import { readClosedMonth, readLastClosedBooks } from '../../ledger/closed-months.sql.ts';
-import { achView, wireView } from '../../mail/document-text.ts';
-import { type EmailComposer, type EmailSubject, issuerView, oneLine } from '../../mail/email.ts';
+import { bankView } from '../../mail/document-text.ts';
+import { type EmailComposer, type EmailSubject, oneLine, partnerLetter } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
-import { contactFor } from '../../partners/contact.ts';
 import { readPartners } from '../../partners/partners.sql.ts';
 import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
 import type { AccountPayment, HowToPay } from '../../reports/account-payment.ts';
@@ -39,12 +38,10 @@ export const accountStatementEmail: EmailComposer = {
   kind: 'account_statement',
   queueDue,
   async compose(tx, email, context, templates) {
-    const { environment, settings } = context;
     const [partnerId, day] = [email.partner_id as string, email.day as string];
-    const [partner] = await readPartners(tx, partnerId);
-    if (partner === undefined) throw new Error(`no partner ${partnerId} to send a statement to`);
-    const { name, email: address, cc } = contactFor(partner, 'statement');
-    if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
+    const letter = await partnerLetter(tx, context, partnerId, 'statement');
+    if (letter.held !== undefined) return letter;
+    const { to, cc, locale, view } = letter;
     const statement = await readAccountStatement(tx, { partnerId, asOf: day, today: todayOf(context) });
     if (statement.accounts.length === 0) return { withdrawn: `the account has no activity up to ${day}` };
     const { preliminary } = statement;
@@ -52,8 +49,6 @@ export const accountStatementEmail: EmailComposer = {
       return { withdrawn: 'the books of the month are closed now, and the final statement is sent instead' };
     }
     const month = day.slice(0, 7) as Month;
-    const locale = localeOf(partner.address.country);
-    const sandbox = environment.name === 'sandbox';
     const filename = `account-statement-${month}${preliminary ? '-preliminary' : ''}.pdf`;
     const { pdf, pay } = await pdfOfStatement(tx, context, statement);
     const several = statement.accounts.length > 1;
@@ -62,15 +57,9 @@ export const accountStatementEmail: EmailComposer = {
       several,
     }));
     return {
-      to: { name, address },
-      cc,
+      ...{ to, cc },
       content: templates.render('account_statement', {
-        sandbox,
-        issuer: issuerView(settings.issuer),
-        contactName: oneLine(name),
-        partner: { name: oneLine(partner.name) },
-        ...{ month: monthName(month), asOf: locale.date(day), rowsOmitted: false, paymentLink: '' },
-        preliminary,
+        ...{ ...view, month: monthName(month), asOf: locale.date(day), preliminary },
         attachments: [{ filename, note: preliminary ? 'the preliminary account statement' : 'the account statement' }],
         accounts,
         anyDue: accounts.some(({ due }) => due),
@@ -130,8 +119,8 @@ function payView(way: AccountPayment | undefined) {
   const { ach, wire } = bankDetails(way?.instructions ?? null, oneLine);
   return {
     instructionsChanged: (way?.changed ?? false) && (ach !== null || wire !== null),
-    ach: ach && achView(ach),
-    wire: wire && wireView(wire),
+    ach: bankView(ach),
+    wire: bankView(wire),
   };
 }
 

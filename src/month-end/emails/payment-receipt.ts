@@ -3,12 +3,10 @@
  * and the invoices paid. None for a payment that was reversed before. A corrected payer gets one too.
  */
 import type { Transaction } from '../../database/transaction.ts';
-import { localeOf } from '../../documents/locale.ts';
 import { failpoint } from '../../failpoint.ts';
-import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
+import { type EmailComposer, oneLine, partnerLetter } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { Amount, isZero } from '../../money.ts';
-import { readPartners } from '../../partners/partners.sql.ts';
 import { METHOD_WORDS } from '../../payments/enums.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { readDueReceipts, readReceipt } from './due.sql.ts';
@@ -25,11 +23,9 @@ export const paymentReceiptEmail: EmailComposer = {
     if (payment.status === 'reversed') return { withdrawn: 'the payment was reversed' };
     if (payment.partner_id !== partnerId) return { withdrawn: 'the payment now belongs to another partner' };
     if (payment.paid.length === 0) return { withdrawn: 'the payment is not applied to an invoice any more' };
-    const [partner] = await readPartners(tx, partnerId);
-    if (partner === undefined) throw new Error(`no partner ${partnerId} to send a receipt to`);
-    const { name, email: address, cc } = partner.invoicing_contact;
-    if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
-    const locale = localeOf(partner.address.country);
+    const letter = await partnerLetter(tx, context, partnerId);
+    if (letter.held !== undefined) return letter;
+    const { to, cc, locale, view } = letter;
     const amount = (text: string) => locale.amount(Amount.of(text, payment.currency));
     // The payer does not learn the invoices of companies that are not below it, only their sum.
     const told = payment.paid.filter(({ of_family }) => of_family);
@@ -37,13 +33,9 @@ export const paymentReceiptEmail: EmailComposer = {
       .filter(({ of_family }) => !of_family)
       .reduce((sum, each) => sum.plus(Amount.of(each.amount, payment.currency)), Amount.zero(payment.currency));
     return {
-      to: { name, address },
-      cc,
+      ...{ to, cc },
       content: templates.render('payment_receipt', {
-        ...letterView(context),
-        contactName: oneLine(name),
-        partner: { name: oneLine(partner.name) },
-        ...{ rowsOmitted: false, paymentLink: '', attachments: [] },
+        ...{ ...view, attachments: [] },
         amount: amount(payment.amount),
         receivedOn: locale.date(payment.received_on),
         method: METHOD_WORDS[payment.method],

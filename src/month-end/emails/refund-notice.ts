@@ -1,10 +1,8 @@
 /** The notice of a refund of credit, sent once, unless the refund was returned before. */
 import type { Transaction } from '../../database/transaction.ts';
-import { localeOf } from '../../documents/locale.ts';
-import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
+import { type EmailComposer, oneLine, partnerLetter } from '../../mail/email.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
 import { Amount, isZero } from '../../money.ts';
-import { readPartners } from '../../partners/partners.sql.ts';
 import { METHOD_WORDS } from '../../payments/enums.ts';
 import type { ActorContext } from '../../people/audit-events.ts';
 import { readDueRefundNotices, readRefund } from './due.sql.ts';
@@ -19,20 +17,14 @@ export const refundNoticeEmail: EmailComposer = {
     const partnerId = email.partner_id as string;
     const refund = await readRefund(tx, email.credit_refund_id as number);
     if (refund.returned) return { withdrawn: 'the refund was returned' };
-    const [partner] = await readPartners(tx, partnerId);
-    if (partner === undefined) throw new Error(`no partner ${partnerId} to notify of a refund`);
-    const { name, email: address, cc } = partner.invoicing_contact;
-    if (address === '') return { held: `partner ${partnerId} has no invoicing contact's e-mail address` };
-    const locale = localeOf(partner.address.country);
+    const letter = await partnerLetter(tx, context, partnerId);
+    if (letter.held !== undefined) return letter;
+    const { to, cc, locale, view } = letter;
     const amount = (text: string) => locale.amount(Amount.of(text, refund.currency));
     return {
-      to: { name, address },
-      cc,
+      ...{ to, cc },
       content: templates.render('refund_notice', {
-        ...letterView(context),
-        contactName: oneLine(name),
-        partner: { name: oneLine(partner.name) },
-        ...{ rowsOmitted: false, paymentLink: '', attachments: [] },
+        ...{ ...view, attachments: [] },
         amount: amount(refund.amount),
         creditNote: refund.number,
         refundedOn: locale.date(refund.refunded_on),

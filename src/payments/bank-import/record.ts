@@ -95,7 +95,7 @@ export async function recordCredits(
   return new Map([...records.map(([each, { report }]) => [each, report] as const), ...payouts.reports]);
 }
 
-// --- Payments ---------------------------------------------------------------------------------------------------------
+// --- Payments ---
 
 function recordsOf(each: NewLine, decision: Exclude<Decision, PayoutDecision>, paymentIdOf: PaymentIdOf): LineRecords {
   if (decision.kind === 'ignored') {
@@ -177,7 +177,7 @@ function suggestionsOf(each: NewLine, decision: PaymentDecision, paymentIdOf: Pa
   ];
 }
 
-// --- Payouts ----------------------------------------------------------------------------------------------------------
+// --- Payouts ---
 
 async function recordPayouts(
   tx: Transaction,

@@ -91,7 +91,7 @@ function parseXml(text: string, file: string) {
   }
 }
 
-// --- Reading nodes ----------------------------------------------------------------------------------------------------
+// --- Reading nodes ---
 
 const EMPTY: Node = {};
 
@@ -132,7 +132,7 @@ function attribute(node: Node, path: readonly string[], name: string) {
   return typeof found === 'string' ? found.trim() : '';
 }
 
-// --- Statements -------------------------------------------------------------------------------------------------------
+// --- Statements ---
 
 function readStatement(statement: Node, name: string, problems: FieldProblem[], totals: Totals): BankStatement {
   const id = child(statement, 'Acct', 'Id');

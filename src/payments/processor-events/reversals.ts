@@ -98,7 +98,7 @@ async function withdraw(
   ]);
 }
 
-// --- Refunds ---------------------------------------------------------------------------------------------------------
+// --- Refunds ---
 
 type Refund = Extract<PaymentFact, { kind: 'refunded' | 'refund_undone' }>;
 

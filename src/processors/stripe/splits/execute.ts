@@ -121,7 +121,7 @@ const KEY_LASTS_HOURS = 23;
 const mayBeForgotten = ({ now }: Context, { accepted_at }: Request<'payment' | 'transfer'>) =>
   accepted_at === undefined || !(now.getTime() - Date.parse(accepted_at) < KEY_LASTS_HOURS * 3_600_000);
 
-// --- Payment ------------------------------------------------------------------------------------------------------------
+// --- Payment ---
 
 async function pay(context: Context, request: Request<'payment'>): Promise<Outcome> {
   const { given, done } = context;
@@ -212,7 +212,7 @@ async function findPayment({ stripe }: Context, request: Request<'payment'>) {
   return found.find(({ status }) => status === 'succeeded') ?? found.find((each) => !isConfirmable(each)) ?? found[0];
 }
 
-// --- Transfer -----------------------------------------------------------------------------------------------------------
+// --- Transfer ---
 
 async function transfer(context: Context, request: Request<'transfer'>): Promise<Outcome> {
   const { stripe, done } = context;
@@ -293,7 +293,7 @@ async function label(stripe: Processor, request: Request<'transfer'>, { destinat
   }
 }
 
-// --- Giving back ----------------------------------------------------------------------------------------------------------
+// --- Giving back ---
 
 /** Searches for the object before creating it, because no request to return money is urgent. */
 async function giveBack(
