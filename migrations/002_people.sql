@@ -167,7 +167,7 @@ CALL grant_to_app('USAGE', 'audit_events_event_id_seq');
 -- The sections of the settings that `settings adopt` put in force, each as adopted last. An adoption is recorded only as
 -- an event.
 CREATE VIEW settings_in_force AS
-SELECT DISTINCT ON (subject) subject AS section, details->'value' AS value FROM audit_events
+SELECT DISTINCT ON (subject) subject AS section, details->'value' AS value, details->'file' AS file FROM audit_events
 WHERE action = 'settings.adopt' ORDER BY subject, event_id DESC;
 
 -- The keys of an event's details whose values are personal texts, by its action.

@@ -1,4 +1,4 @@
--- Facts: SHA-256 61576cddab8b53871eb59b8c225c58e77c4f6e8db2102129da053156908906cc, without the role reckoner_app 69c57c6994d03f110711bd268865e6e42c67d0a3bddd0d1fc54026488763febf
+-- Facts: SHA-256 16e9f6e523c7c9aed810493e389b0af115f8fa2c429ee87b4ef7f99b0eef367e, without the role reckoner_app 6fe75e59905f67fda23355050259228167d41e85effd1bfb934103b380974193
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

@@ -177,8 +177,8 @@ export const readNamed = <Input>(context: ActionContext, action: Action<Input>, 
     const input = readInput(action, given);
     if (!fieldsOf(action.input).some(({ kind }) => kind === 'partner')) return input;
     const { user } = context.actor;
-    const scope = user === undefined ? null : (scopeOf(user, action.role) ?? []);
-    return context.database.reading((tx) => withPartnerIds(tx, action.input, input, scope));
+    const scope = user === undefined ? null : scopeOf(user, action.role);
+    return context.database.reading((tx) => withPartnerIds(tx, action.input, input, scope === undefined ? [] : scope));
   });
 
 /**

@@ -282,6 +282,8 @@ export const SECTION_NAMES = Object.keys(SECTIONS) as Section[];
 
 export type Sections = Readonly<{
   adopted: readonly Section[];
+  /** What the files stated when another value was adopted. */
+  replaced?: Readonly<Partial<Record<Section, unknown>>>;
   /** What settings.json states. A section that it leaves out proposes nothing. */
   file: Partial<Omit<WrittenSettings, 'issuer'>>;
 }>;

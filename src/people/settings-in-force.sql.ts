@@ -1,7 +1,7 @@
 import type { Section } from '../config/settings.ts';
 import { querying } from '../database/transaction.ts';
 
-/** The sections that were adopted, each as adopted last. */
-export const readAdopted = querying<{ section: Section; value: unknown }, Record<never, never>>(
-  'SELECT section, value FROM settings_in_force',
+/** The sections that were adopted, each as adopted last, and what the file stated then. */
+export const readAdopted = querying<{ section: Section; value: unknown; file: unknown }, Record<never, never>>(
+  'SELECT section, value, file FROM settings_in_force',
 );

@@ -4,6 +4,7 @@
  * bank details needs approval, none are in force before. Refusals: settings_unchanged, and those of reading accounts.json.
  */
 import { existsSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { accountsFile, readAccounts } from '../config/accounts.ts';
 import { SECTION_NAMES, type Section, type Settings, sectionSchema } from '../config/settings.ts';
 import type { Database } from '../database/database.ts';
@@ -29,7 +30,8 @@ export async function readInForce(tx: Transaction, settings: Settings): Promise<
   const names = adopted.map(({ section }) => section);
   const found: Settings = { ...settings, ...Object.fromEntries(values) };
   const isWaiting = !names.includes('instructions') && adoptionRule(found, 'instructions') !== undefined;
-  const sections = { file: {}, ...settings.sections, adopted: names };
+  const replaced = Object.fromEntries(adopted.map(({ section, file }) => [section, file]));
+  const sections = { file: {}, ...settings.sections, adopted: names, replaced };
   return { ...found, ...(isWaiting && { instructions: {} }), sections };
 }
 
@@ -47,6 +49,12 @@ export const valueInForce = (context: Installation, section: Section) =>
 
 export type Differences = Readonly<{ section: Section; changes: readonly FieldChange[] }>;
 
+/** Whether the file still states what it stated when another value was adopted, so that it proposes nothing. */
+export function isFileOlder(context: Installation, section: Section): boolean {
+  const replaced = context.settings.sections?.replaced?.[section] ?? undefined;
+  return replaced !== undefined && isDeepStrictEqual(asJson(statedByFile(context, section)), replaced);
+}
+
 /** Where the files differ from what is in force. Takes the result of `readInForce`. */
 export function proposedByFiles(context: Installation): Differences[] {
   const { settings } = context;
@@ -62,7 +70,9 @@ export function proposedByFiles(context: Installation): Differences[] {
 function changesOfFile(context: Installation, section: Section): FieldChange[] {
   try {
     const stated = statedByFile(context, section);
-    return stated === undefined ? [] : sectionChanges(section, context.settings[section], stated);
+    return stated === undefined || isFileOlder(context, section)
+      ? []
+      : sectionChanges(section, context.settings[section], stated);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return [{ field: section, old: null, new: 'a file that cannot be used' }];
@@ -101,8 +111,11 @@ export async function adoptSection(
   const changes = changesBetween(new Map(recorded), fieldsOf({ [section]: asJson(value) }));
   if (changes.length === 0 && settings.sections?.adopted.includes(section))
     throw refuse('settings_unchanged', { section });
+  const file = asJson(statedByFile(context, section));
+  const isSame = file === undefined || isDeepStrictEqual(file, asJson(value));
   await recordEvent(tx, actor, {
-    ...{ action: ADOPTION, subject: section, details: { value, changes }, now: environment.now().toISO() },
+    ...{ action: ADOPTION, subject: section, now: environment.now().toISO() },
+    details: { value, changes, ...(isSame ? {} : { file }) },
   });
   return sectionChanges(section, valueInForce({ ...context, settings }, section), value);
 }

@@ -158,9 +158,10 @@ test('the approval rule of the import applies to a change, whose approval carrie
 });
 
 describe('a partner may be named by its name', () => {
-  const context = () => ({ ...world, reporter: {} });
-  const paused = (partnerId: string) =>
-    runAction(context(), reminderPause, { partnerId, until: '2027-01-31', reason: 'agreed' });
+  const mara = () =>
+    world.database.reading((tx) => identify(tx, world.actor, { login: 'mara@issuer.example', unattended: false }));
+  const paused = async (partnerId: string) =>
+    runAction({ ...world, actor: await mara() }, reminderPause, { partnerId, until: '2027-01-31', reason: 'agreed' });
 
   test('in any case, if no other has it', async () => {
     expect(await paused('northgate ARENA')).toMatchObject({ json: { partner_id: 'p-1' } });

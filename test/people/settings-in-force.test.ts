@@ -8,7 +8,7 @@ import { accountsFile } from '../../src/config/accounts.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
 import { SECTION_NAMES, type Section, type Settings } from '../../src/config/settings.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
-import { valueInForce } from '../../src/people/settings-in-force.ts';
+import { isFileOlder, proposedByFiles, valueInForce } from '../../src/people/settings-in-force.ts';
 import { identify } from '../../src/people/users.ts';
 import { readReadiness } from '../../src/reports/readiness.ts';
 import { foundBy } from '../audit/failing.ts';
@@ -39,6 +39,7 @@ const wire = firstSettings('sandbox').instructions?.['USD']?.wire as NonNullable
   NonNullable<Settings['instructions'][string]>['wire']
 >;
 const MOVED: Settings['instructions'] = { USD: { wire: { ...wire, account_number: '987654321' } } };
+const RETURNED: Settings['instructions'] = { USD: { wire: { ...wire, account_number: '5551212' } } };
 const RULE: Settings['approvals'] = { 'settings.adopt.instructions': { always: true } };
 
 async function delivered(): Promise<unknown> {
@@ -124,6 +125,7 @@ test.each(SECTION_NAMES)('%s: a file that differs is not in force, and is named'
   }
   const changed = {
     ...first,
+    instructions: RETURNED,
     tax: null,
     holds: { above: {}, times: '9' },
     reminders: [1],
@@ -278,4 +280,15 @@ describe('bank details', () => {
       expect.stringMatching(/field wire\.account_number, printed –, adopted 1$/),
     ]);
   });
+});
+
+test('a file that still states what an adoption replaced proposes nothing, until it changes', async () => {
+  await readAgain(world, { holds: { above: {}, times: '3' } });
+  await runAction(world, settingsAdopt, { section: 'holds', file: file(OTHER.holds) });
+  await readAgain(world, { holds: { above: {}, times: '3' } });
+  expect(proposedByFiles(world)).toEqual([]);
+  expect(isFileOlder(world, 'holds')).toBe(true);
+  await readAgain(world, { holds: { above: {}, times: '4' } });
+  expect(proposedByFiles(world)).toMatchObject([{ section: 'holds' }]);
+  expect(isFileOlder(world, 'holds')).toBe(false);
 });

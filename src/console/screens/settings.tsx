@@ -6,7 +6,7 @@ import type { Transaction } from '../../database/transaction.ts';
 import { addressLine, bankDetails, type PaymentFact } from '../../documents/present.ts';
 import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/outbox.sql.ts';
 import { changeText } from '../../people/field-changes.ts';
-import { type Differences, proposedByFiles } from '../../people/settings-in-force.ts';
+import { type Differences, isFileOlder, proposedByFiles } from '../../people/settings-in-force.ts';
 import { type Gap, readReadiness } from '../../reports/readiness.ts';
 import { counted, plural } from '../../text.ts';
 import {
@@ -35,6 +35,8 @@ type SettingsView = Readonly<{
   signsCheckpoints: boolean;
   missing: readonly Gap[];
   differences: readonly Differences[];
+  /** The sections whose file still states what was in force before the adoption. */
+  older: readonly Section[];
   documents: EmailCounts;
   others: EmailCounts;
   mailFailing: Readonly<{ since: string; reason: string }> | null;
@@ -52,6 +54,7 @@ export async function readSettingsView(
     signsCheckpoints: environment.logKey !== undefined,
     missing: (await readReadiness(tx, { environment, settings })).missing,
     differences: proposedByFiles({ environment, settings }),
+    older: SECTION_NAMES.filter((section) => section !== 'accounts' && isFileOlder({ environment, settings }, section)),
     documents: await countDeliveries(tx),
     others: await countOtherEmails(tx),
     mailFailing: await readMailFailure(tx),
@@ -75,7 +78,7 @@ export function settingsScreen(view: SettingsView, { user }: { user: Seer }): Sc
   const frame = { place: 'settings', title: 'Settings' } as const;
   return {
     ...frame,
-    lead: `${view.environment}; edited in settings.json, explained in docs/settings.md`,
+    lead: view.environment,
     actions: (
       <>
         <a class="button" href="/console/audit/settings">
@@ -155,7 +158,7 @@ function Missing({
 }
 
 /** Each section: since when it is in force, what its file states otherwise, and a form to propose a change. */
-function Sections({ view: { settings, differences }, user }: { view: SettingsView; user: Seer }) {
+function Sections({ view: { settings, differences, older }, user }: { view: SettingsView; user: Seer }) {
   const isAdopted = (section: Section) => settings.sections?.adopted.includes(section);
   const columns: Column<Section>[] = [
     { heading: 'Settings', cell: (section) => <span class="number">{SECTIONS[section]}</span> },
@@ -164,6 +167,7 @@ function Sections({ view: { settings, differences }, user }: { view: SettingsVie
       cell: (section) => (
         <>
           {isAdopted(section) ? 'as adopted' : 'as in the file'}
+          {older.includes(section) && <span class="line soft">The server's file is older.</span>}
           {differences
             .filter((each) => each.section === section)
             .flatMap(({ changes }) => changes)
