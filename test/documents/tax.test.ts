@@ -401,7 +401,7 @@ test('the PDF and the e-mail have a row for each rate and the total with tax, an
   expect(french.pdf).toContain('Reverse charge, no VAT on 80.00');
   expect(french.mail).toContain('Reverse charge, no VAT on 80.00');
   // The reason, or what a mark means, is below the amounts.
-  expect(french.mail).toMatch(/Issue date: .*\nReverse charge\n/);
+  expect(french.mail).toMatch(/Issue date: .*\n\nReverse charge\n/);
 });
 
 test('the long name of a tax, with our number there, is a line of its own below our e-mail address', async (context) => {

@@ -12,6 +12,7 @@ import { rerunDocument } from '../../src/documents/rerun.ts';
 import { voidDocument } from '../../src/documents/void.ts';
 import { writeOffInvoice } from '../../src/documents/write-off.ts';
 import { recordPayment } from '../../src/payments/record.ts';
+import { adopt } from '../support/adopting.ts';
 import { contactOf } from '../support/contact.ts';
 import { AXE } from '../support/pages.ts';
 import { ask, PRICED, type Served, serveWorld } from '../support/service.ts';
@@ -205,11 +206,11 @@ describe('in a browser without JavaScript', () => {
   });
 
   test('changed bank details reach the page of an open invoice, with a warning, and without a restart', async () => {
-    const file = join(world.home, 'settings.json');
-    const written = readFileSync(file, 'utf8');
+    const { instructions } = world.settings;
+    const moved = JSON.parse(JSON.stringify(instructions).replaceAll('000123456789', '000987654321'));
     const page = await visit(paths['due'] ?? '');
     expect(await page.innerText('body')).not.toContain('have changed');
-    writeFileSync(file, written.replaceAll('000123456789', '000987654321'));
+    await adopt(world, 'instructions', moved);
     await page.reload();
     const text = await page.innerText('body');
     expect(text).toContain('Our bank details have changed since this invoice was issued.');
@@ -218,11 +219,14 @@ describe('in a browser without JavaScript', () => {
     expect(text).not.toContain('000123456789');
     expect(text).not.toContain('same bank details');
     expect(text).toContain('with bank details that are out of date');
-    // A file that cannot be used changes nothing.
+    // A file on the server changes nothing.
+    const file = join(world.home, 'settings.json');
+    const written = readFileSync(file, 'utf8');
     writeFileSync(file, '{');
     await page.reload();
     expect(await page.innerText('body')).toContain('000987654321');
     writeFileSync(file, written);
+    await adopt(world, 'instructions', instructions);
     await page.reload();
     expect(await page.innerText('body')).toContain('000123456789');
     await page.close();
