@@ -123,7 +123,7 @@ const OTHER_VALUE: Readonly<Record<string, (column: string) => string>> = {
   bigint: (column) => `coalesce(${column}, 0) + 1000000`,
   integer: (column) => `coalesce(${column}, 0) + 1000`,
   numeric: (column) => `coalesce(${column}, 0) + 0.01`,
-  boolean: (column) => `NOT ${column}`,
+  boolean: (column) => `NOT coalesce(${column}, false)`,
   date: (column) => `coalesce(${column}, '2020-01-01') + 1`,
   'timestamp with time zone': (column) => `coalesce(${column}, now()) + interval '1 microsecond'`,
   jsonb: () => `'{"other": true}'`,

@@ -68,7 +68,7 @@ test('partners are imported, listed and shown in the format of their file', asyn
   const listed = (await run(['--json', 'partner', 'list'])).json() as { partner_id: string }[];
   expect(listed.map((each) => each.partner_id)).toEqual(['p-0', 'p-1']);
   const shown = (await run(['--json', 'partner', 'show', 'p-1'])).json() as Record<string, unknown>;
-  const defaults = { active: true, largest_price: null, cancellation: null };
+  const defaults = { active: true, largest_price: null, cancellation: null, purchase_order: '' };
   const policies = (partner()['policies'] as { policy_id: string }[]).map((policy) => ({ ...policy, ...defaults }));
   expect(shown).toEqual({
     ...partner(),
@@ -79,6 +79,7 @@ test('partners are imported, listed and shown in the format of their file', asyn
     e_invoice: 'none',
     buyer_reference: '',
     electronic_address: '',
+    ...{ reminder_email: '', statement_email: '', dispute_email: '' },
     arrangement: 'invoicing',
     policies: policies.sort((a, b) => (a.policy_id < b.policy_id ? -1 : 1)),
     account: [],

@@ -146,7 +146,7 @@ test('a list in a pipe cuts nothing, and shows names, balances, days overdue, ho
   expect(stdout).toMatch(new RegExp(`^${replacement} +${name} +2026-08-31 +10 +7\\.00 +5\\.00 +USD +open`, 'm'));
   expect(stdout).toMatch(/^INV-2026-000002 .* 7\.00 +7\.00 +USD +open, on hold/m);
   expect(stdout).toMatch(/^CN-2026-000001 .* -2\.00 +0\.00 +USD +paid/m);
-  expect(stdout).toMatch(/^USD +19\.00 +19\.00 +0\.00 +19\.00$/m);
+  expect(stdout).toMatch(/^USD +26\.00 +19\.00 +19\.00$/m);
   const shown = (await run('partner', 'show', 'p-1')).stdout;
   for (const said of [
     /address +1 Main Street, Boulder, CO 80302, United States/,
