@@ -14,7 +14,10 @@ beforeAll(async () => {
   await world.rows([SALE]);
   const { logo: _, ...issuer } = world.settings.issuer;
   const approvals = { 'ledger.import': { above: { USD: '5.00' } } };
-  writeFileSync(join(world.home, 'settings.json'), JSON.stringify({ ...world.settings, issuer, approvals }));
+  writeFileSync(
+    join(world.home, 'settings.json'),
+    JSON.stringify({ ...world.settings, sections: undefined, issuer, approvals }),
+  );
 });
 afterAll(() => world.end());
 

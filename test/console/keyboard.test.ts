@@ -57,7 +57,7 @@ async function at(login: string, roles: Parameters<typeof invite>[2]): Promise<K
   const keys = new Keys(page);
   await keys.tabTo('Sign in');
   await keys.press('Enter');
-  await page.waitForURL(/\/console\/(close|invoices)/);
+  await page.waitForURL(/\/console($|\/(close|invoices))/);
   return keys;
 }
 
@@ -223,6 +223,8 @@ test('finance matches a wire to three invoices less a bank fee in one action, an
   expect(await live()).toEqual([{ amount: '840.00' }, { amount: '840.00' }, { amount: '1485.00' }]);
   await keys.enter('Payment 1', /Payment 1/);
   await keys.enter('Undo all', /Unapply a payment/, '.');
+  await keys.tabTo('Reason');
+  await keys.page.keyboard.type('wrong invoices');
   await keys.enter('Preview', 'What it would do');
   await keys.enter('Unapply a payment from the invoices it paid', 'Done');
   expect(await live()).toEqual([]);

@@ -36,7 +36,7 @@ beforeEach((context) => needs('chromium', context));
 
 async function at(login: string, roles: Parameters<typeof invite>[2]): Promise<Page> {
   const { page } = await openPage(browser);
-  await signIn(page, served.url + (await invite(world, login, roles)), /\/console\//);
+  await signIn(page, served.url + (await invite(world, login, roles)), /\/console$/);
   return page;
 }
 const textOf = (page: Page) => page.locator('main').innerText();

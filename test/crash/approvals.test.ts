@@ -40,7 +40,7 @@ beforeEach(async () => {
   mail.mails.length = 0;
   world = await openWorld({ from: kept });
   const { logo: _, ...issuer } = world.settings.issuer;
-  const settings = { ...world.settings, issuer, approvals: RULES };
+  const settings = { ...world.settings, sections: undefined, issuer, approvals: RULES };
   writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
 });
 afterEach(async () => {

@@ -9,6 +9,7 @@ import { documentSnapshot } from '../../src/documents/document.ts';
 import { readDocuments } from '../../src/documents/documents.sql.ts';
 import { readInvoice } from '../../src/portal/invoice.ts';
 import { startOver } from '../close/start-over.ts';
+import { adopt } from '../support/adopting.ts';
 import { BELGIAN, SELLER } from '../support/e-invoice-partners.ts';
 import { internationalWire, wire } from '../support/snapshots.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
@@ -84,14 +85,15 @@ test('an invoice of another currency, or to an account elsewhere, has none', asy
 test('a setting asks for it in another currency, and payers are not warned of changed bank details', async () => {
   instruct({ GBP: euro });
   await invoiced('GBP');
-  instruct({ GBP: { wire: { ...internationalWire, creditor_reference: true } } });
+  await adopt(world, 'instructions', { GBP: { wire: { ...internationalWire, creditor_reference: true } } });
   const number = await invoiced('GBP', '2026-08');
   const [before, after] = await world.documents();
   expect([before?.creditor_reference, after?.creditor_reference]).toEqual([undefined, 'RF67INV2026000002']);
   expect((await mail(number)).text).not.toMatch(/bank details have changed/i);
   expect((await page(BELGIAN.partner_id, before?.number as string))?.pay?.changed).toBeNull();
   // Other details are warned of.
-  instruct({ GBP: { wire: { ...internationalWire, iban: 'FR1420041010050500013M02606', creditor_reference: true } } });
+  const other = { ...internationalWire, iban: 'FR1420041010050500013M02606', creditor_reference: true };
+  await adopt(world, 'instructions', { GBP: { wire: other } });
   expect((await mail(await invoiced('GBP', '2026-09'))).text).toMatch(/bank details have changed/i);
   const { checks } = await world.verify();
   expect(checks.filter(({ differences }) => differences.length > 0)).toEqual([]);

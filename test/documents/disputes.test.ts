@@ -187,7 +187,7 @@ test('the command line opens, shows, lists and closes a dispute', async () => {
   expect((await run('invoice', 'show', INVOICE)).stdout).toContain(`in dispute        ${said}`);
   const shown = await run('--json', 'invoice', 'show', INVOICE);
   expect(shown.json()).toMatchObject({ dispute: { amount: '3.00', balance: '7.00', owner: 'Ada' } });
-  expect((await run('dispute', 'list')).stdout).toMatch(/^USD +3\.00$/m);
+  expect((await run('dispute', 'list')).stdout).toMatch(/^USD +3\.00 +7\.00$/m);
   const csv = await run('dispute', 'list', '--format', 'csv');
   expect(csv.stdout.replace('\uFEFF', '').split('\r\n')).toEqual([
     'number,partner_id,partner_name,currency,amount,balance,due_on,disputed_on,promised_on,late,owner,reason',

@@ -30,7 +30,7 @@ test('finance exports a month for QuickBooks and downloads its journal', async (
   const page = await (browser as Browser).newPage({ viewport: { width: 1280, height: 900 } });
   await page.goto(served.url + link);
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
-  await page.waitForURL(/\/console\/close/);
+  await page.waitForURL(/\/console$/);
   await page.goto(`${served.url}/console/reports/general-ledger`);
   await page.getByRole('link', { name: 'September 2026' }).click();
   await page.getByLabel('Format').selectOption('quickbooks');

@@ -20,7 +20,7 @@ const RULES = { 'month.close': { always: true }, 'books.close': { always: true }
 
 function ruled(approvals: Settings['approvals'], more: Partial<Settings> = {}): void {
   const { logo: _, ...issuer } = world.settings.issuer;
-  const settings = { ...world.settings, issuer, approvals, ...more };
+  const settings = { ...world.settings, sections: undefined, issuer, approvals, ...more };
   writeFileSync(join(world.home, 'settings.json'), JSON.stringify(settings));
 }
 

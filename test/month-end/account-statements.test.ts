@@ -1,6 +1,6 @@
 /** Account statements by e-mail: when books close to whoever wants them, before that only on request and preliminary. */
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { simpleParser } from 'mailparser';
 import { getDocument } from 'pdfjs-dist/legacy/build/pdf.mjs';
@@ -9,6 +9,7 @@ import type { Month } from '../../src/month.ts';
 import { sendStatements } from '../../src/month-end/emails/account-statement.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { refusalOf } from '../close/refusal.ts';
+import { adopt } from '../support/adopting.ts';
 import { command } from '../support/program.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
@@ -136,10 +137,8 @@ test('it says how to pay: bank details in the e-mail’s text and in the PDF, an
 
 test('it warns if an open invoice carries other bank details', async () => {
   const env = { RECKONER_HOME: world.home, DATABASE_URL: world.databaseUrl, RECKONER_NOW: '2026-09-04T12:00:00Z' };
-  const file = join(world.home, 'settings.json');
-  const settings = JSON.parse(readFileSync(file, 'utf8'));
-  settings.instructions.USD.ach.account_number = '99887766';
-  writeFileSync(file, JSON.stringify(settings));
+  const moved = JSON.stringify(world.settings.instructions).replaceAll('000123456789', '99887766');
+  await adopt(world, 'instructions', JSON.parse(moved));
   const pdf = join(world.home, 'statement.pdf');
   const ran = await command(['report', 'statement', '--partner', 'p-1', '--as-of', '2026-08-31', '--pdf', pdf], {
     env,

@@ -107,7 +107,7 @@ class Ledger:
         self.fill()
         found = self.found_now([(name, query) for name, _, query in self.rules.rules])
         if found or self.other_roots(set(), []):
-            raise SystemExit('%s is not honest: %s' % (self.name, ', '.join(sorted(found)) or ROOTS))
+            raise ValueError('%s is not honest: %s' % (self.name, ', '.join(sorted(found)) or ROOTS))
 
     def fill(self):
         for form in self.forms.values():
