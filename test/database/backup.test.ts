@@ -709,7 +709,8 @@ describe("an older program's backup", () => {
       withoutEvent(
         'partners',
         `INSERT INTO partners VALUES ('p-1', 'Harbour Lights', '1 Quay', '', 'New York', 'NY', '10004', 'US', 'Accounts',
-         'ap@partner.example', '{}', 'USD', 'America/New_York', 30, '', '', '', NULL, 'none', DEFAULT, DEFAULT, DEFAULT, NULL, NULL, now())`,
+         'ap@partner.example', '{}', DEFAULT, DEFAULT, DEFAULT, 'USD', 'America/New_York', 30, NULL, NULL, '', '', '', NULL, 'none',
+         DEFAULT, DEFAULT, DEFAULT, NULL, NULL, now())`,
       ),
     );
     await sql(
