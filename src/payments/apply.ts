@@ -26,9 +26,10 @@ import {
 import type { Evidence } from './evidence.ts';
 import { readExceptionalPayments } from './exceptions.sql.ts';
 import { insertApplications, insertAssignments, insertUnapplications } from './insert.sql.ts';
-import { type PayableRow, payableNumbered, readPayers } from './open-items.sql.ts';
+import { type PayableRow, readPayers } from './open-items.sql.ts';
 import { OpenItems } from './open-items.ts';
 import { type PaymentState, readLiveApplications, readPayments, readState } from './payments.sql.ts';
+import { payableNumbered } from './read-open-items.ts';
 import { isSmallDifference } from './small-difference.ts';
 
 type ApplyRequest = Readonly<{

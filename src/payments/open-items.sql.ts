@@ -1,5 +1,4 @@
-import { querying, queryingFirst, type Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { querying, queryingFirst } from '../database/transaction.ts';
 import type { KnownPayer } from './open-items.ts';
 
 export type PayableRow = Readonly<{
@@ -29,13 +28,6 @@ const PAYABLE = `SELECT d.document_id, d.number, d.document, d.partner_id, d.cur
      LEFT JOIN documents successor ON successor.replaces = d.document_id`;
 
 export const readPayable = queryingFirst<PayableRow, { number: string }>(`${PAYABLE} WHERE d.number = :number`);
-
-/** Refusal: document_unknown. */
-export async function payableNumbered(tx: Transaction, number: string): Promise<PayableRow> {
-  const document = await readPayable(tx, { number });
-  if (document === undefined) throw refuse('document_unknown', { number });
-  return document;
-}
 
 export const readPayables = querying<PayableRow, { numbers: readonly string[] }>(`
   WITH RECURSIVE named AS (

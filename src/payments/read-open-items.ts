@@ -1,8 +1,16 @@
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
-import { readCarriedNumbers, readCreditNotes, readPayables, readPayers } from './open-items.sql.ts';
+import {
+  type PayableRow,
+  readCarriedNumbers,
+  readCreditNotes,
+  readPayable,
+  readPayables,
+  readPayers,
+} from './open-items.sql.ts';
 import { OpenItems } from './open-items.ts';
 import { readPayerAccounts } from './payer-accounts.ts';
 import { CarriedNumbers, findCreditNotes, findReferences } from './reference.ts';
@@ -48,4 +56,11 @@ async function readCarried(tx: Transaction) {
   const numbers = await readCarriedNumbers(tx);
   const of = (document: string) => new CarriedNumbers(numbers.filter((each) => each.document === document));
   return { invoices: of('invoice'), credits: of('credit_note') };
+}
+
+/** Refusal: document_unknown. */
+export async function payableNumbered(tx: Transaction, number: string): Promise<PayableRow> {
+  const document = await readPayable(tx, { number });
+  if (document === undefined) throw refuse('document_unknown', { number });
+  return document;
 }

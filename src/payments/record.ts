@@ -20,8 +20,9 @@ import type { Method } from './enums.ts';
 import { CONFIDENCE } from './evidence.ts';
 import { handDuplicateIdentity, handIdentity } from './identities.ts';
 import { insertAssignments, insertPaymentSources, insertPayments, insertSuggestions } from './insert.sql.ts';
-import { type PayableRow, payableNumbered } from './open-items.sql.ts';
+import type { PayableRow } from './open-items.sql.ts';
 import { countIdentity, readCandidates, readState } from './payments.sql.ts';
+import { payableNumbered } from './read-open-items.ts';
 
 export type RecordRequest = Readonly<{
   amount: string;

@@ -12,8 +12,9 @@ import { normalizeReference } from './bank/statement.ts';
 import { openLine } from './bank-booking.ts';
 import { type Caller, dayOfAction, lockPayments, openPaymentContext } from './context.ts';
 import type { RefundMethod } from './enums.ts';
-import { type PayableRow, payableNumbered } from './open-items.sql.ts';
+import type { PayableRow } from './open-items.sql.ts';
 import { matchRecordedRefunds } from './outgoing-refunds.ts';
+import { payableNumbered } from './read-open-items.ts';
 import { insertRefund, insertRefundReturn, readRefunds } from './refund.sql.ts';
 
 type RefundRequest = Readonly<{
