@@ -94,7 +94,7 @@ test('a reminder names it by its date, and sends its payer to its page for our b
   const outbox = join(world.home, 'outbox');
   const [reminder] = readdirSync(outbox).filter((name) => name.startsWith('reminder'));
   const { text = '', html } = await simpleParser(readFileSync(join(outbox, reminder as string)));
-  expect(text).toContain('- R-10443 of June 15, 2026: USD 40.10');
+  expect(text).toContain('- R-10443: USD 40.10\nOf June 15, 2026, due July 15, 2026, overdue by 5 days\n');
   expect(text).toContain('Bank details are on the page of each invoice.');
   expect(html).toContain('Of June 15, 2026, due July 15, 2026');
 });
