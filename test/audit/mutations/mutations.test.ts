@@ -21,8 +21,15 @@ const sweep = (...args: readonly string[]) =>
  */
 const NOT_ALONE = [
   ...['quote_known', 'quote_not_below_zero', 'requote_known', 'reversal_routed_as_sale'],
-  ...['month_ended_everywhere', 'close_names_missing_feeds', 'numbers_without_gaps', 'terms_of_partner'],
+  ...[
+    'month_ended_everywhere',
+    'close_names_missing_feeds',
+    'line_adds_up',
+    'numbers_without_gaps',
+    'terms_of_partner',
+  ],
   ...['tax_of_reversals', 'correction_dated', 'small_difference_allowed', 'bank_balances_continue', 'amounts_compared'],
+  'portal_delivery',
 ];
 
 const sectionsOf = (page: string) =>
