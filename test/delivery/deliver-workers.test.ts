@@ -396,7 +396,7 @@ test('an e-mail contradicts its PDF nowhere, even if the worker that lost the ra
   await quick.loseClaim();
   expect(await slow.claim()).toBe(true);
   expect(await slow.deliver()).toMatchObject({ status: 'sent' });
-  const { text } = await simpleParser(messages[0] ?? Buffer.alloc(0));
+  const text = (await simpleParser(messages[0] ?? Buffer.alloc(0))).text?.replaceAll(/\s+/g, ' ');
   expect(text).toContain('The bank details in the attached PDF are out of date.');
   expect(text).not.toContain('Account number');
 });
