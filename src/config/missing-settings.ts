@@ -30,9 +30,9 @@ export function missingSettings(settings: Settings): MissingSetting[] {
     return identity && value === known.get(path) ? [{ path, needs: "your own value: this is the sandbox's" }] : [];
   });
   const invented = JSON.stringify(Object.values(fictitious.instructions));
-  for (const [currency, instructions] of Object.entries(settings.instructions)) {
+  for (const currency of Object.keys(settings.instructions).sort()) {
     for (const kind of ['ach', 'wire'] as const) {
-      const written = instructions[kind];
+      const written = settings.instructions[currency]?.[kind];
       if (written !== undefined && invented.includes(JSON.stringify(written))) {
         const path = `instructions.${currency}.${kind}`;
         missing.push({ path, needs: "a real bank account: this is the sandbox's" });

@@ -288,7 +288,7 @@ test('init --check lists what production still needs, by setting, currency and p
         id,
         needs: "your own value: this is the sandbox's",
       })),
-      ...['instructions.USD.ach', 'instructions.USD.wire', 'instructions.*.wire'].map((id) => ({
+      ...['instructions.*.wire', 'instructions.USD.ach', 'instructions.USD.wire'].map((id) => ({
         scope: 'settings',
         id,
         needs: "a real bank account: this is the sandbox's",

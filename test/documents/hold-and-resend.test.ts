@@ -132,7 +132,7 @@ test('a resend after the bank details changed sends the same PDF and says that i
   await world.deliver();
   const [first, second] = server.mails.map(({ parsed }) => parsed);
   expect(first?.text).toContain('000123456789');
-  expect(second?.text).toContain('OUR BANK DETAILS HAVE CHANGED since this invoice was issued.');
+  expect(second?.text).toContain('Our bank details have changed since this invoice was issued.');
   expect(second?.text).not.toMatch(/000123456789|000987654321/);
   expect(second?.attachments[0]?.content.equals(first?.attachments[0]?.content as Buffer)).toBe(true);
 });
