@@ -3,7 +3,7 @@
  * pure. Accounts and currencies are declared, amounts have exactly their currency's digits, there are no prices, and
  * each month ends with an assertion of every balance.
  */
-import { Amount, minorDigits } from '../money.ts';
+import { Amount, addDays, minorDigits } from '../values.ts';
 
 export type Posting = Readonly<{
   /** `assets:receivable:billed` */
@@ -44,8 +44,6 @@ export type JournalFormat = Readonly<{
 
 const exact = ({ amount, currency }: Pick<Posting, 'amount' | 'currency'>) =>
   `${Amount.of(amount, currency)} ${currency}`;
-
-const dayAfter = (day: string) => new Date(Date.parse(`${day}T00:00:00Z`) + 86_400_000).toISOString().slice(0, 10);
 
 const byCurrency = (postings: readonly Posting[]) => {
   const groups = new Map<string, Posting[]>();
@@ -175,7 +173,7 @@ export const BEANCOUNT: JournalFormat = {
     }
     const lines = balances.map((each) => {
       const name = beancountAccount(each);
-      return `${dayAfter(day)} balance ${name}  ${totals.get(`${name}  ${each.currency}`)} ~ 0 ${each.currency}\n`;
+      return `${addDays(day, 1)} balance ${name}  ${totals.get(`${name}  ${each.currency}`)} ~ 0 ${each.currency}\n`;
     });
     return `${lines.join('')}\n`;
   },

@@ -285,7 +285,7 @@ export function ListTable({ view, path, face, hrefOf, user, nothing }: ListProps
   const { list, question, sort, rows, today } = view;
   const totals = view.sums.totals.filter((total) => face.some((name) => total[name] !== undefined));
   const isPart = rows.length !== view.sums.count;
-  const isTicked = face === list.page;
+  const isTicked = face === list.page && user !== undefined;
   const columns = face.map((name, at): Column<unknown> => {
     const column = columnOf(list, name);
     const sorts = [name, `-${name}`].filter((each) => (list.sorts as readonly string[]).includes(each));

@@ -8,7 +8,7 @@ import type { Installation } from '../people/audit-events.ts';
 import type { Scope } from '../people/scope.ts';
 import { columnsOf, type Sheet } from '../sheet.ts';
 import { table } from '../text-table.ts';
-import { Amount, compare, dateName, groupThousands, plural, workingDaysFrom } from '../values.ts';
+import { Amount, addDays, compare, dateName, groupThousands, plural, workingDaysFrom } from '../values.ts';
 import { type ChangeKind, type Flow, type OpenSum, readChanges, readFlows, readOpenSums } from './position.sql.ts';
 
 /** The weeks shown before and from this week, this week included. */
@@ -50,9 +50,6 @@ export type Position = Readonly<{
 }>;
 
 type PositionQuestion = Readonly<{ since?: string | undefined; today: string; scope?: Scope }>;
-
-const addDays = (day: string, days: number) =>
-  DateTime.fromISO(day, { zone: 'utc' }).plus({ days }).toFormat('yyyy-MM-dd');
 
 const mondayOf = (day: string) => DateTime.fromISO(day, { zone: 'utc' }).startOf('week').toFormat('yyyy-MM-dd');
 

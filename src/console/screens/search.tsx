@@ -124,7 +124,7 @@ export function searchScreen(view: SearchView): Screen | { readonly to: string }
             note={isPart && <a href={addressOf(path, question)}>all that match</a>}
             flush
           >
-            <ListTable view={each} path={path} face={[...(list.page ?? [])]} hrefOf={consoleHref} nothing="" />
+            <ListTable view={each} path={path} face={list.page ?? []} hrefOf={consoleHref} nothing="" />
           </Card>
         ))}
         {rows.length > 0 && (

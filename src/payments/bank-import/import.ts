@@ -4,11 +4,10 @@
  * ignored. Refusals: those of bank/read.ts.
  */
 import { createHash } from 'node:crypto';
-import { DateTime } from 'luxon';
 import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { failpoint } from '../../failpoint.ts';
-import { Amount } from '../../money.ts';
+import { Amount, addDays } from '../../values.ts';
 import type { BankFile } from '../bank/format.ts';
 import { type ReadBankFile, readBankFile } from '../bank/read.ts';
 import { type BankLine, type BankStatement, invalidFile, lineIdentities } from '../bank/statement.ts';
@@ -126,7 +125,7 @@ const LONGEST_ID = 500;
  * later time zone.
  */
 function refuseUnrecordable(file: BankFile, statements: readonly BankStatement[], today: string) {
-  const tomorrow = DateTime.fromISO(today, { zone: 'utc' }).plus({ days: 1 }).toFormat('yyyy-MM-dd');
+  const tomorrow = addDays(today, 1);
   const isLong = (id = '') => Buffer.byteLength(id) > LONGEST_ID;
   const faultOf = ({ booked_on, value_on = booked_on, amount, ...line }: BankLine) => {
     if (booked_on > tomorrow) return `is booked on ${booked_on}, in the future: today is ${today}`;
