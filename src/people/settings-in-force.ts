@@ -52,7 +52,13 @@ export type Differences = Readonly<{ section: Section; changes: readonly FieldCh
 /** Whether the file still states what it stated when another value was adopted, so that it proposes nothing. */
 export function isFileOlder(context: Installation, section: Section): boolean {
   const replaced = context.settings.sections?.replaced?.[section] ?? undefined;
-  return replaced !== undefined && isDeepStrictEqual(asJson(statedByFile(context, section)), replaced);
+  try {
+    return replaced !== undefined && isDeepStrictEqual(asJson(statedByFile(context, section)), replaced);
+  } catch (error) {
+    // A file that cannot be used states something else.
+    if (error instanceof Refusal) return false;
+    throw error;
+  }
 }
 
 /** Where the files differ from what is in force. Takes the result of `readInForce`. */

@@ -54,7 +54,7 @@ export async function readSettingsView(
     signsCheckpoints: environment.logKey !== undefined,
     missing: (await readReadiness(tx, { environment, settings })).missing,
     differences: proposedByFiles({ environment, settings }),
-    older: SECTION_NAMES.filter((section) => section !== 'accounts' && isFileOlder({ environment, settings }, section)),
+    older: SECTION_NAMES.filter((section) => isFileOlder({ environment, settings }, section)),
     documents: await countDeliveries(tx),
     others: await countOtherEmails(tx),
     mailFailing: await readMailFailure(tx),
