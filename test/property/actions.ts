@@ -729,7 +729,11 @@ export const ACTIONS: readonly Action[] = [
     name: 'resend',
     weight: 2,
     refusals: ['document_void', 'document_on_hold', 'document_email_unfinished', 'carried_over'],
-    run: upon((tx, { world }, { number }) => resendDocument(tx, world, { number })),
+    run: upon(
+      (tx, { world }, { number }) => resendDocument(tx, world, { number }),
+      // Once in four of any document, so that it is refused too.
+      ({ email, number }) => email?.status === 'sent' || Number(number.slice(-1)) % 4 === 0,
+    ),
   },
   {
     name: 'an e-mail comes back',
