@@ -38,6 +38,7 @@ import type { Reporter } from '../month-end/month-end.ts';
 import type { ActorContext } from '../people/audit-events.ts';
 import type { Role } from '../people/roles.ts';
 import type { Remedy } from '../remedy.ts';
+import type { Block } from './blocks.ts';
 import type { ActionCommand } from './command.ts';
 
 export * from './fields.ts';
@@ -86,7 +87,14 @@ export type FactsChange = Readonly<{
 /** The result of an action, which the command prints and the console shows. */
 export type Report<Json = unknown> = Readonly<{
   json: Json;
+  /** Sentences. `reportOf` appends the blocks as text. */
   text: string;
+  /** What the console draws beside the sentences. */
+  blocks?: readonly Block[];
+  /** In a preview, what the confirming button says, such as `Void INV-2026-000012`. Default: the action's title. */
+  button?: string;
+  /** The action that takes this one back. */
+  undo?: Remedy;
   /** Possible next steps. The command line prints commands, and the console shows buttons. */
   remedies?: readonly Remedy[];
   /** Further remarks, such as which e-mails were sent. */
@@ -131,6 +139,8 @@ type Parts<Input, Result, Followed, Json> = Readonly<{
   role: Role;
   /** A second role that may do it with some inputs, which `withoutRole` decides. */
   otherRole?: Role;
+  /** It takes something away that people rely on, so the confirming button looks dangerous. */
+  danger?: true;
   /** The console requires a recent sign-in, because the action gives access or redirects money. */
   needsProof?: true;
   /** The action whose approval rule also applies to this one. */

@@ -16,6 +16,7 @@ import {
   inputInWords,
   type Report,
 } from './action.ts';
+import { blocksText } from './blocks.ts';
 import { namesOf } from './command.ts';
 
 /** The figures of a preview, which are compared with those of the confirmed or approved action. */
@@ -30,7 +31,7 @@ type Figures = Readonly<{
 /** The effect that an action would have now, with a report for people. */
 export type Consequence<Json = unknown> = Figures &
   Readonly<{
-    report: Report<Json>;
+    report: FullReport<Json>;
   }>;
 
 export type Change = PreviewedChange;
@@ -71,10 +72,16 @@ export async function reportOf<Input, Result, Followed, Json>(
   context: ActionContext,
   action: Action<Input, Result, Followed, Json>,
   done: ActionOutcome<Input, Result, Followed>,
-): Promise<Report<Json>> {
+): Promise<FullReport<Json>> {
   const report = await action.report(done, context, tx);
-  return { ...report, text: inNames(report.text, (context.namesOf ?? namesOf)(action)) };
+  const { text, blocks = [] } = report;
+  const named = (words: string) => inNames(words, (context.namesOf ?? namesOf)(action));
+  const full = blocks.length === 0 ? text : `${text}\n\n${blocksText(blocks, context.width)}`;
+  return { ...report, sentences: named(text), text: named(full) };
 }
+
+/** A report whose text contains its blocks. */
+export type FullReport<Json = unknown> = Report<Json> & { readonly sentences: string };
 
 /**
  * Performs the action and returns its changes. A preview reads the state before the action first, in the same

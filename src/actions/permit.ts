@@ -5,7 +5,15 @@
  */
 
 import { ADJUSTMENTS, actAsCompared } from '../approvals/amounts-before.ts';
-import { type Approval, actAsApproved, approve, ask, type Permission, type Rules } from '../approvals/ask.ts';
+import {
+  type Approval,
+  actAsApproved,
+  approve,
+  ask,
+  type Permission,
+  type Rules,
+  readNeededApprovers,
+} from '../approvals/ask.ts';
 import type { PreviewedChange } from '../approvals/requests.sql.ts';
 import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
@@ -130,6 +138,20 @@ async function permitEffect<Input>(
   if (approved !== undefined) return approved;
   const answer = await ask(tx, context, rules, asked);
   return answer instanceof Refusal ? answer : { digest, ...answer };
+}
+
+/** The logins of those who could approve the action, if it needs approval now. */
+export async function approversNeeded<Input>(
+  tx: Transaction,
+  context: ActionContext,
+  action: Action<Input>,
+  input: Input,
+  { amounts, adjustments }: Pick<Consequence, 'amounts' | 'adjustments'>,
+): Promise<string[]> {
+  const rules = rulesOf(context, action, input);
+  if (rules === undefined || (rules.own === undefined && adjustments.length === 0)) return [];
+  const touched = await action.partners(tx, input, context);
+  return readNeededApprovers(tx, context, rules, { action: action.name, amounts, adjustments, touched });
 }
 
 const isPartOf = (rest: readonly PreviewedChange[], whole: readonly PreviewedChange[]) => {

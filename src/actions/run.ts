@@ -3,13 +3,14 @@ import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
 import type { NameOf } from '../field-names.ts';
+import type { ForeseenEmails } from '../month-end/foresee-emails.ts';
 import type { Reporter } from '../month-end/month-end.ts';
 import { scopeOf } from '../people/roles.ts';
-import { type Action, type ActionContext, type Agree, fieldsOf, type Report, readFields } from './action.ts';
+import { type Action, type ActionContext, type Agree, fieldsOf, readFields } from './action.ts';
 import { namesOf } from './command.ts';
-import { type Consequence, consequenceOf, digestOf, performSeen, reportOf } from './consequence.ts';
+import { type Consequence, consequenceOf, digestOf, type FullReport, performSeen, reportOf } from './consequence.ts';
 import { withPartnerIds } from './partner-names.ts';
-import { type Agreement, admit, OutdatedPreview, permit, permitForeseen } from './permit.ts';
+import { type Agreement, admit, approversNeeded, OutdatedPreview, permit, permitForeseen } from './permit.ts';
 
 export { OutdatedPreview };
 
@@ -32,7 +33,7 @@ export async function runAction<Input, Result, Followed, Json>(
   action: Action<Input, Result, Followed, Json>,
   given: Input,
   options: RunOptions = {},
-): Promise<Report<Json>> {
+): Promise<FullReport<Json>> {
   return naming(context, action, () => runNamed(context, action, given, options));
 }
 
@@ -128,6 +129,14 @@ async function performAsAgreed<Input, Result, Followed, Json>(
   throw outdated(approval.requestId, permission.changes ?? [], figures.changes);
 }
 
+/** What an action would do now, whom it would write to, and who would have to approve it. */
+export type Preview<Json = unknown> = Consequence<Json> &
+  Readonly<{
+    emails: readonly ForeseenEmails[];
+    /** The logins of those who could approve it, if it needs approval. */
+    approvers: readonly string[];
+  }>;
+
 /**
  * Performs an action in a transaction that is rolled back. Refuses what the action refuses. `isAsked` means that the
  * input comes from a request for approval.
@@ -137,13 +146,17 @@ export async function previewAction<Input, Result, Followed, Json>(
   action: Action<Input, Result, Followed, Json>,
   given: Input,
   { isAsked = false }: { isAsked?: boolean } = {},
-): Promise<Consequence<Json>> {
+): Promise<Preview<Json>> {
   return naming(context, action, async () => {
     const input = await readNamed(context, action, given);
     await readFiles(context, action, input, { isAsked });
+    const { whileForeseeingEmails } = await import('../month-end/foresee-emails.ts');
     return context.database.preview(async (tx) => {
       await admit(tx, context, action, input, { isAsked });
-      return consequenceOf(tx, context, action, input);
+      const { result: consequence, emails } = await whileForeseeingEmails(tx, context, () =>
+        consequenceOf(tx, context, action, input),
+      );
+      return { ...consequence, emails, approvers: await approversNeeded(tx, context, action, input, consequence) };
     });
   });
 }

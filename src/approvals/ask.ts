@@ -154,6 +154,20 @@ export async function ask(
   return refuse('approval_needed', { ...request, title, subject, approvers: logins, above, repeats });
 }
 
+/** The logins of those who could approve an action, if it needs approval now. */
+export async function readNeededApprovers(
+  tx: Transaction,
+  context: ActorContext,
+  rules: Rules,
+  asked: Pick<ToApprove, 'action' | 'amounts' | 'adjustments' | 'touched'>,
+): Promise<string[]> {
+  const compared = await compare(tx, context, rules, asked);
+  if (compared !== undefined && aboveLimits(compared).length === 0) return [];
+  const besides = context.actor.user?.user_id ?? null;
+  const approvers = await readApprovers(tx, { partnerIds: partnersApproved(asked.touched), besides });
+  return approvers.map(({ login }) => login);
+}
+
 /**
  * Undefined for an action that needs approval whatever was done before: its rule applies to any amount or has none in
  * its currency, or it states no amount.

@@ -26,53 +26,66 @@ function rowsNote({ purpose }: DocumentRow, count: number) {
   return count === 1 ? 'the ledger row behind it' : `the ${count} ledger rows behind it`;
 }
 
+type Attached = Readonly<{ filename: string; contentType: string; note: string; of: 'pdf' | 'eInvoice' | 'rows' }>;
+
+/** What is attached to the e-mail, with what the e-mail says about it. */
+function attachmentsOf(document: DocumentRow, { rows, eInvoice }: Readonly<{ rows: number; eInvoice: boolean }>) {
+  const { number } = document;
+  const all: Attached[] = [
+    { filename: `${number}.pdf`, contentType: 'application/pdf', note: NOTES[document.document], of: 'pdf' },
+    {
+      filename: `${number}.xml`,
+      contentType: 'application/xml',
+      note: 'the same for your accounting system, as an e-invoice (EN 16931)',
+      of: 'eInvoice',
+    },
+    {
+      filename: `${number}-rows.csv`,
+      contentType: 'text/csv; charset=utf-8',
+      note: rowsNote(document, rows),
+      of: 'rows',
+    },
+  ];
+  return all.filter(({ of }) => of === 'pdf' || (of === 'rows' ? rows > 0 : eInvoice));
+}
+
+/** The text of the e-mail. Refusals: settings_invalid, file_unreadable (an unusable template). */
+export const documentEmailText = (
+  document: DocumentRow,
+  email: DocumentEmail,
+  { snapshot, instructionsOutdated }: Pick<PreparedDocument, 'snapshot' | 'instructionsOutdated'>,
+  templates: EmailTemplates,
+  attached: Parameters<typeof attachmentsOf>[1],
+): EmailContent['content'] =>
+  renderDocumentEmail(
+    snapshot,
+    {
+      contactName: email.contact_name,
+      attachments: attachmentsOf(document, attached).map(({ filename, note }) => ({ filename, note })),
+      rowsOmitted: email.entries > MOST_ATTACHED_ROWS,
+      instructionsOutdated,
+      replaces: email.replaces_sent,
+    },
+    templates,
+  );
+
 /** Refusals: settings_invalid, file_unreadable (an unusable template). */
 export function composeDocumentEmail(
   document: DocumentRow,
   email: DocumentEmail,
-  { snapshot, rows, pdf, eInvoice, instructionsOutdated }: PreparedDocument,
+  prepared: PreparedDocument,
   templates: EmailTemplates,
 ): EmailContent {
-  const { number } = document;
-  const attachments = [
-    {
-      filename: `${number}.pdf`,
-      contentType: 'application/pdf',
-      content: pdf,
-      note: NOTES[document.document],
-    },
-    ...(eInvoice === undefined
-      ? []
-      : [
-          {
-            filename: `${number}.xml`,
-            contentType: 'application/xml',
-            content: eInvoice,
-            note: 'the same for your accounting system, as an e-invoice (EN 16931)',
-          },
-        ]),
-    ...(rows.length === 0
-      ? []
-      : [
-          {
-            filename: `${number}-rows.csv`,
-            contentType: 'text/csv; charset=utf-8',
-            content: rowsCsv(rows),
-            note: rowsNote(document, rows.length),
-          },
-        ]),
-  ];
-  const facts = {
-    contactName: email.contact_name,
-    attachments: attachments.map(({ filename, note }) => ({ filename, note })),
-    rowsOmitted: email.entries > MOST_ATTACHED_ROWS,
-    instructionsOutdated,
-    replaces: email.replaces_sent,
-  };
+  const { rows, pdf, eInvoice } = prepared;
+  const contents = { pdf, eInvoice: eInvoice as Buffer, rows: rowsCsv(rows) };
+  const attached = { rows: rows.length, eInvoice: eInvoice !== undefined };
   return {
     ...recipientsOf(email),
-    content: renderDocumentEmail(snapshot, facts, templates),
-    attachments,
+    content: documentEmailText(document, email, prepared, templates, attached),
+    attachments: attachmentsOf(document, attached).map(({ of, ...each }) => ({
+      ...each,
+      content: contents[of],
+    })),
     senderName: document.issuer.legal_name,
   };
 }

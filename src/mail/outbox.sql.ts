@@ -74,6 +74,14 @@ export const readOtherEmail = queryingOne<EmailState & EmailSubject, { emailId: 
   SELECT ${EMAIL_STATE}, e.document_id, ${subjectOf('e.')}, e.preliminary, e.addressed_to
   FROM emails e WHERE e.email_id = :emailId`);
 
+/** The newest e-mail of the outbox; 0 if there is none. */
+export const readLastEmail = queryingValue<number>('SELECT coalesce(max(email_id), 0) AS last FROM emails');
+
+/** The e-mails that were queued after that one. */
+export const readQueuedAfter = querying<EmailSubject, { last: number }>(`
+  SELECT e.email_id, e.document_id, ${subjectOf('e.')}, e.preliminary, e.addressed_to
+  FROM emails e WHERE e.email_id > :last ORDER BY e.email_id`);
+
 /** Makes the unfinished e-mails without a document due now: all, or only the named ones. Returns their number. */
 export const wakeOtherEmails = executing<{ only: readonly number[] | null }>(`
   UPDATE emails SET due_at = least(due_at, now())

@@ -18,11 +18,11 @@ import {
   takeOver,
   whyUnsendable,
 } from './attempt.ts';
-import type { EmailComposer, EmailState, EmailSubject, Mailer } from './email.ts';
+import type { EmailComposer, EmailContent, EmailState, EmailSubject, Mailer } from './email.ts';
 import { recordOutcome } from './log.ts';
 import { dueOtherEmails, offerEmail, readOtherEmail, setAside, wakeOtherEmails } from './outbox.sql.ts';
 import { queueForNewAddresses } from './resend.ts';
-import { templatesOf } from './templates.ts';
+import { type EmailTemplates, templatesOf } from './templates.ts';
 import { transportOf } from './transport.ts';
 
 /** In progress at once. A worker mostly waits for the mail server. */
@@ -106,22 +106,39 @@ async function sendOne({ database }: Mailer, sender: Sender, email: EmailState &
   return done ? { status: message.status, detail: message.reason } : ELSEWHERE;
 }
 
+/** The e-mail as it would be sent now, or why it is not. */
+export async function composeEmail(
+  tx: Transaction,
+  email: EmailSubject,
+  context: ActorContext & Pick<OutboxOptions, 'composers'>,
+  templates: EmailTemplates,
+): Promise<EmailContent | SetAside> {
+  const composer = context.composers.find(({ kind }) => kind === email.kind);
+  if (composer === undefined)
+    return { status: 'held', reason: `this version cannot compose an e-mail of kind ${email.kind}` };
+  try {
+    const composed = await composer.compose(tx, email, context, templates);
+    if ('withdrawn' in composed) return { status: 'withdrawn', reason: composed.withdrawn };
+    if ('held' in composed) return { status: 'held', reason: composed.held };
+    const { addressed_to: address } = email;
+    const content = address === null ? composed : { ...composed, to: { name: '', address }, cc: [] };
+    const reason = whyUnsendable(context, content);
+    return reason === undefined ? content : { status: 'held', reason };
+  } catch (error) {
+    // A person must correct a template or an address.
+    if (error instanceof Refusal) return { status: 'held', reason: error.message };
+    throw error;
+  }
+}
+
 function composing(options: OutboxOptions): Compose {
   const templates = templatesOf(options.environment);
   return async (tx, email, messageId) => {
-    const composer = options.composers.find(({ kind }) => kind === email.kind);
-    if (composer === undefined)
-      return { status: 'held', reason: `this version cannot compose an e-mail of kind ${email.kind}` };
+    const composed = await composeEmail(tx, email, options, templates);
+    if ('status' in composed) return composed;
     try {
-      const composed = await composer.compose(tx, email, options, templates);
-      if ('withdrawn' in composed) return { status: 'withdrawn', reason: composed.withdrawn };
-      if ('held' in composed) return { status: 'held', reason: composed.held };
-      const { addressed_to: address } = email;
-      const content = address === null ? composed : { ...composed, to: { name: '', address }, cc: [] };
-      const reason = whyUnsendable(options, content);
-      return reason === undefined ? await messageOf(options, messageId, content) : { status: 'held', reason };
+      return await messageOf(options, messageId, composed);
     } catch (error) {
-      // A person must correct a template or an address.
       if (error instanceof Refusal) return { status: 'held', reason: error.message };
       throw error;
     }

@@ -1,0 +1,79 @@
+/**
+ * What a report shows beside its sentences: tables, versions of a document beside each other, and sentences of their
+ * own. The console draws the blocks, and the terminal prints them.
+ */
+import { type Amount, moneyText } from '../money.ts';
+import { printable, table, wrapped } from '../text-table.ts';
+
+/** A text with the page of the console that has more about it. */
+type Linked = Readonly<{ text: string; page: string }>;
+export type Cell = Amount | Linked | string | number | null;
+
+export type Block = Readonly<{
+  title: string;
+  /** What the block says about the action. A warning is something to look at before the action is confirmed. */
+  tone?: 'warn';
+  lines?: readonly (string | Linked)[];
+  table?: Readonly<{
+    /** As those of text-table.ts: '>' aligns to the right, '~' may be shortened. */
+    headings: readonly string[];
+    rows: readonly (readonly Cell[])[];
+    /** Sums below the rows. */
+    foot?: readonly (readonly Cell[])[];
+  }>;
+  versions?: Versions;
+}>;
+
+/** Two versions of a thing, field by field. Null: the version does not have the field. */
+export type Versions = Readonly<{
+  names: readonly [before: string, after: string];
+  rows: readonly Readonly<{ field: string; before: string | null; after: string | null }>[];
+}>;
+
+/** The fields of two versions, in the order of the first; a field that only the second has comes last. */
+export function versionsOf(
+  names: Versions['names'],
+  before: ReadonlyMap<string, string>,
+  after: ReadonlyMap<string, string>,
+): Versions {
+  const fields = [...new Set([...before.keys(), ...after.keys()])];
+  return {
+    names,
+    rows: fields.map((field) => ({ field, before: before.get(field) ?? null, after: after.get(field) ?? null })),
+  };
+}
+
+export const cellText = (cell: Cell): string => {
+  if (cell === null) return '';
+  if (typeof cell !== 'object') return String(cell);
+  return 'text' in cell ? cell.text : moneyText(cell.toString(), cell.currency);
+};
+
+/** The blocks as plain text. Of versions only what differs is printed. */
+export const blocksText = (blocks: readonly Block[], width?: number): string =>
+  blocks.map((block) => blockText(block, width)).join('\n\n');
+
+function blockText({ title, lines = [], table: given, versions }: Block, width: number | undefined) {
+  const tables = [
+    ...(given === undefined
+      ? []
+      : [
+          table(
+            given.headings,
+            [...given.rows, ...(given.foot ?? [])].map((row) => row.map(cellText)),
+            width,
+          ),
+        ]),
+    ...(versions === undefined
+      ? []
+      : [table(['', ...versions.names.map((each) => `~${each}`)], differing(versions), width)]),
+  ];
+  return [
+    `${title}:`,
+    ...lines.flatMap((line) => wrapped(printable(cellText(line)), 76, '  ').map((each) => `  ${each}`)),
+    ...tables,
+  ].join('\n');
+}
+
+const differing = ({ rows }: Versions) =>
+  rows.filter(({ before, after }) => before !== after).map(({ field, before, after }) => [field, before, after]);
