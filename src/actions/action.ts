@@ -93,9 +93,7 @@ export type Report<Json = unknown> = Readonly<{
   blocks?: readonly Block[];
   /** In a preview, what the confirming button says, such as `Void INV-2026-000012`. Default: the action's title. */
   button?: string;
-  /** The action that takes this one back. */
-  undo?: Remedy;
-  /** Possible next steps. The command line prints commands, and the console shows buttons. */
+  /** Possible next steps; `Undo` comes first. The command line prints commands, and the console shows buttons. */
   remedies?: readonly Remedy[];
   /** Further remarks, such as which e-mails were sent. */
   notes?: readonly string[];

@@ -10,12 +10,12 @@ import { refuse } from '../errors/refusals.ts';
 import { readActiveUser } from '../people/users.sql.ts';
 import { actAs } from '../people/users.ts';
 import { minuteOf } from '../text.ts';
-import type { Action, ActionContext, Report } from './action.ts';
-import type { Consequence } from './consequence.ts';
+import type { Action, ActionContext } from './action.ts';
+import type { FullReport } from './consequence.ts';
 import { ACTIONS } from './loaded.ts';
-import { previewAction, type RunOptions, runAction } from './run.ts';
+import { type Preview, previewAction, type RunOptions, runAction } from './run.ts';
 
-type Approved = Report &
+type Approved = FullReport &
   Readonly<{
     /** False if the requester must repeat the action. */
     isDone: boolean;
@@ -36,7 +36,7 @@ export async function approveRequest(
     await endRequest(context, requestId, 'approve', reason);
     const until = minuteOf(request.expires_at);
     const text = `It is done when ${request.requester} repeats it with the same files, until ${until}.`;
-    return { isDone: false, json: null, text };
+    return { isDone: false, json: null, text, sentences: text };
   }
   const approval = { requestId, approver: actor, reason };
   return { isDone: true, ...(await runAction(requester, actionOf(request), request.input, { ...options, approval })) };
@@ -46,7 +46,7 @@ export async function approveRequest(
  * Returns the effect that a requested action would have now. Refuses what the action refuses. Undefined if the input
  * was not kept.
  */
-export async function previewRequest(context: ActionContext, requestId: number): Promise<Consequence | undefined> {
+export async function previewRequest(context: ActionContext, requestId: number): Promise<Preview | undefined> {
   const { request, requester } = await context.database.reading((tx) => readAsked(tx, context, requestId));
   if (request.preview.repeats) return undefined;
   return previewAction(requester, actionOf(request), request.input, { isAsked: true });

@@ -14,6 +14,8 @@ export type Block = Readonly<{
   /** What the block says about the action. A warning is something to look at before the action is confirmed. */
   tone?: 'warn';
   lines?: readonly (string | Linked)[];
+  /** The console shows it only when it is asked for: it is long, and the rest sums it up. */
+  folded?: true;
   table?: Readonly<{
     /** As those of text-table.ts: '>' aligns to the right, '~' may be shortened. */
     headings: readonly string[];

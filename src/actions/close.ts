@@ -22,11 +22,13 @@ import { fieldName } from '../field-names.ts';
 import { type CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
 import { factsOf as sizeOf } from '../log/text.ts';
 import { countNeedingAttention } from '../mail/outbox.sql.ts';
+import { isZero } from '../money.ts';
 import { refuseWhilePaused } from '../people/pauses.ts';
-import { readPartnerChanges, totalsJson } from '../reports/close.ts';
-import { reasonsOf } from '../reports/close-text.ts';
+import type { LateRows, PartnerChange } from '../reports/close.sql.ts';
+import { readLateRows, readPartnerChanges, totalsJson } from '../reports/close.ts';
+import { whyChanged } from '../reports/close-text.ts';
 import { printable, table, wrapped } from '../text-table.ts';
-import { Amount, groupThousands, type Month, moneyText as money, monthBefore, plural } from '../values.ts';
+import { Amount, groupThousands, type Month, monthBefore, monthName, plural } from '../values.ts';
 import {
   type ActionContext,
   defineAction,
@@ -38,6 +40,7 @@ import {
   several,
   text,
 } from './action.ts';
+import type { Block } from './blocks.ts';
 import { amountsIn } from './documents.ts';
 
 type CloseInput = Readonly<{
@@ -199,7 +202,9 @@ async function reportPreview(
   const months = (await readMonthFacts(tx, { months: closed })).map((facts) => withHolds(facts, documents, holds));
   const last = closed.at(-1);
   const changes = last === undefined ? [] : await readPartnerChanges(tx, { month: last, previous: monthBefore(last) });
+  const late = last === undefined ? [] : await readLateRows(tx, { month: last });
   const doubted = feeds.filter(({ doubts, empty }) => empty || doubts.length > 0);
+  const sending = documents.length - holds.length;
   return {
     remedies: doubted.filter((each) => isUndecided(each, decisionFor(each, input))).map(closeAnyway),
     json: {
@@ -210,36 +215,91 @@ async function reportPreview(
       changes,
       ...otherCurrenciesJson(others),
     },
-    text: [
-      describeMonths(months, () => 'would close'),
-      describeDocuments(documents, context.width),
-      ...(last !== undefined && changes.some((row) => row.last_entries > 0)
-        ? [[`Compared with ${monthBefore(last)}:`, ...reasonsOf(changes)].join('\n')]
-        : []),
-      ...(documents.some(({ document }) => document === 'credit_note')
-        ? ['An amount below zero is credit: owed to the partner.']
-        : []),
-      ...describeOtherCurrencies(others),
-      ...describeHolds(holds),
-      ...doubted.map((each) => describeDoubts(each, decisionFor(each, input))),
-      'Preview only: nothing was written.',
-    ].join('\n\n'),
+    button: `Close ${closed.map((each) => monthName(each)).join(', ')} and e-mail ${plural(sending, 'document')}`,
+    text: describePreview(months),
+    blocks: [
+      ...(last === undefined ? [] : changesBlocks(last, changes)),
+      ...doubted.map((each) => doubtsBlock(each, decisionFor(each, input))),
+      ...holdsBlocks(holds),
+      ...lateBlocks(late),
+      ...otherCurrenciesBlocks(others),
+      ...(documents.length === 0 ? [] : [documentsBlock(documents)]),
+    ],
   };
 }
 
-const describeDocuments = (documents: readonly DocumentRow[], width: number | undefined) =>
-  table(
-    ['number', '~partner', 'month', '>rows', '>amount due'],
-    documents.map((row) => [
+const NOTHING_DUE =
+  'Nothing to do: no month is due.\nThe first month with rows is due once it has ended everywhere, then each month.';
+
+const describePreview = (months: readonly MonthFacts[]) =>
+  months.length === 0
+    ? NOTHING_DUE
+    : months
+        .map(
+          ({ month, entries, late_entries, partners_without_activity: idle, deliveries, ...counts }) =>
+            `${monthName(month)} is closed with ${describeCounts(counts)} from ${plural(entries, 'row')}, ` +
+            `${late_entries} of them late. ${deliveries.pending} of them go out by e-mail and ${deliveries.held} are ` +
+            `held. ${plural(idle, 'partner')} had no activity.`,
+        )
+        .join('\n');
+
+const describeCounts = (facts: Pick<MonthFacts, 'invoices' | 'credit_notes' | 'statements'>) =>
+  `${plural(facts.invoices, 'invoice')}, ${plural(facts.credit_notes, 'credit note')} and ` +
+  plural(facts.statements, 'statement');
+
+/** The changes that are listed for each currency. */
+const LARGEST = 5;
+
+function changesBlocks(month: Month, changes: readonly PartnerChange[]): Block[] {
+  const before = monthBefore(month);
+  const names = [`>${monthName(before)}`, `>${monthName(month)}`, '>change'];
+  const amounts = ({ currency, last_month, invoice_amount, change }: PartnerChange) =>
+    [last_month, invoice_amount, change].map((each) => Amount.of(each, currency));
+  const currencies = [...new Set(changes.map(({ currency }) => currency))];
+  const sums = currencies.map((currency) => {
+    const own = changes.filter((each) => each.currency === currency).map(amounts);
+    return [0, 1, 2].map((at) => own.reduce((sum, each) => sum.plus(each[at] as Amount), Amount.zero(currency)));
+  });
+  const largest = currencies.flatMap((currency) =>
+    changes.filter((each) => each.currency === currency && !isZero(each.change)).slice(0, LARGEST),
+  );
+  return [
+    { title: `Totals beside ${monthName(before)}`, table: { headings: names, rows: sums } },
+    {
+      title: 'Largest changes',
+      table: {
+        headings: ['~partner', ...names, '~why'],
+        rows: largest.map((row) => [
+          { text: row.name, page: `/console/partners/${encodeURIComponent(row.partner_id)}` },
+          ...amounts(row),
+          {
+            text: whyChanged(row) || 'its rows',
+            page: `/console/rows?partner=${encodeURIComponent(row.partner_id)}&month=${month}`,
+          },
+        ]),
+      },
+    },
+  ];
+}
+
+const documentsBlock = (documents: readonly DocumentRow[]): Block => ({
+  title: `All ${plural(documents.length, 'document')}`,
+  folded: true,
+  table: {
+    headings: ['number', '~partner', 'month', '>rows', '>amount due'],
+    rows: documents.map((row) => [
       row.number,
       row.partner_name,
       row.month,
       row.lines.reduce((count, line) => count + line.count, 0),
-      // The total is negative, because a credit note is owed to the partner.
-      `${row.document === 'credit_note' ? '-' : ''}${money(row.amount_due, row.currency)}`,
+      // A credit note is owed to the partner.
+      Amount.of(
+        `${row.document === 'credit_note' && !isZero(row.amount_due) ? '-' : ''}${row.amount_due}`,
+        row.currency,
+      ),
     ]),
-    width,
-  );
+  },
+});
 
 /** Counts documents of the preview as held if the close would hold them. */
 function withHolds(facts: MonthFacts, documents: readonly DocumentRow[], holds: readonly ForeseenHold[]): MonthFacts {
@@ -249,14 +309,37 @@ function withHolds(facts: MonthFacts, documents: readonly DocumentRow[], holds: 
   return { ...facts, deliveries: { ...facts.deliveries, pending: pending + held - count, held: count } };
 }
 
-const describeHolds = (holds: readonly ForeseenHold[]) =>
+const holdsBlocks = (holds: readonly ForeseenHold[]): Block[] =>
   holds.length === 0
     ? []
     : [
-        [
-          `${plural(holds.length, 'document')} would be held:`,
-          ...holds.flatMap(({ number, reason }) => wrapped(printable(`${number}: ${reason}`), 76, '  ')),
-        ].join('\n'),
+        {
+          title: `${plural(holds.length, 'document')} to be held`,
+          table: {
+            headings: ['number', '~partner', '~reason'],
+            rows: holds.map(({ number, partner_id, reason }) => [
+              number,
+              { text: partner_id, page: `/console/partners/${encodeURIComponent(partner_id)}` },
+              reason,
+            ]),
+          },
+        },
+      ];
+
+const lateBlocks = (late: readonly LateRows[]): Block[] =>
+  late.length === 0
+    ? []
+    : [
+        {
+          title: 'Late rows, billed now',
+          table: {
+            headings: ['~partner', 'of', '>rows', '>amount'],
+            rows: late.map(({ name, month, entries, invoice_amount, currency }) => [
+              ...[name, monthName(month), entries],
+              Amount.of(invoice_amount, currency),
+            ]),
+          },
+        },
       ];
 
 const otherCurrenciesJson = (others: readonly OtherCurrency[]) =>
@@ -272,19 +355,27 @@ const describeOtherCurrencies = (others: readonly OtherCurrency[]) =>
         ].join('\n'),
       ];
 
-function describeDoubts(feeds: Feeds, decision: FeedDecision) {
+const otherCurrenciesBlocks = (others: readonly OtherCurrency[]): Block[] =>
+  others.length === 0
+    ? []
+    : [{ title: "In a currency other than the partner's own", tone: 'warn', lines: others.map(describeOtherCurrency) }];
+
+function doubtsBlock(feeds: Feeds, decision: FeedDecision): Block {
   const { month, doubts, empty } = feeds;
   const stops = doubts.some((each) => each.stops);
-  return [
-    ...(empty ? [`${month} has no rows from any partner.`] : []),
-    ...(doubts.length > 0 ? [`In doubt about ${month}:`] : []),
-    ...doubts.flatMap((each) => wrapped(printable(describeDoubt(each)), 76, '  ')),
-    ...(isUndecided(feeds, decision)
-      ? ['It does not close automatically.']
-      : empty || stops
-        ? ['It closes as it is, as requested.']
-        : []),
-  ].join('\n');
+  return {
+    title: `In doubt about ${monthName(month)}`,
+    tone: 'warn',
+    lines: [
+      ...(empty ? [`${month} has no rows from any partner.`] : []),
+      ...doubts.map(describeDoubt),
+      ...(isUndecided(feeds, decision)
+        ? ['It does not close automatically.']
+        : empty || stops
+          ? ['It closes as it is, as requested.']
+          : []),
+    ],
+  };
 }
 
 /** Returns a month of the close report in the contract's format. The totals are sums of the month's ledger rows. */
@@ -316,9 +407,7 @@ function describeMonths(
   verb: (facts: MonthFacts) => string,
   checkpoints: ReadonlyMap<Month, CheckpointOf> = new Map(),
 ) {
-  if (months.length === 0) {
-    return 'Nothing to do: no month is due.\nThe first month with rows is due once it has ended everywhere, then each month.';
-  }
+  if (months.length === 0) return NOTHING_DUE;
   return months.map((facts) => describeMonth(facts, verb(facts), checkpoints.get(facts.month))).join('\n\n');
 }
 
@@ -330,8 +419,7 @@ function describeMonth(facts: MonthFacts, verb: string, checkpoint: CheckpointOf
   ]);
   return [
     `${facts.month} ${verb}`,
-    `  Documents   ${plural(facts.invoices, 'invoice')}, ${plural(facts.credit_notes, 'credit note')}, ` +
-      plural(facts.statements, 'statement'),
+    `  Documents   ${describeCounts(facts)}`,
     `  Rows        ${facts.entries}, ${facts.late_entries} of them late`,
     `  Partners    ${facts.partners_without_activity} without activity`,
     `  Deliveries  ${sent} sent, ${pending} pending, ${held} held, ${failed} failed, ${uncertain} uncertain`,

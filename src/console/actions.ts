@@ -1,6 +1,7 @@
 /** The form, preview and confirmation pages of every registered action. */
-import type { Action, Report } from '../actions/action.ts';
+import type { Action } from '../actions/action.ts';
 import { monthClose } from '../actions/close.ts';
+import type { FullReport } from '../actions/consequence.ts';
 import { inputOfForm } from '../actions/fields.ts';
 import { glExport } from '../actions/general-ledger.ts';
 import { ACTIONS } from '../actions/loaded.ts';
@@ -104,7 +105,7 @@ async function confirmed(action: Action, visit: Visit, input: unknown, shown: st
 export function doneOf(
   action: Action,
   { reader }: Visit,
-  report: Report,
+  report: FullReport,
   input: unknown,
   links = linksOf(action, reader, input),
 ): Answer {

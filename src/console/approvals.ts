@@ -1,12 +1,12 @@
-import { actionOf, approveRequest, endRequest } from '../actions/approve.ts';
+import { actionOf, approveRequest, endRequest, previewRequest } from '../actions/approve.ts';
 import { LINE } from '../actions/fields.ts';
 import { DECISIONS } from '../approvals/requests.sql.ts';
-import { refuse } from '../errors/refusals.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
 import { approvals } from '../lists/approvals.ts';
 import { doneOf, laterOf } from './actions.ts';
 import { addList } from './list-route.tsx';
 import type { Access, Routes, Visit } from './route.ts';
-import { approvalHref, approvalScreen, readApproval } from './screens/approvals.tsx';
+import { type ApprovalView, approvalHref, approvalScreen, readApproval } from './screens/approvals.tsx';
 
 const READ: Access = { role: 'viewer', scope: 'partners' };
 
@@ -16,7 +16,10 @@ export function addApprovals(routes: Routes): void {
   screen(
     '/approvals/:id',
     READ,
-    (tx, visit) => readApproval(tx, { requestId: idOf(visit), scope: visit.scope, now: nowOf(visit) }),
+    async (tx, visit) => {
+      const view = await readApproval(tx, { requestId: idOf(visit), scope: visit.scope, now: nowOf(visit) });
+      return { ...view, ...(view.request.status === 'waiting' && (await effectNow(visit, view.request.request_id))) };
+    },
     (view, { reader }) => approvalScreen(view, reader),
   );
   // Enough, because `approveRequest` and `endRequest` check who may decide.
@@ -43,6 +46,17 @@ export function addApprovals(routes: Routes): void {
     await endRequest(context, requestId, decision, reason);
     return { to: approvalHref(requestId) };
   });
+}
+
+/** What the requested action would do now, or why it would be refused. */
+async function effectNow({ context }: Visit, requestId: number): Promise<Pick<ApprovalView, 'now' | 'refused'>> {
+  try {
+    const now = await previewRequest(context, requestId);
+    return now === undefined ? {} : { now };
+  } catch (thrown) {
+    if (!(thrown instanceof Refusal)) throw thrown;
+    return { refused: thrown.message };
+  }
 }
 
 const nowOf = ({ context: { environment } }: Visit) => environment.now().toMillis();

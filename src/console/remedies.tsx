@@ -1,4 +1,4 @@
-/** Remedies as links, if the user may follow them, and otherwise as commands. */
+/** Remedies as links, if the user may follow them. A command that no page replaces is for the terminal alone. */
 import type { Remedy } from '../remedy.ts';
 import { ActionLink, type AffectedPartners, type Seer, seesAll } from './action-link.tsx';
 
@@ -24,19 +24,11 @@ function One({ remedy, user, partner, tone }: RemedyProps & { remedy: Remedy }) 
       </ActionLink>
     );
   }
-  const { command, page, ofAll } = remedy;
-  // A page has no use for the help of a command.
-  if (command.endsWith('--help')) return null;
-  if (page !== undefined && (ofAll !== true || seesAll(user))) {
-    return (
-      <a class={tone === undefined ? 'button' : `button ${tone}`} href={page}>
-        {label}
-      </a>
-    );
-  }
-  return page === undefined ? (
-    <span class="soft">
-      {label}: <code>{`reckoner ${command}`}</code>
-    </span>
-  ) : null;
+  const { page, ofAll } = remedy;
+  if (page === undefined || (ofAll === true && !seesAll(user))) return null;
+  return (
+    <a class={tone === undefined ? 'button' : `button ${tone}`} href={page}>
+      {label}
+    </a>
+  );
 }

@@ -4,13 +4,14 @@ import { findOtherLinks } from '../../delivery/printed-link.ts';
 import { readContents } from '../../documents/content.sql.ts';
 import { documentJson } from '../../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
+import { faceOf } from '../../documents/face.ts';
 import { type Rerun, type RerunOptions, rerunDocument, rerunMonth } from '../../documents/rerun.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { fieldName } from '../../field-names.ts';
-import { table } from '../../text-table.ts';
-import { type Month, moneyText } from '../../values.ts';
+import { Amount, type Month, moneyText, plural } from '../../values.ts';
 import { defineAction, type Facts, flag, month, onLatestDate, partner, type Report, text } from '../action.ts';
+import { type Block, versionsOf } from '../blocks.ts';
 import { amountsIn, deliver, emailText, factsOf, isUnsent, partnersOfDocuments } from '../documents.ts';
 
 export const invoiceRerun = defineAction({
@@ -101,7 +102,9 @@ A replacement keeps the due date of the document that it replaces, unless
     const unsent = delivered && issuedBy(rerun).some((each) => isUnsent(documentOf(outcome, each)));
     return {
       json: outcomeJson(outcome, preview),
-      text: describeRerun(outcome, preview),
+      text: describeRerun(outcome),
+      blocks: blocksOf(outcome, preview),
+      button: buttonOf(rerun),
       remedies: rerun.refused.flatMap(({ remedies }) => remedies),
       attention: rerun.refused.length > 0 || unsent,
     };
@@ -170,11 +173,22 @@ function reportOne(number: string, outcome: Outcome, delivered: boolean): Report
   };
 }
 
-function describeRerun(outcome: Outcome, dryRun: boolean) {
-  const { month, unchanged, replaced, issued, differing, refused } = outcome.rerun;
+function buttonOf({ issued, replaced }: Rerun) {
+  const [one] = [...replaced, ...issued];
+  const count = issued.length + replaced.length;
+  if (one === undefined) return 'Replace nothing';
+  if (count > 1) return `Replace ${plural(count, 'document')}`;
+  return 'replaces' in one ? `Issue the replacement of ${one.replaces}` : `Void and replace ${one.number}`;
+}
+
+/** Replacements whose versions are drawn side by side. */
+const DRAWN = 5;
+
+function blocksOf(outcome: Outcome, dryRun: boolean): Block[] {
+  const { unchanged, replaced, issued, differing, refused } = outcome.rerun;
   const row = (what: string, number: string, remark: string) => {
-    const document = documentOf(outcome, number);
-    return [what, number, document.partner_name, moneyText(document.amount_due, document.currency), remark];
+    const { partner_name, amount_due, currency } = documentOf(outcome, number);
+    return [what, number, partner_name, Amount.of(amount_due, currency), remark];
   };
   const rows = [
     ...issued.map((each) => row('issue', each.number, `replaces the void ${each.replaces}`)),
@@ -190,14 +204,28 @@ function describeRerun(outcome: Outcome, dryRun: boolean) {
     ...refused.map((each) => row('refused', each.number, each.code)),
     ...(dryRun ? unchanged.map((number) => row('unchanged', number, '')) : []),
   ];
+  const pairs = [
+    ...replaced.map((each) => [each.number, each.replaced_by] as const),
+    ...issued.map((each) => [each.replaces, each.number] as const),
+  ];
+  return [
+    ...pairs.slice(0, dryRun ? DRAWN : 0).map(([before, after]) => ({
+      title: `${before} and its replacement`,
+      versions: versionsOf([before, after], faceOf(documentOf(outcome, before)), faceOf(documentOf(outcome, after))),
+    })),
+    ...(rows.length === 0
+      ? []
+      : [{ title: 'Documents', table: { headings: ['', 'document', '~partner', '>amount due', '~why'], rows } }]),
+  ];
+}
+
+function describeRerun({ rerun: { month, unchanged, replaced, issued, differing, refused } }: Outcome) {
   const left = differing.some((each) => each.refused === null)
     ? [`Documents that differ were not changed. ${fieldName('changed')} replaces them.`]
     : [];
   return [
     `${month} recomputed: ${unchanged.length} unchanged, ${replaced.length} replaced, ${issued.length} issued for void ` +
-      `documents, ${differing.length} differing, ${refused.length} refused.${dryRun ? ' Dry run: nothing was written.' : ''}`,
-    ...(rows.length === 0 ? [] : ['', table(['', 'document', 'partner', '>amount due', ''], rows)]),
-    ...(refused.length + left.length > 0 ? [''] : []),
+      `documents, ${differing.length} differing, ${refused.length} refused.`,
     ...refused.map((each) => each.message),
     ...differing.flatMap((each) => each.refused ?? []),
     ...left,

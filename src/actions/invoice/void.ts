@@ -9,6 +9,7 @@ export const invoiceVoid = defineAction({
   title: 'Void a document',
   command: { summary: 'Void a document as of today; its number is kept', arguments: { number: '<number>' } },
   role: 'finance',
+  danger: true,
   input: {
     number: documentNumber(),
     reason: reason('Printed on the void copy, and in the API of the partner.'),
@@ -23,6 +24,7 @@ export const invoiceVoid = defineAction({
   report: ({ input: { number } }, _context, tx) =>
     reportDocument(tx, number, ({ purpose }) => ({
       text: `${number} is void.${purpose === 'month' ? ' Its rows are unbilled until its replacement is issued.' : ''}`,
+      button: `Void ${number}`,
       remedies: purpose === 'month' ? [toDo('Issue it', 'invoice.rerun', { number })] : [],
     })),
 });

@@ -2,12 +2,14 @@
  * The form, preview and result pages of all actions, generated from their input schemas. A preview runs the action in a
  * transaction that is rolled back. A confirmation counts only if the effect is still the one shown.
  */
-import type { Action, FormPart, Report } from '../../actions/action.ts';
-import { type Change, type Consequence, digestOf } from '../../actions/consequence.ts';
+import type { Action, FormPart } from '../../actions/action.ts';
+import { type Change, digestOf, type FullReport } from '../../actions/consequence.ts';
 import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
+import type { Preview } from '../../actions/run.ts';
 import { SECTIONS, type Section } from '../../config/settings.ts';
 import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
+import { Blocks, Emails } from '../blocks.tsx';
 import { placesOf } from '../menu.ts';
 import { PARTNER_NAMES, PartnerNames, type Partners } from '../partner-names.tsx';
 import {
@@ -291,9 +293,8 @@ const columns: readonly Column<Change>[] = [
  * Shows the action's effect and a button to confirm it. `changed` means that the effect differs from the effect shown
  * earlier.
  */
-export function actionPreview(asked: ActionRequest, consequence: Consequence, changed = false): Screen {
+export function actionPreview(asked: ActionRequest, preview: Preview, changed = false): Screen {
   const { action, reader, form } = asked;
-  const { report, changes, amounts } = consequence;
   return frame(
     action,
     <div class="narrow stack">
@@ -302,21 +303,16 @@ export function actionPreview(asked: ActionRequest, consequence: Consequence, ch
           Nothing was done, because the figures of this preview changed before you confirmed it. Review the new preview.
         </p>
       )}
-      <Card title="What it would do" note={<Amounts amounts={amounts} />} flush>
-        <DataTable columns={columns} rows={changes} nothing="No figures would change." caption="Changes" />
-        <div class="in">
-          <ReportText text={report.text} />
-        </div>
-      </Card>
+      <Effect preview={preview} />
       <Form action={actionHref(action.name)} token={reader.formToken} files={filesOf(action) !== undefined}>
         <Kept
           form={form}
           names={[...Object.keys(action.input.shape), 'section', 'fixed', ...(editsSection(form) ? [EDIT] : [])]}
         />
-        <input type="hidden" name="shown" value={digestOf(consequence)} />
+        <input type="hidden" name="shown" value={digestOf(preview)} />
         <p class="buttons">
-          <button type="submit" class="main" name="step" value="confirm">
-            {partOf(asked)?.title ?? action.title}
+          <button type="submit" class={action.danger ? 'main danger' : 'main'} name="step" value="confirm">
+            {buttonOf(asked, preview)}
           </button>
           <button type="submit" name="step" value="edit">
             Change the form
@@ -329,7 +325,39 @@ export function actionPreview(asked: ActionRequest, consequence: Consequence, ch
   );
 }
 
-export const ReportText = ({ text }: { text: string }) => <pre class="report">{inOneLine(text)}</pre>;
+const buttonOf = (asked: ActionRequest, { report, approvers }: Preview) =>
+  `${approvers.length > 0 ? 'Request approval: ' : ''}${report.button ?? partOf(asked)?.title ?? asked.action.title}`;
+
+/** What an action would do: what its report shows, who must approve it, and whom it would write to. */
+export function Effect({ preview }: { preview: Preview }) {
+  const { report, changes, amounts, emails, approvers } = preview;
+  const blocks = report.blocks ?? [];
+  const figures = <DataTable columns={columns} rows={changes} nothing="No figures would change." caption="Changes" />;
+  return (
+    <>
+      {approvers.length > 0 && (
+        <p class="notice">{`It needs approval. ${approvers.join(' or ')} may approve it, and is told by e-mail.`}</p>
+      )}
+      <Card title="When it is done" note={<Amounts amounts={amounts} />} flush={blocks.length === 0}>
+        <div class={blocks.length === 0 ? 'in' : undefined}>
+          <ReportText text={report.sentences} />
+        </div>
+        {blocks.length === 0 && figures}
+      </Card>
+      <Blocks blocks={blocks} />
+      <Emails emails={emails} />
+      {blocks.length > 0 && changes.length > 0 && (
+        <details class="more">
+          <summary>All figures that change</summary>
+          <section class="card">{figures}</section>
+        </details>
+      )}
+    </>
+  );
+}
+
+/** Sentences, each line of its own. */
+export const ReportText = ({ text }: { text: string }) => <p class="report">{inOneLine(text)}</p>;
 
 const Amounts = ({ amounts }: { amounts: readonly Amount[] }) =>
   amounts.map((each, at) => (
@@ -344,7 +372,7 @@ type Link = Readonly<{
   href: string;
 }>;
 
-export const actionDone = (action: Action, reader: PageUser, report: Report, links: readonly Link[]): Screen =>
+export const actionDone = (action: Action, reader: PageUser, report: FullReport, links: readonly Link[]): Screen =>
   ended({ action, reader }, report.attention === true ? 'Done, with something left to do' : 'Done', report, links);
 
 export const actionAsked = (
@@ -352,20 +380,22 @@ export const actionAsked = (
   reader: PageUser,
   { message, facts }: Refusal,
   links: readonly Link[],
-): Screen => ended({ action, reader }, `Approval requested: request ${facts['request_id']}`, { text: message }, links);
+): Screen =>
+  ended({ action, reader }, `Approval requested: request ${facts['request_id']}`, { sentences: message }, links);
 
 const ended = (
   { action, reader }: Pick<ActionRequest, 'action' | 'reader'>,
   title: string,
-  { text, remedies = [] }: Pick<Report, 'text' | 'remedies'>,
+  { sentences, blocks = [], remedies = [] }: Pick<FullReport, 'sentences' | 'blocks' | 'remedies'>,
   links: readonly Link[],
 ): Screen =>
   frame(
     action,
     <div class="narrow stack">
       <Card title={title}>
-        <ReportText text={text} />
+        <ReportText text={sentences} />
       </Card>
+      <Blocks blocks={blocks} />
       <p class="buttons">
         <Remedies remedies={remedies} user={reader} partner={[]} />
         {links.map(({ name, href }) => (

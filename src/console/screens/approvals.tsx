@@ -1,5 +1,7 @@
 /** Shows one request for approval, with the effect of its action. */
 import { actionOf } from '../../actions/approve.ts';
+import { digestOf } from '../../actions/consequence.ts';
+import type { Preview } from '../../actions/run.ts';
 import { type PreviewedChange, type RequestRow, readApprovers, readRequests } from '../../approvals/requests.sql.ts';
 import { PAST, statusOf } from '../../approvals/requests.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -7,7 +9,7 @@ import { refuse } from '../../errors/refusals.ts';
 import { type ListedRequest, requestMark } from '../../lists/approvals.ts';
 import type { Scope } from '../../people/scope.ts';
 import { Card, type Column, DataTable, Form, Instant, Marks, Money, type PageUser, type Screen } from '../parts.ts';
-import { ReportText } from './action.tsx';
+import { Effect, ReportText } from './action.tsx';
 
 export const approvalHref = (requestId: number): string => `/console/approvals/${requestId}`;
 
@@ -19,9 +21,12 @@ const Amounts = ({ amounts }: { amounts: RequestRow['preview']['amounts'] }) =>
     </>
   ));
 
-type ApprovalView = Readonly<{
+export type ApprovalView = Readonly<{
   request: ListedRequest;
   approvers: readonly Readonly<{ login: string; name: string }>[];
+  /** What the action would do now, or why it would be refused. Neither for a decided request or one that is repeated. */
+  now?: Preview;
+  refused?: string;
 }>;
 
 /** Throws approval_unknown, also for a request outside the user's scope. */
@@ -45,7 +50,7 @@ const changeColumns: readonly Column<PreviewedChange>[] = [
   { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
 ];
 
-export function approvalScreen({ request, approvers }: ApprovalView, reader: PageUser): Screen {
+export function approvalScreen({ request, approvers, now, refused }: ApprovalView, reader: PageUser): Screen {
   const { request_id, requester, subject, preview, status } = request;
   const isOwn = reader.login === requester;
   const mayApprove = approvers.some(({ login }) => login === reader.login);
@@ -90,23 +95,60 @@ export function approvalScreen({ request, approvers }: ApprovalView, reader: Pag
             )}
           </dl>
         </Card>
-        <Card title="What it would do" note={<Amounts amounts={preview.amounts} />} flush>
-          <DataTable
-            columns={changeColumns}
-            rows={preview.changes}
-            nothing="No figures would change."
-            caption="Changes"
-          />
-          <div class="in">
-            <ReportText text={preview.text} />
-          </div>
-        </Card>
+        {refused !== undefined && <p class="problem">{`It can no longer be done: ${refused}`}</p>}
+        {now !== undefined && digestOf(now) === request.preview_hash ? (
+          <>
+            <p class="soft">Nothing has changed since it was requested.</p>
+            <Effect preview={{ ...now, approvers: [] }} />
+          </>
+        ) : (
+          <>
+            {now !== undefined && <Outdated asked={preview.changes} now={now.changes} />}
+            <Card title="What the requester saw" note={<Amounts amounts={preview.amounts} />} flush>
+              <DataTable
+                columns={changeColumns}
+                rows={preview.changes}
+                nothing="No figures would change."
+                caption="Changes"
+              />
+              <div class="in">
+                <ReportText text={preview.text} />
+              </div>
+            </Card>
+          </>
+        )}
         {status === 'waiting' && (isOwn || mayApprove) && (
           <Decide requestId={request_id} isOwn={isOwn} token={reader.formToken} />
         )}
       </div>
     ),
   };
+}
+
+/** What differs between the effect that was requested and the effect that the action would have now. */
+function Outdated({ asked, now }: { asked: readonly PreviewedChange[]; now: readonly PreviewedChange[] }) {
+  const key = ({ of, field }: PreviewedChange) => `${of} ${field}`;
+  const before = new Map(asked.map((each) => [key(each), each]));
+  const after = new Map(now.map((each) => [key(each), each]));
+  const rows = [...new Map([...before, ...after])].flatMap(([name, { of, field }]) => {
+    const [one, other] = [before.get(name)?.after ?? null, after.get(name)?.after ?? null];
+    return one === other ? [] : [{ of, field, before: one, after: other }];
+  });
+  return (
+    <>
+      <p class="problem">
+        It would do something else now than when it was requested, so it cannot be approved. Request it again.
+      </p>
+      <Card title="What changed since" flush>
+        <DataTable
+          columns={changeColumns.map((each, at) => (at === 3 ? { ...each, heading: 'Now' } : each))}
+          rows={rows}
+          nothing="Only what it starts from."
+          caption="What changed since it was requested"
+        />
+      </Card>
+    </>
+  );
 }
 
 type DecideProps = Readonly<{

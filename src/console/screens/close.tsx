@@ -197,7 +197,7 @@ export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles
 }
 
 /** Our share, which is invoiced or, for connected accounts, routed by the processor. */
-export const Totals = ({ totals }: { totals: readonly Omit<ClosedMonth['totals'][number], 'rows'>[] }) => (
+const Totals = ({ totals }: { totals: readonly Omit<ClosedMonth['totals'][number], 'rows'>[] }) => (
   <dl class="figures totals">
     {totals.map(({ currency, invoice_amount }) => (
       <div>

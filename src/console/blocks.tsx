@@ -1,0 +1,113 @@
+/** Draws what a report shows beside its sentences, and the e-mails that a previewed action would send. */
+import type { Block, Cell, Versions } from '../actions/blocks.ts';
+import { Amount } from '../money.ts';
+import type { ForeseenEmails } from '../month-end/foresee-emails.ts';
+import { counted } from '../text.ts';
+import { plural } from '../values.ts';
+import { Card, type Column, DataTable, Icon, Money } from './kit.tsx';
+
+export const Blocks = ({ blocks }: { blocks: readonly Block[] }) =>
+  blocks.map((block) =>
+    block.folded ? (
+      <details class="more">
+        <summary>{block.title}</summary>
+        <Drawn {...block} />
+      </details>
+    ) : (
+      <Drawn {...block} />
+    ),
+  );
+
+function Drawn({ title, tone, lines = [], table, versions }: Block) {
+  return (
+    <Card title={title} flush={table !== undefined || versions !== undefined}>
+      {lines.length > 0 && (
+        <ul class={table === undefined && versions === undefined ? 'ticks' : 'ticks in'}>
+          {lines.map((line) => (
+            <li>
+              <Icon kind={tone === 'warn' ? 'missing' : 'done'} tone={tone === 'warn' ? 'warn' : 'good'} />
+              <span>
+                <CellOf cell={line} />
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {table !== undefined && (
+        <DataTable
+          columns={columnsOf(table.headings)}
+          rows={table.rows}
+          nothing="None."
+          caption={title}
+          foot={table.foot?.map((row) => (
+            <tr class="total">
+              {row.map((cell, at) => (
+                <td class={table.headings[at]?.startsWith('>') ? 'num' : undefined}>
+                  <CellOf cell={cell} />
+                </td>
+              ))}
+            </tr>
+          ))}
+        />
+      )}
+      {versions !== undefined && <SideBySide versions={versions} title={title} />}
+    </Card>
+  );
+}
+
+const columnsOf = (headings: readonly string[]): Column<readonly Cell[]>[] =>
+  headings.map((heading, at) => ({
+    heading: heading.replace(/^[>~]/, ''),
+    number: heading.startsWith('>'),
+    cell: (row) => <CellOf cell={row[at] ?? null} />,
+  }));
+
+function CellOf({ cell }: { cell: Cell }) {
+  if (cell instanceof Amount) return <Money amount={cell.toString()} currency={cell.currency} />;
+  if (cell === null || typeof cell !== 'object') return <>{cell ?? ''}</>;
+  return <a href={cell.page}>{cell.text}</a>;
+}
+
+type VersionRow = Versions['rows'][number];
+
+function SideBySide({ versions: { names, rows }, title }: { versions: Versions; title: string }) {
+  const version = (row: VersionRow, which: 'before' | 'after') => {
+    if (row.before === row.after) return <span class="soft">{row[which]}</span>;
+    return row[which] === null ? <span class="soft">none</span> : <mark>{row[which]}</mark>;
+  };
+  const columns: Column<VersionRow>[] = [
+    { heading: 'On the document', cell: ({ field }) => <span class="soft">{field}</span> },
+    { heading: names[0], cell: (row) => version(row, 'before') },
+    { heading: names[1], cell: (row) => version(row, 'after') },
+  ];
+  return <DataTable columns={columns} rows={rows} nothing="None." caption={title} labelled />;
+}
+
+const words = (kind: string) => kind.replaceAll('_', ' ');
+
+/** The e-mails of a preview, with the text of the first of each kind. */
+export function Emails({ emails }: { emails: readonly ForeseenEmails[] }) {
+  if (emails.length === 0) return null;
+  const all = emails.reduce((sum, { count }) => sum + count, 0);
+  return (
+    <Card title="E-mails" note={plural(all, 'e-mail')}>
+      <div class="stack">
+        {emails.map(({ kind, count, first }) => (
+          <>
+            {first.map(({ to, subject, text, held }) => (
+              <details>
+                <summary>
+                  {held !== null && <Icon kind="missing" tone="warn" />} {subject || words(kind)}
+                  <br />
+                  <span class="soft">{held === null ? `to ${to.join(', ')}` : `waits: ${held}`}</span>
+                </summary>
+                <p class="letter">{text}</p>
+              </details>
+            ))}
+            {count > first.length && <p class="soft">{`and ${counted(count - first.length)} more: ${words(kind)}`}</p>}
+          </>
+        ))}
+      </div>
+    </Card>
+  );
+}
