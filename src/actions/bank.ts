@@ -2,6 +2,7 @@ import type { Transaction } from '../database/transaction.ts';
 import { Amount, groupThousands } from '../money.ts';
 import { type BookableLine, readBookableLine } from '../payments/bank-booking.sql.ts';
 import { BOOKING_KINDS, bookBankLine, lineName, unbookBankLine } from '../payments/bank-booking.ts';
+import { toDo } from '../remedy.ts';
 import { choice, defineAction, type Facts, type Report, reason, text, whole } from './action.ts';
 
 export const BANK_LINE = (help = 'The line, as listed by bank list.') => whole('Bank line', help);
@@ -39,7 +40,10 @@ assets:transfers. If the line is booked already, the booking is replaced.`,
     reason: reason(),
   },
   perform: bookBankLine,
-  report: async ({ result }) => reportBooked(result, `is booked to ${result.booked_to}`),
+  report: async ({ input: { bankLineId }, result }) => ({
+    ...reportBooked(result, `is booked to ${result.booked_to}`),
+    remedies: [toDo('Undo', 'bank.unbook', { bankLineId: String(bankLineId) })],
+  }),
 });
 
 export const bankUnbook = defineAction({

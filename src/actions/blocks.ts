@@ -20,10 +20,14 @@ export type Block = Readonly<{
     /** As those of text-table.ts: '>' aligns to the right, '~' may be shortened. */
     headings: readonly string[];
     rows: readonly (readonly Cell[])[];
+    /** A remark about each row, under its first cell. */
+    remarks?: readonly (Linked | string)[];
     /** Sums below the rows. */
     foot?: readonly (readonly Cell[])[];
   }>;
   versions?: Versions;
+  /** A page that lets its reader decide about doubts leaves out the block that only names them. */
+  of?: 'doubts';
 }>;
 
 /** Two versions of a thing, field by field. Null: the version does not have the field. */
@@ -70,12 +74,10 @@ function blockText({ title, lines = [], table: given, versions }: Block, width: 
       ? []
       : [table(['', ...versions.names.map((each) => `~${each}`)], differing(versions), width)]),
   ];
-  return [
-    `${title}:`,
-    ...lines.flatMap((line) => wrapped(printable(cellText(line)), 76, '  ').map((each) => `  ${each}`)),
-    ...tables,
-  ].join('\n');
+  return [`${title}:`, ...lines.flatMap((line) => indented(cellText(line))), ...tables].join('\n');
 }
+
+const indented = (text: string) => wrapped(printable(text), 76, '  ').map((line) => `  ${line}`);
 
 const differing = ({ rows }: Versions) =>
   rows.filter(({ before, after }) => before !== after).map(({ field, before, after }) => [field, before, after]);

@@ -97,6 +97,7 @@ export const clientRotate = defineAction({
 
 export const clientRevoke = defineAction({
   name: 'client.revoke',
+  danger: true,
   title: 'Revoke an API client permanently',
   command: { summary: 'Revoke a client with its secrets and tokens, permanently', arguments: { clientId: '<client>' } },
   role: 'administrator',

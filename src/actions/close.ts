@@ -243,9 +243,17 @@ const describePreview = (months: readonly MonthFacts[]) =>
         )
         .join('\n');
 
-const describeCounts = (facts: Pick<MonthFacts, 'invoices' | 'credit_notes' | 'statements'>) =>
-  `${plural(facts.invoices, 'invoice')}, ${plural(facts.credit_notes, 'credit note')} and ` +
-  plural(facts.statements, 'statement');
+const describeCounts = ({
+  invoices,
+  credit_notes,
+  statements,
+}: Pick<MonthFacts, 'invoices' | 'credit_notes' | 'statements'>) =>
+  SERIES.format([
+    plural(invoices, 'invoice'),
+    ...(credit_notes === 0 ? [] : [plural(credit_notes, 'credit note')]),
+    ...(statements === 0 ? [] : [plural(statements, 'statement')]),
+  ]);
+const SERIES = new Intl.ListFormat('en-US');
 
 /** The changes that are listed for each currency. */
 const LARGEST = 5;
@@ -268,15 +276,15 @@ function changesBlocks(month: Month, changes: readonly PartnerChange[]): Block[]
     {
       title: 'Largest changes',
       table: {
-        headings: ['~partner', ...names, '~why'],
+        headings: ['~partner', ...names],
         rows: largest.map((row) => [
           { text: row.name, page: `/console/partners/${encodeURIComponent(row.partner_id)}` },
           ...amounts(row),
-          {
-            text: whyChanged(row) || 'its rows',
-            page: `/console/rows?partner=${encodeURIComponent(row.partner_id)}&month=${month}`,
-          },
         ]),
+        remarks: largest.map((row) => ({
+          text: whyChanged(row) || 'its rows',
+          page: `/console/rows?partner=${encodeURIComponent(row.partner_id)}&month=${month}`,
+        })),
       },
     },
   ];
@@ -364,6 +372,7 @@ function doubtsBlock(feeds: Feeds, decision: FeedDecision): Block {
   const { month, doubts, empty } = feeds;
   const stops = doubts.some((each) => each.stops);
   return {
+    of: 'doubts',
     title: `In doubt about ${monthName(month)}`,
     tone: 'warn',
     lines: [

@@ -5,6 +5,7 @@ import { Amount, moneyText } from '../money.ts';
 import { enteredLater } from '../payments/context.ts';
 import { REFUND_METHODS } from '../payments/enums.ts';
 import { type Refund, refundCredit, returnRefund } from '../payments/refund.ts';
+import { toDo } from '../remedy.ts';
 import { amount, choice, date, defineAction, flag, line, onLatestDate, type Report, text } from './action.ts';
 import { BANK_LINE } from './bank.ts';
 import { documentFacts, documentNumbered, followBalance, OF_DOCUMENT, partnersOfDocuments } from './documents.ts';
@@ -46,8 +47,10 @@ export const creditApply = defineAction({
     failpoint('placement.committed');
     await followBalance(context, result.number);
   },
-  report: ({ input: { creditNote, number }, result }, _context, tx) =>
-    reportPlaced(tx, result, `from ${creditNote} is applied to ${number}`),
+  report: async ({ input: { creditNote, number }, result }, _context, tx) => ({
+    ...(await reportPlaced(tx, result, `from ${creditNote} is applied to ${number}`)),
+    remedies: [toDo('Undo', 'credit.unapply', { creditNote, number })],
+  }),
 });
 
 export const creditUnapply = defineAction({

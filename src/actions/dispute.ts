@@ -38,7 +38,7 @@ export const disputeOpen = defineAction({
   report: async ({ input: { number }, result: opened }) => ({
     json: disputeJson(opened),
     text: `${number} is in dispute: ${disputeText(opened)}.`,
-    remedies: [toDo('Close it', 'dispute.close', { number })],
+    remedies: [toDo('Undo', 'dispute.close', { number })],
   }),
 });
 

@@ -30,6 +30,7 @@ function personOf({ user, payerAccount, payment, partnerContact }: Given) {
 
 export const personErase = defineAction({
   name: 'person.erase',
+  danger: true,
   title: 'Erase the personal data of a person',
   command: {
     called: 'erase',

@@ -98,6 +98,7 @@ const itemFacts = (items: readonly CarriedItem[]): Facts =>
 
 export const openingReverse = defineAction({
   name: 'opening.reverse',
+  danger: true,
   title: 'Reverse items that were carried over',
   command: {
     summary: 'Reverse items that were carried over, if nothing was applied to them',

@@ -30,7 +30,7 @@ export const reminderPause = defineAction({
   report: async ({ input: { partnerId, until, reason } }) => ({
     json: { partner_id: partnerId, paused_until: until, reason },
     text: `${partnerId} gets no reminders through ${until}.`,
-    remedies: [toDo('End the pause early', 'reminder.resume', { partnerId })],
+    remedies: [toDo('Undo', 'reminder.resume', { partnerId })],
   }),
 });
 

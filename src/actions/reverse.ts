@@ -24,6 +24,7 @@ const factsOf = async (tx: Transaction, { rows: ids }: Named): Promise<Facts> =>
 
 export const rowsReverse = defineAction({
   name: 'rows.reverse',
+  danger: true,
   title: 'Reverse sales',
   command: { called: 'ledger reverse', arguments: { rows: '<rows...>' } },
   role: 'finance',

@@ -217,6 +217,7 @@ async function checkPartner(tx: Transaction, partnerId: string | undefined) {
 
 export const userDeactivate = defineAction({
   name: 'user.deactivate',
+  danger: true,
   title: 'Deactivate a user permanently',
   command: {
     summary: 'Deactivate a user permanently: no roles, no sessions, no sign-in',

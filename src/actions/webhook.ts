@@ -97,6 +97,7 @@ export const webhookResume = defineAction({
 
 export const webhookRemove = defineAction({
   name: 'webhook.remove',
+  danger: true,
   title: "Remove a partner's webhook",
   command: { arguments: { partnerId: '<partner>' } },
   ...OF_WEBHOOK,

@@ -2,7 +2,6 @@
 import type { Block, Cell, Versions } from '../actions/blocks.ts';
 import { Amount } from '../money.ts';
 import type { ForeseenEmails } from '../month-end/foresee-emails.ts';
-import { counted } from '../text.ts';
 import { plural } from '../values.ts';
 import { Card, type Column, DataTable, Icon, Money } from './kit.tsx';
 
@@ -36,7 +35,7 @@ function Drawn({ title, tone, lines = [], table, versions }: Block) {
       {table !== undefined && (
         <DataTable
           columns={columnsOf(table.headings)}
-          rows={table.rows}
+          rows={table.rows.map((row, at) => ({ row, remark: table.remarks?.[at] ?? null }))}
           nothing="None."
           caption={title}
           foot={table.foot?.map((row) => (
@@ -55,12 +54,25 @@ function Drawn({ title, tone, lines = [], table, versions }: Block) {
   );
 }
 
-const columnsOf = (headings: readonly string[]): Column<readonly Cell[]>[] =>
+type Row = Readonly<{ row: readonly Cell[]; remark: Cell }>;
+
+const columnsOf = (headings: readonly string[]): Column<Row>[] =>
   headings.map((heading, at) => ({
-    heading: heading.replace(/^[>~]/, ''),
+    heading: capitalized(heading.replace(/^[>~]/, '')),
     number: heading.startsWith('>'),
-    cell: (row) => <CellOf cell={row[at] ?? null} />,
+    cell: ({ row, remark }) => (
+      <>
+        <CellOf cell={row[at] ?? null} />
+        {at === 0 && remark !== null && (
+          <div class="small">
+            <CellOf cell={remark} />
+          </div>
+        )}
+      </>
+    ),
   }));
+
+const capitalized = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`;
 
 function CellOf({ cell }: { cell: Cell }) {
   if (cell instanceof Amount) return <Money amount={cell.toString()} currency={cell.currency} />;
@@ -104,7 +116,7 @@ export function Emails({ emails }: { emails: readonly ForeseenEmails[] }) {
                 <p class="letter">{text}</p>
               </details>
             ))}
-            {count > first.length && <p class="soft">{`and ${counted(count - first.length)} more: ${words(kind)}`}</p>}
+            {count > first.length && <p class="soft">{`and ${plural(count - first.length, `more ${words(kind)}`)}`}</p>}
           </>
         ))}
       </div>

@@ -27,9 +27,9 @@ export type ForeseenEmails = Readonly<{
 /** Composed of each kind. */
 const COMPOSED = 3;
 
-/** Kinds that a job sends by itself, whatever a user does. */
+/** Kinds that jobs send by themselves, or that report what deliveries did. */
 const BY_THEMSELVES: ReadonlySet<EmailKind> = new Set<EmailKind>([
-  ...(['checkpoint', 'feed_doubts', 'status', 'security_notice'] as const),
+  ...(['checkpoint', 'feed_doubts', 'status', 'security_notice', 'close_report'] as const),
   ...(['approval_request', 'approval_decision'] as const),
 ]);
 

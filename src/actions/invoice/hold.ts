@@ -20,7 +20,7 @@ export const invoiceHold = defineAction({
   report: ({ input: { number } }, _context, tx) =>
     reportDocument(tx, number, (document) => ({
       text: `${number} is on hold.\nE-mail: ${emailText(document)}`,
-      remedies: [toDo('Release it', 'invoice.release', { number })],
+      remedies: [toDo('Undo', 'invoice.release', { number })],
     })),
 });
 
@@ -37,6 +37,7 @@ export const invoiceRelease = defineAction({
   report: ({ input: { number }, delivered }, _context, tx) =>
     reportDocument(tx, number, (document) => ({
       text: `${number} is no longer on hold.\nE-mail: ${emailText(document)}`,
+      remedies: [toDo('Undo', 'invoice.hold', { number })],
       attention: delivered && isUnsent(document),
     })),
 });

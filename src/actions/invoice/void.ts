@@ -24,7 +24,6 @@ export const invoiceVoid = defineAction({
   report: ({ input: { number } }, _context, tx) =>
     reportDocument(tx, number, ({ purpose }) => ({
       text: `${number} is void.${purpose === 'month' ? ' Its rows are unbilled until its replacement is issued.' : ''}`,
-      button: `Void ${number}`,
       remedies: purpose === 'month' ? [toDo('Issue it', 'invoice.rerun', { number })] : [],
     })),
 });

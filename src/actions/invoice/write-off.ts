@@ -1,6 +1,7 @@
 import { undoWriteOff, writeOffInvoice } from '../../documents/write-off.ts';
 import { failpoint } from '../../failpoint.ts';
 import { moneyText } from '../../money.ts';
+import { toDo } from '../../remedy.ts';
 import { defineAction, documentNumber, onLatestDate, reason } from '../action.ts';
 import { adjustmentsOf, amountsIn, followBalance, OF_DOCUMENT, reportDocument } from '../documents.ts';
 
@@ -9,6 +10,7 @@ export const invoiceWriteOff = defineAction({
   command: { arguments: { number: '<number>' } },
   title: 'Write off the open balance of an invoice',
   role: 'finance',
+  danger: true,
   input: {
     number: documentNumber(),
     reason: reason('Recorded, and not shown to the partner.'),
@@ -22,6 +24,7 @@ export const invoiceWriteOff = defineAction({
   report: ({ input: { number } }, _context, tx) =>
     reportDocument(tx, number, ({ written_off, currency }) => ({
       text: `Wrote off ${moneyText(written_off, currency)} of ${number}. Its balance is now zero.`,
+      remedies: [toDo('Undo', 'invoice.write_off_undone', { number })],
     })),
 });
 

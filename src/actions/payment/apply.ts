@@ -1,4 +1,5 @@
 import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
+import { toDo } from '../../remedy.ts';
 import { amount, date, defineAction, reason, several, text, whole } from '../action.ts';
 import { documentFacts, partnersOfDocuments } from '../documents.ts';
 import {
@@ -55,9 +56,12 @@ a small difference.`,
     return cash === undefined ? more : [credit.reduce((sum, each) => sum.plus(each), cash)];
   },
   adjusts: (tx, _seen, _input, eventId) => smallDifferencesOf(tx, eventId),
-  report({ input: { paymentId, numbers, creditNotes } }, _context, tx) {
+  async report({ input: { paymentId, numbers, creditNotes } }, _context, tx) {
     const less = creditNotes === undefined ? '' : `, together with ${creditNotes.join(' and ')}`;
-    return reportPayment(tx, paymentId, `Payment ${paymentId} is applied to ${numbers.join(', ')}${less}.`);
+    return {
+      ...(await reportPayment(tx, paymentId, `Payment ${paymentId} is applied to ${numbers.join(', ')}${less}.`)),
+      remedies: [toDo('Undo', 'payment.unapply', { paymentId: String(paymentId) })],
+    };
   },
 });
 

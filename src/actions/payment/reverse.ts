@@ -7,6 +7,7 @@ import { movedOf, OF_PAYMENT, onePayment, reportPayment } from './describe.ts';
 
 export const paymentReverse = defineAction({
   name: 'payment.reverse',
+  danger: true,
   title: 'Reverse a payment',
   command: {
     summary: 'Reverse a payment and reopen the invoices it paid',

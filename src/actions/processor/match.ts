@@ -1,5 +1,6 @@
 import type { Transaction } from '../../database/transaction.ts';
 import { NOBODY } from '../../people/roles.ts';
+import { toDo } from '../../remedy.ts';
 import { readAccountOwners } from '../../splits/accounts.sql.ts';
 import { readBalanceTransactions } from '../../splits/match.sql.ts';
 import {
@@ -80,7 +81,10 @@ export const processorMatch = defineAction({
   facts: async (_tx, { balance_transaction }, matched) => ({
     [balance_transaction]: { 'matched to': matched === undefined ? null : quoteOf(matched) },
   }),
-  report: async ({ result: matched }) => ({ json: matched, text: describedMatch(matched, false) }),
+  report: async ({ input: { balance_transaction, quoteId }, result: matched }) => ({
+    ...{ json: matched, text: describedMatch(matched, false) },
+    remedies: [toDo('Undo', 'processor.unmatch', { balance_transaction, quoteId })],
+  }),
 });
 
 export const processorUnmatch = defineAction({

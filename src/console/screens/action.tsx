@@ -9,6 +9,7 @@ import type { Preview } from '../../actions/run.ts';
 import { SECTIONS, type Section } from '../../config/settings.ts';
 import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
+import { plural } from '../../values.ts';
 import { Blocks, Emails } from '../blocks.tsx';
 import { placesOf } from '../menu.ts';
 import { PARTNER_NAMES, PartnerNames, type Partners } from '../partner-names.tsx';
@@ -326,7 +327,18 @@ export function actionPreview(asked: ActionRequest, preview: Preview, changed = 
 }
 
 const buttonOf = (asked: ActionRequest, { report, approvers }: Preview) =>
-  `${approvers.length > 0 ? 'Request approval: ' : ''}${report.button ?? partOf(asked)?.title ?? asked.action.title}`;
+  `${approvers.length > 0 ? 'Request approval: ' : ''}${report.button ?? titleNaming(asked)}`;
+
+/** The action's title with the name of the thing that it is done to: `Void INV-2026-000012`. */
+function titleNaming(asked: ActionRequest) {
+  const { action, form } = asked;
+  const things = form.getAll('number').length > 0 ? form.getAll('number') : form.getAll('paymentId');
+  const title = partOf(asked)?.title ?? action.title;
+  return title.replace(/\ban? (document|invoice|payment)\b/, (words, noun: string) => {
+    if (things.length > 1) return plural(things.length, noun);
+    return things[0] === undefined ? words : `${noun === 'payment' ? 'payment ' : ''}${things[0]}`;
+  });
+}
 
 /** What an action would do: what its report shows, who must approve it, and whom it would write to. */
 export function Effect({ preview }: { preview: Preview }) {

@@ -80,7 +80,7 @@ export function closePreviewScreen(
       ) : (
         <div id="preview" class="columns">
           <div class="stack">
-            <Effect preview={preview} />
+            <Effect preview={withoutDoubts(preview)} />
           </div>
           <div class="stack">
             {before}
@@ -90,6 +90,12 @@ export function closePreviewScreen(
       ),
   };
 }
+
+/** The doubts stand beside, each with the link that accepts it. */
+const withoutDoubts = (preview: Preview): Preview => ({
+  ...preview,
+  report: { ...preview.report, blocks: (preview.report.blocks ?? []).filter(({ of }) => of !== 'doubts') },
+});
 
 function Awaiting({ month }: { month: Month }) {
   const exact = addressOf(`/console/close/${month}/preview`, { exact: 'yes' });
