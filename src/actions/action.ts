@@ -227,7 +227,7 @@ export type Action<Input = unknown, Result = unknown, Followed = unknown, Json =
   }>;
 
 /** zod types an input without fields as an object that cannot have any field. */
-type InputOf<Shape extends z.core.$ZodShape> = keyof Shape extends never
+export type InputOf<Shape extends z.core.$ZodShape> = keyof Shape extends never
   ? Record<never, never>
   : z.output<z.ZodObject<Shape, z.core.$strict>>;
 
@@ -237,7 +237,7 @@ export const OF_PARTNER = {
   partners: async (_tx: Transaction, { partnerId }: { readonly partnerId: string }) => [partnerId],
 };
 
-type Definition<Shape extends z.core.$ZodShape, Result, Followed, Json> = Parts<
+export type Definition<Shape extends z.core.$ZodShape, Result, Followed, Json> = Parts<
   InputOf<Shape>,
   Result,
   Followed,

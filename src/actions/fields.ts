@@ -42,9 +42,11 @@ type Description = Words &
   Readonly<{
     kind: FieldKind;
     choices?: readonly string[];
+    /** For a schema that takes one value or several. */
+    several?: true;
   }>;
 
-export type Field = Description &
+export type Field = Omit<Description, 'several'> &
   Readonly<{
     name: string;
     required: boolean;
@@ -178,6 +180,14 @@ export const reason = (help = 'The reason. It is recorded.') => line('Reason', h
 export const note = () =>
   line('Internal note', 'Recorded, and never shown to the partner.', { value: 'note' }).optional();
 export const documentNumber = (help = 'The number of the document, such as INV-2026-000176.') => text('Document', help);
+/** One document or several. */
+export const documentNumbers = () =>
+  described(
+    'text',
+    z.union([z.string(), z.array(z.string()).min(1)]),
+    { label: 'Document', help: 'The number of the document, such as INV-2026-000176.' },
+    { several: true },
+  );
 export const onLatestDate = () =>
   flag(
     'Date like the latest document',
@@ -209,7 +219,8 @@ export function fieldsOf(input: z.ZodObject): Field[] {
       else throw new Error(`the field ${name} is not described`);
       inner = inner instanceof z.ZodArray ? inner.element : (inner as z.ZodOptional).unwrap();
     }
-    return { name, required, several: many, ...(DESCRIPTIONS.get(inner) as Description) };
+    const { several = many, ...description } = DESCRIPTIONS.get(inner) as Description;
+    return { name, required, several, ...description };
   });
 }
 

@@ -5,27 +5,25 @@ import { refuseField } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { isZero, moneyText } from '../../money.ts';
 import { wrapped } from '../../text-table.ts';
-import { amount, defineAction, documentNumber, flag, ledgerRows, note, onLatestDate, reason } from '../action.ts';
+import { amount, documentNumber, flag, ledgerRows, note, onLatestDate, reason } from '../action.ts';
 import {
   adjustmentsOf,
   amountsIn,
-  deliver,
-  documentFacts,
   documentNumbered,
   emailText,
   factsOf,
   followBalance,
   isUnsent,
-  OF_DOCUMENT,
 } from '../documents.ts';
+import { onEach } from '../each.ts';
 
 /** A placeholder for the document number, which is assigned when the document is issued. */
 const NOTE = 'the credit note';
 
-export const invoiceCredit = defineAction({
+export const invoiceCredit = onEach({
   name: 'invoice.credit',
   title: 'Credit an invoice',
-  command: { summary: 'Issue a credit note against an invoice', arguments: { number: '<number>' }, deliver: true },
+  command: { summary: 'Issue a credit note against an invoice', arguments: { number: '<number...>' }, deliver: true },
   role: 'finance',
   input: {
     number: documentNumber(),
@@ -38,7 +36,6 @@ export const invoiceCredit = defineAction({
     again: flag('Again', 'Issue the credit note even if one with the same amount and reason exists.').optional(),
     onLatestDate: onLatestDate(),
   },
-  ...OF_DOCUMENT,
   check({ amount, rows }) {
     if ((amount === undefined) === (rows === undefined)) {
       throw refuseField('amount', amount ?? '', 'is needed without rows, and follows from the rows if they are given');
@@ -49,11 +46,8 @@ export const invoiceCredit = defineAction({
     failpoint('credit.committed');
     await followBalance(context, input.number);
   },
-  after: (context, { result: note }) => deliver(context, [note]),
-  facts: async (tx, { number }, note) => ({
-    ...(await documentFacts(tx, [number])),
-    ...(note === undefined ? {} : { [NOTE]: factsOf(await documentNumbered(tx, note)) }),
-  }),
+  sends: (_input, note) => [note],
+  made: async (tx, note) => ({ [NOTE]: factsOf(await documentNumbered(tx, note)) }),
   amounts: ({ after }) => amountsIn(after, [NOTE], 'amount'),
   adjusts: async (tx, { after }, { number }) => adjustmentsOf(tx, number, amountsIn(after, [NOTE], 'amount')),
   async report({ input: { number }, result: note, delivered }, _context, tx) {

@@ -1,13 +1,14 @@
 import { recordPortalDelivery } from '../../documents/portal-delivery.ts';
-import { date, defineAction, documentNumber, line } from '../action.ts';
-import { emailText, OF_DOCUMENT, reportDocument } from '../documents.ts';
+import { date, documentNumber, line } from '../action.ts';
+import { emailText, reportDocument } from '../documents.ts';
+import { onEach } from '../each.ts';
 
-export const invoiceDelivered = defineAction({
+export const invoiceDelivered = onEach({
   name: 'invoice.delivered',
   title: 'Record a delivery by portal',
   command: {
     summary: "Record that a document was uploaded to the partner's portal, instead of its e-mail",
-    arguments: { number: '<number>' },
+    arguments: { number: '<number...>' },
   },
   role: 'finance',
   input: {
@@ -15,7 +16,6 @@ export const invoiceDelivered = defineAction({
     on: date('On', 'The day of the upload.'),
     reference: line('Reference', "The portal's reference.").optional(),
   },
-  ...OF_DOCUMENT,
   perform: (tx, context, { number, on, reference = '' }) =>
     recordPortalDelivery(tx, context, { number, on, reference }),
   report: ({ input: { number, on } }, _context, tx) =>

@@ -1,21 +1,21 @@
 import { holdDocument, releaseDocument } from '../../documents/hold.ts';
 import { toDo } from '../../remedy.ts';
-import { defineAction, documentNumber, text } from '../action.ts';
-import { amountsIn, deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '../documents.ts';
+import { documentNumber, text } from '../action.ts';
+import { amountsIn, emailText, isUnsent, reportDocument } from '../documents.ts';
+import { onEach } from '../each.ts';
 
-export const invoiceHold = defineAction({
+export const invoiceHold = onEach({
   name: 'invoice.hold',
   title: 'Put a document on hold',
   command: {
     summary: 'Stop e-mails and reminders for a document until it is released',
-    arguments: { number: '<number>' },
+    arguments: { number: '<number...>' },
   },
   role: 'finance',
   input: {
     number: documentNumber(),
     reason: text('Reason', 'The reason. It is recorded.', { more: 'The e-mail log shows the reason.' }).optional(),
   },
-  ...OF_DOCUMENT,
   perform: (tx, context, { number, reason = '' }) => holdDocument(tx, context, { number, reason }),
   report: ({ input: { number } }, _context, tx) =>
     reportDocument(tx, number, (document) => ({
@@ -24,15 +24,14 @@ export const invoiceHold = defineAction({
     })),
 });
 
-export const invoiceRelease = defineAction({
+export const invoiceRelease = onEach({
   name: 'invoice.release',
   title: 'Release a document from hold',
-  command: { summary: 'Release a document from hold', arguments: { number: '<number>' }, deliver: true },
+  command: { summary: 'Release a document from hold', arguments: { number: '<number...>' }, deliver: true },
   role: 'finance',
   input: { number: documentNumber() },
-  ...OF_DOCUMENT,
   perform: (tx, context, { number }) => releaseDocument(tx, context, number),
-  after: (context, { input }) => deliver(context, [input.number]),
+  sends: ({ number }) => [number],
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
   report: ({ input: { number }, delivered }, _context, tx) =>
     reportDocument(tx, number, (document) => ({

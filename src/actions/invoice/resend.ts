@@ -1,19 +1,19 @@
 import { resendDocument } from '../../delivery/resend.ts';
-import { defineAction, documentNumber, text } from '../action.ts';
-import { deliver, emailText, isUnsent, OF_DOCUMENT, reportDocument } from '../documents.ts';
+import { documentNumber, text } from '../action.ts';
+import { emailText, isUnsent, reportDocument } from '../documents.ts';
+import { onEach } from '../each.ts';
 
-export const invoiceResend = defineAction({
+export const invoiceResend = onEach({
   name: 'invoice.resend',
   title: 'E-mail a document again',
-  command: { arguments: { number: '<number>' }, deliver: true },
+  command: { arguments: { number: '<number...>' }, deliver: true },
   role: 'finance',
   input: {
     number: documentNumber(),
     to: text('To', "Send to this address instead of the partner's contacts.", { value: 'address' }).optional(),
   },
-  ...OF_DOCUMENT,
   perform: resendDocument,
-  after: (context, { input }) => deliver(context, [input.number]),
+  sends: ({ number }) => [number],
   report: ({ input: { number }, delivered }, _context, tx) =>
     reportDocument(tx, number, (document) => ({
       text: `${number}: ${emailText(document)}`,

@@ -1,13 +1,14 @@
 import { voidDocument } from '../../documents/void.ts';
 import { failpoint } from '../../failpoint.ts';
 import { toDo } from '../../remedy.ts';
-import { defineAction, documentNumber, note, onLatestDate, reason } from '../action.ts';
-import { amountsIn, deliver, OF_DOCUMENT, reportDocument } from '../documents.ts';
+import { documentNumber, note, onLatestDate, reason } from '../action.ts';
+import { amountsIn, reportDocument } from '../documents.ts';
+import { onEach } from '../each.ts';
 
-export const invoiceVoid = defineAction({
+export const invoiceVoid = onEach({
   name: 'invoice.void',
   title: 'Void a document',
-  command: { summary: 'Void a document as of today; its number is kept', arguments: { number: '<number>' } },
+  command: { summary: 'Void a document as of today; its number is kept', arguments: { number: '<number...>' } },
   role: 'finance',
   danger: true,
   input: {
@@ -16,10 +17,9 @@ export const invoiceVoid = defineAction({
     note: note(),
     onLatestDate: onLatestDate(),
   },
-  ...OF_DOCUMENT,
   perform: (tx, context, { onLatestDate, ...request }) => voidDocument(tx, { ...context, onLatestDate }, request),
   committed: () => failpoint('void.committed'),
-  after: (context, { input }) => deliver(context, [input.number]),
+  sends: ({ number }) => [number],
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'amount'),
   report: ({ input: { number } }, _context, tx) =>
     reportDocument(tx, number, ({ purpose }) => ({

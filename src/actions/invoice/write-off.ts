@@ -2,12 +2,13 @@ import { undoWriteOff, writeOffInvoice } from '../../documents/write-off.ts';
 import { failpoint } from '../../failpoint.ts';
 import { moneyText } from '../../money.ts';
 import { toDo } from '../../remedy.ts';
-import { defineAction, documentNumber, onLatestDate, reason } from '../action.ts';
-import { adjustmentsOf, amountsIn, followBalance, OF_DOCUMENT, reportDocument } from '../documents.ts';
+import { documentNumber, onLatestDate, reason } from '../action.ts';
+import { adjustmentsOf, amountsIn, followBalance, reportDocument } from '../documents.ts';
+import { onEach } from '../each.ts';
 
-export const invoiceWriteOff = defineAction({
+export const invoiceWriteOff = onEach({
   name: 'invoice.write_off',
-  command: { arguments: { number: '<number>' } },
+  command: { arguments: { number: '<number...>' } },
   title: 'Write off the open balance of an invoice',
   role: 'finance',
   danger: true,
@@ -16,7 +17,6 @@ export const invoiceWriteOff = defineAction({
     reason: reason('Recorded, and not shown to the partner.'),
     onLatestDate: onLatestDate(),
   },
-  ...OF_DOCUMENT,
   perform: (tx, context, { onLatestDate, ...request }) => writeOffInvoice(tx, { ...context, onLatestDate }, request),
   committed: (context, { input }) => followBalance(context, input.number),
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'balance'),
@@ -28,13 +28,12 @@ export const invoiceWriteOff = defineAction({
     })),
 });
 
-export const invoiceWriteOffUndo = defineAction({
+export const invoiceWriteOffUndo = onEach({
   name: 'invoice.write_off_undone',
-  command: { called: 'invoice write-off --undo', arguments: { number: '<number>' } },
+  command: { called: 'invoice write-off --undo', arguments: { number: '<number...>' } },
   title: 'Undo a write-off',
   role: 'finance',
   input: { number: documentNumber(), reason: reason(), onLatestDate: onLatestDate() },
-  ...OF_DOCUMENT,
   perform: (tx, context, { onLatestDate, ...request }) => undoWriteOff(tx, { ...context, onLatestDate }, request),
   async committed(context, { input }) {
     failpoint('write_off_undo.committed');
