@@ -184,7 +184,9 @@ export const documentNumber = (help = 'The number of the document, such as INV-2
 export const documentNumbers = () =>
   described(
     'text',
-    z.union([z.string(), z.array(z.string()).min(1)]),
+    z
+      .union([z.string(), z.array(z.string()).min(1)])
+      .transform((given) => (Array.isArray(given) && given.length === 1 ? (given[0] as string) : given)),
     { label: 'Document', help: 'The number of the document, such as INV-2026-000176.' },
     { several: true },
   );

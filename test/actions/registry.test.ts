@@ -79,7 +79,7 @@ describe('every command', () => {
     const described = new Map<string, unknown>();
     for (const { path, text } of filesOf('actions')) {
       const module = (await import(join(SRC, 'actions', path))) as Record<string, unknown>;
-      for (const [, name] of text.matchAll(/^export const (\w+) = (?:defineAction|linkAction)\(/gm)) {
+      for (const [, name] of text.matchAll(/^export const (\w+) = (?:defineAction|linkAction|onEach)\(/gm)) {
         described.set(name as string, module[name as string]);
       }
     }
@@ -135,7 +135,7 @@ describe('a form', () => {
     expect(inputOfForm(paymentApply.input, form)).toEqual({ paymentId: 12, numbers: ['INV-1', 'INV-2'] });
     const flagged = new URLSearchParams('number=INV-1&reason=wrong+price&onLatestDate=yes&unknown=1');
     expect(inputOfForm(invoiceVoid.input, flagged)).toEqual({
-      number: 'INV-1',
+      number: ['INV-1'],
       reason: 'wrong price',
       onLatestDate: true,
     });
