@@ -9,6 +9,7 @@ import { fileOfText, fileText } from '../actions/fields.ts';
 import { APPROVABLE_ACTIONS } from '../actions/registry.ts';
 import { SECTION_NAMES, type Section, sectionSchema } from '../config/settings.ts';
 import type { FieldProblem } from '../errors/refusals.ts';
+import { fieldWords } from '../field-names.ts';
 
 /** Marks a form that has the fields of a section. */
 export const EDIT = 'edit';
@@ -122,7 +123,7 @@ export function SectionFields({ form, problems = [] }: { form: URLSearchParams; 
       <Node
         schema={sectionSchema(section)}
         value={jsonIn(form)}
-        {...{ name: 'value', path: '', label: KEYS[section] ?? labelOf(section), problems }}
+        {...{ name: 'value', path: '', label: KEYS[section] ?? fieldWords(section), problems }}
       />
       <datalist id="actions">
         {APPROVABLE_ACTIONS.map((action) => (
@@ -148,7 +149,7 @@ function Node(props: NodeProps) {
             value={given[key]}
             name={`${name}.${key}`}
             path={at(key)}
-            {...{ label: labelOf(key), problems }}
+            {...{ label: fieldWords(key), problems }}
           />
         ))}
       </Group>
@@ -308,16 +309,3 @@ const KEYS: Readonly<Record<string, string>> = {
 
 /** What the values by these are called. */
 const AMOUNTS: Readonly<Record<string, string>> = { Currency: 'Amount', 'Currency or percent': 'Amount or percent' };
-
-const LABELS: Readonly<Record<string, string>> = {
-  ...{ ach: 'ACH', wire: 'Wire', bic: 'BIC', iban: 'IBAN', to: 'Account in the general ledger' },
-  ...{ times: 'Times the largest invoice', share: 'Share of the month’s sales', always: 'For any amount' },
-  ...{
-    above: 'Above an amount',
-    by_partner: 'A line for each partner',
-    accounts: 'Accounts',
-    names: 'Names of partners',
-  },
-};
-
-const labelOf = (name: string) => LABELS[name] ?? (name.charAt(0).toUpperCase() + name.slice(1)).replaceAll('_', ' ');

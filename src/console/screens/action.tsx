@@ -7,6 +7,7 @@ import { type Change, type Consequence, digestOf } from '../../actions/consequen
 import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
 import { SECTIONS, type Section } from '../../config/settings.ts';
 import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
+import { fieldWords } from '../../field-names.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { placesOf } from '../menu.ts';
 import { PARTNER_NAMES, PartnerNames, type Partners } from '../partner-names.tsx';
@@ -282,7 +283,7 @@ const Help = ({ id, help }: { id: string; help: string }) => (
 
 const columns: readonly Column<Change>[] = [
   { heading: 'What', cell: ({ of }) => <span class="number">{of}</span> },
-  { heading: 'Field', cell: ({ field }) => <span class="soft">{field}</span> },
+  { heading: 'Field', cell: ({ field }) => <span class="soft">{fieldWords(field)}</span> },
   { heading: 'Now', cell: ({ before }) => before ?? <span class="soft">none</span> },
   { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
 ];

@@ -4,6 +4,7 @@ import { type PreviewedChange, type RequestRow, readApprovers, readRequests } fr
 import { PAST, statusOf } from '../../approvals/requests.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
+import { fieldWords } from '../../field-names.ts';
 import { type ListedRequest, requestMark } from '../../lists/approvals.ts';
 import type { Scope } from '../../people/scope.ts';
 import { Card, type Column, DataTable, Form, Instant, Marks, Money, type PageUser, type Screen } from '../parts.ts';
@@ -40,7 +41,7 @@ export async function readApproval(
 
 const changeColumns: readonly Column<PreviewedChange>[] = [
   { heading: 'What', cell: ({ of }) => <span class="number">{of}</span> },
-  { heading: 'Field', cell: ({ field }) => <span class="soft">{field}</span> },
+  { heading: 'Field', cell: ({ field }) => <span class="soft">{fieldWords(field)}</span> },
   { heading: 'When requested', cell: ({ before }) => before ?? <span class="soft">none</span> },
   { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
 ];
