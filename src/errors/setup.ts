@@ -1,13 +1,7 @@
 import { fieldWords } from '../field-names.ts';
 import { toDo, toRun } from '../remedy.ts';
 import { duration, plural } from '../text.ts';
-import { badInput, bullets, type FieldProblem, failed, refused, says, someOf } from './definition.ts';
-
-/** The form of a section counts from 1. */
-const inFieldWords = ({ path, reason }: FieldProblem): FieldProblem => ({
-  path: fieldWords(path.replaceAll(/\b(accounts|rules)\.(\d+)/g, (_, list, at) => `${list}.${Number(at) + 1}`)),
-  reason,
-});
+import { badInput, bullets, type FieldProblem, failed, inFieldWords, refused, says, someOf } from './definition.ts';
 
 export const SETUP = {
   environment_invalid: badInput<{ variable: string; reason: string }>(

@@ -4,11 +4,14 @@ import { z } from 'zod';
 import { type RequestRow, readRequests } from '../approvals/requests.sql.ts';
 import { type RequestStatus, statusOf } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount, names } from '../values.ts';
+import { readPartnerNames } from '../partners/partners.sql.ts';
+import { Amount, names, plural } from '../values.ts';
 import { defineList, flag, type ListQuery, type Mark } from './list.ts';
 
 export interface ListedRequest extends RequestRow {
   readonly status: RequestStatus;
+  /** The names of the partners; none if the request is about the whole ledger. */
+  readonly partner_names?: readonly string[];
 }
 
 const filters = z.strictObject({
@@ -22,7 +25,12 @@ async function readRows(
   const now = context.environment.now();
   const waitingAt = waiting ? now.toISO() : null;
   const requests = await readRequests(tx, { waitingAt, scope, after, limit });
-  return requests.map((each) => ({ ...each, status: statusOf(each, now.toMillis()) }));
+  const partners = await readPartnerNames(tx, [...new Set(requests.flatMap(({ partner_ids: ids }) => ids ?? []))]);
+  return requests.map((each) => ({
+    ...each,
+    status: statusOf(each, now.toMillis()),
+    partner_names: each.partner_ids?.map((id) => partners.get(id) ?? id) ?? [],
+  }));
 }
 
 export const requestJson = (request: ListedRequest) => ({
@@ -61,7 +69,20 @@ export const approvals = defineList({
     standing: { heading: 'Status', type: 'marks', value: ({ status }) => [requestMark(status)] },
     action: {},
     title: { heading: 'Action', value: ({ preview }) => preview.title },
-    subject: { cut: true },
+    subject: {
+      cut: true,
+      to: ({ subject, input }) => {
+        const { number, paymentId } = input as Readonly<Record<string, unknown>>;
+        return subject === number ? ['invoices', subject] : subject === `${paymentId}` ? ['payments', subject] : null;
+      },
+    },
+    partner: {
+      heading: 'Partner',
+      cut: true,
+      value: ({ partner_names: [first, ...others] = [] }) =>
+        others.length === 0 ? (first ?? null) : `${first} and ${plural(others.length, 'other')}`,
+      to: ({ partner_ids: ids }) => (ids?.length === 1 ? ['partners', ids[0] as string] : null),
+    },
     amounts: {
       cut: true,
       value: ({ preview }) => preview.amounts.map(({ amount, currency }) => Amount.of(amount, currency)),
@@ -79,7 +100,7 @@ export const approvals = defineList({
     'decided_at decision_reason',
   ),
   terminal: names('request_id status action subject amounts requested_by requested_at'),
-  page: names('request_id standing title subject requested_by requested_at amounts'),
+  page: names('request_id standing title subject partner requested_by requested_at amounts'),
   key: ({ request_id }) => String(request_id),
   read: readRows,
   json: async (_tx, rows) => rows.map(requestJson),

@@ -166,6 +166,15 @@ test('an action that needs a second person leaves a request, which another one a
   const request = '/console/approvals/1';
   expect((await amy.get('/console/queue?queue=approvals')).text).toContain('requested by mara@issuer.example');
   expect((await mara.get(request)).text).toContain('Withdraw');
+  // The request names its partner, and leads to all that it is about.
+  const [of] = await world.sql(`SELECT p.name, partner_id FROM documents d JOIN partners p USING (partner_id)
+                                WHERE d.number = 'INV-2026-000002'`);
+  const { name, partner_id } = of as { name: string; partner_id: string };
+  for (const page of [request, '/console/approvals']) {
+    const { text } = await amy.get(page);
+    expect(text).toContain(`href="/console/partners/${partner_id}">${name}</a>`);
+    expect(text).toContain('href="/console/invoices/INV-2026-000002">INV-2026-000002</a>');
+  }
   // What was asked for, not only which figures it changes.
   expect(wordsOf(await amy.get(request))).toContain('Document: INV-2026-000002\nReason: asked');
   expect((await mara.post(request, { decision: 'approve' })).text).toContain('request 1');

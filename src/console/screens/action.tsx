@@ -281,10 +281,27 @@ const Help = ({ id, help }: { id: string; help: string }) => (
   </p>
 );
 
-const columns: readonly Column<Change>[] = [
-  { heading: 'What', cell: ({ of }) => <span class="number">{of}</span> },
+/** The page of a document, a partner or a payment, as facts name them. */
+export function pageOf(of: string): string | undefined {
+  const [, partner, payment] = /^(?:partner (\S+)|payment (\d+))$/.exec(of) ?? [];
+  if (partner !== undefined) return `/console/partners/${encodeURIComponent(partner)}`;
+  if (payment !== undefined) return `/console/payments/${payment}`;
+  return /^[A-Z]{1,10}-\d{4}-\d{4,}$/.test(of) ? `/console/invoices/${of}` : undefined;
+}
+
+export const Thing = ({ of, href = pageOf(of) }: { of: string; href?: string | undefined }) =>
+  href === undefined ? (
+    <span class="number">{of}</span>
+  ) : (
+    <a class="number" href={href}>
+      {of}
+    </a>
+  );
+
+export const changeColumns = (now: string): readonly Column<Change>[] => [
+  { heading: 'What', cell: ({ of }) => <Thing of={of} /> },
   { heading: 'Field', cell: ({ field }) => <span class="soft">{fieldWords(field)}</span> },
-  { heading: 'Now', cell: ({ before }) => before ?? <span class="soft">none</span> },
+  { heading: now, cell: ({ before }) => before ?? <span class="soft">none</span> },
   { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
 ];
 
@@ -304,7 +321,7 @@ export function actionPreview(asked: ActionRequest, consequence: Consequence, ch
         </p>
       )}
       <Card title="What it would do" note={<Amounts amounts={amounts} />} flush>
-        <DataTable columns={columns} rows={changes} nothing="No figures would change." caption="Changes" />
+        <DataTable columns={changeColumns('Now')} rows={changes} nothing="No figures would change." caption="Changes" />
         <div class="in">
           <ReportText text={report.text} />
         </div>
