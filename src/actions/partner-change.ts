@@ -31,16 +31,23 @@ const POLICY = [
   'largestPrice',
 ] as const;
 
+const NEEDED = ['currency', 'timeZone'] as const;
+
 /** The links of the partner's pages name these forms. */
 const FORMS = {
-  new: { title: 'Add a partner', fields: [...NEW, ...ADDRESS], set: { isNew: 'yes' } },
-  address: { title: 'Change the name and address', fields: ['name', ...ADDRESS, 'parent', 'active'] },
+  new: { title: 'Add a partner', fields: [...NEW, ...ADDRESS], required: ['name', ...NEEDED], set: { isNew: 'yes' } },
+  address: {
+    title: 'Change the name and address',
+    fields: ['name', ...ADDRESS, 'parent', 'active'],
+    required: ['name'],
+  },
   contact: {
     title: 'Change the contact',
     fields: ['contactName', 'contactEmail', 'contactCc', 'reminderEmail', 'statementEmail', 'disputeEmail'],
   },
   terms: {
     title: 'Change the terms',
+    required: NEEDED,
     fields: [
       'paymentTermsDays',
       'paymentTermsEndOfMonth',
@@ -65,10 +72,19 @@ const FORMS = {
     ],
   },
   policy: { title: 'Change the policy', fields: [...POLICY, 'policyActive'] },
-  new_policy: { title: 'Add a policy', fields: [...POLICY, 'rate'] },
-  rate: { title: "Change the partner's cut", fields: ['policyId', 'rate', 'rateFrom'] },
+  new_policy: {
+    title: 'Add a policy',
+    fields: [...POLICY, 'rate'],
+    required: ['policyId', 'policyName', 'policyKind', 'rate'],
+  },
+  rate: {
+    title: "Change the partner's cut",
+    fields: ['policyId', 'rate', 'rateFrom'],
+    required: ['policyId', 'rate', 'rateFrom'],
+  },
   cancellation: {
     title: 'Change the cancellation terms',
+    required: ['policyId', 'termsFrom'],
     fields: ['policyId', 'termsFrom', 'windowDays', 'afterWindow', 'cut', 'beforeCoverOnly'],
   },
 } as const;

@@ -70,10 +70,14 @@ async function answerTo(action: Action, visit: Visit, sent: URLSearchParams) {
   const form = withSection(sent);
   const given = inputOfForm(action.input, form, action.forms !== undefined);
   const { database } = visit.context;
-  const partners = await database.reading((tx) => readPartnersFor(tx, action.input, visit.scope));
-  const asked = { action, reader: visit.reader, form, partners };
+  const asked = { action, reader: visit.reader, form, partners: new Map() };
+  // Only a form suggests partners.
+  const formAgain = async (refusal?: Refusal) => {
+    const partners = await database.reading((tx) => readPartnersFor(tx, action.input, visit.scope));
+    return actionForm({ ...asked, partners }, refusal);
+  };
   const step = form.get('step');
-  if (step === 'edit') return { screen: actionForm(asked) };
+  if (step === 'edit') return { screen: await formAgain() };
   let input: unknown = given;
   try {
     input = await readNamed(visit.context, action, given);
@@ -89,7 +93,7 @@ async function answerTo(action: Action, visit: Visit, sent: URLSearchParams) {
       const link = { name: `Request ${request}`, href: approvalHref(request) };
       return { screen: actionAsked(action, visit.reader, thrown, [link, ...linksOf(action, visit.reader, input)]) };
     }
-    return { screen: actionForm(asked, thrown), status: 422 };
+    return { screen: await formAgain(thrown), status: 422 };
   }
 }
 

@@ -57,7 +57,7 @@ describe('an action by its form', () => {
       step: 'preview',
     });
     expect(preview.status).toBe(200);
-    expect(preview.text).toMatch(/INV-2026-000001<\/span><\/td><td><span class="soft">status.*open.*void/s);
+    expect(preview.text).toMatch(/INV-2026-000001<\/a><\/td><td><span class="soft">Status.*open.*void/s);
     expect(await counts()).toEqual(before);
 
     const done = await finance.post(VOID, { ...sentBack(preview), step: 'confirm' });

@@ -102,8 +102,18 @@ export const monthHref = ({ name }: Action, month: string): string =>
 export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
   const { action, reader, form, partners } = asked;
   const edits = editsSection(form);
-  const { fields, set = {} } = partOf(asked) ?? { fields: Object.keys(action.input.shape) };
+  const {
+    fields,
+    required,
+    set = {},
+  }: Pick<FormPart, 'fields' | 'required' | 'set'> = partOf(asked) ?? {
+    fields: Object.keys(action.input.shape),
+  };
   const fixed = fixedIn(asked);
+  const inputs = fieldsOf(action.input)
+    .filter(({ name }) => fields.includes(name) && !fixed.includes(name))
+    .map((field) => ({ ...field, required: field.required || required?.includes(field.name) === true }));
+  const marked = markedIn(inputs);
   return frame(
     action,
     <div class="narrow stack">
@@ -118,9 +128,12 @@ export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
           {edits ? (
             <SectionFields form={form} problems={refusal?.facts['problems'] as FieldProblem[]} />
           ) : (
-            fieldsOf(action.input)
-              .filter(({ name }) => fields.includes(name) && !fixed.includes(name))
-              .map((field) => <Input field={field} values={form.getAll(field.name)} />)
+            <>
+              {marked === 'required' && <p class="help">Only the fields marked as required must be filled in.</p>}
+              {inputs.map((field) => (
+                <Input field={field} values={form.getAll(field.name)} marked={marked} />
+              ))}
+            </>
           )}
           <PartnerNames partners={partners} />
           {action.forms !== undefined && <Kept form={form} names={[...fixed, 'section', 'fixed']} />}
@@ -166,7 +179,19 @@ const INPUT_MODES: Readonly<Partial<Record<Field['kind'], 'decimal' | 'numeric'>
 /** Empty inputs of each field with several values. */
 const SPARE = 2;
 
-function Input({ field, values }: { field: Field; values: readonly string[] }) {
+/** Whichever fields are fewer are marked. A few optional fields need no explanation. */
+type Marked = 'required' | 'optional';
+function markedIn(fields: readonly Field[]): Marked {
+  const [optional, required] = [false, true].map((is) => fields.filter((each) => each.required === is).length);
+  return (optional as number) > Math.max(2, required as number) ? 'required' : 'optional';
+}
+
+const Mark = ({ field: { required }, marked }: { field: Field; marked: Marked }) =>
+  required === (marked === 'required') ? <span class="count">{` ${marked}`}</span> : null;
+
+type InputProps = Readonly<{ field: Field; values: readonly string[]; marked: Marked }>;
+
+function Input({ field, values, marked }: InputProps) {
   const { name, label, help, kind, choices = [], required, several } = field;
   const id = `field-${name}`;
   const common = { name, 'aria-describedby': `${id}-help` };
@@ -181,13 +206,13 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
       </div>
     );
   }
-  if (kind === 'choice' && several) return <Choices field={field} values={values} />;
-  if (kind === 'file') return <Files field={field} values={values} />;
+  if (kind === 'choice' && several) return <Choices {...{ field, values, marked }} />;
+  if (kind === 'file') return <Files {...{ field, values, marked }} />;
   return (
     <div class="field">
       <label for={id}>
         {label}
-        {!required && <span class="count"> optional</span>}
+        <Mark field={field} marked={marked} />
       </label>
       {kind === 'choice' ? (
         <select id={id} required={required} {...common}>
@@ -218,17 +243,11 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
   );
 }
 
-const Choices = ({
-  field: { name, label, help, choices = [], required },
-  values,
-}: {
-  field: Field;
-  values: readonly string[];
-}) => (
+const Choices = ({ field, field: { name, label, help, choices = [] }, values, marked }: InputProps) => (
   <fieldset class="field" aria-describedby={`field-${name}-help`}>
     <legend>
       {label}
-      {!required && <span class="count"> optional</span>}
+      <Mark field={field} marked={marked} />
     </legend>
     <div class="choices">
       {choices.map((choice) => (
@@ -242,7 +261,7 @@ const Choices = ({
   </fieldset>
 );
 
-function Files({ field, values }: { field: Field; values: readonly string[] }) {
+function Files({ field, values, marked }: InputProps) {
   const { name, label, help, required, several } = field;
   const id = `field-${name}`;
   const kept = values.flatMap((value) => {
@@ -255,7 +274,7 @@ function Files({ field, values }: { field: Field; values: readonly string[] }) {
     <div class="field">
       <label for={id}>
         {label}
-        {!required && <span class="count"> optional</span>}
+        <Mark field={field} marked={marked} />
       </label>
       {kept.map(({ value, title }) => (
         <label class="check">
