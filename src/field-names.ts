@@ -41,7 +41,16 @@ const WORDS: Readonly<Record<string, string>> = {
   ...{ accounts: 'General-ledger accounts', 'accounts.accounts': 'General-ledger account' },
   ...{ to: 'Account in the general ledger', by_partner: 'A line for each partner', names: 'Names of partners' },
   ...{ times: 'Times the largest invoice', share: 'Share of the month’s sales', always: 'For any amount' },
-  ...{ above: 'Above an amount', ach: 'ACH', wire: 'Wire', bic: 'BIC', iban: 'IBAN' },
+  ...{
+    above: 'Above an amount',
+    quickbooks: 'QuickBooks',
+    netsuite: 'NetSuite',
+    public_url: 'Public address',
+    ach: 'ACH',
+    wire: 'Wire',
+    bic: 'BIC',
+    iban: 'IBAN',
+  },
 };
 
 /** `address.line1` becomes `Address, line 1`, and `policies.parking.price.minimum` becomes `Minimum price (parking)`. */
@@ -59,6 +68,6 @@ function wordsIn([part = '', next, ...rest]: readonly string[], isFirst = true):
   const word = both ?? WORDS[part] ?? part.replaceAll('_', ' ');
   const others = both === undefined && next !== undefined ? [next, ...rest] : rest;
   const own =
-    !isFirst && /^[A-Z][a-z]/.test(word) && word !== part ? word.charAt(0).toLowerCase() + word.slice(1) : word;
+    !isFirst && /^[A-Z](?![A-Z])/.test(word) && word !== part ? word.charAt(0).toLowerCase() + word.slice(1) : word;
   return [own, ...(others.length === 0 ? [] : wordsIn(others, false))];
 }

@@ -6,6 +6,7 @@
 import type { ComponentChildren } from 'preact';
 import { z } from 'zod';
 import { fileOfText, fileText } from '../actions/fields.ts';
+import { ACTIONS } from '../actions/loaded.ts';
 import { APPROVABLE_ACTIONS } from '../actions/registry.ts';
 import { CONTROL_ACCOUNTS } from '../config/accounts.ts';
 import { SECTION_NAMES, type Section, sectionSchema } from '../config/settings.ts';
@@ -154,7 +155,7 @@ export function SectionFields({ form, problems = [] }: { form: URLSearchParams; 
       />
       <datalist id="actions">
         {APPROVABLE_ACTIONS.map((action) => (
-          <option value={action} />
+          <option value={action}>{ACTIONS.get(action)?.title}</option>
         ))}
       </datalist>
     </>

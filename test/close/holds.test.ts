@@ -89,7 +89,7 @@ test('an invoice above the amount of its currency is issued and held; the amount
     foreseeHolds(tx, world, documents),
   );
   const reason = '100.01 USD is above 100.00 USD, the limit above which documents are held';
-  expect(foreseen.seen?.filter((each) => each.reason.includes('holds.'))).toMatchObject([
+  expect(foreseen.seen?.filter((each) => each.reason.includes('documents are held'))).toMatchObject([
     { partner_id: 'p-1', reason },
   ]);
   await world.close();

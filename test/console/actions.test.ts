@@ -152,6 +152,36 @@ describe("a payment for another partner's invoice", () => {
   });
 });
 
+test('only a form reads the partners that it suggests, not its preview or confirmation', async () => {
+  const asked: string[] = [];
+  const { reading } = world.database;
+  const listening: typeof reading = (work) =>
+    reading((tx) =>
+      work({
+        ...tx,
+        ask(statement) {
+          asked.push(JSON.stringify(statement));
+          return tx.ask(statement);
+        },
+      }),
+    );
+  const suggestions = () => asked.splice(0).filter((each) => each.includes('ORDER BY lower(name)')).length;
+  Object.assign(world.database, { reading: listening });
+  const path = '/console/actions/payment.record';
+  const cash = { amount: '2.00', currency: 'USD', method: 'wire', receivedOn: '2026-08-01', reference: 'SUGGESTED' };
+  const seen: number[] = [];
+  await finance.get(path);
+  seen.push(suggestions());
+  const preview = await finance.post(path, { ...cash, partnerId: 'p-2', step: 'preview' });
+  seen.push(suggestions());
+  await finance.post(path, { ...sentBack(preview), step: 'confirm' });
+  seen.push(suggestions());
+  await finance.post(path, { ...sentBack(preview), step: 'edit' });
+  seen.push(suggestions());
+  Object.assign(world.database, { reading });
+  expect(seen).toEqual([1, 0, 0, 1]);
+});
+
 test('an action that needs a second person leaves a request, which another one approves', async () => {
   const own = await serveConsole(world, { approvals: { 'invoice.hold': { always: true } } });
   const mara = await signedIn(own, await invite(world, 'mara@issuer.example'));

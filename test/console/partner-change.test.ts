@@ -69,6 +69,14 @@ const changed = async (question: string, change: Readonly<Record<string, string>
 };
 
 describe('a form of a partner', () => {
+  test('marks the few fields that must be filled in, and says so once', async () => {
+    const { text } = await finance.get(`${CHANGE}?section=new`);
+    const labels = [...text.matchAll(/([^>]*)<span class="count"> required<\/span>/g)].map(([, label]) => label);
+    expect(labels).toEqual(['Partner', 'Name', 'Currency', 'Time zone']);
+    expect(text.match(/Only the fields marked as required/g)).toHaveLength(1);
+    expect(text).not.toContain(' optional<');
+  });
+
   test('is filled with what is in force, and its preview has the old value beside the new one', async () => {
     await world.partners([partner({ name: 'Northgate Arena', legal_note: 'one\ntwo', payment_terms_days: 14 })]);
     const { form, preview } = await changed('partnerId=p-1&section=terms', { paymentTermsDays: '30' });

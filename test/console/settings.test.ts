@@ -6,6 +6,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { runAction } from '../../src/actions/run.ts';
 import { settingsAdopt } from '../../src/actions/settings.ts';
+import { CONTROL_ACCOUNTS } from '../../src/config/accounts.ts';
 import { SECTION_NAMES, SECTIONS } from '../../src/config/settings.ts';
 import { settingsInForce } from '../../src/people/settings-in-force.ts';
 import { readAgain } from '../support/adopting.ts';
@@ -78,6 +79,22 @@ test('finance proposes a hold, is told which field is wrong, and a second person
   await mara.getByRole('button', { name: 'Preview' }).click();
   await mara.getByText('nothing is done yet').waitFor();
   expect(await textOf(mara)).toMatch(/Holds, above an amount, USD\s+250\.00\s+none/);
+});
+
+test('every account is listed by its name to be mapped, and one without a target stays unmapped', async () => {
+  const mara = await at('mapping@issuer.example', { roles: ['finance'] });
+  await mara.goto(`${served.url}/console/reports/general-ledger`);
+  await mara.getByRole('link', { name: 'Accounts' }).last().click();
+  for (const name of Object.values(CONTROL_ACCOUNTS)) await mara.getByText(`${name}: not mapped`).waitFor();
+  await mara.getByText('Sales: not mapped').click();
+  const sales = mara.locator('details[open]');
+  await sales.getByLabel('Account in the general ledger').fill('4000 Sales');
+  await mara.getByRole('button', { name: 'Preview' }).click();
+  await mara.getByText('nothing is done yet').waitFor();
+  expect(await textOf(mara)).toMatch(/General-ledger account 1, account in the general ledger\s+none\s+4000 Sales/);
+  await mara.getByRole('button', { name: 'Change the form' }).click();
+  await mara.getByText('Sales: 4000 Sales').waitFor();
+  await mara.getByText('Bank: not mapped').waitFor();
 });
 
 test('each section has a form that carries its values unchanged, fits a phone, and has labels', async () => {

@@ -1,5 +1,6 @@
 /** The current settings, read-only and without secrets. */
 import type { ComponentChildren } from 'preact';
+import { ACTIONS } from '../../actions/loaded.ts';
 import { type Environment, isThisMachine } from '../../config/environment.ts';
 import { SECTION_NAMES, SECTIONS, type Section, type Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
@@ -316,7 +317,7 @@ function Approvals({ settings }: { settings: Settings }) {
       {rules.length === 0 ? (
         <p class="soft">No action needs a second person.</p>
       ) : (
-        <Facts facts={rules.map(([action, rule]) => [action, thresholdOf(rule)])} />
+        <Facts facts={rules.map(([action, rule]) => [ACTIONS.get(action)?.title ?? action, thresholdOf(rule)])} />
       )}
     </Card>
   );
