@@ -154,7 +154,7 @@ describe("a payment for another partner's invoice", () => {
 
 test('only a form reads the partners that it suggests, not its preview or confirmation', async () => {
   const asked: string[] = [];
-  const { reading } = world.database;
+  const { reading } = served.database;
   const listening: typeof reading = (work) =>
     reading((tx) =>
       work({
@@ -166,7 +166,7 @@ test('only a form reads the partners that it suggests, not its preview or confir
       }),
     );
   const suggestions = () => asked.splice(0).filter((each) => each.includes('ORDER BY lower(name)')).length;
-  Object.assign(world.database, { reading: listening });
+  Object.assign(served.database, { reading: listening });
   const path = '/console/actions/payment.record';
   const cash = { amount: '2.00', currency: 'USD', method: 'wire', receivedOn: '2026-08-01', reference: 'SUGGESTED' };
   const seen: number[] = [];
@@ -178,7 +178,7 @@ test('only a form reads the partners that it suggests, not its preview or confir
   seen.push(suggestions());
   await finance.post(path, { ...sentBack(preview), step: 'edit' });
   seen.push(suggestions());
-  Object.assign(world.database, { reading });
+  Object.assign(served.database, { reading });
   expect(seen).toEqual([1, 0, 0, 1]);
 });
 

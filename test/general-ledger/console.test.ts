@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { alertOf, invite, signedIn } from '../support/console.ts';
+import { ADMINISTRATOR, alertOf, invite, signedIn } from '../support/console.ts';
 import { serveRoutes } from '../support/console-routes.ts';
 import type { Served } from '../support/service.ts';
 import { has, needs, tool } from '../support/tools.ts';
@@ -16,6 +16,7 @@ let served: Served;
 let browser: Browser | undefined;
 beforeAll(async () => {
   world = await openMonths(...MONTHS);
+  await invite(world, ADMINISTRATOR);
   ({ served } = await serveRoutes(world));
   if (has('chromium')) browser = await chromium.launch({ executablePath: tool('chromium'), args: ['--no-sandbox'] });
 });
