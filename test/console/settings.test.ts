@@ -85,7 +85,8 @@ test('every account is listed by its name to be mapped, and one without a target
   const mara = await at('mapping@issuer.example', { roles: ['finance'] });
   await mara.goto(`${served.url}/console/reports/general-ledger`);
   await mara.getByRole('link', { name: 'Accounts' }).last().click();
-  for (const name of Object.values(CONTROL_ACCOUNTS)) await mara.getByText(`${name}: not mapped`, { exact: true }).waitFor();
+  for (const name of Object.values(CONTROL_ACCOUNTS))
+    await mara.getByText(`${name}: not mapped`, { exact: true }).waitFor();
   await mara.getByText('Sales: not mapped').click();
   const sales = mara.locator('details[open]');
   await sales.getByLabel('Account in the general ledger').fill('4000 Sales');
