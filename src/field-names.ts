@@ -59,7 +59,11 @@ export function fieldWords(field: string): string {
   if (!/^[a-z]\w*(\.[^\s.]+)*$/.test(path)) return field;
   const [, policy, rest] = /^policies\.(.+?)\.((?:price\.)?\w+)$/.exec(path) ?? [];
   if (rest !== undefined) return `${fieldWords(rest.includes('.') ? rest : `policy.${rest}`)} (${policy})`;
-  const words = wordsIn(path.split('.')).reduce((all, each) => `${all}${/^\d+$/.test(each) ? '' : ','} ${each}`);
+  // The name of an action has a point too.
+  const [, action, rule] = /^approvals\.(.+?)\.((?:above|always)\b.*)$/.exec(path) ?? [];
+  const parts =
+    rule === undefined ? path.split('.') : ['approvals', `${action}`.replaceAll('.', ' '), ...rule.split('.')];
+  const words = wordsIn(parts).reduce((all, each) => `${all}${/^\d+$/.test(each) ? '' : ','} ${each}`);
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 

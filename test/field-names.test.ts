@@ -17,7 +17,7 @@ test.each([
   ['reminder_minimum.*', 'Smallest reminder, any other currency'],
   ['instructions.USD.wire.bank_address.line1', 'Bank details, USD, wire, bank address, line 1'],
   ['accounts.accounts.2.to', 'General-ledger account 2, account in the general ledger'],
-  ['approvals.invoice.void.above.EUR', 'Approval rules, invoice, void, above an amount, EUR'],
+  ['approvals.invoice.void.above.EUR', 'Approval rules, invoice void, above an amount, EUR'],
   ['accounts.names.p-1', 'General-ledger accounts, names of partners, p-1'],
 ])('people read the field %s as %s', (path, words) => {
   expect(fieldWords(path)).toBe(words);

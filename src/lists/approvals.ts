@@ -10,8 +10,14 @@ import { defineList, flag, type ListQuery, type Mark } from './list.ts';
 
 export interface ListedRequest extends RequestRow {
   readonly status: RequestStatus;
-  /** The names of the partners; none if the request is about the whole ledger. */
+  /** The names of `partnersOf` the request. */
   readonly partner_names?: readonly string[];
+}
+
+/** The partners of a request. One about the whole ledger may name a partner too. */
+export function partnersOf({ partner_ids: ids, input }: Pick<RequestRow, 'partner_ids' | 'input'>): readonly string[] {
+  const { partnerId } = input as Readonly<Record<string, unknown>>;
+  return ids ?? (typeof partnerId === 'string' ? [partnerId] : []);
 }
 
 const filters = z.strictObject({
@@ -25,11 +31,11 @@ async function readRows(
   const now = context.environment.now();
   const waitingAt = waiting ? now.toISO() : null;
   const requests = await readRequests(tx, { waitingAt, scope, after, limit });
-  const partners = await readPartnerNames(tx, [...new Set(requests.flatMap(({ partner_ids: ids }) => ids ?? []))]);
+  const partners = await readPartnerNames(tx, [...new Set(requests.flatMap(partnersOf))]);
   return requests.map((each) => ({
     ...each,
     status: statusOf(each, now.toMillis()),
-    partner_names: each.partner_ids?.map((id) => partners.get(id) ?? id) ?? [],
+    partner_names: partnersOf(each).map((id) => partners.get(id) ?? id),
   }));
 }
 
@@ -81,7 +87,10 @@ export const approvals = defineList({
       cut: true,
       value: ({ partner_names: [first, ...others] = [] }) =>
         others.length === 0 ? (first ?? null) : `${first} and ${plural(others.length, 'other')}`,
-      to: ({ partner_ids: ids }) => (ids?.length === 1 ? ['partners', ids[0] as string] : null),
+      to(request) {
+        const [first, ...others] = partnersOf(request);
+        return first === undefined || others.length > 0 ? null : ['partners', first];
+      },
     },
     amounts: {
       cut: true,

@@ -89,6 +89,24 @@ describe('a form of a partner', () => {
     expect(await stored()).toMatchObject({ payment_terms_days: 30, legal_note: 'one\ntwo' });
   });
 
+  test('asks a second person, who sees the partner by its name', async () => {
+    const ruled = await serveConsole(world, { approvals: { 'partner.import': { always: true } } });
+    const own = await signedIn(ruled, await invite(world, 'mara@issuer.example'));
+    const lee = await signedIn(ruled, await invite(world, 'lee@issuer.example', { roles: ['approver'] }));
+    const form = await own.get(`${CHANGE}?partnerId=p-1&section=address`);
+    const preview = await own.post(CHANGE, { ...fieldsOf(form), city: 'Hoboken', step: 'preview' });
+    const [, id] = /Approval requested: request (\d+)/.exec(
+      (await own.post(CHANGE, { ...fieldsOf(preview), step: 'confirm' })).text,
+    ) as unknown as [string, string];
+    const request = await lee.get(`/console/approvals/${id}`);
+    expect(request.text).toContain('href="/console/partners/p-1">Northgate Arena</a>');
+    expect(wordsOf(request)).toContain('Change a partner: Northgate Arena');
+    expect(wordsOf(request)).toMatch(/City.*Hoboken/);
+    expect((await lee.get('/console/approvals')).text).toContain('href="/console/partners/p-1">Northgate Arena</a>');
+    await own.post(`/console/approvals/${id}`, { decision: 'withdraw' });
+    await ruled.end();
+  });
+
   test('clears a field that is left empty, and keeps the fields of the other forms', async () => {
     const { preview } = await changed('partnerId=p-1&section=contact', {
       contactName: '',

@@ -5,7 +5,7 @@ import { PAST, statusOf } from '../../approvals/requests.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readRowsNumbered } from '../../documents/rows-to-correct.sql.ts';
 import { refuse } from '../../errors/refusals.ts';
-import { type ListedRequest, requestMark } from '../../lists/approvals.ts';
+import { type ListedRequest, partnersOf, requestMark } from '../../lists/approvals.ts';
 import { readPartnerNames } from '../../partners/partners.sql.ts';
 import type { Scope } from '../../people/scope.ts';
 import { addressOf, Card, DataTable, Form, Instant, Marks, Money, type PageUser, type Screen } from '../parts.ts';
@@ -38,7 +38,7 @@ export async function readApproval(
   const { partner_ids: partnerIds, requested_by: besides } = request;
   return {
     request: { ...request, status: statusOf(request, now) },
-    partners: await readPartnerNames(tx, partnerIds ?? [], PARTNERS_SHOWN),
+    partners: await readPartnerNames(tx, partnersOf(request), PARTNERS_SHOWN),
     things: await thingsIn(tx, request),
     approvers: await readApprovers(tx, { partnerIds, besides }),
   };
