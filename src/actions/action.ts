@@ -111,6 +111,8 @@ export type ActionOutcome<Input, Result, Followed> = Readonly<{
 export type FormPart = Readonly<{
   title: string;
   fields: readonly string[];
+  /** Fields that only this form requires, because the record must have them. */
+  required?: readonly string[];
   /** Values that the form sends and does not show. */
   set?: Readonly<Record<string, string>>;
 }>;

@@ -219,7 +219,7 @@ export const inputInWords = (fields: z.ZodObject, input: unknown): string[] =>
     const value = (input as Readonly<Record<string, unknown>>)[name];
     if (value === undefined || value === false) return [];
     const texts = [value].flat().map((each) => (kind === 'file' ? (each as FileInput).name : String(each)));
-    return [`${label}: ${kind === 'flag' ? 'yes' : texts.join(', ')}`];
+    return [`${label}: ${kind === 'flag' ? 'yes' : texts.join(', ') || 'none'}`];
   });
 
 /** Encodes a file as one form value that a page can pass to the next page. */

@@ -7,6 +7,7 @@ import type { ApprovalRule } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { fieldWords } from '../field-names.ts';
 import { Amount } from '../money.ts';
 import type { Actor, ActorContext } from '../people/audit-events.ts';
 import { lockUsers } from '../people/users.ts';
@@ -108,8 +109,9 @@ export const outdated = (
 ): Refusal => refuse('approval_outdated', { request_id: requestId, shown: inWords(shown), now: inWords(now) });
 
 const inWords = (changes: readonly PreviewedChange[]) =>
-  changes.map(({ of, field, before, after }) => `${of} ${field} ${before ?? 'none'} → ${after ?? 'none'}`).join(', ') ||
-  'no figure changes';
+  changes
+    .map(({ of, field, before, after }) => `${of}, ${fieldWords(field)}: ${before ?? 'none'} → ${after ?? 'none'}`)
+    .join(', ') || 'no figure changes';
 
 /**
  * If a rule applies and someone else can approve, finds or creates the pending request. Otherwise, the events record

@@ -5,10 +5,11 @@ import { inputOfForm } from '../actions/fields.ts';
 import { glExport } from '../actions/general-ledger.ts';
 import { ACTIONS } from '../actions/loaded.ts';
 import { OutdatedPreview, previewAction, type RunOptions, readNamed, runAction } from '../actions/run.ts';
-import type { Section } from '../config/settings.ts';
+import { settingsAdopt } from '../actions/settings.ts';
+import { SECTION_NAMES, type Section } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
-import { valueInForce } from '../people/settings-in-force.ts';
+import { statedByFile, valueInForce } from '../people/settings-in-force.ts';
 import { mayDo } from './action-link.tsx';
 import { placesOf } from './menu.ts';
 import type { PageUser } from './page.tsx';
@@ -26,7 +27,7 @@ import {
 import { approvalHref } from './screens/approvals.tsx';
 import { USERS } from './screens/people.tsx';
 import { QUEUE } from './screens/queue.tsx';
-import { editsSection, putSection, withSection } from './section-form.tsx';
+import { EDIT, editsSection, putSection, withSection } from './section-form.tsx';
 
 export function addActions({ screen, form: sent }: Routes): void {
   for (const action of ACTIONS.values()) {
@@ -52,9 +53,11 @@ async function formAsked(
 ): Promise<ActionRequest> {
   const partners = await readPartnersFor(tx, action.input, scope);
   const filled = mayDo(reader, action.name, null) ? await action.filled?.(tx, context, asked) : undefined;
-  const form = new URLSearchParams(
-    editsSection(asked) ? putSection(asked, valueInForce(context, asked.get('section') as Section)) : asked,
-  );
+  const section = asked.get('section') as Section;
+  // A section that no file states can only be entered.
+  if (action === settingsAdopt && SECTION_NAMES.includes(section) && statedByFile(context, section) === undefined)
+    asked.set(EDIT, 'yes');
+  const form = new URLSearchParams(editsSection(asked) ? putSection(asked, valueInForce(context, section)) : asked);
   for (const [name, values] of Object.entries(filled ?? {})) {
     if (!asked.has(name)) for (const value of [values].flat()) form.append(name, value);
   }
@@ -67,10 +70,14 @@ async function answerTo(action: Action, visit: Visit, sent: URLSearchParams) {
   const form = withSection(sent);
   const given = inputOfForm(action.input, form, action.forms !== undefined);
   const { database } = visit.context;
-  const partners = await database.reading((tx) => readPartnersFor(tx, action.input, visit.scope));
-  const asked = { action, reader: visit.reader, form, partners };
+  const asked = { action, reader: visit.reader, form, partners: new Map() };
+  // Only a form suggests partners.
+  const formAgain = async (refusal?: Refusal) => {
+    const partners = await database.reading((tx) => readPartnersFor(tx, action.input, visit.scope));
+    return actionForm({ ...asked, partners }, refusal);
+  };
   const step = form.get('step');
-  if (step === 'edit') return { screen: actionForm(asked) };
+  if (step === 'edit') return { screen: await formAgain() };
   let input: unknown = given;
   try {
     input = await readNamed(visit.context, action, given);
@@ -86,7 +93,7 @@ async function answerTo(action: Action, visit: Visit, sent: URLSearchParams) {
       const link = { name: `Request ${request}`, href: approvalHref(request) };
       return { screen: actionAsked(action, visit.reader, thrown, [link, ...linksOf(action, visit.reader, input)]) };
     }
-    return { screen: actionForm(asked, thrown), status: 422 };
+    return { screen: await formAgain(thrown), status: 422 };
   }
 }
 

@@ -397,11 +397,16 @@ function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
   return link == null ? (
     shown
   ) : (
-    <a class={isFirst ? rowClass(String(value)) : undefined} href={hrefOf(...link)}>
+    <a
+      class={isFirst ? rowClass(String(value)) : NUMBER.test(String(value)) ? 'number' : undefined}
+      href={hrefOf(...link)}
+    >
       {shown}
     </a>
   );
 }
+
+const NUMBER = /^[A-Z]+-\d{4}-\d+$/;
 
 /** A document number stays on one line, whereas names may wrap. */
 export const rowClass = (text: string): string => (text.includes(' ') ? 'row' : 'row number');

@@ -7,6 +7,7 @@ import { type Change, type Consequence, digestOf } from '../../actions/consequen
 import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
 import { SECTIONS, type Section } from '../../config/settings.ts';
 import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
+import { fieldWords } from '../../field-names.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { placesOf } from '../menu.ts';
 import { PARTNER_NAMES, PartnerNames, type Partners } from '../partner-names.tsx';
@@ -101,8 +102,18 @@ export const monthHref = ({ name }: Action, month: string): string =>
 export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
   const { action, reader, form, partners } = asked;
   const edits = editsSection(form);
-  const { fields, set = {} } = partOf(asked) ?? { fields: Object.keys(action.input.shape) };
+  const {
+    fields,
+    required,
+    set = {},
+  }: Pick<FormPart, 'fields' | 'required' | 'set'> = partOf(asked) ?? {
+    fields: Object.keys(action.input.shape),
+  };
   const fixed = fixedIn(asked);
+  const inputs = fieldsOf(action.input)
+    .filter(({ name }) => fields.includes(name) && !fixed.includes(name))
+    .map((field) => ({ ...field, required: field.required || required?.includes(field.name) === true }));
+  const marked = markedIn(inputs);
   return frame(
     action,
     <div class="narrow stack">
@@ -117,9 +128,12 @@ export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
           {edits ? (
             <SectionFields form={form} problems={refusal?.facts['problems'] as FieldProblem[]} />
           ) : (
-            fieldsOf(action.input)
-              .filter(({ name }) => fields.includes(name) && !fixed.includes(name))
-              .map((field) => <Input field={field} values={form.getAll(field.name)} />)
+            <>
+              {marked === 'required' && <p class="help">Only the fields marked as required must be filled in.</p>}
+              {inputs.map((field) => (
+                <Input field={field} values={form.getAll(field.name)} marked={marked} />
+              ))}
+            </>
           )}
           <PartnerNames partners={partners} />
           {action.forms !== undefined && <Kept form={form} names={[...fixed, 'section', 'fixed']} />}
@@ -165,7 +179,19 @@ const INPUT_MODES: Readonly<Partial<Record<Field['kind'], 'decimal' | 'numeric'>
 /** Empty inputs of each field with several values. */
 const SPARE = 2;
 
-function Input({ field, values }: { field: Field; values: readonly string[] }) {
+/** Whichever fields are fewer are marked. A few optional fields need no explanation. */
+type Marked = 'required' | 'optional';
+function markedIn(fields: readonly Field[]): Marked {
+  const [optional, required] = [false, true].map((is) => fields.filter((each) => each.required === is).length);
+  return (optional as number) > Math.max(2, required as number) ? 'required' : 'optional';
+}
+
+const Mark = ({ field: { required }, marked }: { field: Field; marked: Marked }) =>
+  required === (marked === 'required') ? <span class="count">{` ${marked}`}</span> : null;
+
+type InputProps = Readonly<{ field: Field; values: readonly string[]; marked: Marked }>;
+
+function Input({ field, values, marked }: InputProps) {
   const { name, label, help, kind, choices = [], required, several } = field;
   const id = `field-${name}`;
   const common = { name, 'aria-describedby': `${id}-help` };
@@ -180,13 +206,13 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
       </div>
     );
   }
-  if (kind === 'choice' && several) return <Choices field={field} values={values} />;
-  if (kind === 'file') return <Files field={field} values={values} />;
+  if (kind === 'choice' && several) return <Choices {...{ field, values, marked }} />;
+  if (kind === 'file') return <Files {...{ field, values, marked }} />;
   return (
     <div class="field">
       <label for={id}>
         {label}
-        {!required && <span class="count"> optional</span>}
+        <Mark field={field} marked={marked} />
       </label>
       {kind === 'choice' ? (
         <select id={id} required={required} {...common}>
@@ -217,17 +243,11 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
   );
 }
 
-const Choices = ({
-  field: { name, label, help, choices = [], required },
-  values,
-}: {
-  field: Field;
-  values: readonly string[];
-}) => (
+const Choices = ({ field, field: { name, label, help, choices = [] }, values, marked }: InputProps) => (
   <fieldset class="field" aria-describedby={`field-${name}-help`}>
     <legend>
       {label}
-      {!required && <span class="count"> optional</span>}
+      <Mark field={field} marked={marked} />
     </legend>
     <div class="choices">
       {choices.map((choice) => (
@@ -241,7 +261,7 @@ const Choices = ({
   </fieldset>
 );
 
-function Files({ field, values }: { field: Field; values: readonly string[] }) {
+function Files({ field, values, marked }: InputProps) {
   const { name, label, help, required, several } = field;
   const id = `field-${name}`;
   const kept = values.flatMap((value) => {
@@ -254,7 +274,7 @@ function Files({ field, values }: { field: Field; values: readonly string[] }) {
     <div class="field">
       <label for={id}>
         {label}
-        {!required && <span class="count"> optional</span>}
+        <Mark field={field} marked={marked} />
       </label>
       {kept.map(({ value, title }) => (
         <label class="check">
@@ -280,10 +300,27 @@ const Help = ({ id, help }: { id: string; help: string }) => (
   </p>
 );
 
-const columns: readonly Column<Change>[] = [
-  { heading: 'What', cell: ({ of }) => <span class="number">{of}</span> },
-  { heading: 'Field', cell: ({ field }) => <span class="soft">{field}</span> },
-  { heading: 'Now', cell: ({ before }) => before ?? <span class="soft">none</span> },
+/** The page of a document, a partner or a payment, as facts name them. */
+export function pageOf(of: string): string | undefined {
+  const [, partner, payment] = /^(?:partner (\S+)|payment (\d+))$/.exec(of) ?? [];
+  if (partner !== undefined) return `/console/partners/${encodeURIComponent(partner)}`;
+  if (payment !== undefined) return `/console/payments/${payment}`;
+  return /^[A-Z]{1,10}-\d{4}-\d{4,}$/.test(of) ? `/console/invoices/${of}` : undefined;
+}
+
+export const Thing = ({ of, href = pageOf(of) }: { of: string; href?: string | undefined }) =>
+  href === undefined ? (
+    <span class="number">{of}</span>
+  ) : (
+    <a class="number" href={href}>
+      {of}
+    </a>
+  );
+
+export const changeColumns = (now: string): readonly Column<Change>[] => [
+  { heading: 'What', cell: ({ of }) => <Thing of={of} /> },
+  { heading: 'Field', cell: ({ field }) => <span class="soft">{fieldWords(field)}</span> },
+  { heading: now, cell: ({ before }) => before ?? <span class="soft">none</span> },
   { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
 ];
 
@@ -303,7 +340,7 @@ export function actionPreview(asked: ActionRequest, consequence: Consequence, ch
         </p>
       )}
       <Card title="What it would do" note={<Amounts amounts={amounts} />} flush>
-        <DataTable columns={columns} rows={changes} nothing="No figures would change." caption="Changes" />
+        <DataTable columns={changeColumns('Now')} rows={changes} nothing="No figures would change." caption="Changes" />
         <div class="in">
           <ReportText text={report.text} />
         </div>
