@@ -146,6 +146,8 @@ type Parts<Input, Result, Followed, Json> = Readonly<{
   withoutRole?(tx: Transaction, context: ActionContext, input: Input): Promise<boolean>;
   /** The subject: a document's number, a payment's id or a month. */
   subject(input: Input): string;
+  /** It may void documents. Its facts then have their `status`, and the rule for voiding applies to it, too. */
+  voids?: true;
   /** Its own approval rule, if it depends on the input. The default is the rule of its name. */
   rule?(context: ActionContext, input: Input): ApprovalRule | undefined;
   /** The partners affected. 'all' requires a role that is not limited to partners. */

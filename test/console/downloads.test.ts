@@ -66,3 +66,18 @@ test('a page that does not exist says so in the frame of whoever is signed in', 
   const page = await finance.get('/console/no/such/page');
   expect([page.status, page.text.includes('href="/console/queue"')]).toEqual([404, true]);
 });
+
+test('a void document shows its void copy first, and the original as it was issued', async () => {
+  const number = 'INV-2026-000002';
+  await deliverAll(books);
+  await books.transact((tx) => voidDocument(tx, books, { number, reason: 'wrong price' }));
+  const { text } = await finance.get(`/console/invoices/${number}`);
+  const files = [...text.matchAll(/(?:href|src)="\/console\/invoices\/[^"/]+\/([\w-]+\.pdf)[^"]*"/g)];
+  expect(files.map(([, file]) => file)).toEqual(['void-copy.pdf', 'document.pdf', 'void-copy.pdf']);
+  const copy = await finance.get(`/console/invoices/${number}/void-copy.pdf`);
+  expect([copy.status, copy.headers.get('content-disposition')]).toEqual([
+    200,
+    `inline; filename="${number}-void.pdf"`,
+  ]);
+  expect((await finance.get('/console/invoices/INV-2026-000001/void-copy.pdf')).status).toBe(409);
+});

@@ -459,7 +459,9 @@ describe('a payer whose whole name is written as the payer', () => {
 
   test('three invoices that the text names by short numbers are suggested before others that add up', () => {
     const open = () =>
-      bookOf(months(['900', '2026-05'], ['600', '2026-06'], ['500', '2026-07'], ['1200', '2026-03'], ['780', '2026-04']));
+      bookOf(
+        months(['900', '2026-05'], ['600', '2026-06'], ['500', '2026-07'], ['1200', '2026-03'], ['780', '2026-04']),
+      );
     // The fee is above the limit of small differences, and two older invoices add up to exactly the payment.
     for (const text of ['000001 000002 000003 LESS FEE', 'INV 2026 000001 000002 000003 LESS FEE']) {
       const less = match(pay('1980', text, HARBOUR), open());
