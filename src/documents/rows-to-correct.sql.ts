@@ -26,6 +26,10 @@ export type RowToCorrect = Readonly<{
 export const reversalId = (entryId: number): string => `${REVERSAL}${entryId}`;
 const REVERSAL = 'row-';
 
+/** SQL: whether the row `e` is a reversal that a person recorded. A feed sent all other rows. The index finds its ids. */
+export const isByPerson = (e: string): string =>
+  `(${e}.kind = 'reversal' AND own_id(${e}) >= 'row-' AND own_id(${e}) < 'row.' AND own_id(${e}) ~ '^row-[0-9]+$')`;
+
 const readingFrom = (source: string) => `
   SELECT e.entry_id, e.partner_id, e.kind, e.quote_id, e.requote_id, e.enrollment_id, e.policy_id, e.currency,
          (SELECT e.accepted_at AT TIME ZONE p.time_zone FROM partners p
