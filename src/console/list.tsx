@@ -339,7 +339,10 @@ export function ListTable({
   const isPart = rows.length !== view.sums.count;
   const columns = face.map((name, at): Column<unknown> => {
     const column = columnOf(list, name);
-    const sorts = [name, `-${name}`].filter((each) => (list.sorts as readonly string[]).includes(each));
+    // The largest amounts come first.
+    const sorts = (column.type === 'amount' ? [`-${name}`, name] : [name, `-${name}`]).filter((each) =>
+      (list.sorts as readonly string[]).includes(each),
+    );
     const other = sorts.find((each) => each !== sort);
     return {
       heading: column.heading,

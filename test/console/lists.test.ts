@@ -36,10 +36,13 @@ describe('documents are sorted', () => {
     ['?sort=due_on', "coalesce(d.due_on, 'infinity'), d.document_id"],
     ['?sort=-due_on', "coalesce(d.due_on, 'infinity') DESC, d.document_id DESC"],
     ['?sort=partner_name', 'lower(d.partner_name), d.document_id'],
-    ['?sort=balance', "CASE d.document WHEN 'credit_note' THEN -b.balance ELSE b.balance END, d.document_id"],
+    [
+      '?sort=balance',
+      "d.currency, CASE d.document WHEN 'credit_note' THEN -b.balance ELSE b.balance END, d.document_id",
+    ],
     [
       '?sort=-balance',
-      "CASE d.document WHEN 'credit_note' THEN -b.balance ELSE b.balance END DESC, d.document_id DESC",
+      "d.currency, CASE d.document WHEN 'credit_note' THEN -b.balance ELSE b.balance END DESC, d.document_id",
     ],
   ])('%s', async (question, order) => {
     const all = await sql(order);
@@ -56,6 +59,11 @@ describe('documents are sorted', () => {
   test('by what a heading leads to: the same the other way round', async () => {
     const text = await page('?sort=due_on&status=open');
     expect(text).toContain('aria-sort="ascending"><a href="/console/invoices?sort=-due_on&amp;status=open">Due</a>');
+  });
+
+  test('by an amount the largest first, and by another column from its beginning', async () => {
+    const text = await page('?status=open');
+    for (const sort of ['-balance', '-amount_due', 'due_on']) expect(text).toContain(`sort=${sort}&amp;status=open`);
   });
 
   test('and by nothing else', async () => {
