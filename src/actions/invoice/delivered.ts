@@ -1,5 +1,5 @@
 import { recordPortalDelivery } from '../../documents/portal-delivery.ts';
-import { date, defineAction, documentNumber, line } from '../action.ts';
+import { date, defineAction, documentNumber, line, ON_TODAY } from '../action.ts';
 import { emailText, OF_DOCUMENT, reportDocument } from '../documents.ts';
 
 export const invoiceDelivered = defineAction({
@@ -15,6 +15,7 @@ export const invoiceDelivered = defineAction({
     on: date('On', 'The day of the upload.'),
     reference: line('Reference', "The portal's reference.").optional(),
   },
+  ...ON_TODAY,
   ...OF_DOCUMENT,
   perform: (tx, context, { number, on, reference = '' }) =>
     recordPortalDelivery(tx, context, { number, on, reference }),

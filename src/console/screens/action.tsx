@@ -6,6 +6,7 @@ import type { Action, FormPart, Report } from '../../actions/action.ts';
 import { type Change, type Consequence, digestOf } from '../../actions/consequence.ts';
 import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
 import { SECTIONS, type Section } from '../../config/settings.ts';
+import type { RowToCorrect } from '../../documents/rows-to-correct.sql.ts';
 import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
 import { fieldWords } from '../../field-names.ts';
 import { type Amount, groupThousands } from '../../money.ts';
@@ -33,6 +34,8 @@ export type ActionRequest = Readonly<{
   /** `section` names a form of the action, `fixed` the fields that it does not show. */
   form: URLSearchParams;
   partners: Partners;
+  /** The sales of the ledger rows that the form names. */
+  sales: readonly RowToCorrect[];
 }>;
 
 /** The names of the fields that take files. Undefined if there are none. */
@@ -100,7 +103,7 @@ export const monthHref = ({ name }: Action, month: string): string =>
     : `/console/close/${encodeURIComponent(month)}`;
 
 export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
-  const { action, reader, form, partners } = asked;
+  const { action, reader, form, partners, sales } = asked;
   const edits = editsSection(form);
   const {
     fields,
@@ -131,7 +134,7 @@ export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
             <>
               {marked === 'required' && <p class="help">Only the fields marked as required must be filled in.</p>}
               {inputs.map((field) => (
-                <Input field={field} values={form.getAll(field.name)} marked={marked} />
+                <Input field={field} values={form.getAll(field.name)} marked={marked} sales={sales} />
               ))}
             </>
           )}
@@ -176,6 +179,8 @@ const INPUT_MODES: Readonly<Partial<Record<Field['kind'], 'decimal' | 'numeric'>
   amount: 'decimal',
   whole: 'numeric',
 };
+type FieldProps = Readonly<{ field: Field; values: readonly string[] }>;
+
 /** Empty inputs of each field with several values. */
 const SPARE = 2;
 
@@ -189,11 +194,13 @@ function markedIn(fields: readonly Field[]): Marked {
 const Mark = ({ field: { required }, marked }: { field: Field; marked: Marked }) =>
   required === (marked === 'required') ? <span class="count">{` ${marked}`}</span> : null;
 
-type InputProps = Readonly<{ field: Field; values: readonly string[]; marked: Marked }>;
+type InputProps = FieldProps & Readonly<{ marked: Marked }>;
 
-function Input({ field, values, marked }: InputProps) {
+function Input({ field, values: given, marked, sales }: InputProps & Pick<ActionRequest, 'sales'>) {
   const { name, label, help, kind, choices = [], required, several } = field;
   const id = `field-${name}`;
+  const sold = field.ofSales ? sales.filter(({ entry_id }) => given.includes(String(entry_id))) : [];
+  const values = given.filter((value) => !sold.some(({ entry_id }) => value === String(entry_id)));
   const common = { name, 'aria-describedby': `${id}-help` };
   const filled = several ? [...values, ...Array<string>(SPARE).fill('')] : [values[0] ?? ''];
   if (kind === 'flag') {
@@ -214,6 +221,11 @@ function Input({ field, values, marked }: InputProps) {
         {label}
         <Mark field={field} marked={marked} />
       </label>
+      {sold.map((row) => (
+        <label class="check">
+          <input type="checkbox" name={name} value={row.entry_id} checked /> <Sale row={row} />
+        </label>
+      ))}
       {kind === 'choice' ? (
         <select id={id} required={required} {...common}>
           {!required && <option value="" />}
@@ -229,8 +241,9 @@ function Input({ field, values, marked }: InputProps) {
         </textarea>
       ) : (
         filled.map((value, at) => {
+          const needed = required && at === 0 && sold.length === 0;
           const each = {
-            ...{ id: at === 0 ? id : undefined, value, required: required && at === 0, autocomplete: 'off', ...common },
+            ...{ id: at === 0 ? id : undefined, value, required: needed, autocomplete: 'off', ...common },
             'aria-label': at === 0 ? undefined : `${label}, another`,
           };
           if (kind === 'date') return <input type="date" {...each} />;
@@ -242,6 +255,16 @@ function Input({ field, values, marked }: InputProps) {
     </div>
   );
 }
+
+/** A sale in words, with the number of its row. */
+const Sale = ({ row }: { row: RowToCorrect }) => (
+  <span>
+    {[row.enrollment_id ?? row.requote_id ?? row.quote_id, row.policy_id, row.accepted_on, ''].join(' · ')}
+    <Money amount={row.invoice_amount} currency={row.currency} />
+    <br />
+    <span class="soft">Row {row.entry_id}</span>
+  </span>
+);
 
 const Choices = ({ field, field: { name, label, help, choices = [] }, values, marked }: InputProps) => (
   <fieldset class="field" aria-describedby={`field-${name}-help`}>
