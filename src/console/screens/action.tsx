@@ -12,7 +12,7 @@ import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
 import { fieldWords } from '../../field-names.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { plural } from '../../values.ts';
-import { Blocks, Emails } from '../blocks.tsx';
+import { Blocks, CONFIRM_FORM, Emails } from '../blocks.tsx';
 import { placesOf } from '../menu.ts';
 import { PARTNER_NAMES, PartnerNames, type Partners } from '../partner-names.tsx';
 import {
@@ -356,6 +356,8 @@ export const changeColumns = (now: string, then = 'Then'): readonly Column<Chang
  */
 export function actionPreview(asked: ActionRequest, preview: Preview, changed = false): Screen {
   const { action, reader, form } = asked;
+  const choices = (preview.report.blocks ?? []).flatMap(({ table }) => table?.choices?.flat() ?? []);
+  const chosen = new Set(choices.map(({ field }) => field));
   return frame(
     action,
     <div class="narrow stack">
@@ -365,16 +367,30 @@ export function actionPreview(asked: ActionRequest, preview: Preview, changed = 
         </p>
       )}
       <Effect preview={preview} />
-      <Form action={actionHref(action.name)} token={reader.formToken} files={filesOf(action) !== undefined}>
+      <Form
+        action={actionHref(action.name)}
+        token={reader.formToken}
+        files={filesOf(action) !== undefined}
+        id={CONFIRM_FORM}
+      >
         <Kept
           form={form}
-          names={[...Object.keys(action.input.shape), 'section', 'fixed', ...(editsSection(form) ? [EDIT] : [])]}
+          names={[
+            ...Object.keys(action.input.shape).filter((name) => !chosen.has(name)),
+            ...['section', 'fixed'],
+            ...(editsSection(form) ? [EDIT] : []),
+          ]}
         />
         <input type="hidden" name="shown" value={digestOf(preview)} />
         <p class="buttons">
           <button type="submit" class={action.danger ? 'main danger' : 'main'} name="step" value="confirm">
             {buttonOf(asked, preview)}
           </button>
+          {chosen.size > 0 && (
+            <button type="submit" name="step" value="preview">
+              Preview with what is ticked
+            </button>
+          )}
           <button type="submit" name="step" value="edit">
             Change the form
           </button>
