@@ -107,7 +107,6 @@ const CORRECTIONS = `array_remove(ARRAY[
 /** Held rows with the columns of recorded ones. Few rows are held. */
 const HELD = {
   billed: 'NULL AS posted_month, NULL AS document',
-  corrections: "'{}'::text[]",
   rows: `(
        SELECT ${COLUMNS}, held_row_id AS entry_id, z.time_zone, NULL AS arrangement, z.month AS posted_month, z.month
        FROM undecided_rows CROSS JOIN LATERAL (
@@ -116,7 +115,7 @@ const HELD = {
 };
 
 const BILLED = `e.posted_month, ${BILLED_BY} AS document`;
-const ALL = { billed: BILLED, corrections: CORRECTIONS, rows: 'ledger_rows' };
+const ALL = { billed: BILLED, rows: 'ledger_rows' };
 
 /** The rows whose own month is not after `lastMonth`: those posted by then, and late ones. */
 const UP_TO = {
@@ -142,7 +141,7 @@ type Order = (typeof SORTED)[keyof typeof SORTED];
  * The rows of each partner are read in the order of the primary key, or by the index of a filter, until the page is full.
  * A page begins after the row (`afterPartner`, `afterMonth`, `afterId`).
  */
-const matching = ({ own, past }: Order, { rows, corrections }: Pick<typeof ALL, 'rows' | 'corrections'>) => `(
+const matching = ({ own, past }: Order, { rows }: Pick<typeof ALL, 'rows'>) => `(
        SELECT e.* FROM partners p CROSS JOIN LATERAL (
          SELECT e.* FROM ${rows} AS e
          WHERE e.partner_id = p.partner_id AND e.posted_month > :postedAfter::text AND e.posted_month <= :postedTo::text
@@ -158,7 +157,7 @@ const matching = ({ own, past }: Order, { rows, corrections }: Pick<typeof ALL, 
            AND (:enrollment::text IS NULL OR e.enrollment_id ^@ :enrollment::text)
            AND (:order::text IS NULL OR e.order_reference ^@ :order::text)
            AND (:late::boolean IS NULL OR e.month < e.posted_month)
-           AND (:corrected::boolean IS NULL OR ${corrections} <> '{}')
+           AND (:corrected::boolean IS NULL OR ${CORRECTIONS} <> '{}')
          ORDER BY ${own} LIMIT :limit) AS e
        WHERE (:scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[]))
          AND (:partner::text IS NULL OR p.partner_id = :partner)
@@ -167,21 +166,21 @@ const matching = ({ own, past }: Order, { rows, corrections }: Pick<typeof ALL, 
                SELECT FROM policies o WHERE o.partner_id = p.partner_id AND o.policy_id = :policy))
        ORDER BY p.partner_id, ${own} LIMIT :limit) AS e`;
 
-const found = ({ own, past }: Order, { billed, rows, corrections }: typeof ALL) => `
+const found = ({ own, past }: Order, { billed, rows }: typeof ALL) => `
      SELECT e.entry_id, e.partner_id, p.name AS partner_name, e.kind,
             coalesce(e.reversal_id, e.requote_id, e.quote_id) AS own_id, e.quote_id, e.requote_id, e.reversal_id,
             e.enrollment_id, e.policy_id, e.order_reference, e.currency, e.accepted_at,
             (e.accepted_at AT TIME ZONE e.time_zone)::date::text AS accepted_on, e.spot_price::text,
-            e.partner_cut::text, e.invoice_amount::text, e.month, ${corrections} AS corrections,
+            e.partner_cut::text, e.invoice_amount::text, e.month, ${CORRECTIONS} AS corrections,
             ${billed}
-     FROM ${matching({ own, past }, { rows, corrections })}
+     FROM ${matching({ own, past }, { rows })}
      JOIN partners p USING (partner_id)
      ORDER BY e.partner_id, ${own}`;
 
-const summed = ({ own, past }: Order, { rows, corrections }: typeof ALL) => `
+const summed = ({ own, past }: Order, { rows }: typeof ALL) => `
      SELECT currency, count(*)::int AS count, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
             sum(invoice_amount) AS invoice_amount
-     FROM ${matching({ own, past }, { rows, corrections })} GROUP BY currency ORDER BY currency`;
+     FROM ${matching({ own, past }, { rows })} GROUP BY currency ORDER BY currency`;
 
 type RowQuery = ListQuery<RowFilter, keyof typeof SORTED>;
 
@@ -240,6 +239,8 @@ async function parametersOf(tx: Transaction, asked: RowQuery) {
   return {
     ...{ ...given(filters, filter), scope, ...lastOf(asked.after), limit: limit ?? MOST + 1 },
     ...{ partner: filter.partner ?? bounds.partner, currency: bounds.currency, arrangement: bounds.arrangement },
+    // The numbers of held rows are not those of ledger rows.
+    ...(filter.held === true && { corrected: null }),
     ...{ postedAfter: bounds.after, postedTo: bounds.to, lastMonth: filter.to?.slice(0, 7) ?? null },
   };
 }
@@ -252,7 +253,7 @@ async function readRows(tx: Transaction, asked: RowQuery): Promise<LedgerRow[]> 
     const month = asked.filter.month ?? '';
     throw refuseField('month', month, 'has more than 100,000 of these rows: choose a partner or days, too');
   }
-  return rows;
+  return asked.filter.held === true ? rows.map((each) => ({ ...each, corrections: [] })) : rows;
 }
 
 type RowTotals = Readonly<{
