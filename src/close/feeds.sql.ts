@@ -12,7 +12,8 @@ export type ExpectedFeed = Readonly<{
 }>;
 
 // The lines of documents name the months whose sales they bill. Late rows may not be billed yet, and a person may have
-// recorded reversals, so both are looked up in the ledger. A scalar subquery costs one probe of the primary key for each partner and month. EXISTS
+// recorded reversals, so both are looked up in the ledger. A scalar subquery costs one probe of the primary key for each
+// partner and month. EXISTS
 // may read the whole ledger.
 export const readExpectedFeeds = querying<
   ExpectedFeed,
@@ -170,7 +171,8 @@ export const readFeedHistories = querying<
   )
   SELECT f.partner_id, p.name, p.feed IS NOT NULL AS strict, f.currency, h.sales, h.quiet,
          coalesce(n.sales, 0)::integer AS sales_now,
-         (month_after(:month) || '-01')::date - 1 - (${lastSent('n.at', 'f', ':month')} AT TIME ZONE p.time_zone)::date AS quiet_now
+         (month_after(:month) || '-01')::date - 1
+           - (${lastSent('n.at', 'f', ':month')} AT TIME ZONE p.time_zone)::date AS quiet_now
   FROM begun f LEFT JOIN now n USING (partner_id, currency) JOIN partners p USING (partner_id)
   CROSS JOIN LATERAL (
     SELECT json_agg(coalesce(b.sales, 0) ORDER BY c.month) AS sales,

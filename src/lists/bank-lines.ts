@@ -86,7 +86,7 @@ const SORTED = sortedBy({
   by: {
     bank_line_id: 'l.bank_line_id',
     booked_on: 'l.bank_booked_on',
-    amount: { currency: 'l.currency', amount: 'signed_amount(l)' },
+    amount: ['l.currency', 'signed_amount(l)', FROM],
   },
 });
 type BankLineFilter = z.output<typeof filters>;

@@ -86,7 +86,7 @@ const SORTED = sortedBy({
   by: {
     payment_id: 'p.payment_id',
     received_on: 'p.received_on',
-    amount: { currency: 'p.currency', amount: 'p.amount' },
+    amount: ['p.currency', 'p.amount', FROM],
   },
 });
 type PaymentSort = keyof typeof SORTED;

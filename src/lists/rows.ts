@@ -107,7 +107,6 @@ const CORRECTIONS = `array_remove(ARRAY[
 /** Held rows with the columns of recorded ones. Few rows are held. */
 const HELD = {
   billed: 'NULL AS posted_month, NULL AS document',
-  corrections: "'{}'::text[]",
   rows: `(
        SELECT ${COLUMNS}, held_row_id AS entry_id, z.time_zone, NULL AS arrangement, z.month AS posted_month, z.month
        FROM undecided_rows CROSS JOIN LATERAL (
@@ -116,7 +115,7 @@ const HELD = {
 };
 
 const BILLED = `e.posted_month, ${BILLED_BY} AS document`;
-const ALL = { billed: BILLED, corrections: CORRECTIONS, rows: 'ledger_rows' };
+const ALL = { billed: BILLED, rows: 'ledger_rows' };
 
 /** The rows whose own month is not after `lastMonth`: those posted by then, and late ones. */
 const UP_TO = {
@@ -142,7 +141,7 @@ type Order = (typeof SORTED)[keyof typeof SORTED];
  * The rows of each partner are read in the order of the primary key, or by the index of a filter, until the page is full.
  * A page begins after the row (`afterPartner`, `afterMonth`, `afterId`).
  */
-const matching = ({ own, past }: Order, { rows, corrections }: typeof ALL) => `(
+const matching = ({ own, past }: Order, { rows }: Pick<typeof ALL, 'rows'>) => `(
        SELECT e.* FROM partners p CROSS JOIN LATERAL (
          SELECT e.* FROM ${rows} AS e
          WHERE e.partner_id = p.partner_id AND e.posted_month > :postedAfter::text AND e.posted_month <= :postedTo::text
@@ -158,7 +157,7 @@ const matching = ({ own, past }: Order, { rows, corrections }: typeof ALL) => `(
            AND (:enrollment::text IS NULL OR e.enrollment_id ^@ :enrollment::text)
            AND (:order::text IS NULL OR e.order_reference ^@ :order::text)
            AND (:late::boolean IS NULL OR e.month < e.posted_month)
-           AND (:corrected::boolean IS NULL OR ${corrections} <> '{}')
+           AND (:corrected::boolean IS NULL OR ${CORRECTIONS} <> '{}')
          ORDER BY ${own} LIMIT :limit) AS e
        WHERE (:scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[]))
          AND (:partner::text IS NULL OR p.partner_id = :partner)
@@ -167,21 +166,21 @@ const matching = ({ own, past }: Order, { rows, corrections }: typeof ALL) => `(
                SELECT FROM policies o WHERE o.partner_id = p.partner_id AND o.policy_id = :policy))
        ORDER BY p.partner_id, ${own} LIMIT :limit) AS e`;
 
-const found = (order: Order, source: typeof ALL) => `
+const found = ({ own, past }: Order, { billed, rows }: typeof ALL) => `
      SELECT e.entry_id, e.partner_id, p.name AS partner_name, e.kind,
             coalesce(e.reversal_id, e.requote_id, e.quote_id) AS own_id, e.quote_id, e.requote_id, e.reversal_id,
             e.enrollment_id, e.policy_id, e.order_reference, e.currency, e.accepted_at,
             (e.accepted_at AT TIME ZONE e.time_zone)::date::text AS accepted_on, e.spot_price::text,
-            e.partner_cut::text, e.invoice_amount::text, e.month, ${source.corrections} AS corrections,
-            ${source.billed}
-     FROM ${matching(order, source)}
+            e.partner_cut::text, e.invoice_amount::text, e.month, ${CORRECTIONS} AS corrections,
+            ${billed}
+     FROM ${matching({ own, past }, { rows })}
      JOIN partners p USING (partner_id)
-     ORDER BY e.partner_id, ${order.own}`;
+     ORDER BY e.partner_id, ${own}`;
 
-const summed = (order: Order, source: typeof ALL) => `
+const summed = ({ own, past }: Order, { rows }: typeof ALL) => `
      SELECT currency, count(*)::int AS count, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
             sum(invoice_amount) AS invoice_amount
-     FROM ${matching(order, source)} GROUP BY currency ORDER BY currency`;
+     FROM ${matching({ own, past }, { rows })} GROUP BY currency ORDER BY currency`;
 
 type RowQuery = ListQuery<RowFilter, keyof typeof SORTED>;
 
@@ -226,40 +225,50 @@ async function needArchived(tx: Transaction, { filter, scope }: RowQuery, { afte
   await needRows(tx, { from, to: to as Month, partnerIds: one == null ? (scope ?? undefined) : [one] });
 }
 
-/** Runs a statement of the matching rows. Returns nothing if there is no such document. */
-async function readMatching<Found>(
-  tx: Transaction,
-  asked: RowQuery,
-  statementOf: typeof found,
-): Promise<readonly Found[]> {
-  const { scope, sort, limit } = asked;
+const sourceOf = ({ held, to }: RowFilter) => (held === true ? HELD : to === undefined ? ALL : UP_TO);
+
+/** Undefined if there is no such document. */
+async function parametersOf(tx: Transaction, asked: RowQuery) {
+  const { scope, limit } = asked;
   const filter = { ...asked.filter, ...(await defaultsOf(tx, asked)) };
   const bounds = await boundsOf(tx, filter);
   if (bounds === undefined || (filter.partner !== undefined && filter.partner !== (bounds.partner ?? filter.partner))) {
-    return [];
+    return undefined;
   }
-  const isHeld = filter.held === true;
-  if (!isHeld) await needArchived(tx, { ...asked, filter }, bounds);
-  const source = isHeld ? HELD : filter.to === undefined ? ALL : UP_TO;
-  return query<Found>(tx, statementOf(SORTED[sort], source), {
+  if (filter.held !== true) await needArchived(tx, { ...asked, filter }, bounds);
+  return {
     ...{ ...given(filters, filter), scope, ...lastOf(asked.after), limit: limit ?? MOST + 1 },
     ...{ partner: filter.partner ?? bounds.partner, currency: bounds.currency, arrangement: bounds.arrangement },
+    // The numbers of held rows are not those of ledger rows.
+    ...(filter.held === true && { corrected: null }),
     ...{ postedAfter: bounds.after, postedTo: bounds.to, lastMonth: filter.to?.slice(0, 7) ?? null },
-  });
+  };
 }
 
 async function readRows(tx: Transaction, asked: RowQuery): Promise<LedgerRow[]> {
-  const rows = await readMatching<LedgerRow>(tx, asked, found);
+  const parameters = await parametersOf(tx, asked);
+  if (parameters === undefined) return [];
+  const rows = await query<LedgerRow>(tx, found(SORTED[asked.sort], sourceOf(asked.filter)), parameters);
   if (asked.limit === null && rows.length > MOST) {
     const month = asked.filter.month ?? '';
     throw refuseField('month', month, 'has more than 100,000 of these rows: choose a partner or days, too');
   }
-  return [...rows];
+  return asked.filter.held === true ? rows.map((each) => ({ ...each, corrections: [] })) : rows;
 }
+
+type RowTotals = Readonly<{
+  currency: string;
+  count: number;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
+}>;
 
 /** More rows than a sheet can have are not summed: a page would take seconds. */
 async function readTotals(tx: Transaction, asked: RowQuery): Promise<Sums> {
-  const sums = sumsBy(await readMatching(tx, asked, summed));
+  const parameters = await parametersOf(tx, asked);
+  if (parameters === undefined) return { count: 0, totals: [] };
+  const sums = sumsBy(await query<RowTotals>(tx, summed(SORTED[asked.sort], sourceOf(asked.filter)), parameters));
   return (sums.count ?? 0) > MOST ? { count: null, totals: [] } : sums;
 }
 
@@ -292,8 +301,11 @@ rows of the latest month are listed.`,
     entry_id: { heading: 'Row', type: 'count' },
     kind: { value: ({ kind }) => rowKindName(kind, 1), unlessSame: true, look: 'soft' },
     standing: {
-      ...{ heading: 'Status', type: 'marks' },
-      value: ({ corrections }) => corrections.map((text) => ({ text, tone: 'warn' as const })),
+      ...{ heading: 'Kind', type: 'marks' },
+      value: ({ kind, corrections }) => [
+        { text: rowKindName(kind, 1), tone: 'plain' },
+        ...corrections.map((text) => ({ text, tone: 'warn' as const })),
+      ],
     },
     corrections: { value: ({ corrections }) => corrections.join(', '), unlessSame: true },
     partner_id: { unlessSame: true },
@@ -315,9 +327,10 @@ rows of the latest month are listed.`,
     late: { value: (row) => (isLate(row) ? 'yes' : '') },
     document: {},
     reference: {
-      heading: 'Enrollment, order',
+      heading: 'Policy, enrollment, order',
       look: 'id',
-      value: ({ enrollment_id, order_reference }) => [enrollment_id, order_reference].filter(Boolean).join(', '),
+      value: ({ policy_id, enrollment_id, order_reference }) =>
+        [policy_id, enrollment_id, order_reference].filter(Boolean).join(', '),
     },
     billed: {
       look: 'line',

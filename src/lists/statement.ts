@@ -9,7 +9,7 @@ export const PATTERN = `('%' || regexp_replace(lower(:text::text), '([\\\\%_])',
 export const TEXTS = `(SELECT commitment FROM personal_texts WHERE lower(text) LIKE ${PATTERN})`;
 
 /** Amounts are compared within their currency. Currencies are always in their own order. */
-type Money = Readonly<{ currency: string; amount: string; from?: string }>;
+type Money = readonly [currency: string, amount: string, from: string];
 
 type Parts<By extends string> = Readonly<{
   /** The columns of the row, given the expression that sorts it. */
@@ -20,7 +20,7 @@ type Parts<By extends string> = Readonly<{
   visible?: string;
   id: string;
   type?: 'bigint' | 'text';
-  /** Not null. The expression, and the tables with it if `from` does not have it. */
+  /** Not null. The expression; of an amount also the tables with it. */
   by: Readonly<Record<By, string | Money>>;
   /** A statement around the page. */
   around?: (page: string, order: 'ASC' | 'DESC') => string;
@@ -38,10 +38,9 @@ export function sortedBy<By extends string>({
   around = (page) => page,
 }: Parts<By>): Readonly<Record<By | `-${By}`, string>> {
   const statement = (given: string | Money, direction: 'ASC' | 'DESC') => {
-    const isMoney = typeof given !== 'string';
-    const by = isMoney ? `(${given.currency}, ${direction === 'ASC' ? '' : '-'}(${given.amount}))` : given;
-    const order = isMoney ? 'ASC' : direction;
-    const from = (isMoney && given.from) || tables;
+    const by = typeof given === 'string' ? given : `(${given[0]}, ${direction === 'ASC' ? '' : '-'}(${given[1]}))`;
+    const order = typeof given === 'string' ? direction : 'ASC';
+    const from = typeof given === 'string' ? tables : given[2];
     const follows = order === 'ASC' ? '>' : '<';
     const after =
       by === id

@@ -261,10 +261,11 @@ function Input({ field, values: given, marked, sales }: InputProps & Pick<Action
 
 /** A sale in words, with the number of its row. */
 const Sale = ({ row }: { row: RowToCorrect }) => (
-  <span>
-    {[row.enrollment_id ?? row.requote_id ?? row.quote_id, row.policy_id, row.accepted_on, ''].join(' · ')}
-    <Money amount={row.invoice_amount} currency={row.currency} />
-    <br />
+  <span class="lines">
+    <span class="line">
+      {[row.enrollment_id ?? row.requote_id ?? row.quote_id, row.policy_id, row.accepted_on, ''].join(' · ')}
+      <Money amount={row.invoice_amount} currency={row.currency} />
+    </span>
     <span class="soft">Row {row.entry_id}</span>
   </span>
 );
