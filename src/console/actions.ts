@@ -9,7 +9,7 @@ import { settingsAdopt } from '../actions/settings.ts';
 import { SECTION_NAMES, type Section } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readRowsNumbered } from '../documents/rows-to-correct.sql.ts';
-import { Refusal } from '../errors/refusals.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
 import { isInScope, type Scope } from '../people/scope.ts';
 import { statedByFile, valueInForce } from '../people/settings-in-force.ts';
 import { mayDo } from './action-link.tsx';
@@ -54,6 +54,10 @@ async function formAsked(
   { asked, context, reader, scope }: Visit,
 ): Promise<ActionRequest> {
   const filled = mayDo(reader, action.name, null) ? await action.filled?.(tx, context, asked) : undefined;
+  // What is in force for the whole ledger is shown to those who may read all of it.
+  if (editsSection(asked) && scope !== null) {
+    throw refuse('role_needed', { login: reader.login, role: action.role, all_partners: true });
+  }
   const section = asked.get('section') as Section;
   // A section that no file states can only be entered.
   if (action === settingsAdopt && SECTION_NAMES.includes(section) && statedByFile(context, section) === undefined)
