@@ -13,10 +13,9 @@ type Named = Readonly<{ rows: readonly number[] }>;
 const factsOf = async (tx: Transaction, { rows: ids }: Named): Promise<Facts> =>
   Object.fromEntries(
     (await readRowsNumbered(tx, { ids })).map((row) => [
-      `row ${row.entry_id}`,
+      `row ${row.entry_id}: ${row.partner_id}, ${row.requote_id ?? row.quote_id}, ${row.accepted_on}`,
       {
-        sale: `${row.partner_id} ${row.requote_id ?? row.quote_id}`,
-        amount: Amount.of(row.invoice_amount, row.currency),
+        'left of the sale': Amount.of(row.invoice_amount, row.currency),
         reversal: row.reversed_by ?? 'none',
       },
     ]),
@@ -39,14 +38,14 @@ export const rowsReverse = defineAction({
   perform: reverseRows,
   committed: () => failpoint('reversal.committed'),
   facts: factsOf,
-  amounts: ({ before }) => amountsIn(before, Object.keys(before), 'amount'),
+  amounts: ({ before }) => amountsIn(before, Object.keys(before), 'left of the sale'),
   async report({ result: { rows, recorded, requested } }) {
     const sums = sumsOf(rows.map(({ invoice_amount, currency }) => Amount.of(invoice_amount, currency)));
     return {
       json: { rows: rows.map(({ entry_id }) => entry_id), recorded, requested },
       text:
         `${plural(rows.length, 'sale')} of ${sums.map((each) => each.forPeople()).join(', ')}: ` +
-        `${plural(recorded, 'reversal')} recorded, billed with the open month` +
+        `${plural(recorded, 'reversal')} recorded, billed with the month of today` +
         (requested === 0
           ? '.'
           : `; ${plural(requested, 'reversal')} that the terms do not cover ${requested === 1 ? 'waits' : 'wait'} for a decision.`),

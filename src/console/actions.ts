@@ -1,5 +1,6 @@
 /** The form, preview and confirmation pages of every registered action. */
-import type { Action } from '../actions/action.ts';
+import { createHash } from 'node:crypto';
+import type { Action, FormValues } from '../actions/action.ts';
 import { monthClose } from '../actions/close.ts';
 import type { FullReport } from '../actions/consequence.ts';
 import { fieldsOf, inputOfForm } from '../actions/fields.ts';
@@ -10,7 +11,7 @@ import { settingsAdopt } from '../actions/settings.ts';
 import { SECTION_NAMES, type Section } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readRowsNumbered } from '../documents/rows-to-correct.sql.ts';
-import { Refusal } from '../errors/refusals.ts';
+import { Refusal, refuse } from '../errors/refusals.ts';
 import { isInScope, type Scope } from '../people/scope.ts';
 import { statedByFile, valueInForce } from '../people/settings-in-force.ts';
 import { mayDo } from './action-link.tsx';
@@ -24,6 +25,7 @@ import {
   actionDone,
   actionForm,
   actionPreview,
+  FILLED,
   filesOf,
   monthHref,
 } from './screens/action.tsx';
@@ -55,6 +57,10 @@ async function formAsked(
   { asked, context, reader, scope }: Visit,
 ): Promise<ActionRequest> {
   const filled = mayDo(reader, action.name, null) ? await action.filled?.(tx, context, asked) : undefined;
+  // What is in force for the whole ledger is shown to those who may read all of it.
+  if (editsSection(asked) && scope !== null) {
+    throw refuse('role_needed', { login: reader.login, role: action.role, all_partners: true });
+  }
   const section = asked.get('section') as Section;
   // A section that no file states can only be entered.
   if (action === settingsAdopt && SECTION_NAMES.includes(section) && statedByFile(context, section) === undefined)
@@ -63,7 +69,8 @@ async function formAsked(
   for (const [name, values] of Object.entries(filled ?? {})) {
     if (!asked.has(name)) for (const value of [values].flat()) form.append(name, value);
   }
-  for (const name of asked.keys()) form.append('fixed', name);
+  form.set('fixed', [...new Set(asked.keys())].join(' '));
+  if (filled !== undefined) form.append(FILLED, digestOfValues(filled));
   return { action, reader, form, ...(await readKnown(tx, action, form, scope)) };
 }
 
@@ -77,6 +84,23 @@ async function readKnown(tx: Transaction, { input }: Action, form: URLSearchPara
     sales: sales.filter(({ partner_id }) => isInScope(scope, partner_id)),
   };
 }
+
+const digestOfValues = (filled: FormValues) => createHash('sha256').update(JSON.stringify(filled)).digest('hex');
+
+/** A form that was filled with values which someone has changed since; undefined if it is up to date. */
+async function formFilledAnew(action: Action, visit: Visit, form: URLSearchParams) {
+  const seen = form.get(FILLED);
+  if (seen === null) return undefined;
+  const fixed = new Set(form.get('fixed')?.split(' '));
+  const asked = new URLSearchParams([...form].filter(([name]) => fixed.has(name)));
+  const anew = await visit.context.database.reading((tx) => formAsked(tx, action, { ...visit, asked }));
+  return anew.form.get(FILLED) === seen ? undefined : anew;
+}
+
+const FORM_OUTDATED = {
+  ...{ argument: 'This form', value: '' },
+  reason: 'was opened before someone changed what it shows. It has the present values now: enter your change again',
+};
 
 /** A refused action shows the form again, with the problem above the entered values. */
 async function answerTo(action: Action, visit: Visit, sent: URLSearchParams) {
@@ -93,6 +117,10 @@ async function answerTo(action: Action, visit: Visit, sent: URLSearchParams) {
   if (step === 'edit') return { screen: await formAgain() };
   let input: unknown = given;
   try {
+    const anew = step === 'confirm' ? undefined : await formFilledAnew(action, visit, form);
+    if (anew !== undefined) {
+      return { screen: actionForm(anew, refuse('argument_invalid', FORM_OUTDATED)), status: 409 };
+    }
     input = await readNamed(visit.context, action, given);
     if (step !== 'confirm') return { screen: actionPreview(asked, await previewAction(visit.context, action, input)) };
     const report = await confirmed(action, visit, input, form.get('shown') ?? '');

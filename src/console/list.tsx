@@ -68,10 +68,11 @@ function tickedIn({ ticks, one }: List, asked: URLSearchParams): string[] {
 export function listTarget(list: List, asked: URLSearchParams): string | undefined {
   const to = asked.get('go');
   if (to === null || list.ticks === undefined) return undefined;
-  if (!to.startsWith('/console/')) throw refuse('page_unknown', { path: to });
+  const { pathname, search } = new URL(to, 'http://localhost');
+  if (!pathname.startsWith('/console/')) throw refuse('page_unknown', { path: to });
   const { field } = list.ticks;
   const ticked = new URLSearchParams(tickedIn(list, asked).map((value) => [field, value])).toString();
-  return [to, ticked].filter(Boolean).join(to.includes('?') ? '&' : '?');
+  return [pathname + search, ticked].filter(Boolean).join(search === '' ? '?' : '&');
 }
 
 const idOfRow = (value: string | undefined) => idAsked('after', value);

@@ -11,14 +11,14 @@ export type RowToCorrect = Readonly<{
   policy_id: string;
   currency: string;
   accepted_on: string;
-  /** Null for the billed share of an invoice for missing shares, as `partner_cut`. */
+  /** What reversals have left of the row. Null for the billed share of an invoice for missing shares, as `partner_cut`. */
   spot_price: string | null;
   partner_cut: string | null;
   invoice_amount: string;
   order_reference: string | null;
   /** The credit note that credits it. */
   credited_by: string | null;
-  /** The reversal that takes it back, or asks to. */
+  /** The reversal that takes back all that was left of it, or asks to. */
   reversed_by: string | null;
 }>;
 
@@ -30,20 +30,36 @@ const REVERSAL = 'row-';
 export const isByPerson = (e: string): string =>
   `(${e}.kind = 'reversal' AND own_id(${e}) >= 'row-' AND own_id(${e}) < 'row.' AND own_id(${e}) ~ '^row-[0-9]+$')`;
 
+/**
+ * SQL: what is left of the sale `e`, and the last reversal that took a part. A reversal takes from the row that a person
+ * named, from the requote that it names, or from what is left of its whole quote.
+ */
+export const LEFT = `LATERAL (
+         SELECT greatest(least(e.partner_cut - own_cut, quote_cut), 0) AS partner_cut,
+                greatest(least(e.invoice_amount - own_share, quote_share), 0) AS invoice_amount, taken_by
+         FROM (SELECT coalesce(-sum(partner_cut) FILTER (WHERE is_own), 0) AS own_cut,
+                      coalesce(-sum(invoice_amount) FILTER (WHERE is_own), 0) AS own_share,
+                      sum(partner_cut) AS quote_cut, sum(invoice_amount) AS quote_share,
+                      (array_agg(reversal_id ORDER BY entry_id DESC) FILTER (WHERE is_own OR of_quote))[1] AS taken_by
+               FROM (SELECT v.*, v.kind = 'reversal' AND v.requote_id IS NULL AND NOT ${isByPerson('v')} AS of_quote,
+                            v.kind = 'reversal' AND CASE WHEN ${isByPerson('v')} THEN own_id(v) = '${REVERSAL}' || e.entry_id
+                                                         ELSE v.requote_id = e.requote_id END AS is_own
+                     FROM ledger_rows v WHERE v.partner_id = e.partner_id AND v.quote_id = e.quote_id) AS v) AS v)`;
+
 const readingFrom = (source: string) => `
   SELECT e.entry_id, e.partner_id, e.kind, e.quote_id, e.requote_id, e.enrollment_id, e.policy_id, e.currency,
          (SELECT e.accepted_at AT TIME ZONE p.time_zone FROM partners p
           WHERE p.partner_id = e.partner_id)::date::text AS accepted_on,
-         e.spot_price::text, e.partner_cut::text, e.invoice_amount::text, e.order_reference,
+         CASE WHEN e.spot_price IS NOT NULL THEN l.partner_cut + l.invoice_amount END::text AS spot_price,
+         CASE WHEN e.partner_cut IS NOT NULL THEN l.partner_cut END::text AS partner_cut,
+         l.invoice_amount::text, e.order_reference,
          (SELECT n.number FROM live_documents n JOIN documents i ON i.document_id = n.credits
           JOIN audit_events a
             ON a.subject = i.number AND a.action = 'invoice.credit' AND a.occurred_at = n.issued_at
           WHERE n.document = 'credit_note' AND n.partner_id = e.partner_id AND n.currency = e.currency
             AND a.details->>'reason' = n.reason AND a.details->'rows' @> to_jsonb(e.entry_id) LIMIT 1) AS credited_by,
          coalesce(
-           (SELECT v.reversal_id FROM ledger_rows v
-            WHERE v.partner_id = e.partner_id AND v.quote_id = e.quote_id AND v.kind = 'reversal'
-              AND (v.requote_id IS NULL OR v.requote_id = e.requote_id) LIMIT 1),
+           CASE WHEN l.partner_cut + l.invoice_amount = 0 THEN l.taken_by END,
            (SELECT h.reversal_id FROM held_rows h
             WHERE h.partner_id = e.partner_id AND h.kind = 'reversal'
               AND own_id(h) = '${REVERSAL}' || e.entry_id)) AS reversed_by
@@ -51,9 +67,9 @@ const readingFrom = (source: string) => `
 
 /** The rows with these numbers, without those of archived months. */
 export const readRowsNumbered = querying<RowToCorrect, { ids: readonly number[] }>(
-  readingFrom('ledger_rows e WHERE true'),
+  readingFrom(`ledger_rows e CROSS JOIN ${LEFT} AS l WHERE true`),
 );
 
 export const readRowsBilled = querying<RowToCorrect, { ids: readonly number[]; documentId: number }>(
-  readingFrom('billed_rows e WHERE e.document_id = :documentId'),
+  readingFrom(`billed_rows e CROSS JOIN ${LEFT} AS l WHERE e.document_id = :documentId`),
 );

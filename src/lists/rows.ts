@@ -5,6 +5,7 @@ import { needQuotes, needRows } from '../archive/rows.ts';
 import { query, queryingFirst, queryingValue, type Transaction } from '../database/transaction.ts';
 import { BILLED_BY } from '../documents/billing.sql.ts';
 import { rowKindName } from '../documents/present.ts';
+import { LEFT } from '../documents/rows-to-correct.sql.ts';
 import type { RowKind } from '../documents/snapshot.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { Amount, type Month, monthAfter, monthBefore, names } from '../values.ts';
@@ -34,7 +35,7 @@ export type LedgerRow = Readonly<{
   /** Null for a held row. */
   posted_month: Month | null;
   document: string | null;
-  /** `credited` and `disputed`, as a part of its invoice, and `reversed`. */
+  /** `credited`, `disputed`, `reversed`, `partly reversed`, `reversal requested`. */
   corrections: readonly string[];
 }>;
 
@@ -96,10 +97,12 @@ const CORRECTIONS = `array_remove(ARRAY[
          FROM audit_events a JOIN documents i ON i.number = a.subject JOIN live_documents n ON n.credits = i.document_id
          WHERE a.action = 'invoice.credit' AND jsonb_exists(a.details, 'rows') AND n.document = 'credit_note'
            AND a.occurred_at = n.issued_at AND a.details->>'reason' = n.reason) THEN 'credited' END,
+       (SELECT CASE WHEN e.kind = 'reversal' OR l.taken_by IS NULL THEN NULL
+                    WHEN l.partner_cut + l.invoice_amount = 0 THEN 'reversed' ELSE 'partly reversed' END
+        FROM ${LEFT} AS l),
        CASE WHEN e.kind <> 'reversal' AND EXISTS (
-         SELECT FROM ledger_rows v
-         WHERE v.partner_id = e.partner_id AND v.quote_id = e.quote_id AND v.kind = 'reversal'
-           AND (v.requote_id IS NULL OR v.requote_id = e.requote_id)) THEN 'reversed' END,
+         SELECT FROM undecided_rows h WHERE h.partner_id = e.partner_id AND h.kind = 'reversal'
+           AND h.reversal_id = 'row-' || e.entry_id) THEN 'reversal requested' END,
        CASE WHEN e.kind <> 'reversal' AND e.entry_id IN (
          SELECT jsonb_array_elements(a.details->'rows')::bigint
          FROM open_invoice_disputes t JOIN audit_events a USING (event_id)) THEN 'disputed' END], NULL)`;
@@ -299,7 +302,7 @@ rows of the latest month are listed.`,
   columns: {
     own_id: { heading: 'Id', look: 'id', to: ({ quote_id }) => ['rows', { quote: quote_id }] },
     entry_id: { heading: 'Row', type: 'count' },
-    kind: { value: ({ kind }) => rowKindName(kind, 1), unlessSame: true, look: 'soft' },
+    kind: { value: ({ kind }) => rowKindName(kind, 1), unlessSame: true },
     standing: {
       ...{ heading: 'Kind', type: 'marks' },
       value: ({ kind, corrections }) => [
@@ -310,7 +313,7 @@ rows of the latest month are listed.`,
     corrections: { value: ({ corrections }) => corrections.join(', '), unlessSame: true },
     partner_id: { unlessSame: true },
     partner_name: { to: ({ partner_id }) => ['partners', partner_id] },
-    policy_id: { look: 'soft' },
+    policy_id: {},
     quote_id: {},
     requote_id: {},
     reversal_id: {},
@@ -346,14 +349,14 @@ rows of the latest month are listed.`,
     'entry_id partner_id kind own_id policy_id enrollment_id order_reference accepted_at spot_price invoice_amount',
     'currency late document corrections',
   ),
-  page: names(
-    'own_id kind standing partner_name policy_id reference accepted_on billed spot_price partner_cut invoice_amount',
-  ),
+  page: names('own_id standing partner_name reference accepted_on billed spot_price partner_cut invoice_amount'),
   ticks: {
     ...{ field: 'rows', actions: ['rows.reverse'] },
     within: { filter: 'document', field: 'number', actions: ['invoice.credit', 'dispute.open'] },
     of: ({ kind, posted_month, entry_id, corrections }) =>
-      kind === 'reversal' || posted_month === null || corrections.some((each) => each !== 'disputed')
+      kind === 'reversal' ||
+      posted_month === null ||
+      corrections.some((each) => !['disputed', 'partly reversed'].includes(each))
         ? null
         : String(entry_id),
   },

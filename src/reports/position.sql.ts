@@ -139,7 +139,7 @@ export const readChanges = (tx: Transaction, asked: { since: string; scope: Scop
        WHERE action IN ('partner.create', 'partner.update') AND occurred_at >= :since
        UNION ALL
        SELECT 'settings', NULL, NULL, NULL FROM audit_events
-       WHERE action IN ('settings.change', 'instructions.adopt') AND occurred_at >= :since
+       WHERE action IN ('settings.change', 'settings.adopt') AND occurred_at >= :since
      ) AS changed
      WHERE :scope::text[] IS NULL OR partner_id = ANY (:scope::text[])
      GROUP BY kind, currency ORDER BY kind, currency`,

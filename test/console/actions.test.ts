@@ -215,7 +215,7 @@ test('an action that needs a second person leaves a request, which another one a
     expect(text).toContain('href="/console/invoices/INV-2026-000002">INV-2026-000002</a>');
   }
   // What was asked for, not only which figures it changes.
-  expect(wordsOf(await amy.get(request))).toContain('Document: INV-2026-000002\nReason: asked');
+  expect(wordsOf(await amy.get(request))).toContain('DocumentINV-2026-000002Reasonasked');
   expect((await mara.post(request, { decision: 'approve' })).text).toContain('request 1');
   expect((await amy.post(request, { decision: 'reject' })).text).toContain('is needed to reject');
   expect(await world.sql(`SELECT FROM approval_decisions`)).toEqual([]);

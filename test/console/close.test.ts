@@ -45,7 +45,7 @@ describe('before the close', () => {
     const before = await counts();
     const { status, text } = await finance.get(EXACT);
     expect(status).toBe(200);
-    expect(text).toContain('Close August 2026 without 1 feed');
+    expect(text).toContain('Close August 2026 and e-mail 1 document without 1 feed');
     expect(text).toMatch(/Other Tickets<\/a><br\/><span class="soft">has no rows/);
     expect(text).toContain('/console/actions/feed.accept?partnerId=p-2&amp;month=2026-08');
     expect(text).toContain('INV-2026-000003');
@@ -102,9 +102,9 @@ test('closing without the missing feed issues, leads back to the cockpit, and it
   expect(asked).toEqual([
     ['month', '2026-08'],
     ['without', 'p-2'],
+    ['shown', expect.stringMatching(/^[0-9a-f]{64}$/)],
   ]);
-  const preview = await finance.post('/console/actions/month.close', [...asked, ['step', 'preview']]);
-  const done = await finance.post('/console/actions/month.close', [...sentBack(preview), ['step', 'confirm']]);
+  const done = await finance.post('/console/actions/month.close', [...asked, ['step', 'confirm']]);
   expect([done.status, done.location]).toEqual([303, '/console/close/2026-08']);
   await expect
     .poll(async () => (await finance.get('/console/close/2026-08')).text, { timeout: 20_000, interval: 500 })

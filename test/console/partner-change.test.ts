@@ -107,6 +107,15 @@ describe('a form of a partner', () => {
     await ruled.end();
   });
 
+  test('that was opened before someone else changed the partner does not take that change back', async () => {
+    const form = fieldsOf(await finance.get(`${CHANGE}?partnerId=p-1&section=terms`));
+    const other = await changed('partnerId=p-1&section=terms', { purchaseOrder: 'A-1' });
+    await finance.post(CHANGE, { ...fieldsOf(other.preview), step: 'confirm' });
+    const late = await finance.post(CHANGE, { ...form, paymentTermsDays: '45', step: 'preview' });
+    expect([late.status, alertOf(late)]).toEqual([409, expect.stringContaining('opened before someone changed')]);
+    expect(fieldsOf(late)).toMatchObject({ purchaseOrder: 'A-1', paymentTermsDays: '30' });
+  });
+
   test('clears a field that is left empty, and keeps the fields of the other forms', async () => {
     const { preview } = await changed('partnerId=p-1&section=contact', {
       contactName: '',

@@ -135,6 +135,27 @@ describe('a reversal of rows', () => {
     expect((await world.verify()).checks.filter(({ differences }) => differences.length > 0)).toEqual([]);
   });
 
+  test('of the rest of a sale takes what an earlier reversal left, and a sale of the same quote stays', async () => {
+    await world.rows([
+      reversal(quote({ ...sale, quote_id: 'q-2' }), {
+        ...{ reversal_id: 'part', accepted_at: '2026-08-01T12:00:00Z' },
+        ...{ spotPrice: '-5.00', partnerCut: '-1.50', invoiceAmount: '-3.50' },
+      }),
+    ]);
+    expect(await reverse('q-2')).toMatchObject({ recorded: 1 });
+    const back = () =>
+      world.sql(
+        `SELECT spot_price::text FROM ledger_rows WHERE reversal_id LIKE 'row-%' ORDER BY entry_id DESC LIMIT 1`,
+      );
+    expect(await back()).toEqual([{ spot_price: '-15' }]);
+    await refused(reverse('q-2'));
+    // The quote q-1 has a requote: each of its rows is taken back by itself.
+    expect(await reverse('q-1')).toMatchObject({ recorded: 1 });
+    expect(await reverse('rq-1')).toMatchObject({ recorded: 1 });
+    await refused(reverse('rq-1'));
+    expect((await world.verify()).checks.filter(({ differences }) => differences.length > 0)).toEqual([]);
+  });
+
   test('that the terms do not cover waits for a decision, and a sale is not asked for twice', async () => {
     expect(await reverse('q-1', 'q-old')).toMatchObject({ recorded: 1, requested: 1 });
     const [held] = await world.sql<{ id: string; sign: string; source: string }>(

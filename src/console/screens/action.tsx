@@ -41,6 +41,9 @@ export type ActionRequest = Readonly<{
   sales: readonly RowToCorrect[];
 }>;
 
+/** The field with the digest of the values that a form was filled with. */
+export const FILLED = 'filled';
+
 /** The names of the fields that take files. Undefined if there are none. */
 export function filesOf({ input }: Pick<Action, 'input'>): readonly string[] | undefined {
   const files = fieldsOf(input).filter(({ kind }) => kind === 'file');
@@ -51,7 +54,7 @@ const partOf = ({ action: { forms = {} }, form }: ActionRequest): FormPart | und
   forms[form.get('section') ?? ''] ?? Object.values(forms)[0];
 
 const fixedIn = ({ action, form }: ActionRequest) =>
-  action.forms === undefined ? [] : form.getAll('fixed').filter((name) => name in action.input.shape);
+  action.forms === undefined ? [] : (form.get('fixed') ?? '').split(' ').filter((name) => name in action.input.shape);
 
 const frame = (action: Action, content: Screen['content'], lead?: string, asked?: ActionRequest): Screen => ({
   place: placeOf(action.name),
@@ -142,7 +145,7 @@ export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
             </>
           )}
           <PartnerNames partners={partners} />
-          {action.forms !== undefined && <Kept form={form} names={[...fixed, 'section', 'fixed']} />}
+          {action.forms !== undefined && <Kept form={form} names={[...fixed, 'section', 'fixed', FILLED]} />}
           {Object.entries(set).map(([name, value]) => (
             <input type="hidden" name={name} value={value} />
           ))}
@@ -378,7 +381,7 @@ export function actionPreview(asked: ActionRequest, preview: Preview, changed = 
           form={form}
           names={[
             ...Object.keys(action.input.shape).filter((name) => !chosen.has(name)),
-            ...['section', 'fixed'],
+            ...['section', 'fixed', FILLED],
             ...(editsSection(form) ? [EDIT] : []),
           ]}
         />

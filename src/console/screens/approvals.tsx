@@ -1,4 +1,5 @@
 /** Shows one request for approval, with the effect of its action. */
+import { inputInWords } from '../../actions/action.ts';
 import { actionOf } from '../../actions/approve.ts';
 import { digestOf } from '../../actions/consequence.ts';
 import type { Preview } from '../../actions/run.ts';
@@ -112,7 +113,13 @@ export function approvalScreen(
             <dd>
               {requester}, <Instant at={request.requested_at} />
             </dd>
-            {request.reason !== null && (
+            {inputInWords(actionOf(request).input, request.input).map((words) => (
+              <>
+                <dt>{words.slice(0, words.indexOf(': '))}</dt>
+                <dd>{words.slice(words.indexOf(': ') + 2)}</dd>
+              </>
+            ))}
+            {request.reason !== null && !('reason' in (request.input as object)) && (
               <>
                 <dt>Reason</dt>
                 <dd>{request.reason}</dd>

@@ -116,6 +116,8 @@ function listOf(kind: ChangeKind, since: string) {
       return addressOf(QUEUE, { queue: 'holds' });
     case 'disputed':
       return addressOf(QUEUE, { queue: 'disputes' });
+    case 'settings':
+      return '/console/audit/settings';
     default:
       return addressOf('/console/audit', { from: since });
   }
