@@ -18,7 +18,8 @@ type Page = Readonly<{
 
 export function addList({ screen, sheets }: Routes, path: string, page: Page): void {
   const { list, place, title, lead, Actions, Above } = page;
-  const access = { role: 'viewer', scope: list.ofLedger ? 'ledger' : 'partners' } as const;
+  const { ofLedger, ofPeriod } = list;
+  const access = { role: 'viewer', scope: ofLedger ? 'ledger' : 'partners', ofPeriod } as const;
   const href = `/console${path}`;
   screen(
     path,

@@ -18,7 +18,7 @@ import {
   type Value,
 } from '../lists/list.ts';
 import type { Installation } from '../people/audit-events.ts';
-import type { Scope } from '../people/scope.ts';
+import type { Period, Scope } from '../people/scope.ts';
 import { Amount, plural } from '../values.ts';
 import { ActionLink, actionHref, MoreActions, mayDo, type Seer } from './action-link.tsx';
 import { addressOf, Card, type Column, DataTable, Downloads, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
@@ -45,6 +45,7 @@ export type ListView<Row = unknown> = Readonly<{
 
 export type ListContext = Readonly<{
   scope: Scope;
+  period: Period;
   today: string;
   context: Installation;
 }>;
@@ -55,7 +56,7 @@ const askedOf = async (
   tx: Transaction,
   { filters, ...list }: List,
   question: Question,
-  { scope, today, context }: ListContext,
+  { scope, period, today, context }: ListContext,
 ): Promise<ListQuery<unknown>> => ({
   filter: await withPartnerIds(
     tx,
@@ -65,7 +66,7 @@ const askedOf = async (
   ),
   sort: choiceAsked('sort', question['sort'], list.sorts) ?? list.sorts[0],
   after: (list.keyed === 'text' ? textAsked : idOfRow)(question['after'])?.toString() ?? null,
-  ...{ scope, today, context, limit: PAGE + 1 },
+  ...{ scope, period, today, context, limit: PAGE + 1 },
 });
 
 const namesInViews = ({ views = [] }: List) => [...new Set(views.flatMap(([, filter]) => Object.keys(filter)))];

@@ -7,6 +7,7 @@ import { BILLED_BY } from '../documents/billing.sql.ts';
 import { rowKindName } from '../documents/present.ts';
 import type { RowKind } from '../documents/snapshot.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
+import type { Period } from '../people/scope.ts';
 import { Amount, type Month, monthAfter, monthBefore, names } from '../values.ts';
 import { choice, date, defineList, flag, given, type ListQuery, month, partner, text } from './list.ts';
 
@@ -169,11 +170,12 @@ function lastOf(after: string | null) {
 }
 
 /** What the list shows if nothing that bounds its months is given: the latest month, so that each filter is fast. */
-async function defaultsOf(tx: Transaction, { filter, scope }: Pick<RowQuery, 'filter' | 'scope'>) {
+async function defaultsOf(tx: Transaction, { filter, scope, period }: Pick<RowQuery, 'filter' | 'scope' | 'period'>) {
   const { month, document, from, to, quote, enrollment, order } = filter;
   if ([month, document, from, to, quote, enrollment, order].some((each) => each !== undefined)) return {};
   const latest = await readLatestMonth(tx, { scope });
-  return latest === null ? {} : { month: latest };
+  if (latest === null) return {};
+  return { month: period !== null && period.to < latest ? period.to : latest };
 }
 
 async function boundsOf(tx: Transaction, { document, month, from }: RowFilter): Promise<Bounds | undefined> {
@@ -181,6 +183,17 @@ async function boundsOf(tx: Transaction, { document, month, from }: RowFilter): 
   if (month !== undefined) return readBoundsOfMonth(tx, { month });
   const after = from === undefined ? '' : monthBefore(from.slice(0, 7) as Month);
   return { after, to: '9999-12', partner: null, currency: null, arrangement: null };
+}
+
+/** The bounds within the months that the user may see. */
+async function withinPeriod(tx: Transaction, bounds: Bounds | undefined, period: Period): Promise<Bounds | undefined> {
+  if (bounds === undefined || period === null) return bounds;
+  const { after = '' } = (await readBoundsOfMonth(tx, { month: period.from })) ?? {};
+  return {
+    ...bounds,
+    after: after > bounds.after ? after : bounds.after,
+    to: period.to < bounds.to ? period.to : bounds.to,
+  };
 }
 
 /** Copies the rows of archived months that may be among those asked for. */
@@ -200,7 +213,7 @@ async function needArchived(tx: Transaction, { filter, scope }: RowQuery, { afte
 async function readRows(tx: Transaction, asked: RowQuery): Promise<LedgerRow[]> {
   const { scope, sort, limit } = asked;
   const filter = { ...asked.filter, ...(await defaultsOf(tx, asked)) };
-  const bounds = await boundsOf(tx, filter);
+  const bounds = await withinPeriod(tx, await boundsOf(tx, filter), asked.period);
   if (bounds === undefined || (filter.partner !== undefined && filter.partner !== (bounds.partner ?? filter.partner))) {
     return [];
   }
@@ -236,6 +249,7 @@ export const rows = defineList({
   summary: 'List ledger rows, also of the open month',
   title: 'Ledger rows',
   one: 'row',
+  ofPeriod: true,
   help: `Without a month, a day, a quote, an enrollment, an order or a document, the
 rows of the latest month are listed.`,
   filters,
