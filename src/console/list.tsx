@@ -91,7 +91,8 @@ export async function readList<Row>(
   const last = rows.at(-1);
   return {
     ...{ list, question, rows, sort: asked.sort, today: seen.today },
-    partners: await readPartnersFor(tx, list.filters, seen.scope),
+    // Some partners may have nothing in the months that the user may see.
+    partners: await readPartnersFor(tx, list.filters, seen.period === null ? seen.scope : []),
     sums: await readSums(tx, list, asked, asked.after === null && found.length <= PAGE ? found : null),
     next: found.length > PAGE && last !== undefined ? (list.key?.(last) ?? null) : null,
   };

@@ -5,6 +5,7 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
+import { todayOf } from '../config/today.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
 import { setLocally, type Transaction } from '../database/transaction.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
@@ -12,7 +13,7 @@ import { failpoint } from '../failpoint.ts';
 import { type Actor, type ActorContext, recordEvent, thisProcess } from './audit-events.ts';
 import { readPasskeys } from './passkeys.sql.ts';
 import { removePasskeys } from './passkeys.ts';
-import { type Limits, type PresentRole, type Role, requireRole, type User } from './roles.ts';
+import { type Limits, type PresentRole, type Role, refuseEnded, requireRole, type User } from './roles.ts';
 import { endSessions } from './sign-in.sql.ts';
 import { insertSignInLink, linkEnd, type MadeLink } from './sign-in-links.ts';
 import {
@@ -108,6 +109,7 @@ export async function linkUser(tx: Transaction, context: ActorContext, given: { 
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
   const { login } = user;
+  refuseEnded(user, todayOf(context));
   if (user.kind === 'program') throw refuseField('login', login, 'is a program and cannot sign in');
   const details = { expires_at: linkEnd(context) };
   const now = context.environment.now().toISO();

@@ -56,7 +56,7 @@ function neededFor({ method, path }: Route): { role: Role; other?: Role | undefi
 
 /** What users see who may see some months only. A route that is not here is refused to them. */
 const OF_PERIOD =
-  /^\/$|^\/(invoices(\.\w+|\/:number(\/.*)?)?|(rows|payments\/all|audit|reports\/(close|general-ledger))(\.\w+)?|reports\/general-ledger\/.*|audit\/packs.*|account.*|sign-out)$/;
+  /^\/$|^\/(invoices(\.\w+|\/:number(\/.*)?)?|(rows|payments\/all|audit|reports\/(close|general-ledger))(\.\w+)?|reports\/general-ledger\/.*|audit\/packs.*|account(\/.*)?|sign-out)$/;
 
 /** The partner that a narrowed user has, and the one that is not there for that user. */
 const OWN = 'p-1';
@@ -65,7 +65,7 @@ const OTHER = 'p-northern';
 const SECRETS = /Northern Lantern|lantern\.example|8[,.]?765[,.]?43|LANTERN-FT/;
 
 /** What nobody may read whose month has nothing. */
-const OF_ANY = /Northern Lantern|Harbour Lights|lantern\.example|8[,.]?765[,.]?43|(LANTERN|HARBOUR)-FT|INV-2026-/;
+const OF_ANY = /Northern Lantern|Harbour Lights|lantern\.example|8[,.]?765[,.]?43|(LANTERN|HARBOUR)-FT/;
 
 /** What a script of ours sends as JSON: an empty form is none, whoever sends it. */
 const CALLS = /^\/account\/passkeys(\/options)?$/;
@@ -203,7 +203,7 @@ describe('reading', () => {
 
   test('a viewer of some months reads what is of them, and no link leads to a page that is refused', async () => {
     const month = '2026-07' as Month;
-    const limits = { from: month, to: month, until: '2026-10-20' };
+    const limits = { from: month, to: month, until: null };
     const link = await invite(books, 'july@auditor.example', { roles: ['viewer'], limits });
     const july = await signedIn(served, link);
     const own = objects[OWN] as Objects;
@@ -224,18 +224,25 @@ describe('reading', () => {
     const refused = await july.post('/console/audit/packs', { kind: 'ledger', month: '2026-07' });
     expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('books are open')]);
     expect((await july.post('/console/audit/packs', { kind: 'ledger', month: '2026-08' })).status).toBe(403);
+  });
 
+  test('access ends with its last day: the session, and every later sign-in', async () => {
+    const login = 'last@auditor.example';
+    const limits = { from: null, to: null, until: '2026-10-15' };
     const before = books.environment.now().toISO();
-    books.at('2026-10-21T15:00:00Z');
-    const ended = await july.get('/console/invoices');
-    expect([ended.status, ended.text]).toEqual([
-      403,
-      expect.stringContaining(
-        'The access of july@auditor.example ended on 2026-10-20. An administrator can extend it.',
-      ),
-    ]);
-    expect((await july.get('/console/invoices')).status).toBe(303);
-    books.at(before);
+    try {
+      books.at('2026-10-16T03:50:00Z'); // In New York, ten minutes before midnight.
+      const last = await signedIn(served, await invite(books, login, { limits }));
+      expect((await last.get('/console/aging')).status).toBe(200);
+      const link = await invite(books, login);
+      books.at('2026-10-16T04:05:00Z');
+      const ended = `The access of ${login} ended on 2026-10-15. An administrator can extend it.`;
+      for (const page of [await new Browser(served.url).post(link), await last.get('/console/aging')])
+        expect([page.status, page.text]).toEqual([403, expect.stringContaining(ended)]);
+      expect((await last.get('/console/aging')).status).toBe(303);
+    } finally {
+      books.at(before);
+    }
   });
 
   test('a filter in the address reaches no further than the role', async () => {
