@@ -98,7 +98,8 @@ async function printList(context: CommandContext, list: List, values: readonly u
   const people = () =>
     [tableOf(list, rows, today), ...(totals.length === 0 ? [] : [totalsOf(list, totals)])].join('\n\n');
   await present(
-    context.output,
+    context,
+    list.command,
     options,
     json,
     () => sheetOf(list, rows, today),

@@ -15,7 +15,7 @@ import { Refusal, refuse } from '../errors/refusals.ts';
 import type { BoundName } from '../http/gates.ts';
 import type { Shared } from '../http/shared.ts';
 import { packageVersion } from '../package.ts';
-import { thisProcess } from '../people/audit-events.ts';
+import { recordEvent, thisProcess } from '../people/audit-events.ts';
 import { accessInWords, periodOf, type Role, refuseEnded, scopeOfEither, type User } from '../people/roles.ts';
 import type { Period, Scope } from '../people/scope.ts';
 import { formTokenOf } from '../people/secrets.ts';
@@ -146,13 +146,13 @@ function addSheets(
   app: FastifyInstance,
   path: string,
   options: RouteShorthandOptions,
-  read: (request: FastifyRequest) => Promise<Sheet>,
+  read: (request: FastifyRequest, format: string) => Promise<Sheet>,
 ) {
   for (const format of FORMATS) {
     const { type, write } = SHEETS[format];
     const name = `${path.replace(/^.*\//, '')}.${format}`;
     app.get(`${path}.${format}`, options, async (request, reply) =>
-      sendFile(reply, { type, name, content: await write(await read(request)), download: true }),
+      sendFile(reply, { type, name, content: await write(await read(request, format)), download: true }),
     );
   }
 }
@@ -214,7 +214,15 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       },
     );
   const sheets: Routes['sheets'] = (path, access, read) =>
-    addSheets(app, path, options(access, 'files'), (request) => database.reading((tx) => read(tx, visitAt(request))));
+    addSheets(app, path, options(access, 'files'), async (request, format) => {
+      const visit = visitAt(request);
+      const sheet = await database.reading((tx) => read(tx, visit));
+      await recordExport(visit, request.url.slice(HOME.length + 1).split('?')[0] ?? path, {
+        format,
+        rows: sheet.rows.length,
+      });
+      return sheet;
+    });
   return {
     sheets,
     screen(path, access, read, view, sheet) {
@@ -260,6 +268,14 @@ const transacting =
       await actAs(tx, context.actor);
       return work(tx);
     });
+
+/** As commands record what they write to files. */
+const recordExport = (visit: Visit, subject: string, details: object): Promise<unknown> =>
+  transacting(visit)((tx) => {
+    const { actor, environment } = visit.context;
+    const now = environment.now().toISO();
+    return recordEvent(tx, actor, { action: 'audit.export', subject, details: { ...details }, now });
+  });
 
 type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 

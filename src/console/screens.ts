@@ -3,6 +3,7 @@ import { refuse } from '../errors/refusals.ts';
 import { readFile } from '../general-ledger/exports.sql.ts';
 import { glListSheet } from '../general-ledger/list.ts';
 import type { Shared } from '../http/shared.ts';
+import { access } from '../lists/access.ts';
 import { bankLines } from '../lists/bank-lines.ts';
 import { cashApplication } from '../lists/cash-application.ts';
 import { checkpoints } from '../lists/checkpoints.ts';
@@ -273,6 +274,10 @@ function addAudit(routes: Routes) {
   addList(routes, '/audit/checkpoints', {
     ...{ list: checkpoints, place: 'audit', title: 'Audit', lead: 'checkpoints of the log' },
     ...{ Actions: TakeCheckpoint, Above: () => AuditMenu({ current: 'checkpoints' }) },
+  });
+  addList(routes, '/audit/access', {
+    ...{ list: access, place: 'audit', title: 'Audit', lead: 'who has access, and since when' },
+    Above: () => AuditMenu({ current: 'access' }),
   });
   screen(
     '/audit/checkpoints/:size',

@@ -6,6 +6,7 @@ const PARTS = [
   ['checkpoints', 'Checkpoints', '/console/audit/checkpoints'],
   ['checks', 'Checks', '/console/audit/checks'],
   ['settings', 'Settings changes', '/console/audit/settings'],
+  ['access', 'Access', '/console/audit/access'],
   ['packs', 'Packs', '/console/audit/packs'],
 ] as const;
 
