@@ -2858,14 +2858,19 @@ FROM fact_events f JOIN audit_events e USING (event_id)
 LEFT JOIN recording r ON r.kind = f.kind AND r.action = e.action
 WHERE r.kind IS NULL GROUP BY f.kind, e.action;
 
--- event_has_fact: An event of an action that always records a fact has recorded it, but for a payment that was recorded already.
+-- event_has_fact: An event of an action that always records a fact has recorded it, but for a payment that was recorded already; one that changes roles changes limits or a role, and one that names limits records them.
 -- whole
 -- columns at action event_names lacks
 SELECT 'event ' || e.event_id, e.action, e.subject, r.kind
 FROM audit_events e JOIN recording r ON r.action = e.action AND r.always = 1
 LEFT JOIN (SELECT DISTINCT kind, event_id FROM fact_events) f ON f.kind = r.kind AND f.event_id = e.event_id
 WHERE f.kind IS NULL AND NOT (e.action = 'payment.record' AND EXISTS (
-  SELECT 1 FROM details d WHERE d.event_id = e.event_id AND d.path = 'same_as' AND d.value IS NOT NULL));
+  SELECT 1 FROM details d WHERE d.event_id = e.event_id AND d.path = 'same_as' AND d.value IS NOT NULL))
+  AND NOT (e.action = 'user.role' AND e.event_id IN (SELECT event_id FROM user_limits))
+UNION
+SELECT 'event ' || d.event_id, d.action, d.path, 'user_limits'
+FROM details d WHERE d.action IN ('user.invite', 'user.role') AND substr(d.path, 1, 7) = 'limits.'
+  AND d.event_id NOT IN (SELECT event_id FROM user_limits);
 
 -- event_once: An event's number occurs once.
 -- columns at times:int

@@ -122,7 +122,11 @@ describe('the rules', () => {
   });
 
   test.each([
-    ['later months than the event names', 'details_of_event', `UPDATE user_limits SET to_month = '2026-12'`],
+    [
+      'later months than the event names',
+      'details_of_event',
+      `UPDATE user_limits SET to_month = '2026-12' WHERE to_month IS NOT NULL`,
+    ],
     ['a later last day than the event names', 'details_of_event', `UPDATE user_limits SET last_day = last_day + 1`],
     [
       'limits that no event gave',
@@ -143,7 +147,8 @@ describe('the rules', () => {
        UPDATE audit_events SET user_id = (SELECT user_id FROM user_limits WHERE user_limit_id = ${LAST})
        WHERE event_id = (SELECT max(event_id) FROM audit_events)`,
     ],
-    ['the end of the limits removed', 'log_derived_again', `DELETE FROM user_limits WHERE from_month IS NULL`],
+    ['the end of the limits removed', 'event_has_fact', `DELETE FROM user_limits WHERE from_month IS NULL`],
+    ['all limits removed', 'event_has_fact', `DELETE FROM user_limits WHERE user_limit_id = ${LAST}`],
   ])('find %s', async (_, check, statement) => {
     expect(await found(statement)).toContain(check);
   });
