@@ -1,5 +1,6 @@
 /**
- * All kinds of packs of several months at once, for the audit of a year: `2026-07/ledger`, `2026-07/invoices`, …, and
+ * All kinds of packs of several months at once, for the audit of a year: `2026-07/ledger`, `2026-07/invoices`, …; the
+ * documents and the journal of all months, such as `2026-07_2026-09/invoices`, for the balances at their end; and
  * `SHA256SUMS` with the SHA-256 of each manifest. Refusals: those of an export, argument_invalid.
  */
 import { createHash } from 'node:crypto';
@@ -55,16 +56,13 @@ export async function exportAll(
     await guarded(out, () => mkdir(draft.path, { recursive: true }));
     const zip = isZip(out) ? new Zip(join(draft.path, '.zip')) : undefined;
     const sums: string[] = [];
-    for (const month of months) {
-      for (const kind of EXPORT_KINDS) {
-        onPack(sums.length);
-        const name = join(month, kind);
-        const request = { kind, from: month, to: month, format, out: join(draft.path, name) };
-        const { files, manifest_sha256 } = await exportPack(database, environment, request, onBytes);
-        sums.push(`${manifest_sha256}  ${name}/manifest.json\n`);
-        const names = [...files.map((file) => file.name), 'manifest.json'].map((file) => join(name, file));
-        await guarded(out, async () => zip?.add(draft.path, names));
-      }
+    for (const { name, ...pack } of packsOf(months)) {
+      onPack(sums.length);
+      const request = { ...pack, format, out: join(draft.path, name) };
+      const { files, manifest_sha256 } = await exportPack(database, environment, request, onBytes);
+      sums.push(`${manifest_sha256}  ${name}/manifest.json\n`);
+      const names = [...files.map((file) => file.name), 'manifest.json'].map((file) => `${name}/${file}`);
+      await guarded(out, async () => zip?.add(draft.path, names));
     }
     const text = sums.join('');
     await guarded(out, () => writeFile(join(draft.path, SUMS), text, { flag: 'wx', flush: true }));
@@ -80,6 +78,19 @@ export async function exportAll(
     if (codeOf(error) === 'EEXIST') throw refuse('export_exists', { out }, error);
     throw error;
   }
+}
+
+function packsOf(months: readonly Month[]) {
+  const [from, to] = [months[0] as Month, months.at(-1) as Month];
+  const whole = `${from}_${to}`;
+  return [
+    ...months.flatMap((month) =>
+      EXPORT_KINDS.map((kind) => ({ name: `${month}/${kind}`, kind, from: month, to: month })),
+    ),
+    ...(from === to
+      ? []
+      : (['invoices', 'journal'] as const).map((kind) => ({ name: `${whole}/${kind}`, kind, from, to }))),
+  ];
 }
 
 /** A .zip file to which files move one after another, so that only those of one pack are on the disk twice. */

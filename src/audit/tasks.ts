@@ -143,13 +143,15 @@ async function makePack(
   const file = `${taskId}.zip`;
   const out = join(folder, file);
   let bytes = 0;
+  let months = 1;
   const onBytes = (more: number) => {
     bytes += more;
-    if (bytes > LARGEST_PACK) throw new TooLarge();
+    if (bytes > LARGEST_PACK * months) throw new TooLarge();
     if (input.kind !== 'all') onProgress(bytes);
   };
   const onPack = (complete: number) => {
     if (complete % EXPORT_KINDS.length === 0) bytes = 0;
+    if (input.kind === 'all' && complete >= EXPORT_KINDS.length * input.months.length) months = input.months.length;
     onProgress(complete);
   };
   const manifest_sha256 =

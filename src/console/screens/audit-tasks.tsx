@@ -200,7 +200,8 @@ const packColumns: readonly Column<AuditTask>[] = [
 function progressOf(task: AuditTask) {
   const input = inputOf(task);
   if (input.kind !== 'all') return `${groupThousands(String(task.progress))} bytes`;
-  const at = Math.min(Math.floor(task.progress / EXPORT_KINDS.length), input.months.length - 1);
+  const at = Math.floor(task.progress / EXPORT_KINDS.length);
+  if (at >= input.months.length) return 'all months together';
   return `month ${at + 1} of ${input.months.length} (${input.months[at]})`;
 }
 

@@ -208,7 +208,8 @@ function Everything({ months, reader }: { months: readonly ClosedMonth[]; reader
   return (
     <Card title="Everything, for an audit">
       <p>
-        Every pack of every month in one .zip file, a folder for each month, and SHA256SUMS over all manifests.
+        Every pack of every month in one .zip file, a folder for each month; the documents and the journal of all these
+        months, with the balances at their end; and SHA256SUMS over all manifests.
         {months.some((each) => !each.books_closed) && ' Months whose books are open are preliminary.'}
       </p>
       <Form action={`/console${PACKS_PATH}`} token={reader.formToken} class="filters">
