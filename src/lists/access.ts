@@ -87,6 +87,10 @@ export const access = defineList({
   none: 'There are no users.',
   first: { label: 'Make the first one, an administrator,', action: 'user.invite', input: {} },
   filters,
+  views: [
+    ['In force', {}],
+    ['With ended', { ended: 'yes' }],
+  ],
   sorts: ['login', 'login'],
   columns: {
     login: { heading: 'User', cut: true, to: ({ login }) => ['audit', { subject: login }] },
@@ -105,11 +109,11 @@ export const access = defineList({
     },
     last_day: { heading: 'Until', type: 'date' },
     granted_at: { heading: 'Since', type: 'instant', look: 'soft' },
-    granted_on: { heading: 'Since', type: 'date', value: ({ granted_at }) => granted_at },
+    granted_on: { heading: 'Since', type: 'date', look: 'soft', value: ({ granted_at }) => granted_at },
     granted_by: { look: 'soft', cut: true },
     approved_by: { look: 'soft', cut: true },
     last_seen_at: { heading: 'Last seen', type: 'instant', look: 'soft' },
-    seen_on: { heading: 'Last seen', type: 'date', value: ({ last_seen_at }) => last_seen_at },
+    seen_on: { heading: 'Last seen', type: 'date', look: 'soft', value: ({ last_seen_at }) => last_seen_at },
     signs_in_by: {
       heading: 'Signs in by',
       value: ({ signs_in_by: by }) => (by.length === 0 ? 'link' : by.join(', ')),
@@ -121,7 +125,7 @@ export const access = defineList({
     'ended_on',
   ),
   terminal: names('login has months last_day granted_on granted_by approved_by seen_on signs_in_by ended_on'),
-  page: names('login has months last_day granted_at granted_by approved_by last_seen_at signs_in_by ended_on'),
+  page: names('login has months last_day granted_on granted_by approved_by seen_on signs_in_by ended_on'),
   key: keyOf,
   read: readRows,
 });

@@ -27,9 +27,7 @@ async function show(context: CommandContext, login: string) {
   output.print({ ...userJson(user), live_sessions: live }, () =>
     [
       `${user.login} (${user.name})`,
-      user.ended_at === null
-        ? `Roles: ${accessInWords(user) || 'none'}`
-        : `Deactivated ${minuteOf(user.ended_at)}`,
+      user.ended_at === null ? `Roles: ${accessInWords(user) || 'none'}` : `Deactivated ${minuteOf(user.ended_at)}`,
       `Passkeys: ${user.passkeys}`,
       live.length === 0 ? 'Not signed in.' : tableOf(sessions, live, at.now.slice(0, 10)),
     ].join('\n'),

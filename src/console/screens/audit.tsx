@@ -171,7 +171,7 @@ export function packsScreen(view: PacksView, { reader }: { reader: PageUser }): 
   const { month } = view;
   return {
     ...AUDIT,
-    lead: month === null ? 'no month is closed yet' : `packs of ${monthName(month)}`,
+    lead: month === null ? 'no packs yet' : `packs of ${monthName(month)}`,
     content: (
       <>
         <AuditMenu current="packs" user={reader} />
