@@ -319,7 +319,7 @@ SELECT * FROM (SELECT DISTINCT ON (user_id) user_id, from_month, to_month, last_
                ORDER BY user_id, user_limit_id DESC) AS latest
 WHERE from_month IS NOT NULL OR last_day IS NOT NULL;
 
--- Any other role acts on the whole ledger. Whoever changes users holds their lock (LOCKS.users).
+-- Any other role acts on the whole ledger. Changes of users wait for each other (LOCKS.users).
 CREATE FUNCTION refuse_limited_role() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF EXISTS (SELECT FROM present_user_limits l JOIN present_roles r USING (user_id)

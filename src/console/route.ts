@@ -5,7 +5,7 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions, RouteShorthandOptions } from 'fastify';
 import type { ActionContext } from '../actions/action.ts';
 import { readCheckedSettings } from '../actions/rules.ts';
 import { presentSettings, type Settings } from '../config/settings.ts';
@@ -160,6 +160,10 @@ function addSheets(
 /** The pages of users who may see some months only. */
 const OF_PERIOD = new Map<string, RegExp>();
 
+function noteOfPeriod({ url, config }: RouteOptions) {
+  if (config?.ofPeriod) OF_PERIOD.set(url, new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}$`));
+}
+
 /** Leaves only the text of a link whose page would be refused. */
 const withoutRefused = (html: string): string =>
   html.replaceAll(/<a\b[^>]*? href="(\/console[^"?#]*)[^"]*"[^>]*>(.*?)<\/a>/gs, (link, path: string, text: string) =>
@@ -177,9 +181,7 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
     visits.set(request, await visitOf(shared, access, request, reply));
   };
   const visitAt = (request: FastifyRequest) => visits.get(request) as Visit;
-  app.addHook('onRoute', ({ url, config }) => {
-    if (config?.ofPeriod) OF_PERIOD.set(url, new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}$`));
-  });
+  app.addHook('onRoute', noteOfPeriod);
   const options = (access: Access, bound: BoundName) => ({
     onRequest: admit(access),
     config: { bound: access.bound ?? bound, ofPeriod: access.ofPeriod },
@@ -214,15 +216,9 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       },
     );
   const sheets: Routes['sheets'] = (path, access, read) =>
-    addSheets(app, path, options(access, 'files'), async (request, format) => {
-      const visit = visitAt(request);
-      const sheet = await database.reading((tx) => read(tx, visit));
-      await recordExport(visit, request.url.slice(HOME.length + 1).split('?')[0] ?? path, {
-        format,
-        rows: sheet.rows.length,
-      });
-      return sheet;
-    });
+    addSheets(app, path, options(access, 'files'), (request, format) =>
+      exported(visitAt(request), format, (tx) => read(tx, visitAt(request))),
+    );
   return {
     sheets,
     screen(path, access, read, view, sheet) {
@@ -269,13 +265,16 @@ const transacting =
       return work(tx);
     });
 
-/** As commands record what they write to files. */
-const recordExport = (visit: Visit, subject: string, details: object): Promise<unknown> =>
-  transacting(visit)((tx) => {
-    const { actor, environment } = visit.context;
-    const now = environment.now().toISO();
-    return recordEvent(tx, actor, { action: 'audit.export', subject, details: { ...details }, now });
-  });
+/** Records the export, as commands do. The subject is the path below /console. */
+async function exported(visit: Visit, format: string, read: (tx: Transaction) => Promise<Sheet>): Promise<Sheet> {
+  const { actor, environment, database } = visit.context;
+  const sheet = await database.reading(read);
+  const [subject = ''] = visit.request.url.slice(HOME.length + 1).split('?');
+  const details = { format, rows: sheet.rows.length };
+  const event = { action: 'audit.export', subject, details, now: environment.now().toISO() };
+  await transacting(visit)((tx) => recordEvent(tx, actor, event));
+  return sheet;
+}
 
 type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 

@@ -167,8 +167,8 @@ export const CONSOLE = {
   access_limited: defineAnswer<{ from: string; to: string }>(
     403,
     ({ from, to }) =>
-      `You may see ${from === to ? from : `${from} to ${to}`} only. This is of another month, or cannot be limited to ` +
-      'months. An administrator can change the months.',
+      `You may see ${from === to ? from : `${from} to ${to}`} only. What you asked for belongs to another month, or cannot ` +
+      'be limited to months. An administrator can change the months.',
   ),
   form_refused: defineAnswer<{ reason: string }>(
     403,

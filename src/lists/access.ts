@@ -40,21 +40,25 @@ const STATEMENT = `
                 PARTITION BY r.user_id, r.role, r.partner_id, r.source ORDER BY r.user_role_id) AS revoked_at
        FROM user_roles r
      ), found AS (
-       SELECT g.user_role_id, u.user_id, u.kind, personal(u.login) AS login, personal(u.name) AS name, g.role, g.partner_id,
-              l.from_month, l.to_month, l.last_day, g.recorded_at AS granted_at, g.event_id, g.source, d.ends_at,
-              (SELECT min(at) FROM unnest(ARRAY[g.revoked_at, e.recorded_at]) AS x (at) WHERE at < d.ends_at) AS ended_at,
-              l.last_day < d.day AS is_over
+       SELECT g.user_role_id, u.user_id, u.kind, personal(u.login) AS login, personal(u.name) AS name, g.role,
+              g.partner_id, l.from_month, l.to_month, l.last_day, g.recorded_at AS granted_at, g.event_id, g.source,
+              d.ends_at, x.ended_at, l.last_day < d.day AS is_over
        FROM grants g CROSS JOIN day d JOIN users u USING (user_id) LEFT JOIN user_ends e USING (user_id)
+       CROSS JOIN LATERAL (
+         SELECT min(at) AS ended_at FROM unnest(ARRAY[g.revoked_at, e.recorded_at]) AS ends (at)
+         WHERE at < d.ends_at) AS x
        LEFT JOIN LATERAL (
          SELECT * FROM user_limits x WHERE x.user_id = g.user_id AND x.recorded_at < d.ends_at
          ORDER BY user_limit_id DESC LIMIT 1) AS l ON true
        WHERE g.action = 'grant' AND g.recorded_at < d.ends_at
      )
-     SELECT f.user_role_id, f.login, f.name, f.role, f.partner_id, f.from_month, f.to_month, f.last_day::text, f.granted_at,
+     SELECT f.user_role_id, f.login, f.name, f.role, f.partner_id, f.from_month, f.to_month, f.last_day::text,
+            f.granted_at,
             CASE f.source WHEN 'claim' THEN 'identity provider'
                           ELSE coalesce(personal(b.login), personal(v.claimed_by), v.os_user) END AS granted_by,
             personal(v.details->'approval'->>'approved_by') AS approved_by,
-            greatest((SELECT max(occurred_at) FROM audit_events s WHERE s.user_id = f.user_id AND s.occurred_at < f.ends_at),
+            greatest((SELECT max(occurred_at) FROM audit_events s
+                      WHERE s.user_id = f.user_id AND s.occurred_at < f.ends_at),
                      (SELECT max(last_seen_at) FROM sessions s
                       WHERE s.user_id = f.user_id AND s.last_seen_at < f.ends_at)) AS last_seen_at,
             array_remove(ARRAY[
@@ -62,8 +66,9 @@ const STATEMENT = `
                 SELECT FROM passkeys p LEFT JOIN passkey_ends x USING (passkey_id)
                 WHERE p.user_id = f.user_id AND p.recorded_at < f.ends_at
                   AND coalesce(x.recorded_at >= f.ends_at, true)) THEN 'passkey' END,
-              CASE WHEN EXISTS (SELECT FROM user_identities i WHERE i.user_id = f.user_id AND i.recorded_at < f.ends_at)
-                   THEN 'identity provider' END,
+              CASE WHEN EXISTS (
+                SELECT FROM user_identities i
+                WHERE i.user_id = f.user_id AND i.recorded_at < f.ends_at) THEN 'identity provider' END,
               CASE f.kind WHEN 'program' THEN 'program' END], NULL) AS signs_in_by,
             coalesce((f.ended_at AT TIME ZONE :zone)::date, CASE WHEN f.is_over THEN f.last_day END)::text AS ended_on
      FROM found f JOIN audit_events v USING (event_id) LEFT JOIN users b ON b.user_id = v.user_id

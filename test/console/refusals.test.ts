@@ -66,7 +66,7 @@ const CASES: Record<ConsoleRefusalCode, { says: RegExp; run: () => Promise<Page>
     },
   },
   access_limited: {
-    says: /You may see 2026-07 only\. This is of another month, or cannot be limited to months/,
+    says: /You may see 2026-07 only\. What you asked for belongs to another month, or cannot be limited to months/,
     async run() {
       const month = '2026-07' as Month;
       const limits = { from: month, to: month, until: null };
