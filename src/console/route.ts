@@ -160,7 +160,8 @@ function addSheets(
 /** The pages of users who may see some months only. */
 const OF_PERIOD = new Map<string, RegExp>();
 
-function noteOfPeriod({ url, config }: RouteOptions) {
+/** A hook: a link may lead to the route. */
+export function noteOfPeriod({ url, config }: RouteOptions) {
   if (config?.ofPeriod) OF_PERIOD.set(url, new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}$`));
 }
 
@@ -181,7 +182,6 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
     visits.set(request, await visitOf(shared, access, request, reply));
   };
   const visitAt = (request: FastifyRequest) => visits.get(request) as Visit;
-  app.addHook('onRoute', noteOfPeriod);
   const options = (access: Access, bound: BoundName) => ({
     onRequest: admit(access),
     config: { bound: access.bound ?? bound, ofPeriod: access.ofPeriod },
@@ -216,9 +216,7 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       },
     );
   const sheets: Routes['sheets'] = (path, access, read) =>
-    addSheets(app, path, options(access, 'files'), (request, format) =>
-      exported(visitAt(request), format, (tx) => read(tx, visitAt(request))),
-    );
+    addSheets(app, path, options(access, 'files'), (request, format) => exported(visitAt(request), format, read));
   return {
     sheets,
     screen(path, access, read, view, sheet) {
@@ -266,9 +264,13 @@ const transacting =
     });
 
 /** Records the export, as commands do. The subject is the path below /console. */
-async function exported(visit: Visit, format: string, read: (tx: Transaction) => Promise<Sheet>): Promise<Sheet> {
+async function exported(
+  visit: Visit,
+  format: string,
+  read: (tx: Transaction, visit: Visit) => Promise<Sheet>,
+): Promise<Sheet> {
   const { actor, environment, database } = visit.context;
-  const sheet = await database.reading(read);
+  const sheet = await database.reading((tx) => read(tx, visit));
   const [subject = ''] = visit.request.url.slice(HOME.length + 1).split('?');
   const details = { format, rows: sheet.rows.length };
   const event = { action: 'audit.export', subject, details, now: environment.now().toISO() };
