@@ -113,11 +113,7 @@ const STORY: readonly [
     '2026-09-01T10:00:00Z',
     ['audit.export', 'all 2026-07 to 2026-08'],
   ],
-  [
-    'export proof --partner p-1 --month 2026-07 --out PROOF',
-    '2026-09-01T10:00:00Z',
-    ['audit.export', 'proof 2026-07'],
-  ],
+  ['export proof --partner p-1 --month 2026-07 --out PROOF', '2026-09-01T10:00:00Z', ['audit.export', 'proof 2026-07']],
   ['backup BACKUP', '2026-09-01T10:00:00Z', ['backup.take', 'a.backup']],
 ];
 
