@@ -300,6 +300,39 @@ SELECT user_id, role, partner_id, source FROM (
   ORDER BY user_id, role, partner_id, source, user_role_id DESC) AS latest
 WHERE action = 'grant' AND NOT EXISTS (SELECT FROM user_ends e WHERE e.user_id = latest.user_id);
 
+-- What limits a viewer: the months of the books that the user may see, and the last day of the access. The latest row of
+-- a user is in force; without values, it ends the limits.
+CREATE TABLE user_limits (
+  user_limit_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  user_id bigint NOT NULL REFERENCES users,
+  from_month billing_month,
+  to_month billing_month,
+  last_day date,
+  CONSTRAINT user_limit_has_both_months CHECK ((from_month IS NULL) = (to_month IS NULL)),
+  CONSTRAINT user_limit_months_in_order CHECK (from_month <= to_month)
+);
+CREATE INDEX user_limits_of_user ON user_limits (user_id, user_limit_id DESC);
+CALL make_fact_of_event('user_limits', while_paused => true);
+
+CREATE VIEW present_user_limits AS
+SELECT * FROM (SELECT DISTINCT ON (user_id) user_id, from_month, to_month, last_day FROM user_limits
+               ORDER BY user_id, user_limit_id DESC) AS latest
+WHERE from_month IS NOT NULL OR last_day IS NOT NULL;
+
+-- Any other role acts on the whole ledger. Changes of users wait for each other (LOCKS.users).
+CREATE FUNCTION refuse_limited_role() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF EXISTS (SELECT FROM present_user_limits l JOIN present_roles r USING (user_id)
+             WHERE l.user_id = NEW.user_id AND r.role <> 'viewer') THEN
+    PERFORM refuse('limits_of_viewers_only', format('user %s has limits and a role other than viewer', NEW.user_id));
+  END IF;
+  RETURN NULL;
+END
+$$;
+CALL check_at_commit('limits_of_viewers_only', 'user_limits', 'refuse_limited_role()');
+CALL check_at_commit('limits_of_viewers_only', 'user_roles', 'refuse_limited_role()',
+                     $$NEW.role <> 'viewer' AND NEW.action = 'grant'$$);
+
 -- A user's identity at an identity provider (OpenID Connect).
 CREATE TABLE user_identities (
   user_id bigint NOT NULL REFERENCES users,

@@ -1,12 +1,12 @@
--- Facts: SHA-256 16e9f6e523c7c9aed810493e389b0af115f8fa2c429ee87b4ef7f99b0eef367e, without the role reckoner_app 6fe75e59905f67fda23355050259228167d41e85effd1bfb934103b380974193
+-- Facts: SHA-256 f610ee41699022006b68bbcbad8f15662c0338be378911f3a3cd77469fa0a2fd, without the role reckoner_app 971cf9df5e261d13d9493568abaf6bdf613d0b4ece64a454df5b0f01b8c4bdd4
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
   request_counts, partner_sign_in_links, partner_sessions, running_lines, partner_edges, payment_link_waits,
   link_checks, unallocated_balance_transactions, audit_tasks TO reckoner_app;
 GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_events, erasures, users, user_ends,
-  user_roles, user_identities, passkeys, passkey_ends, pauses, resumptions, servers, cancellation_terms, api_clients,
-  client_secrets, client_revocations, signing_keys, closed_months, book_closes, book_balances, ledger_rows,
+  user_roles, user_limits, user_identities, passkeys, passkey_ends, pauses, resumptions, servers, cancellation_terms,
+  api_clients, client_secrets, client_revocations, signing_keys, closed_months, book_closes, book_balances, ledger_rows,
   ledger_receipts, feed_decisions, feed_statements, feed_statement_totals, held_rows, held_row_decisions,
   reversal_grounds, quote_acceptances, requote_acceptances, month_totals, month_partners, month_zones, log_keys,
   log_continues, log_checkpoints, log_signatures, log_stamps, logos, issuer_versions, openings, opening_totals,
@@ -26,19 +26,20 @@ GRANT INSERT, SELECT ON installation, security_events, personal_texts, audit_eve
   approval_decisions, gl_exports, gl_export_lines, gl_export_files, archived_sales TO reckoner_app;
 GRANT INSERT, SELECT, UPDATE ON passkey_uses, partners, partner_arrangements, policies, client_uses, presentation,
   late_requests, emails, account_months, published_marks, webhooks TO reckoner_app;
-GRANT SELECT ON schema_records, settings_in_force, active_users, present_roles, present_work_assignments, open_pauses,
-  partner_payers, present_cancellation_terms, archived_months, archived_files, archived_postings,
-  archived_posting_months, undecided_rows, live_documents, live_credit_applications, live_write_offs, current_holds,
-  open_invoice_disputes, document_emails, latest_emails, latest_other_emails, unfinished_emails, document_email_history,
-  current_links, ordered_payments, payment_link_history, printed_links, bank_feeds, last_dispute_outcomes,
-  live_payment_applications, live_small_differences, document_bank_charges, live_payment_reversals, live_credit_refunds,
-  live_refund_matches, live_bank_bookings, bank_line_states, payment_balances, unapplied_payments, payment_cash,
-  payer_accounts, balance_changes, document_balances, open_documents, applicable_credit, payment_history, opening_sums,
-  opening_differences, bank_statement_breaks, suggested_duplicates, possible_duplicates, payment_exceptions,
-  present_reminder_pauses, account_sources, account_partners, routed_quotes, unattributed_balance_transactions,
-  unexplained_balance_transactions, live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows,
-  document_amounts, placed_payments, journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal,
-  journal_months, journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months, archived_groups,
-  rows_elsewhere, partner_months TO reckoner_app;
+GRANT SELECT ON schema_records, settings_in_force, active_users, present_roles, present_user_limits,
+  present_work_assignments, open_pauses, partner_payers, present_cancellation_terms, archived_months, archived_files,
+  archived_postings, archived_posting_months, undecided_rows, live_documents, live_credit_applications, live_write_offs,
+  current_holds, open_invoice_disputes, document_emails, latest_emails, latest_other_emails, unfinished_emails,
+  document_email_history, current_links, ordered_payments, payment_link_history, printed_links, bank_feeds,
+  last_dispute_outcomes, live_payment_applications, live_small_differences, document_bank_charges,
+  live_payment_reversals, live_credit_refunds, live_refund_matches, live_bank_bookings, bank_line_states,
+  payment_balances, unapplied_payments, payment_cash, payer_accounts, balance_changes, document_balances,
+  open_documents, applicable_credit, payment_history, opening_sums, opening_differences, bank_statement_breaks,
+  suggested_duplicates, possible_duplicates, payment_exceptions, present_reminder_pauses, account_sources,
+  account_partners, routed_quotes, unattributed_balance_transactions, unexplained_balance_transactions,
+  live_missing_shares, expected_account_payouts, arrived_account_payouts, billed_rows, document_amounts,
+  placed_payments, journal_entries, dated_facts, journal_of_facts, journal_of_rows, journal, journal_months,
+  journal_of_row_months, partner_event_facts, gl_export_states, gl_unexported_months, archived_groups, rows_elsewhere,
+  partner_months TO reckoner_app;
 GRANT SELECT, UPDATE ON ledger_gate TO reckoner_app;
 GRANT SELECT, USAGE ON SEQUENCE audit_events_event_id_seq, log_numbers TO reckoner_app;

@@ -57,7 +57,6 @@ const COMMANDS_IN_TEXT: Exceptions = {
   'actions/payment/import.ts': 'the help of the command payment import',
   'actions/remedies.ts': 'how a remedy is written as a command',
   'console/remedies.tsx': 'how a remedy is shown that is only a command',
-  'console/screens/audit.tsx': 'the command that gives the same file',
   'console/screens/close-preview.tsx': 'the command that shows all of a preview',
 };
 

@@ -4,13 +4,24 @@
  */
 
 import { publicAddress } from '../config/settings.ts';
+import { todayOf } from '../config/today.ts';
 import { emailAddress } from '../config/validation.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal, refuse, refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { mailSignInLink, type SentLink } from '../mail/sign-in-link.ts';
+import type { Month } from '../month.ts';
 import { partnerExists } from '../partners/clients.sql.ts';
-import { type PresentRole, ROLES, type Role, rolesInWords } from '../people/roles.ts';
+import {
+  accessInWords,
+  type Limits,
+  limitsInWords,
+  type PresentRole,
+  ROLES,
+  type Role,
+  rolesInWords,
+  type User,
+} from '../people/roles.ts';
 import { loginOf, readActiveUser, readUsers } from '../people/users.sql.ts';
 import {
   changeRoles,
@@ -28,10 +39,12 @@ import {
   type ActionOutcome,
   type AfterContext,
   choice,
+  date,
   defineAction,
   type Facts,
   flag,
   line,
+  month,
   partner,
   type Report,
   reason,
@@ -44,9 +57,18 @@ const someRoles = (label: string, help: string) => several(choice(label, help, R
 const PARTNER = () => partner('The roles are for this partner only. Default: all partners.').optional();
 const NO_MAIL = () => flag('Do not e-mail the link', 'Only show the link here.').optional();
 
+/** What limits a viewer. */
+const LIMITS = () => ({
+  from: month('From month', 'A viewer sees only the months of the books from this one. Default: all.').optional(),
+  to: month('To month', 'The last month that the viewer sees.').optional(),
+  until: date('Until', 'The last day of the access of a viewer. Default: it does not end.').optional(),
+});
+type LimitsGiven = Readonly<{ from?: Month | undefined; to?: Month | undefined; until?: string | undefined }>;
+
 const HELP = `Roles: viewer reads (auditors); finance works; approver approves requests by
 others; administrator manages users and settings. Every role can read.
-With --partner a role is limited to one partner.
+With --partner a role is limited to one partner. With --from and --to, a viewer
+sees only these months; --until is the last day of the access.
 Once there is a user, commands that change data require --by EMAIL or
 RECKONER_USER.`;
 
@@ -74,23 +96,30 @@ export const userInvite = defineAction({
     name: line('Name', "The user's name. Default: the e-mail address.").optional(),
     roles: someRoles('Roles', 'Default: viewer. The first user is an administrator.'),
     partnerId: PARTNER(),
+    ...LIMITS(),
     noMail: NO_MAIL(),
   },
-  check({ login, roles, partnerId }) {
+  check({ login, roles, partnerId, ...limits }) {
     checkNotNarrowed(roles, partnerId);
+    checkMonths(limits);
     if (!emailAddress.safeParse(login).success) throw refuseField('login', login, 'is not a single e-mail address');
   },
-  async perform(tx, context, { login, name, roles = [], partnerId }) {
+  async perform(tx, context, { login, name, roles = [], partnerId, ...asked }) {
     await checkPartner(tx, partnerId);
-    return inviteUser(tx, context, { login, name, roles, partnerId });
+    const limits = limitsGiven(context, asked);
+    const none = { from: null, to: null, until: null };
+    return inviteUser(tx, context, {
+      ...{ login, name, roles, partnerId },
+      limits: Object.keys(limits).length === 0 ? null : { ...none, ...limits },
+    });
   },
   async facts(tx, { login }) {
     const user = await readActiveUser(tx, login);
-    return user === undefined ? {} : { [user.login]: { name: user.name, roles: rolesInWords(user.roles) } };
+    return user === undefined ? {} : { [user.login]: { name: user.name, ...accessFacts(user) } };
   },
   after: mailLink,
   report: async (done, context) =>
-    linkReport(context, done, `${done.result.user.login} is a user now: ${rolesInWords(done.result.user.roles)}.`),
+    linkReport(context, done, `${done.result.user.login} is a user now: ${accessInWords(done.result.user)}.`),
 });
 
 export const userLink = defineAction({
@@ -178,27 +207,48 @@ export const userRole = defineAction({
     grant: someRoles('Grant', 'Roles to grant.'),
     revoke: someRoles('Revoke', 'Roles to revoke.'),
     partnerId: PARTNER(),
+    ...LIMITS(),
+    endLimits: flag('End the limits', 'The user sees all months again, and the access does not end.').optional(),
   },
-  check({ grant = [], revoke = [], partnerId }) {
+  check({ grant = [], revoke = [], partnerId, endLimits, ...limits }) {
     checkNotNarrowed(grant, partnerId);
-    if (grant.length + revoke.length === 0)
+    checkMonths(limits);
+    if (grant.length + revoke.length === 0 && !endLimits && !limits.from && !limits.until)
       throw refuseField('grant', '', `names no role, and neither does ${fieldName('revoke')}`);
+    if (endLimits && (limits.from || limits.until)) throw refuseField('endLimits', '', 'cannot be given with limits');
   },
-  async perform(tx, context, { login, grant = [], revoke = [], partnerId }) {
+  async perform(tx, context, { login, grant = [], revoke = [], partnerId, endLimits, ...asked }) {
     await checkPartner(tx, partnerId);
     const of = (named: readonly Role[]): PresentRole[] =>
       [...new Set(named)].map((role) => ({ role, partner_id: partnerId ?? null }));
-    return changeRoles(tx, context, { login, grant: of(grant), revoke: of(revoke) });
+    const limits = endLimits ? null : limitsGiven(context, asked);
+    return changeRoles(tx, context, { login, grant: of(grant), revoke: of(revoke), limits });
   },
   async facts(tx, { login }) {
     const user = await readActiveUser(tx, login);
-    return user === undefined ? {} : { [user.login]: { roles: rolesInWords(user.roles) || 'no role' } };
+    return user === undefined ? {} : { [user.login]: accessFacts(user) };
   },
   report: async ({ result: user }) => ({
     json: user,
-    text: `${user.login} now has: ${rolesInWords(user.roles) || 'no role'}. The user is signed out.`,
+    text: `${user.login} now has: ${accessInWords(user) || 'no role'}. The user is signed out.`,
   }),
 });
+
+const accessFacts = ({ roles, limits }: User): Facts[string] => ({
+  roles: rolesInWords(roles) || 'no role',
+  limits: limitsInWords(limits) || null,
+});
+
+function checkMonths({ from, to }: LimitsGiven) {
+  if ((from === undefined) !== (to === undefined))
+    throw refuseField(from ? 'to' : 'from', '', `is missing, and ${fieldName(from ? 'from' : 'to')} needs it`);
+  if (from !== undefined && to !== undefined && to < from) throw refuseField('to', to, `is before ${from}`);
+}
+
+function limitsGiven(context: ActionContext, { from, to, until }: LimitsGiven): Partial<Limits> {
+  if (until !== undefined && until < todayOf(context)) throw refuseField('until', until, 'has passed');
+  return { ...(from && to && { from, to }), ...(until && { until }) };
+}
 
 /**
  * Refuses an administrator who is limited to one partner, because administrators manage all users. The database refuses

@@ -37,6 +37,10 @@ export const EXPORT_CONTENTS: Readonly<Record<ExportKind, string>> = {
 export const exportFormats = (kind: ExportKind): readonly ExportFormat[] =>
   kind === 'journal' ? ['csv', 'jsonl', 'hledger', 'beancount'] : ['csv', 'jsonl'];
 
+/** The subject of the audit event of an export. */
+export const exportSubject = ({ kind, from, to }: { kind: string; from: Month; to: Month }): string =>
+  `${kind} ${from}${to === from ? '' : ` to ${to}`}`;
+
 /** hledger and beancount are only for the journal. */
 export type ExportFormat = TableFormat | 'hledger' | 'beancount';
 

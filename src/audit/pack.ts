@@ -35,7 +35,7 @@ const README = 'README.txt';
  * Throws a refusal if the disk is full or read-only, because the user can fix that. Other errors, such as database
  * errors, pass through.
  */
-async function guarded<Result>(out: string, work: () => Promise<Result>) {
+export async function guarded<Result>(out: string, work: () => Promise<Result>) {
   return work().catch((error: unknown) => {
     if (!isSystemError(error)) throw error;
     throw refuse('file_unwritable', { file: out, reason: reasonOf(error) }, error);
@@ -184,10 +184,10 @@ export class FileInPack {
   }
 }
 
-const isZip = (out: string) => /\.zip$/i.test(out);
+export const isZip = (out: string) => /\.zip$/i.test(out);
 
 /** Refuses a destination that exists, unless it is an empty folder. */
-function refuseTaken(out: string) {
+export function refuseTaken(out: string) {
   if (!existsSync(out)) return;
   try {
     if (!isZip(out) && readdirSync(out).length === 0) return;
@@ -198,7 +198,7 @@ function refuseTaken(out: string) {
 }
 
 /** A fixed time for all entries, so that packs with the same content give the same file. */
-const ZIP_TIME = new Date(Date.UTC(2000, 0, 1));
+export const ZIP_TIME = new Date(Date.UTC(2000, 0, 1));
 
 async function publishZip(draft: string, place: string, names: readonly string[]) {
   const zip = new ZipFile();

@@ -9,11 +9,13 @@ import type { Database } from '../database/database.ts';
 import { databaseFailure } from '../database/transaction.ts';
 import { installedFonts } from '../documents/printable.ts';
 import { EXIT, Refusal } from '../errors/refusals.ts';
+import type { Month } from '../month.ts';
 import { tellAttention } from '../reports/job-attention.ts';
 import { recordJobRun } from '../reports/jobs.sql.ts';
 import type { Difference } from './checks/query.ts';
 import { CHECKS } from './checks.ts';
-import { type ExportRequest, exportPack } from './export.ts';
+import { EXPORT_KINDS, type ExportRequest, exportPack } from './export.ts';
+import { type AllRequest, exportAll } from './export-all.ts';
 import { finishTask, noteProgress, readTasks, type TaskKind } from './tasks.sql.ts';
 import { type CheckReport, rowsOfToday, type Verification, verify } from './verify.ts';
 
@@ -32,12 +34,16 @@ export interface VerifyResult {
   }>[];
 }
 
-export type ExportInput = Omit<ExportRequest, 'out'>;
+/** One pack, or all kinds of packs of each of `months`. */
+export type ExportInput =
+  | Omit<ExportRequest, 'out'>
+  | (Omit<AllRequest, 'out'> & { readonly kind: 'all'; readonly months: readonly Month[] });
 
 export type ExportResult = Readonly<{
   /** The pack's file name in the host's folder of packs. */
   file: string;
   bytes: number;
+  /** Of all packs, the SHA-256 of SHA256SUMS. */
   manifest_sha256: string;
 }>;
 
@@ -45,9 +51,9 @@ export const CHECKS_IN_ALL = CHECKS.length;
 
 const DIFFERENCES_KEPT = 20;
 const SEEN_EVERY_MS = 5000;
-/** The largest pack that the console writes, before compression. The command has no limit. */
+/** The most that the console writes for a month, before compression. The command has no limit. */
 const LARGEST_PACK = 2 * 1024 ** 3;
-const PACKS_KEPT = 5;
+export const PACKS_KEPT = 5;
 export const PACK_HOURS = 24;
 
 export const verifyResult = (checks: readonly CheckReport[]): VerifyResult => ({
@@ -99,8 +105,8 @@ export async function runTask(context: TaskContext, kind: TaskKind, taskId: numb
       const run = { job: 'verify', startedAt, finishedAt: environment.now().toISO(), exitStatus };
       await database.transaction((tx) => recordJobRun(tx, run));
     } else {
-      result = await makePack(context, taskId, task.input as ExportInput, (bytes) => {
-        progress = bytes;
+      result = await makePack(context, taskId, task.input as ExportInput, (now) => {
+        progress = now;
       });
     }
     await database.transaction((tx) => finishTask(tx, { taskId, now: environment.now().toISO(), result }));
@@ -129,7 +135,7 @@ async function makePack(
   { database, environment }: TaskContext,
   taskId: number,
   input: ExportInput,
-  onBytes: (bytes: number) => void,
+  onProgress: (bytesOrPacks: number) => void,
 ) {
   const folder = packFolder(environment);
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -137,12 +143,22 @@ async function makePack(
   const file = `${taskId}.zip`;
   const out = join(folder, file);
   let bytes = 0;
-  const exported = await exportPack(database, environment, { ...input, out }, (more) => {
+  let months = 1;
+  const onBytes = (more: number) => {
     bytes += more;
-    if (bytes > LARGEST_PACK) throw new TooLarge();
-    onBytes(bytes);
-  });
-  return { file, bytes: (await stat(out)).size, manifest_sha256: exported.manifest_sha256 };
+    if (bytes > LARGEST_PACK * months) throw new TooLarge();
+    if (input.kind !== 'all') onProgress(bytes);
+  };
+  const onPack = (complete: number) => {
+    if (complete % EXPORT_KINDS.length === 0) bytes = 0;
+    if (input.kind === 'all' && complete >= EXPORT_KINDS.length * input.months.length) months = input.months.length;
+    onProgress(complete);
+  };
+  const manifest_sha256 =
+    input.kind === 'all'
+      ? (await exportAll(database, environment, { ...input, out }, { onPack, onBytes })).sums_sha256
+      : (await exportPack(database, environment, { ...input, out }, onBytes)).manifest_sha256;
+  return { file, bytes: (await stat(out)).size, manifest_sha256 };
 }
 
 /** Removes packs that are older than a day, and keeps only the latest few. */

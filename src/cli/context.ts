@@ -2,10 +2,11 @@
 
 import { readCheckedSettings } from '../actions/rules.ts';
 import { type Environment, readEnvironment } from '../config/environment.ts';
+import { todayOf } from '../config/today.ts';
 import { type Database, type DatabaseOptions, openDatabase } from '../database/database.ts';
 import { lookingFrom } from '../documents/last-seen.ts';
 import { type ActorContext, thisProcess } from '../people/audit-events.ts';
-import { type Role, requireRole } from '../people/roles.ts';
+import { type Role, refuseEnded, requireRole } from '../people/roles.ts';
 import { recordSettingsChanges } from '../people/settings-changes.ts';
 import { settingsInForce } from '../people/settings-in-force.ts';
 import { identify } from '../people/users.ts';
@@ -46,6 +47,7 @@ export async function withContext<Result>(
     const unattended = options.job === true || options.unattended === true;
     const identified = await database.reading((tx) => identify(tx, actor, { login, unattended }));
     const context = { environment, settings: inForce, database, actor: identified };
+    if (identified.user !== undefined) refuseEnded(identified.user, todayOf(context));
     await recordSettingsChanges(database, context);
     // A process that stays open has seen what it recorded a second ago, and a command what it recorded at all.
     const looking = setInterval(() => void database.look().catch(() => {}), LOOK_MILLISECONDS).unref();

@@ -75,7 +75,7 @@ async function printList(context: CommandContext, list: List, values: readonly u
   const filter = readFields(list.filters, given, namesOf({ input: list.filters, command: list.words }));
   const { rows, json, totals } = await context.database.reading(async (tx) => {
     const asked: ListQuery<unknown> = {
-      ...{ filter: await withPartnerIds(tx, list.filters, filter, null), scope: null, today, context },
+      ...{ filter: await withPartnerIds(tx, list.filters, filter, null), scope: null, period: null, today, context },
       ...{ sort: sortOf(list, options), after: null, limit: options.limit ?? list.most ?? null },
     };
     const found = await list.read(tx, asked);
@@ -98,7 +98,8 @@ async function printList(context: CommandContext, list: List, values: readonly u
   const people = () =>
     [tableOf(list, rows, today), ...(totals.length === 0 ? [] : [totalsOf(list, totals)])].join('\n\n');
   await present(
-    context.output,
+    context,
+    list.command,
     options,
     json,
     () => sheetOf(list, rows, today),

@@ -1,7 +1,9 @@
 import { refuse } from '../errors/refusals.ts';
 import type { Sheet } from '../sheet.ts';
 import { choiceArgument } from './arguments.ts';
+import type { CommandContext } from './context.ts';
 import { type Output, writeFileAsked } from './output.ts';
+import { recordExport } from './record-export.ts';
 
 export type PresentOptions = Readonly<{
   format?: 'csv' | 'xlsx';
@@ -26,14 +28,19 @@ export function checkPresentable(output: Output, { format, out }: PresentOptions
     throw refuse('usage', { reason: 'a workbook cannot be printed here. Write it to a file with --out FILE' });
 }
 
-/** Prints a report as a table for people, or as JSON, CSV or XLSX. Refusals: usage, file_unwritable. */
+/**
+ * Prints a report as a table for people, or as JSON, CSV or XLSX. CSV and XLSX are recorded as an export of `subject`,
+ * except of a dry run or an act, which has none. Refusals: usage, file_unwritable.
+ */
 export async function present(
-  output: Output,
+  context: CommandContext,
+  subject: string | null,
   options: PresentOptions,
   value: unknown,
   sheet: () => Sheet,
   people: () => string,
 ): Promise<void> {
+  const { output } = context;
   checkPresentable(output, options);
   const { format, out } = options;
   if (format === undefined) {
@@ -41,7 +48,9 @@ export async function present(
     return;
   }
   const { csvOf, xlsxOf } = await import('../sheet.ts');
-  const content = format === 'csv' ? csvOf(sheet()) : await xlsxOf(sheet());
+  const exported = sheet();
+  if (subject !== null) await recordExport(context, subject, { format, rows: exported.rows.length });
+  const content = format === 'csv' ? csvOf(exported) : await xlsxOf(exported);
   if (out !== undefined) {
     writeFileAsked(out, content);
     output.note(`Wrote ${out}.`);

@@ -131,7 +131,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
   reminder: ['Pause and resume the reminders of a partner', () => ['reminder.pause', 'reminder.resume']],
   statement: ['E-mail account statements to partners', () => ['statement.send']],
   report: [
-    'Show a report: position, aging, account statement, trial balance, close, coverage, tax, cash application',
+    'Show a report: position, aging, account statement, trial balance, close, coverage, tax, cash application, access',
     () => [
       import('./commands/report/position.ts'),
       import('./commands/report/aging.ts'),
@@ -142,6 +142,7 @@ export const COMMANDS: Readonly<Record<string, readonly [summary: string, load: 
       import('./commands/report/coverage.ts'),
       import('./commands/report/tax.ts'),
       listIn(import('../lists/cash-application.ts'), 'cashApplication'),
+      listIn(import('../lists/access.ts'), 'access'),
     ],
   ],
   split: ['Plan the processor requests of connected accounts', () => [import('./commands/split.ts')]],

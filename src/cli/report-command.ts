@@ -27,7 +27,7 @@ export function showing<Given extends unknown[]>(
   const show = async (context: CommandContext, ...given: Given) => {
     const options = given.at(-1) as PresentOptions;
     const { json, sheet, text, attention = false, day, note } = await read(context, ...given);
-    await present(context.output, options, json, sheet, text);
+    await present(context, `report ${command.name()}`, options, json, sheet, text);
     const notes = [...(day && options.format !== undefined ? preliminaryNote(day) : []), ...(note ? [note] : [])];
     for (const each of notes) context.output.note(each);
     return attention ? EXIT.attention : EXIT.done;

@@ -1,7 +1,7 @@
 /** Pages where a signed-in user of any role sees their roles, sessions and passkeys. */
 import type { FastifyReply } from 'fastify';
 import { type Passkey, readPasskeys } from '../people/passkeys.sql.ts';
-import { rolesInWords, scopeOf } from '../people/roles.ts';
+import { accessInWords, scopeOf } from '../people/roles.ts';
 import { endSession, liveAt } from '../people/sessions.ts';
 import { type ListedSession, readSessions, type Session } from '../people/sign-in.sql.ts';
 import { signOutUser } from '../people/users.ts';
@@ -13,7 +13,7 @@ import type { Access, Routes, Visit } from './route.ts';
 
 export const SESSIONS = '/console/settings/sessions';
 
-const OWN: Access = { role: 'viewer', scope: 'partners' };
+const OWN: Access = { role: 'viewer', scope: 'partners', ofPeriod: true };
 
 export function addAccount({ screen, action }: Routes): void {
   screen(
@@ -71,7 +71,7 @@ function accountScreen({ live, passkeys }: AccountView, visit: Visit): Screen {
   return {
     place: null,
     title: 'Your account',
-    lead: `${user.login} · ${rolesInWords(user.roles)}`,
+    lead: `${user.login} · ${accessInWords(user)}`,
     actions: scopeOf(user, 'administrator') === null && (
       <a class="button" href={SESSIONS}>
         All sessions

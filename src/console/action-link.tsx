@@ -4,7 +4,7 @@ import { scopeOf, scopeOfEither, type User } from '../people/roles.ts';
 import { isInScope } from '../people/scope.ts';
 import { actionAddress, type KnownInput } from '../remedy.ts';
 
-export type Seer = Pick<User, 'roles'>;
+export type Seer = Pick<User, 'roles' | 'limits'>;
 
 /** The partners that an action affects. Null means the whole ledger. */
 export type AffectedPartners = string | null | readonly string[];

@@ -18,9 +18,10 @@ type Page = Readonly<{
 
 export function addList({ screen, sheets }: Routes, path: string, page: Page): void {
   const { list, place, title, lead, Actions, Above } = page;
+  const { ofLedger, ofPeriod, ticks } = list;
   const access: Access = {
-    ...{ role: 'viewer', scope: list.ofLedger ? 'ledger' : 'partners' },
-    repeats: list.ticks !== undefined,
+    ...{ role: 'viewer', scope: ofLedger ? 'ledger' : 'partners', ofPeriod },
+    repeats: ticks !== undefined,
   };
   const href = `/console${path}`;
   screen(

@@ -19,7 +19,7 @@ import {
   type Value,
 } from '../lists/list.ts';
 import type { Installation } from '../people/audit-events.ts';
-import type { Scope } from '../people/scope.ts';
+import type { Period, Scope } from '../people/scope.ts';
 import { Amount, plural } from '../values.ts';
 import { ActionLink, actionHref, MoreActions, mayDo, type Seer } from './action-link.tsx';
 import { addressOf, Card, type Column, DataTable, Downloads, Go, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
@@ -48,6 +48,7 @@ export type ListView<Row = unknown> = Readonly<{
 
 export type ListContext = Readonly<{
   scope: Scope;
+  period: Period;
   today: string;
   context: Installation;
 }>;
@@ -81,7 +82,7 @@ const askedOf = async (
   tx: Transaction,
   { filters, ...list }: List,
   question: Question,
-  { scope, today, context }: ListContext,
+  { scope, period, today, context }: ListContext,
 ): Promise<ListQuery<unknown>> => ({
   filter: await withPartnerIds(
     tx,
@@ -91,7 +92,7 @@ const askedOf = async (
   ),
   sort: choiceAsked('sort', question['sort'], list.sorts) ?? list.sorts[0],
   after: (list.keyed === 'text' ? textAsked : idOfRow)(question['after'])?.toString() ?? null,
-  ...{ scope, today, context, limit: PAGE + 1 },
+  ...{ scope, period, today, context, limit: PAGE + 1 },
 });
 
 const namesInViews = ({ views = [] }: List) => [...new Set(views.flatMap(([, filter]) => Object.keys(filter)))];
@@ -116,7 +117,8 @@ export async function readList<Row>(
   const last = rows.at(-1);
   return {
     ...{ list, question, rows, sort: asked.sort, today: seen.today },
-    partners: await readPartnersFor(tx, list.filters, seen.scope),
+    // Some partners may have nothing in the months that the user may see.
+    partners: await readPartnersFor(tx, list.filters, seen.period === null ? seen.scope : []),
     sums: await readSums(tx, list, asked, asked.after === null && found.length <= PAGE ? found : null),
     ticked: tickedIn(list, parameters),
     next: found.length > PAGE && last !== undefined ? (list.key?.(last) ?? null) : null,

@@ -1,4 +1,4 @@
-import { scopeOf, type User } from '../people/roles.ts';
+import { periodOf, scopeOf, type User } from '../people/roles.ts';
 
 /** `key` is the letter to type after the letter `g`. */
 const PLACES = [
@@ -15,9 +15,21 @@ const PLACES = [
 ] as const;
 export type Place = (typeof PLACES)[number]['path'];
 
-export type PlaceLink = (typeof PLACES)[number];
+/** `at`: the page below /console, if it is not `path`. */
+export type PlaceLink = (typeof PLACES)[number] & { readonly at?: string };
 
 const OF_ALL: readonly Place[] = ['close', 'settings'];
 
-export const placesOf = (reader: Pick<User, 'roles'>): readonly PlaceLink[] =>
-  scopeOf(reader, 'viewer') === null ? PLACES : PLACES.filter(({ path }) => !OF_ALL.includes(path));
+/** The pages of users who may see some months only. */
+const OF_PERIOD: Readonly<Partial<Record<Place, string>>> = {
+  ...{ payments: 'payments/all', invoices: 'invoices', aging: 'reports/close', audit: 'audit' },
+};
+
+export const placesOf = (reader: Pick<User, 'roles' | 'limits'>): readonly PlaceLink[] => {
+  if (periodOf(reader) !== null) {
+    return PLACES.flatMap((place) =>
+      OF_PERIOD[place.path] ? [{ ...place, at: OF_PERIOD[place.path] as string }] : [],
+    );
+  }
+  return scopeOf(reader, 'viewer') === null ? PLACES : PLACES.filter(({ path }) => !OF_ALL.includes(path));
+};

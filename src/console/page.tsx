@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { render } from 'preact-render-to-string';
-import type { User } from '../people/roles.ts';
+import { periodOf, type User } from '../people/roles.ts';
 import { assetUrl } from './assets.ts';
 import type { Theme } from './cookies.ts';
 import { Form } from './form.tsx';
@@ -18,6 +18,7 @@ export type PageUser = Readonly<{
   login: string;
   formToken: string;
   roles: User['roles'];
+  limits: User['limits'];
 }>;
 
 export type Screen = Readonly<{
@@ -205,10 +206,10 @@ const Rail = ({ reader, place }: { reader: PageUser; place: Place | null }) => (
     </a>
     <nav aria-label="Places">
       <ul>
-        {placesOf(reader).map(({ path, name, key }) => (
+        {placesOf(reader).map(({ path, at, name, key }) => (
           <li>
             <a
-              href={path === '' ? '/console' : `/console/${path}`}
+              href={path === '' ? '/console' : `/console/${at ?? path}`}
               aria-current={path === place ? 'page' : undefined}
               data-key={`g ${key}`}
             >
@@ -225,20 +226,24 @@ const Rail = ({ reader, place }: { reader: PageUser; place: Place | null }) => (
   </aside>
 );
 
+const Search = () => (
+  <search class="search">
+    <form action="/console/search">
+      <input
+        type="search"
+        name="q"
+        aria-label="Search by number, partner, amount, reference or quote"
+        placeholder="Search number, partner, amount, reference…"
+        data-key="/"
+      />
+      <kbd>/</kbd>
+    </form>
+  </search>
+);
+
 const Topbar = ({ reader }: { reader: PageUser }) => (
   <header class="topbar">
-    <search class="search">
-      <form action="/console/search">
-        <input
-          type="search"
-          name="q"
-          aria-label="Search by number, partner, amount, reference or quote"
-          placeholder="Search number, partner, amount, reference…"
-          data-key="/"
-        />
-        <kbd>/</kbd>
-      </form>
-    </search>
+    {periodOf(reader) === null && <Search />}
     <span class="who">
       <a href="/console/account">{reader.name}</a> <Soft>{reader.role}</Soft>
       <Form action="/console/sign-out" token={reader.formToken} boost={false}>

@@ -25,7 +25,7 @@ import { idSent } from './form.tsx';
 import { type Access, jsonOf, type Routes } from './route.ts';
 import { begin, countRefused, openRoute } from './sign-in.tsx';
 
-const OWN: Access = { role: 'viewer', scope: 'partners', proof: '/console/account' };
+const OWN: Access = { role: 'viewer', scope: 'partners', ofPeriod: true, proof: '/console/account' };
 
 function hostOf(place: Place) {
   if (isNamed(place)) return new URL(place.origin).hostname;

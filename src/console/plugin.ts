@@ -13,7 +13,7 @@ import { PAGE_HEADERS } from './headers.ts';
 import { addPasskeySignIn, addPasskeys } from './passkeys.ts';
 import { problemPage, signedOutPage } from './problem.tsx';
 import { addQueue } from './queue.ts';
-import { knowReader, routesOf } from './route.ts';
+import { knowReader, noteOfPeriod, routesOf } from './route.ts';
 import { addScreens } from './screens.ts';
 import { addSessions } from './sessions.ts';
 import { addSignIn } from './sign-in.tsx';
@@ -39,6 +39,7 @@ export function addConsole(app: FastifyInstance, shared: Shared): void {
       addSignIn(console_, shared);
       addPasskeySignIn(console_, shared);
       addProviderSignIn(console_, shared);
+      console_.addHook('onRoute', noteOfPeriod);
       const routes = routesOf(console_, shared);
       addAccount(routes);
       addPasskeys(routes, shared);

@@ -1,10 +1,11 @@
 /**
- * Declares console routes. Every route behind the sign-in is added here, so session, role and scope are checked before
- * a page is read. Refusals: session_missing, role_needed, form_refused, rate_limited.
+ * Declares console routes. Every route behind the sign-in is added here, so session, role, scope and
+ * period are checked before a page is read. Refusals: session_missing, role_needed, access_ended, access_limited,
+ * form_refused, rate_limited.
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteShorthandOptions } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions, RouteShorthandOptions } from 'fastify';
 import type { ActionContext } from '../actions/action.ts';
 import { readCheckedSettings } from '../actions/rules.ts';
 import { presentSettings, type Settings } from '../config/settings.ts';
@@ -14,14 +15,14 @@ import { Refusal, refuse } from '../errors/refusals.ts';
 import type { BoundName } from '../http/gates.ts';
 import type { Shared } from '../http/shared.ts';
 import { packageVersion } from '../package.ts';
-import { thisProcess } from '../people/audit-events.ts';
-import { type Role, rolesInWords, scopeOfEither, type User } from '../people/roles.ts';
-import type { Scope } from '../people/scope.ts';
+import { recordEvent, thisProcess } from '../people/audit-events.ts';
+import { accessInWords, periodOf, type Role, refuseEnded, scopeOfEither, type User } from '../people/roles.ts';
+import type { Period, Scope } from '../people/scope.ts';
 import { formTokenOf } from '../people/secrets.ts';
 import { isProved, liveAt } from '../people/sessions.ts';
 import { recordSettingsChanges } from '../people/settings-changes.ts';
 import { settingsInForce } from '../people/settings-in-force.ts';
-import { readSession, type Session, touchSession, wasSession } from '../people/sign-in.sql.ts';
+import { endSessions, readSession, type Session, touchSession, wasSession } from '../people/sign-in.sql.ts';
 import { actAs } from '../people/users.ts';
 import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
 import {
@@ -44,6 +45,8 @@ export type Access = Readonly<{
   otherRole?: Role | undefined;
   /** `ledger`: the role must cover all partners. `partners`: the page shows those in `Visit.scope`. */
   scope: 'ledger' | 'partners';
+  /** The route shows no other months than `Visit.period`. Users who may see some months only get no other route. */
+  ofPeriod?: true | undefined;
   bound?: BoundName;
   /** Allows parameters that occur several times, such as ticked rows. `asked` has all values. */
   repeats?: boolean;
@@ -60,6 +63,8 @@ export type Visit = Readonly<{
   session: Session;
   /** What the user may see or change on this route. */
   scope: Scope;
+  /** The months that the user may see. */
+  period: Period;
   context: ActionContext;
   reader: PageUser;
   today: string;
@@ -120,6 +125,10 @@ export type Routes = Readonly<{
 export type Transact = <Result>(work: (tx: Transaction) => Promise<Result>) => Promise<Result>;
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** For users who may see some months only (`Access`). */
+    ofPeriod?: true | undefined;
+  }
   interface FastifyRequest {
     /** The user for whom problem pages are shown. The user is null until the user is known. */
     reader: PageUser | null;
@@ -137,16 +146,30 @@ function addSheets(
   app: FastifyInstance,
   path: string,
   options: RouteShorthandOptions,
-  read: (request: FastifyRequest) => Promise<Sheet>,
+  read: (request: FastifyRequest, format: string) => Promise<Sheet>,
 ) {
   for (const format of FORMATS) {
     const { type, write } = SHEETS[format];
     const name = `${path.replace(/^.*\//, '')}.${format}`;
     app.get(`${path}.${format}`, options, async (request, reply) =>
-      sendFile(reply, { type, name, content: await write(await read(request)), download: true }),
+      sendFile(reply, { type, name, content: await write(await read(request, format)), download: true }),
     );
   }
 }
+
+/** The pages of users who may see some months only. */
+const OF_PERIOD = new Map<string, RegExp>();
+
+/** A hook: a link may lead to the route. */
+export function noteOfPeriod({ url, config }: RouteOptions) {
+  if (config?.ofPeriod) OF_PERIOD.set(url, new RegExp(`^${url.replaceAll(/:\w+/g, '[^/]+')}$`));
+}
+
+/** Leaves only the text of a link whose page would be refused. */
+const withoutRefused = (html: string): string =>
+  html.replaceAll(/<a\b[^>]*? href="(\/console[^"?#]*)[^"]*"[^>]*>(.*?)<\/a>/gs, (link, path: string, text: string) =>
+    [...OF_PERIOD.values()].some((each) => each.test(path)) ? link : text,
+  );
 
 const SEEN_SECONDS = 60;
 const LARGEST_FORM = 64 * 1024;
@@ -161,7 +184,7 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
   const visitAt = (request: FastifyRequest) => visits.get(request) as Visit;
   const options = (access: Access, bound: BoundName) => ({
     onRequest: admit(access),
-    config: { bound: access.bound ?? bound },
+    config: { bound: access.bound ?? bound, ofPeriod: access.ofPeriod },
     bodyLimit: bound === 'uploads' ? LARGEST_UPLOAD : LARGEST_FORM,
   });
   const sent = <Fields extends { get(name: string): string | null | undefined }>(
@@ -193,7 +216,7 @@ export function routesOf(app: FastifyInstance, shared: Shared): Routes {
       },
     );
   const sheets: Routes['sheets'] = (path, access, read) =>
-    addSheets(app, path, options(access, 'files'), (request) => database.reading((tx) => read(tx, visitAt(request))));
+    addSheets(app, path, options(access, 'files'), (request, format) => exported(visitAt(request), format, read));
   return {
     sheets,
     screen(path, access, read, view, sheet) {
@@ -239,6 +262,21 @@ const transacting =
       await actAs(tx, context.actor);
       return work(tx);
     });
+
+/** Records the export, as commands do. The subject is the path below /console. */
+async function exported(
+  visit: Visit,
+  format: string,
+  read: (tx: Transaction, visit: Visit) => Promise<Sheet>,
+): Promise<Sheet> {
+  const { actor, environment, database } = visit.context;
+  const sheet = await database.reading((tx) => read(tx, visit));
+  const [subject = ''] = visit.request.url.slice(HOME.length + 1).split('?');
+  const details = { format, rows: sheet.rows.length };
+  const event = { action: 'audit.export', subject, details, now: environment.now().toISO() };
+  await transacting(visit)((tx) => recordEvent(tx, actor, event));
+  return sheet;
+}
 
 type Admit = (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
 
@@ -299,9 +337,9 @@ export function jsonOf({ body, headers }: FastifyRequest): unknown {
 
 /** Finds the signed-in user for a "page not found" page. */
 export const knowReader = (shared: Shared, request: FastifyRequest, reply: FastifyReply): Promise<unknown> =>
-  visitOf(shared, { role: 'viewer', scope: 'partners' }, request, reply).catch(() => undefined);
+  visitOf(shared, { role: 'viewer', scope: 'partners', ofPeriod: true }, request, reply).catch(() => undefined);
 
-/** Admits a request. This function alone checks the session, the origin of changes, role and scope. */
+/** Admits a request. This function alone checks the session, the origin of changes, role, scope and period. */
 async function visitOf(shared: Shared, access: Access, request: FastifyRequest, reply: FastifyReply): Promise<Visit> {
   const { environment, database } = shared;
   const place = placeOf(shared, request);
@@ -316,8 +354,11 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
   request.userLogin = user.login;
   const reader = readerOf(shared, settings, request, user, secret);
   request.reader = reader;
+  await refuseAfterLastDay(shared, user, todayOf({ environment, settings }));
   const scope = scopeOfEither(user, access.role, access.otherRole);
+  const period = periodOf(user);
   if (scope === undefined || (access.scope === 'ledger' && scope !== null)) throw roleNeeded(user, access);
+  if (period !== null && !access.ofPeriod) throw refuse('access_limited', period);
   if (isOfTheReader(request) && isStale(session, at.now)) {
     await database.transaction((tx) => touchSession(tx, { sessionId: session.session_id, now: at.now }));
   }
@@ -329,10 +370,20 @@ async function visitOf(shared: Shared, access: Access, request: FastifyRequest, 
   }
   const context = { environment, database, actor, settings: inForce, namesOf: labelsOf };
   return {
-    ...{ user, session, scope, reader, place, request, reply, context },
+    ...{ user, session, scope, period, reader, place, request, reply, context },
     today: todayOf({ environment, settings }),
     ...addressParts(request, access.repeats),
   };
+}
+
+async function refuseAfterLastDay({ database, environment }: Shared, user: User, today: string) {
+  try {
+    refuseEnded(user, today);
+  } catch (refusal) {
+    const ended = { userId: user.user_id, now: environment.now().toISO() };
+    await database.transaction((tx) => endSessions(tx, ended));
+    throw refusal;
+  }
 }
 
 const roleNeeded = ({ login }: User, { role, scope }: Access) =>
@@ -362,9 +413,15 @@ function readerOf(
   secret: string,
 ): PageUser {
   return {
-    ...{ name: user.name, role: rolesInWords(user.roles), issuer: settings.issuer.legal_name },
+    ...{ name: user.name, role: accessInWords(user), issuer: settings.issuer.legal_name },
     ...{ sandbox: environment.name === 'sandbox', version: packageVersion, theme: themeOf(request) },
-    ...{ login: user.login, formToken: formTokenOf(secret), roles: user.roles, keys: hasKeys(request) },
+    ...{
+      login: user.login,
+      formToken: formTokenOf(secret),
+      roles: user.roles,
+      limits: user.limits,
+      keys: hasKeys(request),
+    },
   };
 }
 
@@ -391,7 +448,7 @@ const sendScreen = (reply: FastifyReply, reader: PageUser, screen: Screen, statu
   reply
     .code(status)
     .type('text/html; charset=utf-8')
-    .send(Buffer.from(page(reader, screen)));
+    .send(Buffer.from(periodOf(reader) === null ? page(reader, screen) : withoutRefused(page(reader, screen))));
 
 const IN_OUR_FRAME = {
   'Content-Security-Policy': "default-src 'none'; frame-ancestors 'self'",

@@ -3,6 +3,7 @@ import { refuse } from '../errors/refusals.ts';
 import { readFile } from '../general-ledger/exports.sql.ts';
 import { glListSheet } from '../general-ledger/list.ts';
 import type { Shared } from '../http/shared.ts';
+import { access } from '../lists/access.ts';
 import { bankLines } from '../lists/bank-lines.ts';
 import { cashApplication } from '../lists/cash-application.ts';
 import { checkpoints } from '../lists/checkpoints.ts';
@@ -16,6 +17,7 @@ import { rows } from '../lists/rows.ts';
 import { users } from '../lists/users.ts';
 import { isMonth, type Month } from '../month.ts';
 import { scopeOf } from '../people/roles.ts';
+import { isInPeriod } from '../people/scope.ts';
 import { readSettingsChanges } from '../people/settings-changes.ts';
 import { bankReconciliationSheet } from '../reports/bank-reconciliation.ts';
 import { positionSheet, readPosition } from '../reports/position.ts';
@@ -60,38 +62,40 @@ const LEDGER: Access = { role: 'viewer', scope: 'ledger' };
 /** One at a time, because a preview takes the ledger's lock as a close does. */
 const CLOSING: Access = { role: 'finance', scope: 'ledger', bound: 'uploads' };
 const PARTNERS: Access = { role: 'viewer', scope: 'partners' };
+const OF_PERIOD = { ofPeriod: true } as const;
+const DOCUMENT: Access = { ...PARTNERS, ...OF_PERIOD };
 
 export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStreams'>): void {
   const { screen, file } = routes;
-  screen('/', PARTNERS, (tx, visit) => readToday(tx, visit.query, visit), todayScreen);
+  screen(
+    '/',
+    { ...PARTNERS, ...OF_PERIOD },
+    async (tx, visit) => (visit.period === null ? readToday(tx, visit.query, visit) : undefined),
+    (view, visit) => (view === undefined ? { to: '/console/audit/packs' } : todayScreen(view, visit)),
+  );
   addClose(routes);
   addList(routes, '/invoices', { list: invoices, place: 'invoices', title: 'Invoices' });
   addList(routes, '/rows', { list: rows, place: 'invoices', title: 'Ledger rows' });
-  screen(
-    '/invoices/:number',
-    PARTNERS,
-    (tx, { scope, params, today }) => readInvoice(tx, scope, params['number'] ?? '', today),
-    invoiceScreen,
-  );
-  file('/invoices/:number/document.pdf', PARTNERS, async (tx, { scope, params }) => {
-    const { document_id, number } = await readInScope(tx, scope, params['number'] ?? '');
+  screen('/invoices/:number', DOCUMENT, readInvoice, invoiceScreen);
+  file('/invoices/:number/document.pdf', DOCUMENT, async (tx, visit) => {
+    const { document_id, number } = await readInScope(tx, visit);
     const content = await readPdf(tx, document_id);
     return content && { type: 'application/pdf', name: `${number}.pdf`, content };
   });
-  file('/invoices/:number/void-copy.pdf', PARTNERS, async (tx, { scope, params, context }) => {
-    const row = await readInScope(tx, scope, params['number'] ?? '', { withLogos: true });
+  file('/invoices/:number/void-copy.pdf', DOCUMENT, async (tx, visit) => {
+    const row = await readInScope(tx, visit, { withLogos: true });
     // The renderer is loaded only for a void copy, because loading is slow.
     const { renderVoidCopy } = await import('../documents/void-copy.ts');
-    const content = await renderVoidCopy(context.environment, row);
+    const content = await renderVoidCopy(visit.context.environment, row);
     return { type: 'application/pdf', name: `${row.number}-void.pdf`, content };
   });
-  file('/invoices/:number/e-invoice.xml', PARTNERS, async (tx, { scope, params }) => {
-    const { document_id, number } = await readInScope(tx, scope, params['number'] ?? '');
+  file('/invoices/:number/e-invoice.xml', DOCUMENT, async (tx, visit) => {
+    const { document_id, number } = await readInScope(tx, visit);
     const content = await readEInvoice(tx, document_id);
     return content && { type: 'application/xml', name: `${number}.xml`, content, download: true };
   });
-  file('/invoices/:number/rows.csv', { ...PARTNERS, bound: 'rows' }, async (tx, { scope, params }) => {
-    const { document_id, number } = await readInScope(tx, scope, params['number'] ?? '');
+  file('/invoices/:number/rows.csv', { ...DOCUMENT, bound: 'rows' }, async (tx, visit) => {
+    const { document_id, number } = await readInScope(tx, visit);
     const content = rowStreams.open(document_id, 'partner');
     return { type: 'text/csv; charset=utf-8', name: `${number}-rows.csv`, content, download: true };
   });
@@ -194,7 +198,7 @@ function addReports(routes: Routes) {
   sheets('/reports/coverage', PARTNERS, (tx, { query, ...seen }) => readCoverageSheet(tx, query, seen));
   screen(
     '/reports/close',
-    PARTNERS,
+    { ...PARTNERS, ...OF_PERIOD },
     (tx, { query, ...seen }) => readCloseReport(tx, query, seen),
     closeReportScreen,
     sheetOfCloseReport,
@@ -217,12 +221,14 @@ function addReports(routes: Routes) {
     ...{ list: cashApplication, place: 'aging', title: 'Cash application', lead: 'credits of bank files' },
     Above: () => ReportsMenu({ current: 'cash-application' }),
   });
-  screen('/reports/general-ledger', LEDGER, readGeneralLedger, generalLedgerScreen, ({ exports }) =>
+  const journals: Access = { ...LEDGER, ...OF_PERIOD };
+  screen('/reports/general-ledger', journals, readGeneralLedger, generalLedgerScreen, ({ exports }) =>
     glListSheet(exports),
   );
-  file('/reports/general-ledger/:gl/:file', LEDGER, async (tx, { params: { gl = '', file: name = '' } }) => {
+  file('/reports/general-ledger/:gl/:file', journals, async (tx, { params: { gl = '', file: name = '' }, period }) => {
     if (!/^[1-9]\d{0,14}$/.test(gl)) return undefined;
     const [found] = await readFile(tx, { id: Number(gl), name });
+    if (found !== undefined && !isInPeriod(period, found.month)) return undefined;
     const type = name.endsWith('.json') ? 'application/json' : 'text/csv; charset=utf-8';
     return found && { type, name, content: found.content, download: true };
   });
@@ -266,10 +272,19 @@ function addPartners(routes: Routes) {
 
 function addAudit(routes: Routes) {
   const { screen } = routes;
-  screen('/audit', PARTNERS, (tx, { query, ...seen }) => readAuditEvents(tx, query, seen), auditEventsScreen);
+  screen(
+    '/audit',
+    { ...PARTNERS, ...OF_PERIOD },
+    (tx, { query, ...seen }) => readAuditEvents(tx, query, seen),
+    auditEventsScreen,
+  );
   addList(routes, '/audit/checkpoints', {
     ...{ list: checkpoints, place: 'audit', title: 'Audit', lead: 'checkpoints of the log' },
     ...{ Actions: TakeCheckpoint, Above: () => AuditMenu({ current: 'checkpoints' }) },
+  });
+  addList(routes, '/audit/access', {
+    ...{ list: access, place: 'audit', title: 'Audit', lead: 'who has access, and since when' },
+    Above: () => AuditMenu({ current: 'access' }),
   });
   screen(
     '/audit/checkpoints/:size',
@@ -282,9 +297,8 @@ function addAudit(routes: Routes) {
   for (const path of ['/audit/packs', '/audit/packs/:month']) {
     screen(
       path,
-      LEDGER,
-      (tx, { query, params, context: { environment } }) =>
-        readPacks(tx, { ...query, ...params }, { now: environment.now().toMillis() }),
+      { ...LEDGER, ...OF_PERIOD },
+      (tx, visit) => readPacks(tx, { ...visit.query, ...visit.params }, visit),
       packsScreen,
     );
   }

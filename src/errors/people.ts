@@ -41,6 +41,16 @@ export const PEOPLE = {
         : `${f.login} does not have the role ${f.role}${f.all_partners ? ' for all partners' : ''}. An administrator can grant it.`,
     403,
   ),
+  access_ended: refused<{ login: string; until: string }>(
+    (f) => `The access of ${f.login} ended on ${f.until}. An administrator can extend it.`,
+    403,
+  ),
+  limits_of_viewers_only: refused<{ login: string; role: string }>((f) =>
+    says(
+      `${f.login} has the role ${f.role}. Only the access of a viewer can be limited to months or end by itself.`,
+      toDo('Revoke the role', 'user.role', { login: f.login, revoke: [f.role] }),
+    ),
+  ),
   role_unchanged: refused<{ login: string; role: string; partner_id: string | null }>((f) =>
     says(
       `No administrator gave ${f.login} the role ${f.role}${f.partner_id === null ? '' : ` for partner ${f.partner_id}`}, ` +
@@ -153,6 +163,12 @@ export const CONSOLE = {
   proof_needed: defineAnswer<{ to: string }>(
     403,
     () => 'Nothing was changed: this needs a sign-in of the last five minutes. Sign in again.',
+  ),
+  access_limited: defineAnswer<{ from: string; to: string }>(
+    403,
+    ({ from, to }) =>
+      `You may see ${from === to ? from : `${from} to ${to}`} only. What you asked for belongs to another month, or cannot ` +
+      'be limited to months. An administrator can change the months.',
   ),
   form_refused: defineAnswer<{ reason: string }>(
     403,

@@ -55,9 +55,9 @@ export const readFiles = querying<StoredFile, { id: number }>(
   `SELECT name, sha256, content FROM gl_export_files WHERE gl_export_id = :id::bigint ORDER BY position`,
 );
 
-export const readFile = querying<Pick<StoredFile, 'content'>, { id: number; name: string }>(
-  `SELECT content FROM gl_export_files WHERE gl_export_id = :id::bigint AND name = :name`,
-);
+export const readFile = querying<Pick<StoredFile, 'content'> & { month: Month }, { id: number; name: string }>(`
+  SELECT f.content, e.month FROM gl_export_files f JOIN gl_exports e USING (gl_export_id)
+  WHERE gl_export_id = :id::bigint AND f.name = :name`);
 
 export const insertExport = queryingValue<
   number,

@@ -17,6 +17,7 @@ import {
   type Mark,
   month,
   partner,
+  periodGiven,
   type Sums,
   soughtAmount,
   soughtText,
@@ -85,7 +86,8 @@ export const fullNumber = (text: string): string =>
     .toUpperCase()
     .replace(/^([A-Z]+-\d{4}-)(\d{1,5})$/, (_, series: string, at: string) => series + at.padStart(6, '0'));
 
-const VISIBLE = '(:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))';
+const VISIBLE = `(:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
+         AND (:firstMonth::text IS NULL OR d.month BETWEEN :firstMonth AND :lastMonth)`;
 
 const WHERE = `${VISIBLE}
          AND (:month::text IS NULL OR d.month = :month)
@@ -148,8 +150,9 @@ const SORTED = sortedBy({
 });
 type InvoiceSort = keyof typeof SORTED;
 
-const parametersOf = ({ filter, scope, today }: ListQuery<InvoiceFilter, InvoiceSort>) => ({
+const parametersOf = ({ filter, scope, today, period }: ListQuery<InvoiceFilter, InvoiceSort>) => ({
   ...given(filters, filter),
+  ...periodGiven({ period }),
   ...{ scope, today, number: filter.text === undefined ? null : fullNumber(filter.text) },
 });
 
@@ -197,6 +200,7 @@ export const invoices = defineList({
   summary: 'List documents in number order',
   title: 'Documents',
   one: 'document',
+  ofPeriod: true,
   filters,
   views: [
     ['All', {}],

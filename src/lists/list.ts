@@ -10,7 +10,7 @@ import type { CommandWords } from '../actions/command.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Amount, moneyText, sumsOf } from '../money.ts';
 import type { Installation } from '../people/audit-events.ts';
-import type { Scope } from '../people/scope.ts';
+import type { Period, Scope } from '../people/scope.ts';
 import type { ToDo } from '../remedy.ts';
 import type { ColumnType, Sheet } from '../sheet.ts';
 
@@ -61,6 +61,8 @@ export type ListQuery<Filter, Sort extends string = string> = Readonly<{
   filter: Filter;
   /** The partners whose rows the user may see. Null means all partners. */
   scope: Scope;
+  /** The months that the user may see. A list applies it, if it is `ofPeriod`. */
+  period: Period;
   today: string;
   sort: Sort;
   /** The key of the last row of the previous page. */
@@ -107,6 +109,8 @@ export type List<
    * `scope`.
    */
   ofLedger?: true;
+  /** True if the list applies `period`. Users who may see some months only cannot open other lists. */
+  ofPeriod?: true;
   /** Optional fields, as in an action, for the command's options, the page's inputs and the tool's arguments. */
   filters: z.ZodObject & z.ZodType<Filter>;
   /** Named filters, which the page shows as tabs. The page opens with the first filter. */
@@ -158,6 +162,12 @@ export type List<
 export const defineList = <Row, Filter, Sort extends string, Name extends string>(
   list: List<Row, Filter, Sort, Name>,
 ): List<Row, Filter, Sort, Name> => list;
+
+/** The period as parameters of a statement. */
+export const periodGiven = ({ period }: Pick<ListQuery<unknown>, 'period'>) => ({
+  firstMonth: period?.from ?? null,
+  lastMonth: period?.to ?? null,
+});
 
 /** Returns the filters as parameters of a statement, with null for a missing filter. */
 export const given = <Filter extends object>(filters: z.ZodObject & z.ZodType<Filter>, filter: Filter) =>

@@ -14,6 +14,7 @@ import {
   type ListQuery,
   type Mark,
   partner,
+  periodGiven,
   type Sums,
   soughtAmount,
   soughtText,
@@ -45,7 +46,8 @@ const OF_SCOPE = `SELECT payment_id FROM payments WHERE partner_id = ANY (:scope
 const OF_PARTNER = `SELECT payment_id FROM payments WHERE partner_id = :partner
        UNION SELECT payment_id FROM payment_assignments WHERE partner_id = :partner`;
 
-const VISIBLE = '(:scope::text[] IS NULL OR b.partner_id = ANY (:scope::text[]))';
+const VISIBLE = `(:scope::text[] IS NULL OR b.partner_id = ANY (:scope::text[]))
+         AND (:firstMonth::text IS NULL OR to_char(p.entry_on, 'YYYY-MM') BETWEEN :firstMonth AND :lastMonth)`;
 
 const FROM = 'payments p JOIN payment_balances b USING (payment_id)';
 const NAME = 'SELECT name FROM partners WHERE partner_id = b.partner_id';
@@ -54,7 +56,7 @@ const OF_NAME = `SELECT payment_id FROM payments WHERE partner_id IN ${NAMED}
        UNION SELECT payment_id FROM payment_assignments WHERE partner_id IN ${NAMED}`;
 
 /** Money from an unknown payer is only for users who see every partner. */
-const WHERE = `(:scope::text[] IS NULL OR (${VISIBLE} AND p.payment_id IN (${OF_SCOPE})))
+const WHERE = `${VISIBLE} AND (:scope::text[] IS NULL OR p.payment_id IN (${OF_SCOPE}))
          AND (:partner::text IS NULL OR (b.partner_id = :partner AND p.payment_id IN (${OF_PARTNER})))
          AND (:status::text IS NULL OR b.status = :status)
          -- Few payments are unapplied, so the index on them comes first.
@@ -91,7 +93,10 @@ const SORTED = sortedBy({
 });
 type PaymentSort = keyof typeof SORTED;
 
-async function readTotals(tx: Transaction, { filter, scope }: ListQuery<PaymentFilter, PaymentSort>): Promise<Sums> {
+async function readTotals(
+  tx: Transaction,
+  { filter, scope, period }: ListQuery<PaymentFilter, PaymentSort>,
+): Promise<Sums> {
   return sumsBy(
     await query<{ currency: string; count: number; amount: string; unapplied: string }>(
       tx,
@@ -99,7 +104,7 @@ async function readTotals(tx: Transaction, { filter, scope }: ListQuery<PaymentF
             sum(CASE WHEN p.payment_id = ANY (ARRAY(SELECT payment_id FROM unapplied_payments)) THEN b.unapplied
                      ELSE 0 END) AS unapplied
      FROM ${FROM} WHERE ${WHERE} GROUP BY p.currency ORDER BY p.currency`,
-      { ...given(filters, filter), scope },
+      { ...given(filters, filter), ...periodGiven({ period }), scope },
     ),
   );
 }
@@ -108,6 +113,7 @@ async function readTotals(tx: Transaction, { filter, scope }: ListQuery<PaymentF
 async function readRows(tx: Transaction, asked: ListQuery<PaymentFilter, PaymentSort>): Promise<PaymentRow[]> {
   const lines = await query<{ payment_id: number; partner_name: string | null }>(tx, SORTED[asked.sort], {
     ...given(filters, asked.filter),
+    ...periodGiven(asked),
     ...{ scope: asked.scope, after: asked.after, limit: asked.limit },
   });
   const payments = await readPayments(tx, { ids: lines.map(({ payment_id }) => payment_id) });
@@ -144,6 +150,7 @@ export const payments = defineList({
   summary: 'List payments with their applications and suggested matches',
   title: 'Payments',
   one: 'payment',
+  ofPeriod: true,
   filters,
   sorts: sortsOf(SORTED, '-payment_id', 'payment_id'),
   columns: {

@@ -8,6 +8,7 @@ import { rowKindName } from '../documents/present.ts';
 import { LEFT } from '../documents/rows-to-correct.sql.ts';
 import type { RowKind } from '../documents/snapshot.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
+import type { Period } from '../people/scope.ts';
 import { Amount, type Month, monthAfter, monthBefore, names } from '../values.ts';
 import { choice, date, defineList, flag, given, type ListQuery, month, partner, type Sums, text } from './list.ts';
 import { sumsBy } from './statement.ts';
@@ -200,11 +201,12 @@ function lastOf(after: string | null) {
 }
 
 /** What the list shows if nothing that bounds its months is given: the latest month, so that each filter is fast. */
-async function defaultsOf(tx: Transaction, { filter, scope }: Pick<RowQuery, 'filter' | 'scope'>) {
+async function defaultsOf(tx: Transaction, { filter, scope, period }: Pick<RowQuery, 'filter' | 'scope' | 'period'>) {
   const { month, document, from, to, quote, enrollment, order } = filter;
   if ([month, document, from, to, quote, enrollment, order].some((each) => each !== undefined)) return {};
   const latest = await readLatestMonth(tx, { scope });
-  return latest === null ? {} : { month: latest };
+  if (latest === null) return {};
+  return { month: period !== null && period.to < latest ? period.to : latest };
 }
 
 async function boundsOf(tx: Transaction, { document, month, from }: RowFilter): Promise<Bounds | undefined> {
@@ -212,6 +214,17 @@ async function boundsOf(tx: Transaction, { document, month, from }: RowFilter): 
   if (month !== undefined) return readBoundsOfMonth(tx, { month });
   const after = from === undefined ? '' : monthBefore(from.slice(0, 7) as Month);
   return { after, to: '9999-12', partner: null, currency: null, arrangement: null };
+}
+
+/** The bounds within the months that the user may see. */
+async function withinPeriod(tx: Transaction, bounds: Bounds | undefined, period: Period): Promise<Bounds | undefined> {
+  if (bounds === undefined || period === null) return bounds;
+  const { after = '' } = (await readBoundsOfMonth(tx, { month: period.from })) ?? {};
+  return {
+    ...bounds,
+    after: after > bounds.after ? after : bounds.after,
+    to: period.to < bounds.to ? period.to : bounds.to,
+  };
 }
 
 /** Copies the rows of archived months that may be among those asked for. */
@@ -234,7 +247,7 @@ const sourceOf = ({ held, to }: RowFilter) => (held === true ? HELD : to === und
 async function parametersOf(tx: Transaction, asked: RowQuery) {
   const { scope, limit } = asked;
   const filter = { ...asked.filter, ...(await defaultsOf(tx, asked)) };
-  const bounds = await boundsOf(tx, filter);
+  const bounds = await withinPeriod(tx, await boundsOf(tx, filter), asked.period);
   if (bounds === undefined || (filter.partner !== undefined && filter.partner !== (bounds.partner ?? filter.partner))) {
     return undefined;
   }
@@ -289,6 +302,7 @@ export const rows = defineList({
   summary: 'List ledger rows, also of the open month',
   title: 'Ledger rows',
   one: 'row',
+  ofPeriod: true,
   help: `Without a month, a day, a quote, an enrollment, an order or a document, the
 rows of the latest month are listed.`,
   filters,

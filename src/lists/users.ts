@@ -1,7 +1,7 @@
 /** Users and their roles: `reckoner user list` and the console's Users. */
 import { z } from 'zod';
 import type { Transaction } from '../database/transaction.ts';
-import { rolesInWords } from '../people/roles.ts';
+import { accessInWords, limitsInWords, rolesInWords } from '../people/roles.ts';
 import { type ListedUser, readUsers } from '../people/users.sql.ts';
 import { names, plural } from '../text.ts';
 import { defineList, type ListQuery, pageOf } from './list.ts';
@@ -11,11 +11,21 @@ const keyOf = ({ user_id }: ListedUser) => String(user_id);
 const readRows = async (tx: Transaction, asked: ListQuery<unknown>) =>
   pageOf(await readUsers(tx, { now: asked.context.environment.now().toISO() }), asked, keyOf);
 
-export const userJson = ({ user_id, kind, login, name, roles, recorded_at, ended_at, ...rest }: ListedUser) => ({
-  ...{ user_id, kind, login, name, roles, created_at: recorded_at, deactivated_at: ended_at, ...rest },
+export const userJson = ({
+  user_id,
+  kind,
+  login,
+  name,
+  roles,
+  limits,
+  recorded_at,
+  ended_at,
+  ...rest
+}: ListedUser) => ({
+  ...{ user_id, kind, login, name, roles, limits, created_at: recorded_at, deactivated_at: ended_at, ...rest },
 });
 
-const rolesOf = ({ kind, roles }: ListedUser) => (kind === 'program' ? 'program' : rolesInWords(roles));
+const rolesOf = (user: ListedUser) => (user.kind === 'program' ? 'program' : accessInWords(user));
 
 /** What readers get of an erased text, as `personal` in migrations/002_people.sql. */
 const ERASED = '(erased)';
@@ -51,10 +61,10 @@ export const users = defineList({
     own_name: { heading: 'Name', cut: true, value: ({ login, name }) => (name === login ? '' : name) },
     kind: {},
     roles: { value: ({ roles }) => rolesInWords(roles) },
+    limits: { value: ({ limits }) => limitsInWords(limits) },
     roles_now: {
       ...{ heading: 'Roles', cut: true },
-      value: ({ roles, ended_at }) =>
-        ended_at === null ? rolesInWords(roles) : `deactivated ${ended_at.slice(0, 10)}`,
+      value: (user) => (user.ended_at === null ? accessInWords(user) : `deactivated ${user.ended_at.slice(0, 10)}`),
     },
     standing: { heading: 'Roles', value: (row) => (row.ended_at === null ? rolesOf(row) : 'deactivated') },
     created_at: { heading: 'Since', value: ({ recorded_at }) => recorded_at },
@@ -69,7 +79,7 @@ export const users = defineList({
     passkeys: { type: 'count' },
     changes: { heading: 'History', value: () => 'Changes', to: ({ login }) => ['audit', { subject: login }] },
   },
-  sheet: names('login name kind roles created_at deactivated_at last_seen_at sessions passkeys'),
+  sheet: names('login name kind roles limits created_at deactivated_at last_seen_at sessions passkeys'),
   terminal: names('login own_name roles_now last_seen_at'),
   page: names('login own_name standing since last_seen_at signed_in passkeys changes'),
   remedies: remediesOf,

@@ -109,9 +109,10 @@ async function syncRoles(
   login: string,
   roles: readonly Role[] | null,
 ) {
-  const { user_id: userId } = (await readActiveUser(tx, login)) as User;
+  const { user_id: userId, limits } = (await readActiveUser(tx, login)) as User;
   const held = await readRolesFrom(tx, { userId, source: 'claim' });
-  const wanted = roles ?? [];
+  // A user with limits stays a viewer, whatever the groups give.
+  const wanted = (roles ?? []).filter((role) => limits === null || role === 'viewer');
   const grant = wanted.filter((role) => !held.some((each) => each.role === role)).map(ofAll);
   const revoke = held.filter(({ role }) => !wanted.includes(role));
   if (grant.length + revoke.length === 0) return;

@@ -1,9 +1,11 @@
 /**
  * Roles of users, each for all partners or for one partner. The description of an action names the role that it needs
- * (src/actions). Refusal: role_needed.
+ * (src/actions). A viewer's access may be limited to months of the books, and end by itself. Refusals: role_needed,
+ * access_ended.
  */
 import { refuse } from '../errors/refusals.ts';
-import type { Scope } from './scope.ts';
+import type { Month } from '../month.ts';
+import type { Period, Scope } from './scope.ts';
 
 /** Every role can read. Apart from that, no role includes another role. */
 export const ROLES = ['viewer', 'finance', 'approver', 'administrator'] as const;
@@ -21,7 +23,26 @@ export type User = Readonly<{
   login: string;
   name: string;
   roles: readonly PresentRole[];
+  /** Only of a viewer. */
+  limits: Limits | null;
 }>;
+
+export type Limits = Readonly<{
+  /** The first and the last month that the user may see; null for all. */
+  from: Month | null;
+  to: Month | null;
+  /** The last day of the access, in the issuer's time zone. */
+  until: string | null;
+}>;
+
+/** The months that a user may see. */
+export const periodOf = ({ limits }: Pick<User, 'limits'>): Period =>
+  limits === null || limits.from === null || limits.to === null ? null : { from: limits.from, to: limits.to };
+
+/** Refuses a user after the last day of the access. */
+export function refuseEnded({ login, limits }: Pick<User, 'login' | 'limits'>, today: string): void {
+  if (limits?.until != null && today > limits.until) throw refuse('access_ended', { login, until: limits.until });
+}
 
 /** The partners for which a user has a role, or undefined if the user does not have the role. */
 export function scopeOf({ roles }: Pick<User, 'roles'>, role: Role): Scope | undefined {
@@ -54,3 +75,15 @@ export const rolesInWords = (roles: readonly PresentRole[]): string =>
   [...new Set(roles.map(({ role, partner_id }) => (partner_id === null ? role : `${role} of ${partner_id}`)))].join(
     ', ',
   );
+
+export const limitsInWords = (limits: Limits | null): string =>
+  [
+    limits?.from && (limits.from === limits.to ? limits.from : `${limits.from} to ${limits.to}`),
+    limits?.until && `until ${limits.until}`,
+  ]
+    .filter(Boolean)
+    .join(', ');
+
+/** The roles of a user, and their limits. */
+export const accessInWords = ({ roles, limits }: Pick<User, 'roles' | 'limits'>): string =>
+  [rolesInWords(roles), limitsInWords(limits)].filter(Boolean).join(', ');

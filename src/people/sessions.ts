@@ -5,9 +5,10 @@
  */
 
 import { DateTime } from 'luxon';
+import { todayOf } from '../config/today.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type Actor, type ActorContext, type Installation, recordEvent } from './audit-events.ts';
-import type { User } from './roles.ts';
+import { refuseEnded, type User } from './roles.ts';
 import { hashOf, newSecret } from './secrets.ts';
 import type { Session, SignInMethod } from './sign-in.sql.ts';
 import { endSessionNumbered, insertSession, isElsewhere } from './sign-in.sql.ts';
@@ -21,7 +22,10 @@ export type SignInGiven = Readonly<{
   provedAt?: DateTime<true> | undefined;
 }>;
 
-/** Starts a session, which replaces the one with the secret `replaces`. Returns the secret for the cookie. */
+/**
+ * Starts a session, which replaces the one with the secret `replaces`. Returns the secret for the cookie. Refusal:
+ * access_ended.
+ */
 export async function beginSession(
   tx: Transaction,
   { actor, environment, settings }: ActorContext,
@@ -30,6 +34,7 @@ export async function beginSession(
   const at = environment.now();
   const now = at.toISO();
   const { user, method, network, provedAt = at, replaces } = given;
+  refuseEnded(user, todayOf({ environment, settings }));
   const own: Actor = { ...actor, claimedBy: user.login, via: 'console', user };
   const elsewhere = await isElsewhere(tx, { userId: user.user_id, network });
   const details = { method, network, ...(elsewhere && { elsewhere }) };

@@ -1,10 +1,12 @@
 import { executing, query, querying, queryingFirst, queryingValue, type Transaction } from '../database/transaction.ts';
-import type { PresentRole, Role, User } from './roles.ts';
+import type { Limits, PresentRole, Role, User } from './roles.ts';
 
-/** The user `u` of the surrounding query, with the current roles as JSON. */
+/** The user `u` of the surrounding query, with the current roles and limits as JSON. */
 export const USER = `u.user_id, u.kind, personal(u.login) AS login, personal(u.name) AS name, coalesce((
   SELECT json_agg(DISTINCT jsonb_build_object('role', role, 'partner_id', partner_id))
-  FROM present_roles r WHERE r.user_id = u.user_id), '[]') AS roles`;
+  FROM present_roles r WHERE r.user_id = u.user_id), '[]') AS roles, (
+  SELECT json_build_object('from', from_month, 'to', to_month, 'until', last_day)
+  FROM present_user_limits l WHERE l.user_id = u.user_id) AS limits`;
 
 export type ListedUser = User &
   Readonly<{
@@ -69,6 +71,11 @@ export const insertRoles = executing<{
   INSERT INTO user_roles (user_id, action, role, partner_id, source, recorded_at, event_id)
   SELECT :userId, :action, role, partner_id, :source, :now::timestamptz, :eventId
   FROM json_to_recordset(:roles::json) AS t (role text, partner_id text)`);
+
+/** Without values, ends the limits. */
+export const insertLimits = executing<Limits & { userId: number; now: string; eventId: number }>(`
+  INSERT INTO user_limits (user_id, from_month, to_month, last_day, recorded_at, event_id)
+  VALUES (:userId, :from, :to, :until::date, :now::timestamptz, :eventId)`);
 
 export const readRolesFrom = querying<PresentRole, { userId: number; source: 'administrator' | 'claim' }>(
   `SELECT role, partner_id FROM present_roles WHERE user_id = :userId AND source = :source ORDER BY role, partner_id`,

@@ -1,9 +1,11 @@
 /**
  * Users, their roles and their deactivation. The first one is created from the shell; after that, every action is done
  * by an active user. Refusals: argument_invalid, user_unknown, user_exists, user_ended, role_needed, role_unchanged,
- * last_administrator.
+ * last_administrator, limits_of_viewers_only.
  */
 
+import { isDeepStrictEqual } from 'node:util';
+import { todayOf } from '../config/today.ts';
 import { LOCKS, takeLock } from '../database/locks.ts';
 import { setLocally, type Transaction } from '../database/transaction.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
@@ -11,12 +13,13 @@ import { failpoint } from '../failpoint.ts';
 import { type Actor, type ActorContext, recordEvent, thisProcess } from './audit-events.ts';
 import { readPasskeys } from './passkeys.sql.ts';
 import { removePasskeys } from './passkeys.ts';
-import { type PresentRole, type Role, requireRole, type User } from './roles.ts';
+import { type Limits, type PresentRole, type Role, refuseEnded, requireRole, type User } from './roles.ts';
 import { endSessions } from './sign-in.sql.ts';
 import { insertSignInLink, linkEnd, type MadeLink } from './sign-in-links.ts';
 import {
   countWithRole,
   hasUsers,
+  insertLimits,
   insertRoles,
   insertUser,
   insertUserEnd,
@@ -68,6 +71,7 @@ type Invitation = Readonly<{
   name: string | undefined;
   roles: readonly Role[];
   partnerId: string | undefined;
+  limits?: Limits | null;
 }>;
 
 export type InvitedUser = Readonly<{
@@ -87,13 +91,15 @@ export async function inviteUser(tx: Transaction, context: ActorContext, given: 
   const roles = [...new Set(named)].map((role): PresentRole => ({ role, partner_id }));
   const now = environment.now().toISO();
   const name = given.name ?? login;
-  const details = { name, roles };
+  const { limits = null } = given;
+  const details = { name, roles, ...(limits && { limits }) };
   const eventId = await recordEvent(tx, actor, { action: 'user.invite', subject: login, details, now });
   if (isFirst) await insertUser(tx, { kind: 'program', login: CRON, name: 'Scheduled jobs', now, eventId });
   const userId = await insertUser(tx, { kind: 'person', login, name, now, eventId });
   await insertRoles(tx, { userId, action: 'grant', roles, source: 'administrator', now, eventId });
+  if (limits !== null) await insertLimits(tx, { userId, ...limits, now, eventId });
   failpoint('user.invited');
-  const user = (await readActiveUser(tx, login)) as User;
+  const user = await readChanged(tx, login);
   return { user, link: await insertSignInLink(tx, context, { user, eventId }) };
 }
 
@@ -103,6 +109,7 @@ export async function linkUser(tx: Transaction, context: ActorContext, given: { 
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
   const { login } = user;
+  refuseEnded(user, todayOf(context));
   if (user.kind === 'program') throw refuseField('login', login, 'is a program and cannot sign in');
   const details = { expires_at: linkEnd(context) };
   const now = context.environment.now().toISO();
@@ -110,12 +117,16 @@ export async function linkUser(tx: Transaction, context: ActorContext, given: { 
   return { user, link: await insertSignInLink(tx, context, { user, eventId }) };
 }
 
-/** Grants and revokes roles. The user's sessions end, so that none keeps a revoked role. */
-export async function changeRoles(
-  tx: Transaction,
-  context: ActorContext,
-  given: { login: string; grant: readonly PresentRole[]; revoke: readonly PresentRole[] },
-): Promise<User> {
+type RoleChange = Readonly<{
+  login: string;
+  grant: readonly PresentRole[];
+  revoke: readonly PresentRole[];
+  /** Those of the user's limits that change; null ends all. */
+  limits?: Partial<Limits> | null;
+}>;
+
+/** Grants and revokes roles, and changes limits. The user's sessions end, so that none keeps what was revoked. */
+export async function changeRoles(tx: Transaction, context: ActorContext, given: RoleChange): Promise<User> {
   await lockUsers(tx);
   await mayManage(tx, context);
   const user = await userNamed(tx, context, given.login);
@@ -127,18 +138,34 @@ export async function changeRoles(
   const revoke = given.revoke.filter(has);
   const missing = given.revoke.find((role) => !has(role));
   if (missing !== undefined) throw refuse('role_unchanged', { login, ...missing });
-  if (grant.length + revoke.length === 0) return user;
+  const before = user.limits ?? NO_LIMITS;
+  const wanted = given.limits === null ? NO_LIMITS : { ...before, ...given.limits };
+  const limits = isDeepStrictEqual(wanted, before) ? undefined : wanted;
+  if (grant.length + revoke.length === 0 && limits === undefined) return user;
   const now = context.environment.now().toISO();
-  const details = { granted: grant, revoked: revoke };
+  const details = { granted: grant, revoked: revoke, ...(limits && { limits }) };
   const eventId = await recordEvent(tx, context.actor, { action: 'user.role', subject: login, details, now });
-  for (const [action, roles] of [['grant', grant] as const, ['revoke', revoke] as const]) {
-    if (roles.length > 0) await insertRoles(tx, { userId, action, roles, source: 'administrator', now, eventId });
-  }
+  const insert = (action: 'grant' | 'revoke', roles: readonly PresentRole[]) =>
+    roles.length > 0 && insertRoles(tx, { userId, action, roles, source: 'administrator', now, eventId });
+  // In this order, the user never has limits and another role than viewer.
+  await insert('revoke', revoke);
+  if (limits !== undefined) await insertLimits(tx, { userId, ...limits, now, eventId });
+  await insert('grant', grant);
   failpoint('user.role_changed');
   if (revoke.length > 0) await refuseWithoutAdministrator(tx, login);
   await endSessions(tx, { userId, now });
-  return (await readActiveUser(tx, login)) as User;
+  return readChanged(tx, login);
 }
+
+/** Reads the changed user. The database refuses limits of other roles, too. */
+async function readChanged(tx: Transaction, login: string) {
+  const user = (await readActiveUser(tx, login)) as User;
+  const other = user.limits === null ? undefined : user.roles.find(({ role }) => role !== 'viewer');
+  if (other !== undefined) throw refuse('limits_of_viewers_only', { login, role: other.role });
+  return user;
+}
+
+const NO_LIMITS: Limits = { from: null, to: null, until: null };
 
 /** Ends a user for good, with roles, sessions and links. The same login can be invited again, as a new user. */
 export async function deactivateUser(

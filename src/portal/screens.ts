@@ -19,13 +19,14 @@ export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, 
   screen('/', (tx, visit) => readOpen(tx, visit), openScreen);
   screen(
     '/documents',
-    (tx, { partnerId, today, query, context }) => readList(tx, invoices, query, { scope: [partnerId], today, context }),
+    (tx, { partnerId, today, query, context }) =>
+      readList(tx, invoices, query, { scope: [partnerId], period: null, today, context }),
     documentsScreen,
   );
   screen(
     '/reversals',
     (tx, { partnerId, today, query, context }) =>
-      readList(tx, reversals, { view: 'all', ...query }, { scope: [partnerId], today, context }),
+      readList(tx, reversals, { view: 'all', ...query }, { scope: [partnerId], period: null, today, context }),
     reversalsScreen,
   );
   screen(

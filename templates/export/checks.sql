@@ -21,6 +21,7 @@
 -- FORM users user_id:int kind login:personal name:personal follows?:int recorded_at:time event_id:int
 -- FORM user_ends user_id:int reason?:personal recorded_at:time event_id:int
 -- FORM user_roles user_role_id:int user_id:int action role partner_id? source recorded_at:time event_id:int
+-- FORM user_limits user_limit_id:int user_id:int from_month? to_month? last_day?:day recorded_at:time event_id:int
 -- FORM user_identities user_id:int issuer subject recorded_at:time event_id:int
 -- FORM passkeys passkey_id:int user_id:int credential_id public_key:hex name:personal recorded_at:time event_id:int
 -- FORM passkey_ends passkey_id:int recorded_at:time event_id:int
@@ -682,6 +683,7 @@ UNION ALL SELECT 'held_row_decisions', log_no, event_id, recorded_at, held_row_i
 UNION ALL SELECT 'users', log_no, event_id, recorded_at, user_id FROM users
 UNION ALL SELECT 'user_ends', log_no, event_id, recorded_at, user_id FROM user_ends
 UNION ALL SELECT 'user_roles', log_no, event_id, recorded_at, user_role_id FROM user_roles
+UNION ALL SELECT 'user_limits', log_no, event_id, recorded_at, user_limit_id FROM user_limits
 UNION ALL SELECT 'user_identities', log_no, event_id, recorded_at, NULL FROM user_identities
 UNION ALL SELECT 'passkeys', log_no, event_id, recorded_at, passkey_id FROM passkeys
 UNION ALL SELECT 'passkey_ends', log_no, event_id, recorded_at, NULL FROM passkey_ends
@@ -793,6 +795,7 @@ WITH always(kind, action) AS (VALUES
   ('held_row_decisions', 'reversal.taken_back'), ('ledger_rows', 'reversal.taken_back'), ('reversal_grounds', 'reversal.taken_back'),
   ('reversal_grounds', 'reversal.grant'), ('reversal_grounds', 'quote.reverse'), ('held_rows', 'reversal.request')),
 sometimes(kind, action) AS (VALUES
+  ('user_limits', 'user.invite'), ('user_limits', 'user.role'),
   ('voids', 'invoice.rerun'), ('voids', 'opening.reverse'), ('pauses', 'database.restore'),
   ('user_identities', 'user.provision'), ('user_identities', 'user.claims'), ('skipped_numbers', 'ledger.resume'),
   ('log_continues', 'ledger.resume'), ('settlement_files', 'processor.import'), ('share_payments', 'shares.pay'),
@@ -860,6 +863,9 @@ UNION ALL SELECT event_id, NULL, 'entries', CAST(entries AS TEXT), 1 FROM feed_s
 UNION ALL SELECT event_id, NULL, 'complete', CASE complete WHEN 1 THEN 'true' ELSE 'false' END, 1 FROM feed_statements
 UNION ALL SELECT event_id, 'dispute.open', 'promised_on', day, 0 FROM invoice_disputes LEFT JOIN days ON n = promised_on
 UNION ALL SELECT event_id, NULL, 'until', day, 0 FROM reminder_pauses LEFT JOIN days ON n = until
+UNION ALL SELECT event_id, NULL, 'limits.from', from_month, 1 FROM user_limits
+UNION ALL SELECT event_id, NULL, 'limits.to', to_month, 1 FROM user_limits
+UNION ALL SELECT event_id, NULL, 'limits.until', day, 1 FROM user_limits LEFT JOIN days ON n = last_day
 UNION ALL SELECT event_id, NULL, 'credential_id', credential_id, 1 FROM passkeys
 UNION ALL SELECT x.event_id, NULL, 'credential_id', p.credential_id, 1 FROM passkey_ends x JOIN passkeys p USING (passkey_id)
 UNION ALL SELECT event_id, NULL, 'issuer', issuer, 1 FROM user_identities
@@ -2852,14 +2858,19 @@ FROM fact_events f JOIN audit_events e USING (event_id)
 LEFT JOIN recording r ON r.kind = f.kind AND r.action = e.action
 WHERE r.kind IS NULL GROUP BY f.kind, e.action;
 
--- event_has_fact: An event of an action that always records a fact has recorded it, but for a payment that was recorded already.
+-- event_has_fact: An event of an action that always records a fact has recorded it, but for a payment that was recorded already; one that changes roles changes limits or a role, and one that names limits records them.
 -- whole
 -- columns at action event_names lacks
 SELECT 'event ' || e.event_id, e.action, e.subject, r.kind
 FROM audit_events e JOIN recording r ON r.action = e.action AND r.always = 1
 LEFT JOIN (SELECT DISTINCT kind, event_id FROM fact_events) f ON f.kind = r.kind AND f.event_id = e.event_id
 WHERE f.kind IS NULL AND NOT (e.action = 'payment.record' AND EXISTS (
-  SELECT 1 FROM details d WHERE d.event_id = e.event_id AND d.path = 'same_as' AND d.value IS NOT NULL));
+  SELECT 1 FROM details d WHERE d.event_id = e.event_id AND d.path = 'same_as' AND d.value IS NOT NULL))
+  AND NOT (e.action = 'user.role' AND e.event_id IN (SELECT event_id FROM user_limits))
+UNION
+SELECT 'event ' || d.event_id, d.action, d.path, 'user_limits'
+FROM details d WHERE d.action IN ('user.invite', 'user.role') AND substr(d.path, 1, 7) = 'limits.'
+  AND d.event_id NOT IN (SELECT event_id FROM user_limits);
 
 -- event_once: An event's number occurs once.
 -- columns at times:int
@@ -3037,6 +3048,27 @@ SELECT 'text ' || commitment, log_no FROM erasures WHERE length(commitment) <> 4
 SELECT 'event ' || e.event_id, e.action, e.user_id
 FROM audit_events e LEFT JOIN users u USING (user_id) LEFT JOIN user_ends x ON x.user_id = e.user_id
 WHERE e.user_id IS NOT NULL AND (u.log_no IS NULL OR u.log_no > e.log_no OR x.log_no < e.log_no);
+
+-- user_limited: Limits belong to a user recorded before, who has only the role viewer while they last; they name both months, in order, or none; and no one acts more than a day after the last day, which is one of the issuer's time zone.
+-- whole
+-- columns at role_or_action limit:int from_month to_month last_day:day
+WITH limited AS (
+  SELECT l.*, lead(log_no, 1, 999999999999999) OVER (PARTITION BY user_id ORDER BY log_no) AS until_no FROM user_limits l)
+SELECT 'user ' || l.user_id, NULL, l.user_limit_id, l.from_month, l.to_month, l.last_day
+FROM limited l LEFT JOIN users u USING (user_id)
+WHERE u.log_no IS NULL OR u.log_no > l.log_no OR (l.from_month IS NULL) <> (l.to_month IS NULL) OR l.from_month > l.to_month
+UNION ALL
+SELECT 'user ' || l.user_id, g.role, l.user_limit_id, l.from_month, l.to_month, l.last_day
+FROM limited l JOIN (
+  SELECT r.*, lead(log_no, 1, 999999999999999) OVER (
+    PARTITION BY user_id, role, partner_id, source ORDER BY log_no) AS until_no
+  FROM user_roles r WHERE role <> 'viewer') g ON g.user_id = l.user_id AND g.action = 'grant'
+WHERE (l.from_month IS NOT NULL OR l.last_day IS NOT NULL) AND g.log_no < l.until_no AND g.until_no > l.log_no
+UNION ALL
+SELECT 'event ' || e.event_id, e.action, l.user_limit_id, l.from_month, l.to_month, l.last_day
+FROM limited l JOIN audit_events e ON e.user_id = l.user_id AND e.log_no > l.log_no AND e.log_no < l.until_no
+JOIN days d ON d.day = substr(e.occurred_at, 1, 10)
+WHERE d.n > l.last_day + 1;
 
 -- user_recorded: Roles, passkeys, identities and ends belong to users recorded before them, and a login follows a user who had ended.
 -- whole
@@ -3666,12 +3698,12 @@ LEFT JOIN (SELECT number, month, partner_id, currency, arrangement FROM papers
 LEFT JOIN reversal_grounds g ON r.kind = 'reversal' AND g.partner_id = r.partner_id AND g.reversal_id = r.reversal_id
 ORDER BY r.billed_month, r.log_no;
 
--- VIEW invoices: The documents of the months of the pack, without the amounts of tax.
+-- VIEW invoices: The documents of the months of the pack, without the amounts of tax; balance_at_end is by the last of these months, 0 if the document was issued later.
 -- whole
 -- columns number series sequence:int document purpose status partner_id partner_name month currency arrangement
 -- columns issued_on:day due_on:day enrollments:int spotPrice:amount partnerCut:amount invoiceAmount:amount
--- columns credit_applied:amount amount_due:amount credited:amount amount_paid:amount balance:amount pdf_sha256
--- columns email_status sent_at:time replaces replaced_by credits reason voided_on:day void_reason
+-- columns credit_applied:amount amount_due:amount credited:amount amount_paid:amount balance:amount
+-- columns balance_at_end:amount pdf_sha256 email_status sent_at:time replaces replaced_by credits reason voided_on:day void_reason
 WITH settled AS (
   SELECT document_id, sum(CASE WHEN what IN ('credit', 'write-off', 'difference') THEN -amount ELSE 0 END) AS credited,
          sum(CASE WHEN what IN ('payment', 'refund') THEN -amount ELSE 0 END) AS paid
@@ -3681,6 +3713,11 @@ state AS (
          coalesce(s.credited, 0) - CASE WHEN p.void_no IS NULL THEN p.credit_applied ELSE 0 END AS credited,
          coalesce(s.paid, 0) AS paid
   FROM papers p LEFT JOIN settled s USING (document_id)),
+ended AS (
+  SELECT m.document_id, sum(m.amount) AS balance
+  FROM document_moves m JOIN months e ON m.entry_on <= e.last_day JOIN pack k ON k.to_month = e.month
+  LEFT JOIN voids v ON v.document_id = m.document_id AND v.entry_on <= e.last_day
+  WHERE v.document_id IS NULL GROUP BY m.document_id),
 mails AS (
   SELECT pdf_sha256, email_id, ended_at, row_number() OVER (PARTITION BY pdf_sha256 ORDER BY log_no DESC) AS back
   FROM email_attempts WHERE outcome = 'sent' AND kind IN ('invoice', 'credit_note', 'statement'))
@@ -3688,13 +3725,14 @@ SELECT d.number, d.series, d.sequence, d.document, d.purpose,
        CASE WHEN s.void_no IS NOT NULL THEN 'void' WHEN s.due - s.credited - s.paid = 0 THEN 'paid' ELSE 'open' END,
        d.partner_id, d.partner_name, d.month, d.currency, d.arrangement, d.issued_on, d.due_on, d.enrollments,
        d.spot_price, d.partner_cut, d.invoice_amount, d.credit_applied, s.due, s.credited, s.paid,
-       CASE WHEN s.void_no IS NULL THEN s.due - s.credited - s.paid ELSE 0 END, w.sha256,
+       CASE WHEN s.void_no IS NULL THEN s.due - s.credited - s.paid ELSE 0 END, coalesce(e.balance, 0), w.sha256,
        CASE WHEN m.email_id IN (SELECT email_id FROM email_bounces) THEN 'bounced'
             WHEN m.email_id IS NOT NULL THEN 'sent'
             WHEN d.document_id IN (SELECT document_id FROM portal_deliveries) THEN 'portal' END, m.ended_at,
        former.number, successor.number, credited.number, d.reason, v.voided_on, v.reason
 FROM documents d JOIN state s USING (document_id)
 JOIN pack k ON d.month BETWEEN k.from_month AND k.to_month
+LEFT JOIN ended e ON e.document_id = d.document_id
 LEFT JOIN document_pdfs w ON w.document_id = d.document_id
 LEFT JOIN mails m ON m.pdf_sha256 = w.sha256 AND m.back = 1
 LEFT JOIN papers former ON former.document_id = d.replaces
@@ -3737,31 +3775,39 @@ FROM (SELECT log_no, write_off_id, 'written_off' AS move, document_id, amount, r
 JOIN papers d ON d.document_id = w.document_id JOIN pack_days t ON t.n = w.entry_on
 ORDER BY w.log_no;
 
--- VIEW openings: The items of the previous system that were carried over before the months closed.
+-- VIEW openings: The items of the previous system that were carried over before the months closed; balance_at_end as in invoices.
 -- whole
 -- columns log_no:int opening_id:int cut_over_on:day kind number partner_id date:day due_on:day currency
--- columns original_amount:amount amount:amount status balance:amount
+-- columns original_amount:amount amount:amount status balance:amount balance_at_end:amount
 WITH items AS (
   SELECT d.log_no, d.opening_id, d.entry_on AS cut_over_on,
          CASE d.document WHEN 'invoice' THEN 'invoice' ELSE 'credit' END AS kind, d.number, d.partner_id,
          d.issued_on AS day, d.due_on, d.currency, d.original_amount, d.invoice_amount AS amount,
          CASE WHEN p.void_no IS NULL THEN 0 ELSE 1 END AS reversed,
-         CASE WHEN p.void_no IS NULL THEN m.balance ELSE 0 END AS balance
+         CASE WHEN p.void_no IS NULL THEN m.balance ELSE 0 END AS balance,
+         CASE WHEN v.entry_on <= m.last_day THEN 0 ELSE m.at_end END AS balance_at_end
   FROM documents d JOIN papers p USING (document_id)
-  JOIN (SELECT document_id, sum(amount) AS balance FROM document_moves GROUP BY document_id) m
-    ON m.document_id = d.document_id
+  JOIN (SELECT m.document_id, e.last_day, sum(m.amount) AS balance,
+               sum(CASE WHEN m.entry_on <= e.last_day THEN m.amount ELSE 0 END) AS at_end
+        FROM document_moves m JOIN pack k ON 1 = 1 JOIN months e ON e.month = k.to_month
+        GROUP BY m.document_id, e.last_day) m ON m.document_id = d.document_id
+  LEFT JOIN voids v ON v.document_id = d.document_id
   WHERE d.opening_id IS NOT NULL
   UNION ALL
   SELECT p.log_no, p.opening_id, p.entry_on, 'cash', p.opening_number, p.partner_id, p.received_on, NULL, p.currency,
          p.amount, p.amount, CASE r.amount WHEN p.amount THEN 1 ELSE 0 END,
-         p.amount - coalesce(a.amount, 0) - coalesce(r.amount, 0)
+         p.amount - coalesce(a.amount, 0) - coalesce(r.amount, 0), m.at_end
   FROM payments p
+  JOIN (SELECT m.payment_id, sum(CASE WHEN m.entry_on <= e.last_day THEN m.amount ELSE 0 END) AS at_end
+        FROM cash_moves m JOIN pack k ON 1 = 1 JOIN months e ON e.month = k.to_month GROUP BY m.payment_id) m
+    ON m.payment_id = p.payment_id
   LEFT JOIN (SELECT payment_id, sum(amount) AS amount FROM applied GROUP BY payment_id) a ON a.payment_id = p.payment_id
   LEFT JOIN (SELECT payment_id, sum(amount) AS amount FROM reversed GROUP BY payment_id) r ON r.payment_id = p.payment_id
   WHERE p.opening_id IS NOT NULL)
 SELECT i.log_no, i.opening_id, i.cut_over_on, i.kind, i.number, i.partner_id, i.day, i.due_on, i.currency,
        i.original_amount, i.amount,
-       CASE WHEN i.reversed = 1 THEN 'reversed' WHEN i.balance = 0 THEN 'settled' ELSE 'open' END, i.balance
+       CASE WHEN i.reversed = 1 THEN 'reversed' WHEN i.balance = 0 THEN 'settled' ELSE 'open' END, i.balance,
+       i.balance_at_end
 FROM items i JOIN span s ON i.log_no > s.after_no AND i.log_no <= s.until_no
 ORDER BY i.log_no;
 

@@ -1,4 +1,4 @@
-/** Who did what: every command that changes something leaves an event, and a command that changes nothing leaves none. */
+/** Who did what: every command that changes something leaves an event, and a command that changes nothing leaves none, except an export. */
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir, userInfo } from 'node:os';
@@ -105,7 +105,15 @@ const STORY: readonly [
   ['invoice list', '2026-09-01T10:00:00Z'],
   ['verify', '2026-09-01T10:00:00Z'],
   ['status', '2026-09-01T10:00:00Z'],
-  ['export events --month 2026-07 --out OUT', '2026-09-01T10:00:00Z'],
+  ['invoice list --format csv', '2026-09-01T10:00:00Z', ['audit.export', 'invoice list']],
+  ['report aging --format csv', '2026-09-01T10:00:00Z', ['audit.export', 'report aging']],
+  ['export events --month 2026-07 --out OUT', '2026-09-01T10:00:00Z', ['audit.export', 'events 2026-07']],
+  [
+    'export all --month 2026-07 --to 2026-08 --out ALL',
+    '2026-09-01T10:00:00Z',
+    ['audit.export', 'all 2026-07 to 2026-08'],
+  ],
+  ['export proof --partner p-1 --month 2026-07 --out PROOF', '2026-09-01T10:00:00Z', ['audit.export', 'proof 2026-07']],
   ['backup BACKUP', '2026-09-01T10:00:00Z', ['backup.take', 'a.backup']],
 ];
 
@@ -127,6 +135,8 @@ test('each command records its event, with the name given by --by', async () => 
     PARTNERS: written('partners.json', [partner(), partner({ partner_id: 'p-2' })]),
     ROWS: written('rows.ndjson', rows),
     OUT: join(folder, 'pack'),
+    ALL: join(folder, 'all.zip'),
+    PROOF: join(folder, 'proof'),
     BACKUP: join(folder, 'a.backup'),
   };
   let last = 0;

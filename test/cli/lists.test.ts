@@ -67,6 +67,7 @@ const SHEETS: Readonly<Record<string, string>> = {
   'report close': 'partner_id,name,',
   'report coverage': 'partner_id,month,',
   'report cash-application': 'month,credits,',
+  'report access': 'login,name,role,',
   'report tax': 'country,category,rate,currency,',
 };
 

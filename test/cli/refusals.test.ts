@@ -1092,6 +1092,28 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
     says: /No administrator gave ada@issuer\.example the role finance/,
     run: () => inStaffed('--by', 'ada@issuer.example', 'user', 'role', 'ada@issuer.example', '--revoke', 'finance'),
   },
+  limits_of_viewers_only: {
+    when: 'finance is to be limited to months',
+    exit: 3,
+    says: /fay@issuer\.example has the role finance\. Only the access of a viewer can be limited/,
+    run: () =>
+      inStaffed(
+        ...['--by', 'ada@issuer.example', 'user', 'invite', 'fay@issuer.example', '--role', 'finance'],
+        ...['--from', '2026-07', '--to', '2026-09'],
+      ),
+  },
+  access_ended: {
+    when: 'the last day of the access of a user has passed',
+    exit: 3,
+    says: /The access of lou@issuer\.example ended on 2026-09-04\. An administrator can extend it/,
+    async run() {
+      const invited = ['user', 'invite', 'lou@issuer.example', '--role', 'viewer', '--until', '2026-09-04'];
+      expect((await inStaffed('--by', 'ada@issuer.example', ...invited)).status).toBe(0);
+      const { home, databaseUrl } = staffed as World;
+      const env = { RECKONER_HOME: home, DATABASE_URL: databaseUrl, RECKONER_NOW: '2026-09-06T10:00:00Z' };
+      return command(['--json', '--by', 'lou@issuer.example', 'pause', '--reason', 'a test'], { env });
+    },
+  },
   last_administrator: {
     when: 'the last administrator is deactivated',
     exit: 3,

@@ -1,8 +1,10 @@
 /** What auditors start in the console: verify with its progress, and packs to download. */
-import { writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { exportPack } from '../../src/audit/export.ts';
+import { exportAll } from '../../src/audit/export-all.ts';
 import { insertTask, noteProgress, readTasks } from '../../src/audit/tasks.sql.ts';
 import type { Month } from '../../src/month.ts';
 import { ADMINISTRATOR, type Browser, invite, serveConsole, signedIn } from '../support/console.ts';
@@ -126,6 +128,63 @@ describe('a pack', () => {
     expect((await viewer.get(PACKS)).text).toContain('already exists');
     expect((await viewer.get(`${PACKS}/files/4711/pack.zip`)).status).toBe(404);
   }, 90_000);
+
+  test('of every kind and month is one file, whose packs the command checks; it says until when it is kept', async () => {
+    const { text: offered } = await viewer.get(PACKS);
+    expect(offered).toContain('Everything, for an audit');
+    const { location } = await viewer.post(PACKS, { kind: 'all', month: '2026-07', to: '2026-09' });
+    await ended('export').not.toBeNull();
+    const [task] = await tasks('export');
+    expect([task?.problem, task?.input]).toMatchObject([
+      null,
+      { kind: 'all', months: expect.arrayContaining(['2026-07']) },
+    ]);
+    const { text } = await viewer.get(location as string);
+    expect(text).toMatch(/everything.*SHA256SUMS [0-9a-f]{64}/s);
+    expect(text).toContain('the latest 5 are kept, each for 24 hours');
+    expect(text).toContain('Kept until');
+    const href = `${PACKS}/files/${task?.task_id}/pack.zip`;
+    const { status, headers } = await viewer.get(href);
+    expect([status, headers.get('content-disposition')]).toEqual([
+      200,
+      'attachment; filename="all-2026-07-2026-09.zip"',
+    ]);
+    const out = join(books.home, 'all');
+    const request = { from: '2026-07' as Month, to: '2026-09' as Month, format: 'csv', out } as const;
+    const command = await exportAll(books.database, books.environment, request);
+    expect(task?.result).toMatchObject({ manifest_sha256: command.sums_sha256 });
+    expect(command.packs).toBe(6 * command.months.length + (command.months.length > 1 ? 2 : 0));
+    const sums = readFileSync(join(out, 'SHA256SUMS'), 'utf8').trimEnd().split('\n');
+    for (const line of sums) {
+      const [hash, file = ''] = line.split('  ');
+      expect(
+        createHash('sha256')
+          .update(readFileSync(join(out, file)))
+          .digest('hex'),
+      ).toBe(hash);
+    }
+    await expect(exportAll(books.database, books.environment, request)).rejects.toMatchObject({
+      code: 'export_exists',
+    });
+    expect((await viewer.post(PACKS, { kind: 'all', month: '2020-01' })).status).toBe(400);
+  }, 90_000);
+
+  test('that is under way shows its month; one whose server stopped must be made again', async () => {
+    const now = books.environment.now().toISO();
+    const input = {
+      kind: 'all',
+      from: '2026-07',
+      to: '2026-09',
+      format: 'csv',
+      months: ['2026-07', '2026-08', '2026-09'],
+    };
+    const task = { kind: 'export', input, userId: null, host: 'desk', now } as const;
+    const taskId = (await books.database.transaction((tx) => insertTask(tx, task))) as number;
+    await books.database.transaction((tx) => noteProgress(tx, { taskId, progress: 7 }));
+    expect((await viewer.get(PACKS)).text).toContain('under way, month 2 of 3 (2026-08)');
+    await books.sql(`UPDATE audit_tasks SET seen_at = seen_at - interval '2 minutes' WHERE finished_at IS NULL`);
+    expect((await viewer.get(PACKS)).text).toContain('the server has stopped: make it again');
+  });
 
   test('is of the whole ledger, and not for a user of one partner', async () => {
     const narrowed = await signedIn(

@@ -132,11 +132,12 @@ test('the checks say when verify ran last and what it found', async () => {
   expect(textOf(checksScreen(found, READS))).toMatch(/log_derived_again 3/);
 });
 
-test('packs name their contents and the command that writes them', async () => {
-  const packs = await reading((tx) => readPacks(tx, { month: '2026-07' }, { now: 0 }));
-  expect(textOf(packsScreen(packs, READS))).toContain(
-    'reckoner export journal --month 2026-07 --out journal-2026-07.zip',
-  );
+test('packs name their contents, and everything of a year is offered', async () => {
+  const seen = { user: { login: READER.login } as never, period: null, context: books as never };
+  const packs = await reading((tx) => readPacks(tx, { month: '2026-07' }, seen));
+  const shown = textOf(packsScreen(packs, READS));
+  expect(shown).toContain('Journal entries by entry date');
+  expect(shown).toContain('Every pack of every month in one .zip file');
 });
 
 test('settings show bank details as printed and no secret', async () => {

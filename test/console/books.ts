@@ -16,6 +16,7 @@ export interface ConsoleBooks extends Books {
   readonly seen: (scope?: Scope) => {
     today: string;
     scope: Scope;
+    period: null;
     environment: Books['environment'];
     settings: Books['settings'];
   };
@@ -41,7 +42,13 @@ export async function openConsole(): Promise<ConsoleBooks> {
   await books.record({ partnerId: 'p-2', amount: '3.00', currency: 'EUR', reference: 'UNAPPLIED' });
   return {
     ...books,
-    seen: (scope = null) => ({ today: TODAY, scope, environment: world.environment, settings: world.settings }),
+    seen: (scope = null) => ({
+      today: TODAY,
+      scope,
+      period: null,
+      environment: world.environment,
+      settings: world.settings,
+    }),
   };
 }
 
@@ -56,10 +63,11 @@ export const READER: PageUser = {
   login: 'mara@issuer.example',
   formToken: '',
   roles: [{ role: 'finance', partner_id: null }],
+  limits: null,
 };
 
 /** A user who may do what finance may, for all partners. */
-export const FINANCE = { user: { roles: [{ role: 'finance', partner_id: null }] } } as const;
+export const FINANCE = { user: { roles: [{ role: 'finance', partner_id: null }], limits: null } } as const;
 
 /** A list as finance sees it: its rows, and its page. */
 export async function listed<Row>(
@@ -68,7 +76,7 @@ export async function listed<Row>(
   question: Readonly<Record<string, string>> = {},
   scope: Scope = null,
 ): Promise<ListView<Row> & { readonly screen: Screen }> {
-  const seen = { scope, today: TODAY, context: { environment, settings } };
+  const seen = { scope, period: null, today: TODAY, context: { environment, settings } };
   const view = await database.reading((tx) => readList(tx, list, question, seen));
   return { ...view, screen: { place: null, title: '', content: ListPage({ view, path: '/console', ...FINANCE }) } };
 }

@@ -97,7 +97,7 @@ afterAll(async () => {
 });
 
 const context = () => ({ environment: books.environment, settings: books.settings });
-const seen = () => ({ scope: null, today: todayOf(books), context: context() });
+const seen = () => ({ scope: null, period: null, today: todayOf(books), context: context() });
 /** What the command is asked that takes an argument. */
 const QUESTIONS: Readonly<Record<string, Readonly<Record<string, string>>>> = { 'partner history': { id: HARBOUR } };
 const questionOf = ({ command }: List) => QUESTIONS[command] ?? {};
@@ -172,6 +172,13 @@ describe.each(LISTS.map((list) => [list.command, list] as const))('%s', (_, list
       expect([view.rows, view.sums]).toEqual([[], { count: 0, totals: [] }]);
     },
   );
+
+  test.runIf(list.ofPeriod)('has neither rows nor totals for somebody who may see none of its months', async () => {
+    const month = '1999-01' as Month;
+    const limited = { ...seen(), period: { from: month, to: month } };
+    const view = await books.database.reading((tx) => readList(tx, list, { view: 'all' }, limited));
+    expect([view.rows, view.sums]).toEqual([[], { count: 0, totals: [] }]);
+  });
 
   test('counts all rows, and its sums are those of its rows, whatever the page', async () => {
     const rows = await read(list);

@@ -148,7 +148,7 @@ async function forbidden(
 ): Promise<readonly string[]> {
   const partnerId = narrowedTo ?? null;
   const present: PresentRole[] = roles.map((role) => ({ role, partner_id: partnerId }));
-  const user = { user_id: 1, kind: 'person', login: name, name, roles: present } as const;
+  const user = { user_id: 1, kind: 'person', login: name, name, roles: present, limits: null } as const;
   const wrong: string[] = [];
   for (const [href, { url, on }] of actions) {
     const action = ACTIONS.get(url.pathname.replace('/console/actions/', ''));

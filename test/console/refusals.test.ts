@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { consoleSchema } from '../../src/config/console.ts';
 import { CONSOLE_REFUSAL_CODES, type ConsoleRefusalCode, httpStatusOf } from '../../src/errors/refusals.ts';
+import type { Month } from '../../src/month.ts';
 import { ADMINISTRATOR, Browser, invite, type Page, serveConsole, signedIn } from '../support/console.ts';
 import type { Served } from '../support/service.ts';
 import { openWorld, type World } from '../support/world.ts';
@@ -62,6 +63,15 @@ const CASES: Record<ConsoleRefusalCode, { says: RegExp; run: () => Promise<Page>
     async run() {
       world.at(world.environment.now().plus({ minutes: 6 }).toISO());
       return browser.json('/console/account/passkeys', {});
+    },
+  },
+  access_limited: {
+    says: /You may see 2026-07 only\. What you asked for belongs to another month, or cannot be limited to months/,
+    async run() {
+      const month = '2026-07' as Month;
+      const limits = { from: month, to: month, until: null };
+      const link = await invite(world, 'kim@auditor.example', { limits });
+      return (await signedIn(served, link)).get('/console/aging');
     },
   },
   page_unknown: { says: /Page not found/, run: () => browser.get('/console/nothing') },

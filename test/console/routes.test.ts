@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Field, fieldsOf } from '../../src/actions/fields.ts';
 import { ACTIONS } from '../../src/actions/loaded.ts';
 import { holdDocument } from '../../src/documents/hold.ts';
+import type { Month } from '../../src/month.ts';
 import { ROLES, type Role } from '../../src/people/roles.ts';
 import { type Books, booksOf } from '../payments/books.ts';
 import { ADMINISTRATOR, Browser, invite, signedIn } from '../support/console.ts';
@@ -28,7 +29,7 @@ import { openWorld, partner, quote } from '../support/world.ts';
 
 /** Whoever reads of some partners only has none of these. */
 const LEDGER =
-  /^\/(close(\/:month(\/preview)?)?|payments\/lines(\.\w+)?|reports\/(trial-balance|bank-reconciliation|general-ledger|cash-application)(\.\w+|\/.*)?|audit\/(checkpoints|checks|settings|packs).*|settings(\/[\w.]+)?)$/;
+  /^\/(close(\/:month(\/preview)?)?|payments\/lines(\.\w+)?|reports\/(trial-balance|bank-reconciliation|general-ledger|cash-application)(\.\w+|\/.*)?|audit\/(checkpoints|checks|settings|packs|access).*|settings(\/[\w.]+)?)$/;
 /** Of administrators, whatever the method. */
 const ADMINISTRATORS = /^\/settings\/sessions/;
 /** Who may send a form, besides those of the actions. */
@@ -53,11 +54,18 @@ function neededFor({ method, path }: Route): { role: Role; other?: Role | undefi
   return { role, ledger: LEDGER.test(path) };
 }
 
+/** What users see who may see some months only. A route that is not here is refused to them. */
+const OF_PERIOD =
+  /^\/$|^\/(invoices(\.\w+|\/:number(\/.*)?)?|(rows|payments\/all|audit|reports\/(close|general-ledger))(\.\w+)?|reports\/general-ledger\/.*|audit\/packs.*|account(\/.*)?|sign-out)$/;
+
 /** The partner that a narrowed user has, and the one that is not there for that user. */
 const OWN = 'p-1';
 const OTHER = 'p-northern';
 /** What nobody may read who has only the first one. */
 const SECRETS = /Northern Lantern|lantern\.example|8[,.]?765[,.]?43|LANTERN-FT/;
+
+/** What nobody may read whose month has nothing. */
+const OF_ANY = /Northern Lantern|Harbour Lights|lantern\.example|8[,.]?765[,.]?43|(LANTERN|HARBOUR)-FT/;
 
 /** What a script of ours sends as JSON: an empty form is none, whoever sends it. */
 const CALLS = /^\/account\/passkeys(\/options)?$/;
@@ -69,9 +77,12 @@ interface Reader {
   readonly name: string;
   readonly role: Role | 'none';
   readonly narrowed: boolean;
+  /** Sees a month that has nothing of these partners, and nothing else. */
+  readonly limited?: boolean;
 }
 const READERS: readonly Reader[] = [
   { name: 'nobody', role: 'none', narrowed: false },
+  { name: 'viewer of another month', role: 'viewer', narrowed: false, limited: true },
   ...ROLES.flatMap((role) => [
     { name: role, role, narrowed: false },
     // Nobody manages the users of one partner.
@@ -118,11 +129,16 @@ beforeAll(async () => {
     const known = { number, partnerId: owner, requestId, clientId, month: '2026-07', task, size: await sizeIn(world) };
     objects[owner] = { ...known, exception: payment, paymentId: payment };
   }
-  for (const { name, role, narrowed } of READERS) {
+  for (const { name, role, narrowed, limited } of READERS) {
     if (role === 'none') browsers.set(name, new Browser(served.url));
     else {
       const login = `${role}${narrowed ? '-of-one' : ''}@issuer.example`;
-      const link = await invite(world, login, { roles: [role], ...(narrowed && { partnerId: OWN }) });
+      const month = '2026-06' as Month;
+      const link = await invite(world, limited ? `limited-${login}` : login, {
+        roles: [role],
+        ...(narrowed && { partnerId: OWN }),
+        ...(limited && { limits: { from: month, to: month, until: null } }),
+      });
       browsers.set(name, await signedIn(served, link));
     }
   }
@@ -137,10 +153,15 @@ const at = (route: Route, owner: string): string => addressOf(route, objects[own
 /** Whether the role is the reader's, and reaches as far as the route asks for. */
 function may(reader: Reader, route: Route): boolean {
   const { role, other, ledger } = neededFor(route);
+  if (reader.limited && !OF_PERIOD.test(route.path)) return false;
   return (role === 'viewer' || role === reader.role || other === reader.role) && !(ledger && reader.narrowed);
 }
 
 const state = () => contentOf(books, COUNTED);
+const events = async () =>
+  (await books.sql<{ action: string }>('SELECT action FROM audit_events ORDER BY event_id')).map(
+    ({ action }) => action,
+  );
 
 const browserOf = ({ name }: Reader): Browser => browsers.get(name) as Browser;
 const inside = (method: string) => routes.filter((each) => each.method === method && !isOpen(each));
@@ -156,6 +177,7 @@ test('every route of the console is known to this test', () => {
 describe('reading', () => {
   test.each(byName)('%s gets what the role reaches, nothing of others, and changes nothing', async (_name, reader) => {
     const before = await state();
+    const recorded = await events();
     const wrong: string[] = [];
     for (const route of inside('GET')) {
       for (const owner of namesObject(route) ? [OWN, OTHER] : [OWN]) {
@@ -164,21 +186,75 @@ describe('reading', () => {
         const expected = answerTo(reader, route, owner);
         if (!expected.includes(page.status)) wrong.push(`${address}: ${page.status}, not ${expected.join(' or ')}`);
         if (reader.role === 'none' && page.location?.startsWith('/console/sign-in') !== true) wrong.push(address);
-        if (reader.narrowed && SECRETS.test(page.text)) wrong.push(`${address} tells of ${OTHER}`);
+        const told = reader.limited ? OF_ANY : SECRETS;
+        if ((reader.narrowed || reader.limited) && told.test(page.text)) wrong.push(`${address} tells of ${OTHER}`);
       }
     }
     expect(wrong).toEqual([]);
-    expect(await state()).toEqual(before);
+    // A download of a spreadsheet is recorded.
+    const { audit_events: _, personal_texts: __, ...rest } = before;
+    expect(await state()).toMatchObject(rest);
+    const added = (await events()).slice(recorded.length);
+    expect(new Set(added)).toEqual(new Set(reader.role === 'none' ? [] : ['audit.export']));
   });
 
   function answerTo(reader: Reader, route: Route, owner: string): readonly number[] {
     if (reader.role === 'none') return [303];
     if (!may(reader, route)) return [403];
     if (reader.narrowed && owner === OTHER) return [404];
+    if (reader.limited) {
+      if (route.path === '/') return [303];
+      if (/:month/.test(route.path)) return [403];
+      if (/:(number|task|gl)/.test(route.path)) return [404];
+    }
     // No document here is void.
     if (route.path.endsWith('/void-copy.pdf')) return [422];
     return isMoved(route) ? [303] : [200];
   }
+
+  test('a viewer of some months reads what is of them, and no link leads to a page that is refused', async () => {
+    const month = '2026-07' as Month;
+    const limits = { from: month, to: month, until: null };
+    const link = await invite(books, 'july@auditor.example', { roles: ['viewer'], limits });
+    const july = await signedIn(served, link);
+    const own = objects[OWN] as Objects;
+    for (const path of [`invoices/${own.number}`, 'invoices', 'rows', 'reports/close', 'reports/general-ledger']) {
+      const { status, text } = await july.get(`/console/${path}`);
+      expect([path, status]).toEqual([path, 200]);
+      expect(text).toMatch(path === 'reports/general-ledger' ? /gl-2026-07/ : /Harbour Lights/);
+      for (const [, href = ''] of text.matchAll(/<a\b[^>]* href="(\/console[^"]*)"/g)) {
+        if (href.endsWith('.zip')) continue;
+        const linked = await july.get(href.replaceAll('&amp;', '&'));
+        expect([path, href, linked.status < 400]).toEqual([path, href, true]);
+      }
+    }
+    // The payments were entered in October.
+    expect((await july.get('/console/payments/all')).text).not.toContain('HARBOUR-FT');
+    // The pack was made by somebody else, while the books of July were open.
+    expect((await july.get('/console/audit/packs')).text).not.toContain('pack.zip');
+    const refused = await july.post('/console/audit/packs', { kind: 'ledger', month: '2026-07' });
+    expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('books are open')]);
+    expect((await july.post('/console/audit/packs', { kind: 'ledger', month: '2026-08' })).status).toBe(403);
+  });
+
+  test('access ends with its last day: the session, and every later sign-in', async () => {
+    const login = 'last@auditor.example';
+    const limits = { from: null, to: null, until: '2026-10-15' };
+    const before = books.environment.now().toISO();
+    try {
+      books.at('2026-10-16T03:50:00Z'); // In New York, ten minutes before midnight.
+      const last = await signedIn(served, await invite(books, login, { limits }));
+      expect((await last.get('/console/aging')).status).toBe(200);
+      const link = await invite(books, login);
+      books.at('2026-10-16T04:05:00Z');
+      const ended = `The access of ${login} ended on 2026-10-15. An administrator can extend it.`;
+      for (const page of [await new Browser(served.url).post(link), await last.get('/console/aging')])
+        expect([page.status, page.text]).toEqual([403, expect.stringContaining(ended)]);
+      expect((await last.get('/console/aging')).status).toBe(303);
+    } finally {
+      books.at(before);
+    }
+  });
 
   test('a filter in the address reaches no further than the role', async () => {
     const { number, exception } = objects[OTHER] as Objects;
@@ -205,10 +281,16 @@ describe('reading', () => {
         'payments/all?text=LANTERN',
       ],
     ];
-    for (const reader of READERS.filter(({ narrowed }) => narrowed)) {
+    asked.push(
+      `rows?document=${number}`,
+      'rows?quote=q-1',
+      'audit?from=2026-07-01&to=2026-12-31',
+      'rows?from=2026-07-01',
+    );
+    for (const reader of READERS.filter(({ narrowed, limited }) => narrowed || limited)) {
       for (const address of asked) {
         const { status, text } = await browserOf(reader).get(`/console/${address}`);
-        const told = text.replaceAll(/value="[^"]*"/g, '').match(SECRETS)?.[0];
+        const told = text.replaceAll(/value="[^"]*"/g, '').match(reader.limited ? OF_ANY : SECRETS)?.[0];
         expect([address, status < 500, told]).toEqual([address, true, undefined]);
       }
     }

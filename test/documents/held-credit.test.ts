@@ -273,7 +273,9 @@ const constraintOf = (statement: Promise<unknown>): Promise<string | undefined> 
 test('the screen of a held credit note offers its release, and no use of its credit', async () => {
   await withHeldCredit();
   const offered = async () => {
-    const view = await world.database.reading((tx) => readInvoice(tx, null, CN_1, '2026-08-10'));
+    const view = await world.database.reading((tx) =>
+      readInvoice(tx, { scope: null, period: null, params: { number: CN_1 }, today: '2026-08-10' }),
+    );
     const roles = [{ role: 'finance', partner_id: null }];
     const { lead, actions } = invoiceScreen(view, { user: { roles } as never });
     const page = render(h('div', null, lead, actions));

@@ -39,7 +39,9 @@ const historyOf = async (number: string) => {
 };
 const sentences = async (number: string) => (await historyOf(number)).map((each) => each.says + afterwords(each));
 const pageOf = async (number: string) => {
-  const view = await world.database.reading((tx) => readInvoice(tx, null, number, '2026-08-02'));
+  const view = await world.database.reading((tx) =>
+    readInvoice(tx, { scope: null, period: null, params: { number }, today: '2026-08-02' }),
+  );
   return textOf(invoiceScreen(view, FINANCE));
 };
 const free = (login = MARA) => as(world, login, {});

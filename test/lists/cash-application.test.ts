@@ -15,7 +15,7 @@ afterAll(() => books.end());
 const report = () =>
   books.database.reading((tx) =>
     cashApplication.read(tx, {
-      ...{ filter: {}, scope: null, today: '2026-10-15', sort: '-month', after: null, limit: null },
+      ...{ filter: {}, scope: null, period: null, today: '2026-10-15', sort: '-month', after: null, limit: null },
       context: { ...books, settings: books.settings },
     }),
   );

@@ -43,7 +43,16 @@ const send = (given: readonly object[]) => world.rows(given, { holds: true });
 const read = (filter: Filter = {}, scope: readonly string[] | null = null) =>
   world.database.reading((tx) =>
     reversals.read(tx, {
-      ...{ filter, scope, today: today(), sort: '-recorded_at', after: null, limit: null, context: world },
+      ...{
+        filter,
+        scope,
+        period: null,
+        today: today(),
+        sort: '-recorded_at',
+        after: null,
+        limit: null,
+        context: world,
+      },
     }),
   );
 const today = () => world.environment.now().toISODate();

@@ -33,7 +33,16 @@ type Asked = Parameters<typeof rows.read>[1];
 const read = (filter: Asked['filter'] = {}, more: Partial<Asked> = {}) =>
   world.database.reading((tx) =>
     rows.read(tx, {
-      ...{ filter, scope: null, today: '2026-08-20', sort: 'entry_id', after: null, limit: null, context: world },
+      ...{
+        filter,
+        scope: null,
+        period: null,
+        today: '2026-08-20',
+        sort: 'entry_id',
+        after: null,
+        limit: null,
+        context: world,
+      },
       ...more,
     }),
   );

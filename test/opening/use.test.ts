@@ -101,7 +101,9 @@ test('the account statement and the invoice screen show it with its dates and wh
     readAccountStatement(tx, { partnerId: 'p-1', today: '2026-07-20' } as never),
   );
   expect(JSON.stringify(statement)).toContain('RE-2026-10443');
-  const view = await world.database.reading((tx) => readInvoice(tx, null, 'RE-2026-10443', '2026-07-20'));
+  const view = await world.database.reading((tx) =>
+    readInvoice(tx, { scope: null, period: null, params: { number: 'RE-2026-10443' }, today: '2026-07-20' }),
+  );
   expect(view.history[0]?.says).toBe('carried over from the previous system, as of 2026-06-30');
   const screen = invoiceScreen(view, { user: { roles: [] } as never });
   expect(screen.title).toContain('RE-2026-10443');

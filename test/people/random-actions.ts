@@ -9,6 +9,7 @@ import { userDeactivate, userInvite, userLink, userRole, userSignOut } from '../
 import { workAssign } from '../../src/actions/work/assign.ts';
 import { readWork } from '../../src/actions/work/items.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
+import type { Month } from '../../src/month.ts';
 import { ROLES, type Role } from '../../src/people/roles.ts';
 import { beginSession } from '../../src/people/sessions.ts';
 import { takeSignInLink } from '../../src/people/sign-in.sql.ts';
@@ -25,6 +26,8 @@ const LOGINS = ['mara', 'lee', 'sam', 'pat', 'kim'].map((name) => `${name}@issue
 interface People {
   /** Active persons with their roles. */
   readonly roles: Map<string, Set<Held>>;
+  /** Viewers whose access is limited. */
+  readonly limited: Set<string>;
   /** Whoever is responsible, by the item of the work queue. */
   readonly responsible: Map<string, string>;
 }
@@ -58,7 +61,7 @@ export function hasRole(held: ReadonlySet<Held>, role: Role, partners: readonly 
 export async function peopleOf(history: History): Promise<People> {
   const there = known.get(history);
   if (there !== undefined) return there;
-  const people: People = { roles: new Map(), responsible: new Map() };
+  const people: People = { roles: new Map(), limited: new Set(), responsible: new Map() };
   known.set(history, people);
   await invite(history, people, ADMINISTRATOR, ['administrator']);
   await invite(history, people, LOGINS[0] as string, ['finance', 'approver']);
@@ -96,10 +99,14 @@ async function invite(
     people.roles.size === 0
       ? { database, environment, settings, actor }
       : await working(history, manager(history, people));
-  const input = { login, roles: [...roles], ...(partnerId !== undefined && { partnerId }) };
+  const isLimited = roles.join() === 'viewer' && history.random() < 0.5;
+  const limits = isLimited ? { from: '2026-07' as Month, to: '2026-08' as Month } : {};
+  const input = { login, roles: [...roles], ...(partnerId !== undefined && { partnerId }), ...limits };
   const done = await outcomeOf(runAction(context, userInvite, { ...input, noMail: true }));
   expect([login, done]).toEqual([login, people.roles.has(login) ? 'user_exists' : 'done']);
-  if (done === 'done') people.roles.set(login, new Set(roles.map((role) => heldAs(role, partnerId ?? null))));
+  if (done !== 'done') return;
+  people.roles.set(login, new Set(roles.map((role) => heldAs(role, partnerId ?? null))));
+  people.limited[isLimited ? 'add' : 'delete'](login);
 }
 
 /** The users of the ledger are those of the list, and so are their roles. */
@@ -156,7 +163,15 @@ async function changeSomebody(history: History): Promise<boolean> {
   for (const { role, partner_id } of revoke) after.delete(heldAs(role, partner_id));
   const had = revoke.every(({ role, partner_id }) => held.has(heldAs(role, partner_id)));
   const isLast = held.has('administrator') && !after.has('administrator') && administrators(people) === 1;
-  const expected = had ? (isLast ? 'last_administrator' : 'done') : 'role_unchanged';
+  const { limited } = people;
+  const isRefused = limited.has(login) && [...after].some((each) => !each.startsWith('viewer'));
+  const expected = !had
+    ? 'role_unchanged'
+    : isLast
+      ? 'last_administrator'
+      : isRefused
+        ? 'limits_of_viewers_only'
+        : 'done';
   const context = await working(history, manager(history, people));
   const named = (of: readonly { role: Role }[]) => (of.length === 0 ? undefined : of.map(({ role }) => role));
   const input = { login, grant: named(grant), revoke: named(revoke), partnerId: partner ?? undefined };

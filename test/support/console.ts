@@ -4,7 +4,7 @@ import type { Environment } from '../../src/config/environment.ts';
 import type { Settings } from '../../src/config/settings.ts';
 import { addConsole } from '../../src/console/plugin.ts';
 import type { ServerOptions } from '../../src/http/shared.ts';
-import type { Role } from '../../src/people/roles.ts';
+import type { Limits, Role } from '../../src/people/roles.ts';
 import { readActiveUser } from '../../src/people/users.sql.ts';
 import { changeRoles, identify, inviteUser, linkUser } from '../../src/people/users.ts';
 import { addPortal } from '../../src/portal/plugin.tsx';
@@ -31,13 +31,19 @@ export const serveConsole = (
 export async function invite(
   world: World,
   login: string,
-  { roles = [], partnerId, name }: { roles?: readonly Role[]; partnerId?: string; name?: string } = {},
+  {
+    roles = [],
+    partnerId,
+    name,
+    limits,
+  }: { roles?: readonly Role[]; partnerId?: string; name?: string; limits?: Limits } = {},
 ): Promise<string> {
   const { link } = await world.database.transaction(async (tx) => {
     const actor = await identify(tx, world.actor, { login: ADMINISTRATOR, unattended: false });
     const context = { ...world, actor };
     const known = await readActiveUser(tx, login);
-    if (known === undefined) return inviteUser(tx, context, { login, name, roles, partnerId });
+    if (known === undefined)
+      return inviteUser(tx, context, { login, name, roles, partnerId, ...(limits && { limits }) });
     const grant = roles.map((role) => ({ role, partner_id: partnerId ?? null }));
     await changeRoles(tx, context, { login, grant, revoke: [] });
     return linkUser(tx, context, { login });

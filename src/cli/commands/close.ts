@@ -75,10 +75,11 @@ const usage = (reason: string) => refuse('usage', { reason, command: 'close' });
 
 /** Exit 4: a line differs from the previous system's invoices. */
 async function comparing(
-  { database, output, ...context }: CommandContext,
+  context: CommandContext,
   month: Month | undefined,
   { compare, firstMonth, without, acceptFeed, allowEmpty, dryRun, ...options }: CloseOptions & { compare: string },
 ): Promise<number> {
+  const { database, output } = context;
   if (!dryRun || month === undefined) throw usage("'close --compare' needs a month and --dry-run");
   checkPresentable(output, options);
   const invoiced = parseInvoiced({ name: compare, bytes: readInput(compare) });
@@ -87,7 +88,8 @@ async function comparing(
   const lines = compareInvoices(billed, invoiced);
   const equal = lines.every(({ result }) => result === 'equal');
   await present(
-    output,
+    context,
+    null,
     options,
     { month, equal, lines },
     () => sheetOf(lines),

@@ -18,6 +18,7 @@ import {
   refuse,
   wholeNumberArgument,
 } from '../command.ts';
+import { recordExport } from '../record-export.ts';
 import { reported } from '../run-action.ts';
 
 const HELP = `
@@ -71,6 +72,7 @@ async function exportGeneralLedger(context: CommandContext, options: Options) {
       if (asked === undefined) throw refuse('gl_part_unknown', { month, format, part, parts: parts.length });
       return readFiles(tx, { id: asked.gl_export_id });
     });
+    await recordExport(context, `gl ${month}`, { kind: 'gl', month, format, part, out });
     const written = await writeFiles(out, files);
     output.print({ month, format, part, files: written }, () => wrote(written));
     return EXIT.done;

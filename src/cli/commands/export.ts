@@ -8,7 +8,9 @@ import {
   type ExportRequest,
   exportFormats,
   exportPack,
+  exportSubject,
 } from '../../audit/export.ts';
+import { exportAll } from '../../audit/export-all.ts';
 import { makeFolder } from '../../files.ts';
 import { provePartner } from '../../log/partner-proof.ts';
 import { groupThousands, type Month, plural } from '../../values.ts';
@@ -25,6 +27,7 @@ import {
   table,
   writeFileAsked,
 } from '../command.ts';
+import { recordExport } from '../record-export.ts';
 
 const HELP = `
 An export contains the requested data, the log with its checkpoints (which
@@ -46,6 +49,13 @@ export const define: Definition = (group, action) => {
       .action(action((output, options: ExportOptions) => exportData(output, kind, options)));
   }
   group
+    .command('all')
+    .description('All of these, a pack of each month, in one folder or .zip file: for the audit of a year')
+    .requiredOption('--month <month>', 'the first month, YYYY-MM', monthArgument('--month'))
+    .option('--to <month>', 'the last month (default: the same)', monthArgument('--to'))
+    .requiredOption('--out <place>', 'a new folder, or a new file that ends in .zip')
+    .action(action(readingNow(exportEverything)));
+  group
     .command('proof')
     .description("Prove that a partner's rows of a closed month are complete, without showing rows of other partners")
     .requiredOption('--partner <id>', 'the partner')
@@ -66,7 +76,9 @@ function exportData(output: Output, kind: ExportKind, options: ExportOptions) {
   if (to < from) throw refuse('argument_invalid', { argument: '--to', value: to, reason: `is before ${from}` });
   const request: ExportRequest = { kind, from, to, format, out };
   // A replica allows no temporary tables.
-  return (kind === 'ledger' ? reading : readingNow)(async ({ environment, database }) => {
+  return (kind === 'ledger' ? reading : readingNow)(async (context) => {
+    const { environment, database } = context;
+    await recordExport(context, exportSubject(request), { kind, from, to, format, out });
     const exported = await exportPack(database, environment, request);
     output.print(exported, () => {
       const { files, months, checkpoint, manifest_sha256 } = exported;
@@ -90,14 +102,32 @@ function exportData(output: Output, kind: ExportKind, options: ExportOptions) {
   })(output);
 }
 
+async function exportEverything(context: CommandContext, { month: from, ...options }: Omit<ExportOptions, 'format'>) {
+  const { environment, database, output } = context;
+  const { to = from, out } = options;
+  if (to < from) throw refuse('argument_invalid', { argument: '--to', value: to, reason: `is before ${from}` });
+  const request = { from, to, format: 'csv', out } as const;
+  await recordExport(context, exportSubject({ kind: 'all', from, to }), { kind: 'all', ...request });
+  const exported = await exportAll(database, environment, request);
+  const { months, packs, sums_sha256 } = exported;
+  output.print(exported, () =>
+    [
+      `Wrote ${out}: ${plural(packs, 'pack')} of ${plural(months.length, 'month')}, ${months[0]} to ${months.at(-1)}.`,
+      `SHA-256 of SHA256SUMS, which has those of all manifests: ${sums_sha256}`,
+    ].join('\n'),
+  );
+}
+
 type ProofOptions = Readonly<{
   partner: string;
   month: Month;
   out: string;
 }>;
 
-async function exportProof({ database, output }: CommandContext, options: ProofOptions) {
+async function exportProof(context: CommandContext, options: ProofOptions) {
+  const { database, output } = context;
   const { partner: partnerId, month, out } = options;
+  await recordExport(context, `proof ${month}`, { kind: 'proof', partner: partnerId, month, out });
   const proofs = await database.reading(async (tx) => {
     await needRows(tx, { from: month, to: month, partnerIds: [partnerId] });
     return provePartner(tx, { partnerId, month }, (numbers) => needRows(tx, { numbers }));

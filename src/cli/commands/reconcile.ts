@@ -74,7 +74,7 @@ async function reconcile(context: CommandContext, month: Month, options: Reconci
       ...(invoices === undefined ? [] : [invoices.text]),
       describedReconciliation(found, billable.length),
     ].join('\n\n');
-  await present(output, options, report, () => reconciliationSheet(month, found.exceptions), described);
+  await present(context, 'reconcile', options, report, () => reconciliationSheet(month, found.exceptions), described);
   return found.open > 0 ? EXIT.attention : EXIT.done;
 }
 

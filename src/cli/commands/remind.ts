@@ -43,7 +43,8 @@ async function remind(context: CommandContext, options: RemindOptions): Promise<
   const report = await reported(context, reminderRecord, { without, reason }, options);
   const text = await inFull(report);
   await present(
-    output,
+    context,
+    null,
     options,
     report.json,
     () => sheetOf(report.json, names),

@@ -1,6 +1,6 @@
 import { sessions } from '../../lists/sessions.ts';
 import { userJson } from '../../lists/users.ts';
-import { rolesInWords } from '../../people/roles.ts';
+import { accessInWords } from '../../people/roles.ts';
 import { liveAt } from '../../people/sessions.ts';
 import { readSessions } from '../../people/sign-in.sql.ts';
 import { type ListedUser, readUsers } from '../../people/users.sql.ts';
@@ -27,9 +27,7 @@ async function show(context: CommandContext, login: string) {
   output.print({ ...userJson(user), live_sessions: live }, () =>
     [
       `${user.login} (${user.name})`,
-      user.ended_at === null
-        ? `Roles: ${rolesInWords(user.roles) || 'none'}`
-        : `Deactivated ${minuteOf(user.ended_at)}`,
+      user.ended_at === null ? `Roles: ${accessInWords(user) || 'none'}` : `Deactivated ${minuteOf(user.ended_at)}`,
       `Passkeys: ${user.passkeys}`,
       live.length === 0 ? 'Not signed in.' : tableOf(sessions, live, at.now.slice(0, 10)),
     ].join('\n'),

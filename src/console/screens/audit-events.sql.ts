@@ -1,4 +1,5 @@
 import { query, queryingColumn, type Transaction } from '../../database/transaction.ts';
+import type { Month } from '../../month.ts';
 import type { Scope } from '../../people/scope.ts';
 
 export type ListedEvent = Readonly<{
@@ -58,7 +59,15 @@ export const readActions = queryingColumn<string>(`
 /** The events that match the filter, latest first. `actions` must list all actions. */
 export async function readEvents(
   tx: Transaction,
-  asked: Filter & Readonly<{ actions: readonly string[]; scope: Scope; limit: number }>,
+  asked: Filter &
+    Readonly<{
+      actions: readonly string[];
+      scope: Scope;
+      /** The months of the documents whose pages the user may open; null means all, and the partners' pages. */
+      firstMonth: Month | null;
+      lastMonth: Month | null;
+      limit: number;
+    }>,
 ): Promise<ListedEvent[]> {
   const users = await query<{ user_id: number }>(
     tx,
@@ -76,8 +85,11 @@ export async function readEvents(
             e.action, personal(e.subject) AS subject,
             coalesce(personal(u.login), personal(e.claimed_by), e.os_user) AS by, e.os_user, e.host, e.via,
             CASE WHEN :scope::text[] IS NULL OR e.action ~ :own THEN personal_json(e.details) ELSE '{}' END AS details,
-            CASE WHEN EXISTS (SELECT FROM documents d WHERE d.number = e.subject) THEN 'document'
-                 WHEN EXISTS (SELECT FROM partners p WHERE p.partner_id = e.subject) THEN 'partner' END AS of
+            CASE WHEN EXISTS (
+                   SELECT FROM documents d WHERE d.number = e.subject
+                     AND (:firstMonth::text IS NULL OR d.month BETWEEN :firstMonth AND :lastMonth)) THEN 'document'
+                 WHEN :firstMonth::text IS NULL AND EXISTS (
+                   SELECT FROM partners p WHERE p.partner_id = e.subject) THEN 'partner' END AS of
      FROM ${asked.action === null ? `(SELECT * FROM audit_events e WHERE ${ASKED})` : EVENTS_OF_ACTIONS} AS e
      LEFT JOIN users u USING (user_id)
      ORDER BY e.event_id DESC LIMIT :limit`,

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Transaction } from '../../database/transaction.ts';
-import type { Scope } from '../../people/scope.ts';
+import { periodGiven } from '../../lists/list.ts';
+import { lastDay } from '../../month.ts';
 import { plural } from '../../text.ts';
 import {
   addressOf,
@@ -16,6 +17,7 @@ import {
   type Seer,
   textAsked,
 } from '../parts.ts';
+import type { Visit } from '../route.ts';
 import { type Filter, type ListedEvent, readActions, readEvents } from './audit-events.sql.ts';
 import { AuditMenu } from './audit-menu.tsx';
 
@@ -33,23 +35,24 @@ const PAGE = 50;
 
 /**
  * A page of events, latest first. A user limited to some partners sees only events about them and their documents;
- * others can reveal other partners.
+ * others can reveal other partners. A user
+ * limited to some months sees their events.
  */
 export async function readAuditEvents(
   tx: Transaction,
   asked: AuditQuestion,
-  { scope }: { scope: Scope },
+  { scope, period }: Pick<Visit, 'scope' | 'period'>,
 ): Promise<AuditEventsView> {
   const filter: Filter = {
     action: textAsked(asked.action) ?? null,
     by: textAsked(asked.by) ?? null,
     subject: textAsked(asked.subject) ?? null,
-    from: dayAsked('from', asked.from) ?? null,
-    to: dayAsked('to', asked.to) ?? null,
+    from: later(dayAsked('from', asked.from), period && `${period.from}-01`),
+    to: earlier(dayAsked('to', asked.to), period && lastDay(period.to)),
     before: idAsked('before', asked.before) ?? null,
   };
   const actions = await readActions(tx);
-  const events = await readEvents(tx, { ...filter, actions, scope, limit: PAGE + 1 });
+  const events = await readEvents(tx, { ...filter, ...periodGiven({ period }), actions, scope, limit: PAGE + 1 });
   const shown = events.slice(0, PAGE);
   return {
     filter,
@@ -58,6 +61,11 @@ export async function readAuditEvents(
     next: events.length > PAGE ? (shown.at(-1)?.event_id ?? null) : null,
   };
 }
+
+const later = (day: string | undefined, least: string | null) =>
+  day === undefined || (least !== null && day < least) ? least : day;
+const earlier = (day: string | undefined, most: string | null) =>
+  day === undefined || (most !== null && day > most) ? most : day;
 
 export function auditEventsScreen(
   { filter, events, actions, next }: AuditEventsView,

@@ -1,14 +1,18 @@
+import { EXPORT_KINDS } from '../../audit/export.ts';
 import { type AuditTask, readTasks } from '../../audit/tasks.sql.ts';
 import {
   CHECKS_IN_ALL,
   type ExportInput,
   type ExportResult,
   PACK_HOURS,
+  PACKS_KEPT,
   type VerifyResult,
 } from '../../audit/tasks.ts';
 import type { Transaction } from '../../database/transaction.ts';
+import { isInPeriod } from '../../people/scope.ts';
 import { groupThousands, plural } from '../../values.ts';
 import { Card, Chip, type Column, DataTable, Form, Instant, Meter, None, type PageUser } from '../parts.ts';
+import type { Visit } from '../route.ts';
 
 export const CHECKS_PATH = '/audit/checks';
 export const PACKS_PATH = '/audit/packs';
@@ -140,7 +144,7 @@ const packColumns: readonly Column<AuditTask>[] = [
       const { kind, from, to, format } = inputOf(task);
       return (
         <>
-          <strong>{kind}</strong>
+          <strong>{kind === 'all' ? 'everything' : kind}</strong>
           <span class="count">{` ${from === to ? from : `${from} to ${to}`}, ${format}`}</span>
         </>
       );
@@ -152,13 +156,24 @@ const packColumns: readonly Column<AuditTask>[] = [
     heading: 'State',
     cell: (task) =>
       isUnderWay(task) ? (
-        <Chip tone="warn">{`under way, ${groupThousands(String(task.progress))} bytes`}</Chip>
+        <Chip tone="warn">{`under way, ${progressOf(task)}`}</Chip>
       ) : task.problem !== null ? (
         <Chip tone="bad">{task.problem}</Chip>
       ) : task.is_lost ? (
-        <Chip tone="bad">the server has stopped</Chip>
+        <Chip tone="bad">the server has stopped: make it again</Chip>
       ) : (
-        <code class="hash">{`manifest ${resultOf(task)?.manifest_sha256}`}</code>
+        <code class="hash">
+          {`${inputOf(task).kind === 'all' ? 'SHA256SUMS' : 'manifest'} ${resultOf(task)?.manifest_sha256}`}
+        </code>
+      ),
+  },
+  {
+    heading: 'Kept until',
+    cell: ({ finished_at, result }) =>
+      finished_at === null || result === null ? (
+        <None />
+      ) : (
+        <Instant at={new Date(Date.parse(finished_at) + PACK_HOURS * 3_600_000).toISOString()} />
       ),
   },
   {
@@ -181,16 +196,38 @@ const packColumns: readonly Column<AuditTask>[] = [
   },
 ];
 
+/** Of all packs, the progress counts those that are complete. */
+function progressOf(task: AuditTask) {
+  const input = inputOf(task);
+  if (input.kind !== 'all') return `${groupThousands(String(task.progress))} bytes`;
+  const at = Math.floor(task.progress / EXPORT_KINDS.length);
+  if (at >= input.months.length) return 'all months together';
+  return `month ${at + 1} of ${input.months.length} (${input.months[at]})`;
+}
+
+/** A user who may see some months only gets the packs that this user made of them. */
+export function mayGet(task: AuditTask, { user, period }: Pick<Visit, 'user' | 'period'>): boolean {
+  const { from, to } = inputOf(task);
+  return period === null || (task.login === user.login && isInPeriod(period, from) && isInPeriod(period, to));
+}
+
 /** Lists only packs whose files still exist. */
 export function MadePacks({ tasks, path, now }: { tasks: readonly AuditTask[]; path: string; now: number }) {
+  let made = 0;
   const shown = tasks.filter(
-    ({ finished_at }) => finished_at === null || now - Date.parse(finished_at) < PACK_HOURS * 3_600_000,
+    ({ finished_at, result }) =>
+      finished_at === null ||
+      (now - Date.parse(finished_at) < PACK_HOURS * 3_600_000 && (result === null || ++made <= PACKS_KEPT)),
   );
   const live = shown.some(isUnderWay) ? liveAt(path, 'packs') : {};
   return (
     <div id="packs" {...live}>
       {shown.length > 0 && (
-        <Card title="Recent packs" note={`kept for ${PACK_HOURS} hours by the server that made them`} flush>
+        <Card
+          title="Recent packs"
+          note={`the latest ${PACKS_KEPT} are kept, each for ${PACK_HOURS} hours, by the server that made them`}
+          flush
+        >
           <DataTable columns={packColumns} rows={shown} labelled nothing="" caption="Recent packs" />
         </Card>
       )}

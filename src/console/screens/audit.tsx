@@ -3,10 +3,13 @@
 import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '../../audit/export.ts';
 import type { AuditTask } from '../../audit/tasks.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
+import { refuse } from '../../errors/refusals.ts';
 import type { ChangeEvent } from '../../people/audit-events.sql.ts';
+import { isInPeriod } from '../../people/scope.ts';
 import { type Month, monthName, plural } from '../../values.ts';
 import { ChangeLog } from '../change-log.tsx';
 import { Card, Chip, type Column, DataTable, Form, Instant, monthAsked, type PageUser, type Screen } from '../parts.ts';
+import type { Visit } from '../route.ts';
 import {
   type ClosedMonth,
   type Run,
@@ -17,7 +20,7 @@ import {
   type VerifyFinding,
 } from './audit.sql.ts';
 import { AuditMenu } from './audit-menu.tsx';
-import { MadePacks, PACKS_PATH, readPackTasks, readVerifyTask, Verify } from './audit-tasks.tsx';
+import { MadePacks, mayGet, PACKS_PATH, readPackTasks, readVerifyTask, Verify } from './audit-tasks.tsx';
 
 // --- Checks ---
 
@@ -140,33 +143,85 @@ type PacksView = Readonly<{
 export async function readPacks(
   tx: Transaction,
   asked: Readonly<Partial<Record<'month', string>>>,
-  { now }: { now: number },
+  visit: Pick<Visit, 'user' | 'period' | 'context'>,
 ): Promise<PacksView> {
-  const months = await readClosedMonths(tx);
+  const { period, context } = visit;
+  const months = (await readClosedMonths(tx)).filter(
+    ({ month, books_closed }) => period === null || (books_closed && isInPeriod(period, month)),
+  );
+  const month = monthAsked('month', asked.month);
+  if (month !== undefined && period !== null && !isInPeriod(period, month)) throw refuse('access_limited', period);
   return {
-    month: monthAsked('month', asked.month) ?? months[0]?.month ?? null,
+    month: month ?? months[0]?.month ?? null,
     months,
-    tasks: await readPackTasks(tx),
-    now,
+    tasks: (await readPackTasks(tx)).filter((task) => mayGet(task, visit)),
+    now: context.environment.now().toMillis(),
   };
+}
+
+/** The latest year whose December is closed, or else the year of the latest closed month, as far as it is closed. */
+function wholeYear(months: readonly ClosedMonth[]): readonly [from: Month, to: Month] | undefined {
+  const closed = months.map(({ month }) => month);
+  const to = closed.find((month) => month.endsWith('-12')) ?? closed[0];
+  const from = closed.findLast((month) => month.slice(0, 4) === to?.slice(0, 4));
+  return from && to && [from, to];
 }
 
 export function packsScreen(view: PacksView, { reader }: { reader: PageUser }): Screen {
   const { month } = view;
   return {
     ...AUDIT,
-    lead: month === null ? 'no month is closed yet' : `packs of ${monthName(month)}`,
+    lead: month === null ? 'no packs yet' : `packs of ${monthName(month)}`,
     content: (
       <>
-        <AuditMenu current="packs" />
+        <AuditMenu current="packs" user={reader} />
         {month === null ? (
-          <p class="nothing">Packs contain closed months only.</p>
+          <p class="nothing">
+            {reader.limits === null
+              ? 'Packs contain closed months only.'
+              : 'Packs can be made once the books of one of your months are closed.'}
+          </p>
         ) : (
           <Packs month={month} view={view} reader={reader} />
         )}
       </>
     ),
   };
+}
+
+/** Every kind of pack of every month of a range, in one file. */
+function Everything({ months, reader }: { months: readonly ClosedMonth[]; reader: PageUser }) {
+  const year = wholeYear(months);
+  if (year === undefined) return null;
+  const choice = (name: string, label: string, selected: Month) => (
+    <label class="field">
+      {label}
+      <select name={name}>
+        {months.map((each) => (
+          <option value={each.month} selected={each.month === selected}>
+            {monthName(each.month)}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+  return (
+    <Card title="Everything, for an audit">
+      <p>
+        Every pack of every month in one .zip file, a folder for each month; the documents and the journal of all these
+        months, with the balances at their end; and SHA256SUMS over all manifests.
+        {months.some((each) => !each.books_closed) && ' Months whose books are open are preliminary.'}
+      </p>
+      <Form action={`/console${PACKS_PATH}`} token={reader.formToken} class="filters">
+        <input type="hidden" name="kind" value="all" />
+        {choice('month', 'From', year[0])}
+        {choice('to', 'To', year[1])}
+        <button type="submit" class="main">
+          Make
+        </button>
+      </Form>
+    </Card>
+  );
 }
 
 function Packs({ month, view, reader }: { month: Month; view: PacksView; reader: PageUser }) {
@@ -190,10 +245,6 @@ function Packs({ month, view, reader }: { month: Month; view: PacksView; reader:
         </Form>
       ),
     },
-    {
-      heading: 'Command',
-      cell: (kind) => <code class="hash">{`reckoner export ${kind} --month ${month} --out ${kind}-${month}.zip`}</code>,
-    },
   ];
   return (
     <>
@@ -215,6 +266,7 @@ function Packs({ month, view, reader }: { month: Month; view: PacksView; reader:
       </form>
       <div class="stack">
         <MadePacks tasks={tasks} path={`${PACKS_PATH}/${month}`} now={now} />
+        <Everything months={months} reader={reader} />
         <Card title="Packs" flush>
           <DataTable columns={columns} rows={EXPORT_KINDS} labelled nothing="" caption="Packs" />
         </Card>
@@ -226,8 +278,8 @@ function Packs({ month, view, reader }: { month: Month; view: PacksView; reader:
           </ul>
           <p class="soft">
             A pack is one snapshot of the ledger; verify.mjs or verify.py of a release checks it without Reckoner. Packs
-            are made in the background, one at a time. Each may have up to 2 GB uncompressed and is recorded as an audit
-            event. The command has no size limit and can also write several months.
+            are made in the background, one at a time, with up to 2 GB for a month before compression. Each is recorded
+            as an audit event.
           </p>
         </Card>
       </div>

@@ -1,8 +1,10 @@
 import type { ComponentChildren } from 'preact';
 import { describeOtherCurrency } from '../../close/other-currencies.ts';
 import type { Transaction } from '../../database/transaction.ts';
+import { refuse } from '../../errors/refusals.ts';
 import { describeDifferingCut } from '../../ledger/quoted.ts';
-import { isInScope, type Scope } from '../../people/scope.ts';
+import { periodOf } from '../../people/roles.ts';
+import { isInPeriod, isInScope, type Period, type Scope } from '../../people/scope.ts';
 import { type CloseReport, readCloseReport as readReport } from '../../reports/close.ts';
 import { beforeTax } from '../../reports/close-text.ts';
 import { closeSheet } from '../../reports/sheets.ts';
@@ -23,6 +25,7 @@ import {
   type Seer,
   seesAll,
 } from '../parts.ts';
+import type { Visit } from '../route.ts';
 import { readClosedMonths } from './audit.sql.ts';
 import { Why } from './month-changes.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
@@ -58,10 +61,13 @@ const PATH = '/console/reports/close';
 export async function readCloseReport(
   tx: Transaction,
   asked: CloseReportQuestion,
-  { scope }: { scope: Scope },
+  { scope, period }: Pick<Visit, 'scope' | 'period'>,
 ): Promise<CloseReportView> {
-  const months = await readClosedMonths(tx);
-  const whole = await readReport(tx, monthAsked('month', asked.month));
+  const months = (await readClosedMonths(tx)).filter(({ month }) => isInPeriod(period, month));
+  const month = monthAsked('month', asked.month) ?? (period === null ? undefined : months[0]?.month);
+  if (month !== undefined && period !== null && !isInPeriod(period, month)) throw refuse('access_limited', period);
+  const none = period !== null && month === undefined;
+  const whole = none ? undefined : within(period, await readReport(tx, month));
   const own = <Row extends { readonly partner_id: string }>(rows: readonly Row[]) =>
     rows.filter(({ partner_id }) => isInScope(scope, partner_id));
   return {
@@ -86,6 +92,17 @@ export async function readCloseReport(
   };
 }
 
+/** The first of the months that a user may see is compared with none. */
+function within(period: Period, report: CloseReport | undefined): CloseReport | undefined {
+  if (report?.previous == null || isInPeriod(period, report.previous)) return report;
+  const partners = report.partners.filter(({ documents }) => documents.length > 0);
+  return {
+    ...report,
+    previous: null,
+    partners: partners.map((row) => ({ ...row, last_month: '0', change: '0', new_policies: [], ended_policies: [] })),
+  };
+}
+
 function taxNote(report: CloseReport | undefined, scope: Scope) {
   if (report?.taxes === undefined) return '';
   return scope === null ? beforeTax(report) : 'Amounts are before tax.';
@@ -100,7 +117,7 @@ export function closeReportScreen({ report, totals, tax, months }: CloseReportVi
     lead: report === null ? 'no month is closed yet' : monthName(report.month),
     actions: report !== null && (
       <>
-        {seesAll(user) && (
+        {seesAll(user) && periodOf(user) === null && (
           <a class="button" href={`/console/close/${report.month}`}>
             Cockpit
           </a>

@@ -6,7 +6,6 @@ import { acceptFeed, type Doubt, type Feeds, missingFeeds, outstandingFeeds } fr
 import { readPartnerZones } from '../../close/months.sql.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import type { Installation } from '../../people/audit-events.ts';
-import type { User } from '../../people/roles.ts';
 import { type CloseFigures, readCloseFigures } from '../../reports/close.ts';
 import { approvalsOf } from '../../reports/close-text.ts';
 import { readReadiness } from '../../reports/readiness.ts';
@@ -121,7 +120,7 @@ export async function readClose(
   };
 }
 
-export function closeScreen(view: CloseView, { user }: { user: Pick<User, 'roles'> }): Screen {
+export function closeScreen(view: CloseView, { user }: { user: Seer }): Screen {
   const { shown, report, expected } = view;
   const [next] = view.open;
   const open = view.open.find(({ month }) => month === shown);

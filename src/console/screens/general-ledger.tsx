@@ -1,6 +1,7 @@
 /** The exported journals and files of each month, and the months that are not exported yet. */
 import type { Transaction } from '../../database/transaction.ts';
 import { type ListedExport, readExports, readUnexported } from '../../general-ledger/exports.sql.ts';
+import { isInPeriod } from '../../people/scope.ts';
 import { type Month, monthName, plural } from '../../values.ts';
 import {
   ActionLink,
@@ -14,6 +15,7 @@ import {
   type Seer,
   type Tone,
 } from '../parts.ts';
+import type { Visit } from '../route.ts';
 import { ReportsMenu } from './reports-menu.tsx';
 
 type GeneralLedgerView = Readonly<{
@@ -23,8 +25,16 @@ type GeneralLedgerView = Readonly<{
 
 const SHOWN = 200;
 
-export async function readGeneralLedger(tx: Transaction): Promise<GeneralLedgerView> {
-  return { exports: await readExports(tx, { limit: SHOWN }), waiting: await readUnexported(tx, { limit: SHOWN }) };
+export async function readGeneralLedger(
+  tx: Transaction,
+  { period }: Pick<Visit, 'period'>,
+): Promise<GeneralLedgerView> {
+  const exports = await readExports(tx, { limit: SHOWN });
+  const waiting = await readUnexported(tx, { limit: SHOWN });
+  return {
+    exports: exports.filter(({ month }) => isInPeriod(period, month)),
+    waiting: waiting.filter((month) => isInPeriod(period, month)),
+  };
 }
 
 const fileHref = ({ gl_export_id: id }: Pick<ListedExport, 'gl_export_id'>, name: string) =>
@@ -115,7 +125,7 @@ export function generalLedgerScreen(view: GeneralLedgerView, { user }: { user: S
     ),
     content: (
       <>
-        <ReportsMenu current="general-ledger" />
+        <ReportsMenu current="general-ledger" user={user} />
         <div class="stack">
           {waiting.length > 0 && (
             <Card title="To export" note={`${plural(waiting.length, 'month')} with closed books`}>

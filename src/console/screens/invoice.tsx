@@ -9,8 +9,7 @@ import { lineTaxText, taxSteps } from '../../documents/present-tax.ts';
 import { settledWithoutCash } from '../../documents/settled.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { standingOf } from '../../lists/invoices.ts';
-import type { User } from '../../people/roles.ts';
-import { isInScope, type Scope } from '../../people/scope.ts';
+import { isInPeriod, isInScope } from '../../people/scope.ts';
 import { Amount, monthName } from '../../values.ts';
 import {
   ActionLink,
@@ -24,7 +23,9 @@ import {
   MoreActions,
   type RareAction,
   type Screen,
+  type Seer,
 } from '../parts.ts';
+import type { Visit } from '../route.ts';
 
 type InvoiceView = Readonly<{
   document: DocumentRow;
@@ -33,20 +34,27 @@ type InvoiceView = Readonly<{
   today: string;
 }>;
 
-/** Throws document_unknown, also for another partner's document. */
+type Seen = Pick<Visit, 'scope' | 'period' | 'params'>;
+
+/** Throws document_unknown, also for another partner's document, or one of another month. */
 export async function readInScope(
   tx: Transaction,
-  scope: Scope,
-  number: string,
+  { scope, period, params }: Seen,
   filter: Pick<DocumentFilter, 'withLogos'> = {},
 ): Promise<DocumentRow> {
+  const { number = '' } = params;
   const [document] = await readDocuments(tx, { number, ...filter });
-  if (document === undefined || !isInScope(scope, document.partner_id)) throw refuse('document_unknown', { number });
+  if (document === undefined || !isInScope(scope, document.partner_id) || !isInPeriod(period, document.month))
+    throw refuse('document_unknown', { number });
   return document;
 }
 
-export async function readInvoice(tx: Transaction, scope: Scope, number: string, today: string): Promise<InvoiceView> {
-  const document = await readInScope(tx, scope, number);
+export async function readInvoice(
+  tx: Transaction,
+  { today, ...seen }: Seen & Pick<Visit, 'today'>,
+): Promise<InvoiceView> {
+  const document = await readInScope(tx, seen);
+  const { number } = document;
   const [dispute = null] = await readOpenDisputes(tx, { number });
   return { document, history: await readHistory(tx, document.document_id), dispute, today };
 }
@@ -116,7 +124,7 @@ function rareActionsOn(row: DocumentRow): RareAction[] {
 
 export function invoiceScreen(
   { document: row, history, dispute, today }: InvoiceView,
-  { user }: { user: Pick<User, 'roles'> },
+  { user }: { user: Seer },
 ): Screen {
   const { number, currency } = row;
   const pathOf = (name: string) => `/console/invoices/${number}/${name}.pdf`;

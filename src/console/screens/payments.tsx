@@ -3,6 +3,7 @@ import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { readExceptions } from '../../payments/exceptions.sql.ts';
 import { describeExceptions, EXCEPTION_NAMES, type ListedException } from '../../payments/exceptions.ts';
+import { periodOf } from '../../people/roles.ts';
 import type { Scope } from '../../people/scope.ts';
 import { plural } from '../../text.ts';
 import {
@@ -44,16 +45,17 @@ export async function readPayments(
 
 const PATH = '/console/payments';
 
-const PaymentTabs = ({ current, user }: { current: 'decide' | 'all' | 'lines'; user: Seer }) => (
-  <Tabs
-    label="Payments"
-    tabs={[
-      { name: 'To decide', href: PATH, current: current === 'decide' },
-      { name: 'All payments', href: `${PATH}/all`, current: current === 'all' },
-      ...(seesAll(user) ? [{ name: 'Bank lines', href: `${PATH}/lines`, current: current === 'lines' }] : []),
-    ]}
-  />
-);
+const PaymentTabs = ({ current, user }: { current: 'decide' | 'all' | 'lines'; user: Seer }) =>
+  periodOf(user) === null && (
+    <Tabs
+      label="Payments"
+      tabs={[
+        { name: 'To decide', href: PATH, current: current === 'decide' },
+        { name: 'All payments', href: `${PATH}/all`, current: current === 'all' },
+        ...(seesAll(user) ? [{ name: 'Bank lines', href: `${PATH}/lines`, current: current === 'lines' }] : []),
+      ]}
+    />
+  );
 
 export const AllPaymentsTab = ({ user }: { user: Seer }) => <PaymentTabs current="all" user={user} />;
 export const BankLinesTab = ({ user }: { user: Seer }) => <PaymentTabs current="lines" user={user} />;

@@ -1,3 +1,4 @@
+import { periodOf } from '../../people/roles.ts';
 import { type Seer, seesAll, Tabs } from '../parts.ts';
 
 const REPORTS = [
@@ -12,12 +13,17 @@ const REPORTS = [
 
 const LEDGER: readonly string[] = ['trial-balance', 'bank-reconciliation', 'general-ledger', 'cash-application'];
 
-/** A page without `user` requires access to the whole ledger. */
+/** For users who may see some months only. */
+const OF_PERIOD: readonly string[] = ['general-ledger', 'close'];
+
+/** A page without `user` requires access to the whole ledger, and to all months. */
 export const ReportsMenu = ({ current, user }: { current: (typeof REPORTS)[number][0]; user?: Seer }) => (
   <Tabs
     label="Reports"
-    tabs={REPORTS.filter(([id]) => !LEDGER.includes(id) || user === undefined || seesAll(user)).map(
-      ([id, name, href]) => ({ name, href, current: id === current }),
-    )}
+    tabs={REPORTS.filter(
+      ([id]) =>
+        user === undefined ||
+        ((!LEDGER.includes(id) || seesAll(user)) && (periodOf(user) === null || OF_PERIOD.includes(id))),
+    ).map(([id, name, href]) => ({ name, href, current: id === current }))}
   />
 );

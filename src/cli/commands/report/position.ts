@@ -23,11 +23,12 @@ export const define: Definition = (report, action) => {
 };
 
 async function reportPosition(context: CommandContext, options: PresentOptions & { since?: string }): Promise<number> {
-  const { database, output } = context;
+  const { database } = context;
   const asked = { since: options.since, today: todayOf(context) };
   const found = await database.reading((tx) => readPosition(tx, context, asked));
   await present(
-    output,
+    context,
+    'report position',
     options,
     found,
     () => positionSheet(found),
