@@ -42,8 +42,9 @@ export const LEFT = `LATERAL (
                       sum(partner_cut) AS quote_cut, sum(invoice_amount) AS quote_share,
                       (array_agg(reversal_id ORDER BY entry_id DESC) FILTER (WHERE is_own OR of_quote))[1] AS taken_by
                FROM (SELECT v.*, v.kind = 'reversal' AND v.requote_id IS NULL AND NOT ${isByPerson('v')} AS of_quote,
-                            v.kind = 'reversal' AND CASE WHEN ${isByPerson('v')} THEN own_id(v) = '${REVERSAL}' || e.entry_id
-                                                         ELSE v.requote_id = e.requote_id END AS is_own
+                            v.kind = 'reversal'
+                              AND CASE WHEN ${isByPerson('v')} THEN own_id(v) = '${REVERSAL}' || e.entry_id
+                                       ELSE v.requote_id = e.requote_id END AS is_own
                      FROM ledger_rows v WHERE v.partner_id = e.partner_id AND v.quote_id = e.quote_id) AS v) AS v)`;
 
 const readingFrom = (source: string) => `
