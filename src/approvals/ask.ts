@@ -51,6 +51,8 @@ export type Permission = Readonly<{
 /** If there are two, both must allow the action. */
 export interface Rules {
   readonly own?: ApprovalRule | undefined;
+  /** The action whose rule `own` is, if it is the rule of another action. Their amounts are added up. */
+  readonly ruledAs?: string | undefined;
   /** Applies only to an action that adjusts something. */
   readonly adjustments?: ApprovalRule | undefined;
 }
@@ -178,7 +180,7 @@ async function compare(
   rules: Rules,
   { action, amounts, adjustments, touched }: Pick<ToApprove, 'action' | 'amounts' | 'adjustments' | 'touched'>,
 ) {
-  const { own } = rules;
+  const { own, ruledAs: ruled = action } = rules;
   const shared = adjustments.length === 0 ? undefined : rules.adjustments;
   const adjusted = adjustments.map(({ amount }) => amount);
   if (!isLimited(own, amounts) || !isLimited(shared, adjusted)) return undefined;
@@ -186,8 +188,8 @@ async function compare(
   const userId = actor.user?.user_id ?? null;
   const now = environment.now().toISO();
   return {
-    ...{ comparison: randomUUID(), action, days: COMPARED_DAYS, partners },
-    amounts: own === undefined ? [] : await compareAmounts(tx, own, amounts, { action, userId, partners, now }),
+    ...{ comparison: randomUUID(), action: ruled, days: COMPARED_DAYS, partners },
+    amounts: own === undefined ? [] : await compareAmounts(tx, own, amounts, { action: ruled, userId, partners, now }),
     ...(shared !== undefined && { adjustments: await compareAdjustments(tx, shared, adjustments, now) }),
   };
 }
@@ -198,7 +200,8 @@ const isLimited = (rule: ApprovalRule | undefined, amounts: readonly Amount[]) =
     amounts.length > 0 &&
     amounts.every((each) => each.isZero() || limitOf(rule, each) !== undefined));
 
-const limitOf = (rule: ApprovalRule, { currency }: Amount) => ('above' in rule ? rule.above[currency] : undefined);
+export const limitOf = (rule: ApprovalRule, { currency }: Amount) =>
+  'above' in rule ? rule.above[currency] : undefined;
 
 async function compareAmounts(
   tx: Transaction,

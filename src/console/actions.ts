@@ -2,13 +2,15 @@
 import type { Action } from '../actions/action.ts';
 import { monthClose } from '../actions/close.ts';
 import type { FullReport } from '../actions/consequence.ts';
-import { inputOfForm } from '../actions/fields.ts';
+import { fieldsOf, inputOfForm } from '../actions/fields.ts';
 import { glExport } from '../actions/general-ledger.ts';
 import { ACTIONS } from '../actions/loaded.ts';
 import { OutdatedPreview, previewAction, type RunOptions, readNamed, runAction } from '../actions/run.ts';
 import type { Section } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { readRowsNumbered } from '../documents/rows-to-correct.sql.ts';
 import { Refusal } from '../errors/refusals.ts';
+import { isInScope, type Scope } from '../people/scope.ts';
 import { valueInForce } from '../people/settings-in-force.ts';
 import { mayDo } from './action-link.tsx';
 import { placesOf } from './menu.ts';
@@ -51,7 +53,6 @@ async function formAsked(
   action: Action,
   { asked, context, reader, scope }: Visit,
 ): Promise<ActionRequest> {
-  const partners = await readPartnersFor(tx, action.input, scope);
   const filled = mayDo(reader, action.name, null) ? await action.filled?.(tx, context, asked) : undefined;
   const form = new URLSearchParams(
     editsSection(asked) ? putSection(asked, valueInForce(context, asked.get('section') as Section)) : asked,
@@ -60,7 +61,18 @@ async function formAsked(
     if (!asked.has(name)) for (const value of [values].flat()) form.append(name, value);
   }
   for (const name of asked.keys()) form.append('fixed', name);
-  return { action, reader, form, partners };
+  return { action, reader, form, ...(await readKnown(tx, action, form, scope)) };
+}
+
+/** What the form shows by name: the partners to choose from, and the sales of ledger rows. */
+async function readKnown(tx: Transaction, { input }: Action, form: URLSearchParams, scope: Scope) {
+  const fields = fieldsOf(input).filter(({ ofSales }) => ofSales);
+  const ids = fields.flatMap(({ name }) => form.getAll(name)).filter((each) => /^\d{1,15}$/.test(each));
+  const sales = ids.length === 0 ? [] : await readRowsNumbered(tx, { ids: ids.map(Number) });
+  return {
+    partners: await readPartnersFor(tx, input, scope),
+    sales: sales.filter(({ partner_id }) => isInScope(scope, partner_id)),
+  };
 }
 
 /** A refused action shows the form again, with the problem above the entered values. */
@@ -68,8 +80,8 @@ async function answerTo(action: Action, visit: Visit, sent: URLSearchParams) {
   const form = withSection(sent);
   const given = inputOfForm(action.input, form, action.forms !== undefined);
   const { database } = visit.context;
-  const partners = await database.reading((tx) => readPartnersFor(tx, action.input, visit.scope));
-  const asked = { action, reader: visit.reader, form, partners };
+  const known = await database.reading((tx) => readKnown(tx, action, form, visit.scope));
+  const asked = { action, reader: visit.reader, form, ...known };
   const step = form.get('step');
   if (step === 'edit') return { screen: actionForm(asked) };
   let input: unknown = given;

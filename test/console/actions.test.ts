@@ -47,6 +47,15 @@ const sentBack = ({ text }: Page): Record<string, string> =>
 const VOID = '/console/actions/invoice.void';
 
 describe('an action by its form', () => {
+  test.each(['invoice.delivered', 'credit.refund'])('%s begins with the day of today', async (name) => {
+    const day = /<input type="date"[^>]*>/;
+    expect((await finance.get(`/console/actions/${name}`)).text.match(day)?.[0]).toContain(
+      `value="${world.environment.now().setZone(world.settings.time_zone).toISODate()}"`,
+    );
+    const chosen = await finance.get(`/console/actions/${name}?on=2026-07-04`);
+    expect(chosen.text.match(day)?.[0]).toContain('value="2026-07-04"');
+  });
+
   test('is filled in from the address, shows what it would do and writes nothing until it is confirmed', async () => {
     const form = await finance.get(`${VOID}?number=INV-2026-000001`);
     expect(form.text).toContain('value="INV-2026-000001"');

@@ -7,6 +7,7 @@ import { type Change, digestOf, type FullReport } from '../../actions/consequenc
 import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
 import type { Preview } from '../../actions/run.ts';
 import { SECTIONS, type Section } from '../../config/settings.ts';
+import type { RowToCorrect } from '../../documents/rows-to-correct.sql.ts';
 import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { plural } from '../../values.ts';
@@ -35,6 +36,8 @@ export type ActionRequest = Readonly<{
   /** `section` names a form of the action, `fixed` the fields that it does not show. */
   form: URLSearchParams;
   partners: Partners;
+  /** The sales of the ledger rows that the form names. */
+  sales: readonly RowToCorrect[];
 }>;
 
 /** The names of the fields that take files. Undefined if there are none. */
@@ -102,7 +105,7 @@ export const monthHref = ({ name }: Action, month: string): string =>
     : `/console/close/${encodeURIComponent(month)}`;
 
 export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
-  const { action, reader, form, partners } = asked;
+  const { action, reader, form, partners, sales } = asked;
   const edits = editsSection(form);
   const { fields, set = {} } = partOf(asked) ?? { fields: Object.keys(action.input.shape) };
   const fixed = fixedIn(asked);
@@ -122,7 +125,7 @@ export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
           ) : (
             fieldsOf(action.input)
               .filter(({ name }) => fields.includes(name) && !fixed.includes(name))
-              .map((field) => <Input field={field} values={form.getAll(field.name)} />)
+              .map((field) => <Input field={field} values={form.getAll(field.name)} sales={sales} />)
           )}
           <PartnerNames partners={partners} />
           {action.forms !== undefined && <Kept form={form} names={[...fixed, 'section', 'fixed']} />}
@@ -165,12 +168,16 @@ const INPUT_MODES: Readonly<Partial<Record<Field['kind'], 'decimal' | 'numeric'>
   amount: 'decimal',
   whole: 'numeric',
 };
+type FieldProps = Readonly<{ field: Field; values: readonly string[] }>;
+
 /** Empty inputs of each field with several values. */
 const SPARE = 2;
 
-function Input({ field, values }: { field: Field; values: readonly string[] }) {
+function Input({ field, values: given, sales }: FieldProps & Pick<ActionRequest, 'sales'>) {
   const { name, label, help, kind, choices = [], required, several } = field;
   const id = `field-${name}`;
+  const sold = field.ofSales ? sales.filter(({ entry_id }) => given.includes(String(entry_id))) : [];
+  const values = given.filter((value) => !sold.some(({ entry_id }) => value === String(entry_id)));
   const common = { name, 'aria-describedby': `${id}-help` };
   const filled = several ? [...values, ...Array<string>(SPARE).fill('')] : [values[0] ?? ''];
   if (kind === 'flag') {
@@ -191,6 +198,11 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
         {label}
         {!required && <span class="count"> optional</span>}
       </label>
+      {sold.map((row) => (
+        <label class="check">
+          <input type="checkbox" name={name} value={row.entry_id} checked /> <Sale row={row} />
+        </label>
+      ))}
       {kind === 'choice' ? (
         <select id={id} required={required} {...common}>
           {!required && <option value="" />}
@@ -206,8 +218,9 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
         </textarea>
       ) : (
         filled.map((value, at) => {
+          const needed = required && at === 0 && sold.length === 0;
           const each = {
-            ...{ id: at === 0 ? id : undefined, value, required: required && at === 0, autocomplete: 'off', ...common },
+            ...{ id: at === 0 ? id : undefined, value, required: needed, autocomplete: 'off', ...common },
             'aria-label': at === 0 ? undefined : `${label}, another`,
           };
           if (kind === 'date') return <input type="date" {...each} />;
@@ -220,13 +233,17 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
   );
 }
 
-const Choices = ({
-  field: { name, label, help, choices = [], required },
-  values,
-}: {
-  field: Field;
-  values: readonly string[];
-}) => (
+/** A sale in words, with the number of its row. */
+const Sale = ({ row }: { row: RowToCorrect }) => (
+  <span>
+    {[row.enrollment_id ?? row.requote_id ?? row.quote_id, row.policy_id, row.accepted_on, ''].join(' · ')}
+    <Money amount={row.invoice_amount} currency={row.currency} />
+    <br />
+    <span class="soft">Row {row.entry_id}</span>
+  </span>
+);
+
+const Choices = ({ field: { name, label, help, choices = [], required }, values }: FieldProps) => (
   <fieldset class="field" aria-describedby={`field-${name}-help`}>
     <legend>
       {label}
@@ -244,7 +261,7 @@ const Choices = ({
   </fieldset>
 );
 
-function Files({ field, values }: { field: Field; values: readonly string[] }) {
+function Files({ field, values }: FieldProps) {
   const { name, label, help, required, several } = field;
   const id = `field-${name}`;
   const kept = values.flatMap((value) => {
