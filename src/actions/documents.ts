@@ -18,7 +18,7 @@ export async function documentNumbered(
   return row;
 }
 
-const documentsNumbered = async (tx: Transaction, numbers: readonly string[]): Promise<DocumentRow[]> =>
+export const documentsNumbered = async (tx: Transaction, numbers: readonly string[]): Promise<DocumentRow[]> =>
   numbers.length === 0 ? [] : readDocuments(tx, { ids: await readIdsOf(tx, { numbers }) });
 
 /** Returns no real partner for an unknown document; the action then refuses the document. */
