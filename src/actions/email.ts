@@ -30,7 +30,6 @@ const onEmails = eachOf({
     ),
 });
 
-
 export const emailResend = onEmails({
   name: 'email.resend',
   title: 'Send an e-mail again',

@@ -7,6 +7,7 @@ import { BILLED_BY } from '../documents/billing.sql.ts';
 import { rowKindName } from '../documents/present.ts';
 import type { RowKind } from '../documents/snapshot.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
+import { toDo } from '../remedy.ts';
 import { Amount, type Month, monthAfter, monthBefore, names } from '../values.ts';
 import { choice, date, defineList, flag, given, type ListQuery, month, partner, type Sums, text } from './list.ts';
 import { sumsBy } from './statement.ts';
@@ -337,8 +338,11 @@ rows of the latest month are listed.`,
     'own_id kind standing partner_name policy_id reference accepted_on billed spot_price partner_cut invoice_amount',
   ),
   ticks: {
-    ...{ field: 'rows', actions: ['rows.reverse'] },
-    within: { filter: 'document', field: 'number', actions: ['invoice.credit', 'dispute.open'] },
+    ...{ field: 'rows', actions: [toDo('Reverse', 'rows.reverse')] },
+    within: {
+      ...{ filter: 'document', field: 'number' },
+      actions: [toDo('Credit', 'invoice.credit'), toDo('Dispute', 'dispute.open')],
+    },
     of: ({ kind, posted_month, entry_id, corrections }) =>
       kind === 'reversal' || posted_month === null || corrections.some((each) => each !== 'disputed')
         ? null

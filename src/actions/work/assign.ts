@@ -34,10 +34,7 @@ export const workAssign = defineAction({
   },
   facts: async (tx, { item }, _result, context) =>
     Object.fromEntries(
-      (await itemsNamed(tx, context, item)).map((each) => [
-        each.item,
-        { 'assigned to': each.assignee?.login ?? null },
-      ]),
+      (await itemsNamed(tx, context, item)).map((each) => [each.item, { 'assigned to': each.assignee?.login ?? null }]),
     ),
   async report({ input: { item, to } }, context, tx) {
     const named = await itemsNamed(tx, context, item);

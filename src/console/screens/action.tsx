@@ -63,7 +63,7 @@ const frame = (action: Action, content: Screen['content'], lead?: string, asked?
 function crumbsOf({ action, reader, form }: ActionRequest) {
   const place = placesOf(reader).find(({ path }) => path === placeOf(action.name));
   const [number, paymentId, partnerId, month] = ['number', 'paymentId', 'partnerId', 'month'].map((name) =>
-    form.get(name),
+    form.getAll(name).length > 1 ? null : form.get(name),
   );
   const of = (path: string, id: string) => `/console/${path}/${encodeURIComponent(id)}`;
   const subject =
@@ -170,6 +170,9 @@ const INPUT_MODES: Readonly<Partial<Record<Field['kind'], 'decimal' | 'numeric'>
 };
 type FieldProps = Readonly<{ field: Field; values: readonly string[] }>;
 
+/** More values of a field than these are ticked boxes. */
+const MOST_INPUTS = 3;
+
 /** Empty inputs of each field with several values. */
 const SPARE = 2;
 
@@ -191,6 +194,7 @@ function Input({ field, values: given, sales }: FieldProps & Pick<ActionRequest,
     );
   }
   if (kind === 'choice' && several) return <Choices field={field} values={values} />;
+  if (several && values.length > MOST_INPUTS) return <Choices field={{ ...field, choices: values }} values={values} />;
   if (kind === 'file') return <Files field={field} values={values} />;
   return (
     <div class="field">
@@ -243,7 +247,7 @@ const Sale = ({ row }: { row: RowToCorrect }) => (
   </span>
 );
 
-const Choices = ({ field: { name, label, help, choices = [], required }, values }: FieldProps) => (
+const Choices = ({ field: { name, label, help, kind, choices = [], required }, values }: FieldProps) => (
   <fieldset class="field" aria-describedby={`field-${name}-help`}>
     <legend>
       {label}
@@ -253,7 +257,7 @@ const Choices = ({ field: { name, label, help, choices = [], required }, values 
       {choices.map((choice) => (
         <label class="check">
           <input type="checkbox" name={name} value={choice} checked={values.includes(choice)} />{' '}
-          {choice.replaceAll('_', ' ')}
+          {kind === 'choice' ? choice.replaceAll('_', ' ') : choice}
         </label>
       ))}
     </div>
