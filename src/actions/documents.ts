@@ -1,8 +1,7 @@
 import type { Adjustment } from '../approvals/amounts-before.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { readIdsOf } from '../delivery/documents.sql.ts';
 import { type DocumentJson, documentJson } from '../documents/document.ts';
-import { type DocumentFilter, type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
+import { type DocumentFilter, type DocumentRow, readDocuments, readIdsOf } from '../documents/documents.sql.ts';
 import { documentUnknown } from '../documents/unknown.ts';
 import { Amount, sumsOf } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';

@@ -2,7 +2,7 @@ import type { EInvoiceFormat } from '../config/e-invoice.ts';
 import type { Instructions } from '../config/instructions.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Issuer } from '../config/settings.ts';
-import { prepared, query, querying, type Transaction } from '../database/transaction.ts';
+import { prepared, query, querying, queryingColumn, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
 import type { TaxRow } from './document-tax.ts';
@@ -271,6 +271,10 @@ const DOCUMENTS_TO_RENDER = prepared(
 
 /** Documents with their logos. Prepared, because planning takes 10 ms, longer than reading ten documents. */
 export const readDocumentsToRender = querying<DocumentRow, { ids: readonly number[] }>(DOCUMENTS_TO_RENDER);
+
+export const readIdsOf = queryingColumn<number, { numbers: readonly string[] }>(
+  `SELECT document_id FROM documents WHERE number = ANY (:numbers::text[]) ORDER BY document_id`,
+);
 
 export const readPdfs = querying<
   Readonly<{ number: string; issued_at: string; pdf: Buffer | null }>,
