@@ -78,8 +78,8 @@ A replacement keeps the due date of the document that it replaces, unless
     }
   },
   subject: ({ number, month }) => month ?? inShort(numbersOf(number)),
-  async partners(tx, { number, partnerId }) {
-    if (number !== undefined) return partnersOfDocuments(tx, numbersOf(number));
+  async partners(tx, { number, month, partnerId }) {
+    if (month === undefined) return partnersOfDocuments(tx, numbersOf(number));
     return partnerId === undefined ? 'all' : [partnerId];
   },
   perform(tx, context, { number, month, changed = false, newTerms = false, partnerId, onLatestDate }) {
