@@ -43,6 +43,24 @@ export const toRun = (label: string, command: string, page?: string): ToRun => (
   ...(page !== undefined && { page }),
 });
 
+/** Joins the remedies that differ only in the field `field` to one, with all its values. */
+export function sameRemedies(remedies: readonly Remedy[], field: string): Remedy[] {
+  const joined = new Map<string, Remedy>();
+  for (const remedy of remedies) {
+    if (!('action' in remedy)) {
+      joined.set(JSON.stringify(remedy), remedy);
+      continue;
+    }
+    const { [field]: value = [], ...others } = remedy.input;
+    const key = JSON.stringify({ ...remedy, input: others });
+    const found = joined.get(key);
+    const known = found !== undefined && 'action' in found ? (found.input[field] ?? []) : [];
+    const values = [...new Set([known, value].flat())];
+    joined.set(key, values.length < 2 ? remedy : { ...remedy, input: { ...others, [field]: values } });
+  }
+  return [...joined.values()];
+}
+
 export const DELIVER = toRun('Deliver it', 'deliver');
 
 /** Commands and pages with which people look something up. */

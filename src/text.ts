@@ -6,6 +6,12 @@ export function plural(count: number, noun: string, nouns = `${noun}s`): string 
   return `${counted(count)} ${count === 1 ? noun : nouns}`;
 }
 
+const NAMED = 10;
+
+/** Returns up to ten names, or `INV-2026-000001 and 39 more`. */
+export const inShort = (all: readonly string[]): string =>
+  all.length > NAMED ? `${all[0]} and ${counted(all.length - 1)} more` : all.join(' ');
+
 /** Returns `2026-08-01 11:00 UTC` for an ISO instant in UTC. */
 export const minuteOf = (instant: string): string => `${instant.slice(0, 16).replace('T', ' ')} UTC`;
 

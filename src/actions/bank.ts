@@ -1,33 +1,36 @@
-import type { Transaction } from '../database/transaction.ts';
 import { Amount, groupThousands } from '../money.ts';
-import { type BookableLine, readBookableLine } from '../payments/bank-booking.sql.ts';
+import { type BookableLine, readBookableLines } from '../payments/bank-booking.sql.ts';
 import { BOOKING_KINDS, bookBankLine, lineName, unbookBankLine } from '../payments/bank-booking.ts';
 import { toDo } from '../remedy.ts';
-import { choice, defineAction, type Facts, type Report, reason, text, whole } from './action.ts';
+import { choice, type Report, reason, text, whole } from './action.ts';
+import { eachOf } from './each.ts';
 
 export const BANK_LINE = (help = 'The line, as listed by bank list.') => whole('Bank line', help);
 
-/** The parts of an action on the bank line `bankLineId`. */
-const OF_LINE = {
-  role: 'finance',
-  subject: ({ bankLineId }: { bankLineId: number }) => String(bankLineId),
-  partners: async () => 'all' as const,
-  async facts(tx: Transaction, { bankLineId }: { bankLineId: number }): Promise<Facts> {
-    const line = await readBookableLine(tx, { bankLineId });
-    if (line === undefined) return {};
-    const { account, amount, currency, booked_to } = line;
-    return { [lineName(bankLineId)]: { account, amount: Amount.of(amount, currency), 'booked to': booked_to } };
+/** Defines an action on bank lines. */
+const onLines = eachOf({
+  ...{ field: 'bankLineId', one: 'bank line', nameOf: lineName },
+  partners: async () => 'all',
+  async facts(tx, bankLineIds) {
+    const lines = await readBookableLines(tx, { bankLineIds });
+    return Object.fromEntries(
+      lines.map(({ bank_line_id, account, amount, currency, booked_to }) => [
+        lineName(bank_line_id),
+        { account, amount: Amount.of(amount, currency), 'booked to': booked_to },
+      ]),
+    );
   },
-  amounts: (_seen: unknown, _input: unknown, line: BookableLine) => [Amount.of(line.amount, line.currency)],
-} as const;
+});
 
-export const bankBook = defineAction({
-  ...OF_LINE,
+const amountOf = (_seen: unknown, _input: unknown, { amount, currency }: BookableLine) => [Amount.of(amount, currency)];
+
+export const bankBook = onLines({
+  role: 'finance',
   name: 'bank.book',
   title: "Book a bank line that is not a customer's money",
   command: {
     summary: "Book a bank line that is not a customer's money, such as bank charges",
-    arguments: { bankLineId: '<line>' },
+    arguments: { bankLineId: '<line...>' },
     options: { kind: '--as <kind>' },
     help: `Without --account, charges are booked to expenses:bank-charges, interest to
 income:interest or expenses:interest, and a transfer between our own accounts to
@@ -40,19 +43,21 @@ assets:transfers. If the line is booked already, the booking is replaced.`,
     reason: reason(),
   },
   perform: bookBankLine,
+  amounts: amountOf,
   report: async ({ input: { bankLineId }, result }) => ({
     ...reportBooked(result, `is booked to ${result.booked_to}`),
     remedies: [toDo('Undo', 'bank.unbook', { bankLineId: String(bankLineId) })],
   }),
 });
 
-export const bankUnbook = defineAction({
-  ...OF_LINE,
+export const bankUnbook = onLines({
+  role: 'finance',
   name: 'bank.unbook',
   title: 'Take back the booking of a bank line',
-  command: { arguments: { bankLineId: '<line>' } },
+  command: { arguments: { bankLineId: '<line...>' } },
   input: { bankLineId: BANK_LINE(), reason: reason() },
   perform: unbookBankLine,
+  amounts: amountOf,
   report: async ({ result }) => reportBooked(result, 'is no longer booked'),
 });
 

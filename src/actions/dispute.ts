@@ -7,6 +7,7 @@ import { toDo } from '../remedy.ts';
 import { printable } from '../text-table.ts';
 import { amount, date, defineAction, type Facts, ledgerRows, line, reason, text } from './action.ts';
 import { amountsIn, OF_DOCUMENT } from './documents.ts';
+import { onEach } from './each.ts';
 
 const INVOICE = () => text('Invoice', 'The invoice.');
 
@@ -33,7 +34,7 @@ export const disputeOpen = defineAction({
     return opened as OpenDispute;
   },
   committed: () => failpoint('dispute.committed'),
-  facts: (tx, { number }) => disputeFacts(tx, number),
+  facts: (tx, { number }) => disputeFacts(tx, [number]),
   amounts: ({ after }, { number }) => amountsIn(after, [number], 'disputed'),
   report: async ({ input: { number }, result: opened }) => ({
     json: disputeJson(opened),
@@ -42,19 +43,18 @@ export const disputeOpen = defineAction({
   }),
 });
 
-export const disputeClose = defineAction({
+export const disputeClose = onEach({
   name: 'dispute.close',
   title: 'End the dispute of an invoice',
   command: {
     summary: 'End the dispute of an invoice; what is still open is dunned again',
-    arguments: { number: '<number>' },
+    arguments: { number: '<number...>' },
   },
   role: 'finance',
   input: { number: INVOICE(), reason: line('Reason', 'The outcome of the dispute. It is recorded.') },
-  ...OF_DOCUMENT,
   perform: closeDispute,
   committed: () => failpoint('dispute_closing.committed'),
-  facts: (tx, { number }) => disputeFacts(tx, number),
+  facts: disputeFacts,
   amounts: ({ before }, { number }) => amountsIn(before, [number], 'disputed'),
   report: async ({ input: { number, reason } }) => ({
     json: { number, dispute: null, reason },
@@ -62,11 +62,16 @@ export const disputeClose = defineAction({
   }),
 });
 
-async function disputeFacts(tx: Transaction, number: string): Promise<Facts> {
-  const [open] = await readOpenDisputes(tx, { number });
-  if (open === undefined) return { [number]: { disputed: null } };
-  const { owner, promised_on, reason } = open;
-  return { [number]: { disputed: Amount.of(open.amount, open.currency), reason, owner, 'promised on': promised_on } };
+async function disputeFacts(tx: Transaction, numbers: readonly string[]): Promise<Facts> {
+  const open = new Map((await readOpenDisputes(tx, { numbers })).map((each) => [each.number, each]));
+  return Object.fromEntries(
+    numbers.map((number) => {
+      const dispute = open.get(number);
+      if (dispute === undefined) return [number, { disputed: null }];
+      const { amount, currency, reason, owner, promised_on } = dispute;
+      return [number, { disputed: Amount.of(amount, currency), reason, owner, 'promised on': promised_on }];
+    }),
+  );
 }
 
 export const disputeJson = (dispute: OpenDispute) => ({

@@ -1,8 +1,7 @@
 import type { Adjustment } from '../approvals/amounts-before.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { readIdsOf } from '../delivery/documents.sql.ts';
 import { type DocumentJson, documentJson } from '../documents/document.ts';
-import { type DocumentFilter, type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
+import { type DocumentFilter, type DocumentRow, readDocuments, readIdsOf } from '../documents/documents.sql.ts';
 import { documentUnknown } from '../documents/unknown.ts';
 import { Amount, sumsOf } from '../money.ts';
 import { NOBODY } from '../people/roles.ts';
@@ -18,7 +17,7 @@ export async function documentNumbered(
   return row;
 }
 
-const documentsNumbered = async (tx: Transaction, numbers: readonly string[]): Promise<DocumentRow[]> =>
+export const documentsNumbered = async (tx: Transaction, numbers: readonly string[]): Promise<DocumentRow[]> =>
   numbers.length === 0 ? [] : readDocuments(tx, { ids: await readIdsOf(tx, { numbers }) });
 
 /** Returns no real partner for an unknown document; the action then refuses the document. */

@@ -1,12 +1,13 @@
 /**
- * An action on one document as an action on several: `invoice void INV-2026-000001 INV-2026-000002`, or what is ticked in
- * a list. Each document gets its own event. All happens in one transaction, so a kill leaves either all done or none.
- * What is refused is left out and named, unless it is the only one.
+ * An action on one thing as an action on several: `invoice void INV-2026-000001 INV-2026-000002`, or what is ticked in a
+ * list. Each thing gets its own event. All happens in one transaction, so a kill leaves either all done or none. What is
+ * refused is left out and named, unless it is the only one.
  */
 import type { z } from 'zod';
 import { execute, type Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
-import { plural } from '../values.ts';
+import { sameRemedies } from '../remedy.ts';
+import { inShort, plural } from '../values.ts';
 import {
   type Action,
   type ActionContext,
@@ -14,176 +15,242 @@ import {
   type AfterContext,
   type Definition,
   defineAction,
-  documentNumbers,
   type Facts,
   type FactsChange,
   type InputOf,
+  oneOrMore,
+  type Partners,
   type Report,
 } from './action.ts';
 import type { Block } from './blocks.ts';
 import { deliver, documentFacts, partnersOfDocuments, sizesOf } from './documents.ts';
 
-/** The outcome for one document: what the action returned, or why it was refused. */
-type Outcome<Result> = Readonly<{ number: string } & ({ result: Result } | { refused: Refusal })>;
+type Key = string | number;
 
-type ShapeOfOne = z.core.$ZodShape & Readonly<{ number: z.ZodType<string> }>;
+/** What an action is done to, named by its field `field`. */
+type Things<Field extends string, Of extends Key> = Readonly<{
+  field: Field;
+  /** The singular noun, such as `document`. */
+  one: string;
+  /** The name of a thing in the facts of a preview. */
+  nameOf(key: Of): string;
+  /** The page of a thing, if it has one. */
+  page?(key: Of): string;
+  partners(tx: Transaction, keys: readonly Of[]): Promise<Partners>;
+  facts(tx: Transaction, keys: readonly Of[]): Promise<Facts>;
+}>;
 
-type Single<Shape extends ShapeOfOne, Result, Json> = Omit<
+type Outcome<Result = unknown, Of = Key> = Readonly<{ key: Of } & ({ result: Result } | { refused: Refusal })>;
+type Outcomes = readonly Outcome[];
+type Done = Readonly<{ key: Key; result: unknown }>;
+
+type ShapeOfOne<Field extends string, Of> = z.core.$ZodShape & Readonly<Record<Field, z.ZodType<Of>>>;
+
+type Single<Of extends Key, Shape extends z.core.$ZodShape, Result, Json> = Omit<
   Definition<Shape, Result, unknown, Json>,
   'after' | 'facts' | 'begin' | 'run' | 'read' | 'requestOf' | 'withoutRole' | 'subject' | 'partners' | 'rule'
 > &
   Readonly<{
     /** The documents that the action may have made ready to be sent. */
-    sends?: (input: InputOf<Shape>, result: Result) => readonly string[];
-    /** The facts of what the action makes, beside those of the documents. */
-    made?: (tx: Transaction, result: Result) => Promise<Facts>;
+    sends?(input: InputOf<Shape>, result: Result): readonly string[];
+    /** Sends what the action made ready, if these are not documents. */
+    follow?(context: AfterContext, results: readonly Result[]): Promise<unknown>;
+    /** The facts of the things, if not those of their kind. */
+    facts?(tx: Transaction, keys: readonly Of[]): Promise<Facts>;
+    /** The facts of what the action makes, beside those of the things. */
+    made?(tx: Transaction, result: Result): Promise<Facts>;
   }>;
 
-type OfEach<Shape extends ShapeOfOne> = Omit<InputOf<Shape>, 'number'> & Readonly<{ number: string | string[] }>;
+type OfEach<Field extends string, Of, Shape extends z.core.$ZodShape> = Omit<InputOf<Shape>, Field> &
+  Readonly<Record<Field, Of | Of[]>>;
 
-const numbersOf = ({ number }: Readonly<{ number: string | string[] }>) => [...new Set([number].flat())];
+/** An action on several things, whose types are checked where it is defined. */
+type Every = Readonly<{
+  things: Things<string, Key>;
+  single: Single<Key, z.core.$ZodShape, unknown, unknown>;
+}>;
+type Many = Readonly<Record<string, unknown>>;
+type Ended = Readonly<{ input: Many; result: Outcomes }>;
 
-export function onEach<Shape extends ShapeOfOne, Result, Json>(
-  single: Single<Shape, Result, Json>,
-): Action<OfEach<Shape>, readonly Outcome<Result>[], unknown, unknown> {
-  type One = InputOf<Shape>;
-  type Many = OfEach<Shape>;
-  const { input: shape, sends, made, check, committed, amounts, adjusts, ...rest } = single;
-  const one = (input: Many, number: string) => ({ ...input, number }) as unknown as One;
-  const done = (outcomes: readonly Outcome<Result>[]) => outcomes.flatMap((each) => ('result' in each ? [each] : []));
+const keysOf = ({ things: { field } }: Every, input: Many) => [...new Set([input[field]].flat() as Key[])];
+const one = ({ things: { field } }: Every, input: Many, key: Key): Many => ({ ...input, [field]: key });
+const done = (outcomes: Outcomes): Done[] => outcomes.flatMap((each) => ('result' in each ? [each] : []));
+const refusedOf = (outcomes: Outcomes) => outcomes.flatMap((each) => ('refused' in each ? [each] : []));
 
-  async function tryOne(
-    tx: Transaction,
-    context: ActionContext,
-    input: Many,
-    number: string,
-  ): Promise<Outcome<Result>> {
+/** Defines actions on things of a kind. */
+export const eachOf =
+  <Field extends string, Of extends Key>(things: Things<Field, Of>) =>
+  <Shape extends ShapeOfOne<Field, Of>, Result, Json>(
+    single: Single<Of, Shape, Result, Json>,
+  ): Action<OfEach<Field, Of, Shape>, readonly Outcome<Result, Of>[], unknown, unknown> => {
+    const every = { things, single } as unknown as Every;
+    const { sends: _sends, follow: _follow, made: _made, input: shape, check, ...rest } = single;
+    const definition = {
+      ...rest,
+      input: { ...shape, [things.field]: oneOrMore(shape[things.field]) },
+      check: (input: Many) => keysOf(every, input).forEach((key) => void check?.(one(every, input, key) as never)),
+      subject: (input: Many) => inShort(keysOf(every, input).map(String)),
+      partners: (tx: Transaction, input: Many) => things.partners(tx, keysOf(every, input) as Of[]),
+      perform: (tx: Transaction, context: ActionContext, input: Many) => performEach(every, tx, context, input),
+      ...following(every),
+      ...comparing(every),
+      report: (outcome: ActionOutcome<Many, Outcomes, unknown>, context: ActionContext, tx: Transaction) =>
+        reportEach(every, outcome, context, tx),
+    };
+    return defineAction(definition as never) as never;
+  };
+
+/** Defines an action on documents. */
+export const onEach = eachOf({
+  ...{ field: 'number', one: 'document', nameOf: (number: string) => number },
+  ...{ partners: partnersOfDocuments, facts: documentFacts },
+  page: (number) => `/console/invoices/${encodeURIComponent(number)}`,
+});
+
+async function performEach(every: Every, tx: Transaction, context: ActionContext, input: Many): Promise<Outcomes> {
+  const keys = keysOf(every, input);
+  const perform = (key: Key) => every.single.perform(tx, context, one(every, input, key));
+  const [only] = keys as [Key];
+  if (keys.length === 1) return [{ key: only, result: await perform(only) }];
+  const outcomes: Outcome[] = [];
+  for (const key of keys) {
     await execute(tx, 'SAVEPOINT one');
     try {
-      const result = await single.perform(tx, context, one(input, number));
+      outcomes.push({ key, result: await perform(key) });
       await execute(tx, 'RELEASE SAVEPOINT one');
-      return { number, result };
     } catch (thrown) {
       if (!(thrown instanceof Refusal)) throw thrown;
       await execute(tx, 'ROLLBACK TO SAVEPOINT one');
-      return { number, refused: thrown };
+      outcomes.push({ key, refused: thrown });
     }
   }
+  const [first] = refusedOf(outcomes);
+  if (done(outcomes).length === 0 && first !== undefined) throw first.refused;
+  return outcomes;
+}
 
-  async function reportMany(
-    outcomes: readonly Outcome<Result>[],
-    reportOne: (each: Outcome<Result> & { readonly result: Result }) => Promise<Report<Json>>,
-  ): Promise<Report> {
-    const reports = new Map<string, Report<Json>>();
-    for (const each of done(outcomes)) reports.set(each.number, await reportOne(each));
-    const refused = outcomes.flatMap((each) => ('refused' in each ? [each] : []));
-    return {
-      json: outcomes.map((each) =>
-        'refused' in each
-          ? { number: each.number, refused: each.refused.code, reason: each.refused.message }
-          : { number: each.number, result: reports.get(each.number)?.json },
-      ),
-      text: `${plural(reports.size, 'document')} done${refused.length === 0 ? '' : `, ${refused.length} left out`}.`,
-      blocks: [
-        ...(refused.length === 0 ? [] : [leftOut(refused)]),
-        {
-          title: 'Done',
-          table: {
-            headings: ['document', '~result'],
-            rows: [...reports].map(([number, { text }]) => [{ text: number, page: pageOf(number) }, inOneLine(text)]),
-          },
-        },
-      ],
-      remedies: refused.flatMap((each) => each.refused.remedies),
-      attention: refused.length > 0 || [...reports.values()].some(({ attention }) => attention),
-    };
-  }
-
-  const definition = {
-    ...rest,
-    input: { ...shape, number: documentNumbers() },
-    ...(check && { check: (input: Many) => numbersOf(input).forEach((number) => void check(one(input, number))) }),
-    subject: (input: Many) => numbersOf(input).join(' '),
-    partners: (tx: Transaction, input: Many) => partnersOfDocuments(tx, numbersOf(input)),
-    async perform(tx: Transaction, context: ActionContext, input: Many): Promise<readonly Outcome<Result>[]> {
-      const numbers = numbersOf(input);
-      const [only = ''] = numbers;
-      if (numbers.length === 1) return [{ number: only, result: await single.perform(tx, context, one(input, only)) }];
-      const outcomes: Outcome<Result>[] = [];
-      for (const number of numbers) outcomes.push(await tryOne(tx, context, input, number));
-      const [first] = outcomes;
-      if (done(outcomes).length === 0 && first !== undefined && 'refused' in first) throw first.refused;
-      return outcomes;
-    },
-    async committed(context: AfterContext, { input, result }: { input: Many; result: readonly Outcome<Result>[] }) {
+/** What follows the transaction. */
+function following(every: Every) {
+  const { committed, sends, follow } = every.single;
+  return {
+    async committed(context: AfterContext, { input, result }: Ended) {
       for (const each of done(result)) {
-        await committed?.(context, { input: one(input, each.number), result: each.result });
+        await committed?.(context, { input: one(every, input, each.key), result: each.result });
       }
     },
     ...(sends && {
-      after: (context: AfterContext, { input, result }: { input: Many; result: readonly Outcome<Result>[] }) =>
+      after: (context: AfterContext, { input, result }: Ended) =>
         deliver(
           context,
-          done(result).flatMap((each) => sends(one(input, each.number), each.result)),
+          done(result).flatMap((each) => sends(one(every, input, each.key), each.result)),
         ),
     }),
-    async facts(tx: Transaction, input: Many, outcomes: readonly Outcome<Result>[] = []) {
-      const facts = { ...(await documentFacts(tx, numbersOf(input))) };
-      for (const { number, result } of made === undefined ? [] : done(outcomes)) {
-        const things = await made?.(tx, result);
-        for (const [thing, values] of Object.entries(things ?? {})) facts[thingOf(thing, number)] = values;
+    ...(follow && {
+      after: (context: AfterContext, { result: outcomes }: Ended) =>
+        follow(
+          context,
+          done(outcomes).map(({ result }) => result),
+        ),
+    }),
+  };
+}
+
+/** What a preview and the approval rules compare. */
+function comparing(every: Every) {
+  const { things, single } = every;
+  const { amounts, adjusts, made } = single;
+  return {
+    async facts(tx: Transaction, input: Many, outcomes: Outcomes = []) {
+      const facts = { ...(await (single.facts ?? things.facts)(tx, keysOf(every, input))) };
+      for (const { key, result } of made === undefined ? [] : done(outcomes)) {
+        for (const [thing, values] of Object.entries((await made?.(tx, result)) ?? {})) {
+          facts[madeFor(thing, things.nameOf(key))] = values;
+        }
       }
       return facts;
     },
     ...(amounts && {
-      amounts: (seen: FactsChange, input: Many, outcomes: readonly Outcome<Result>[]) =>
+      amounts: (seen: FactsChange, input: Many, outcomes: Outcomes) =>
         sizesOf(
-          done(outcomes).flatMap((each) => amounts(own(seen, each.number), one(input, each.number), each.result)),
+          done(outcomes).flatMap(({ key, result }) =>
+            amounts(own(seen, things.nameOf(key)), one(every, input, key), result),
+          ),
         ),
     }),
     ...(adjusts && {
-      async adjusts(tx: Transaction, seen: FactsChange, input: Many, outcomes: readonly Outcome<Result>[]) {
+      async adjusts(tx: Transaction, seen: FactsChange, input: Many, outcomes: Outcomes) {
         const all = [];
-        for (const { number, result } of done(outcomes)) {
-          all.push(...(await adjusts(tx, own(seen, number), one(input, number), result)));
+        for (const { key, result } of done(outcomes)) {
+          all.push(...(await adjusts(tx, own(seen, things.nameOf(key)), one(every, input, key), result)));
         }
         return all;
       },
     }),
-    report(outcome: ActionOutcome<Many, readonly Outcome<Result>[], unknown>, context: ActionContext, tx: Transaction) {
-      const { input, result: outcomes } = outcome;
-      const reportOne = (each: Outcome<Result> & { readonly result: Result }) =>
-        single.report({ ...outcome, input: one(input, each.number), result: each.result }, context, tx);
-      const [only] = done(outcomes);
-      return outcomes.length === 1 && only !== undefined ? reportOne(only) : reportMany(outcomes, reportOne);
-    },
   };
-  return defineAction(definition as never) as unknown as Action<Many, readonly Outcome<Result>[], unknown, unknown>;
+}
+
+async function reportEach(
+  every: Every,
+  outcome: ActionOutcome<Many, Outcomes, unknown>,
+  context: ActionContext,
+  tx: Transaction,
+): Promise<Report> {
+  const { input, result: outcomes } = outcome;
+  const reports = new Map<Key, Report>();
+  for (const { key, result } of done(outcomes)) {
+    reports.set(key, await every.single.report({ ...outcome, input: one(every, input, key), result }, context, tx));
+  }
+  const [only] = reports.values();
+  return outcomes.length === 1 && only !== undefined ? only : reportMany(every.things, outcomes, reports);
+}
+
+function reportMany(
+  { field, one: noun, page }: Things<string, Key>,
+  outcomes: Outcomes,
+  reports: ReadonlyMap<Key, Report>,
+): Report {
+  const refused = refusedOf(outcomes);
+  const cell = (key: Key) => (page === undefined ? String(key) : { text: String(key), page: page(key) });
+  const table = (what: string, rows: readonly (readonly [Key, string])[]): Required<Block>['table'] => ({
+    headings: [noun, `~${what}`],
+    rows: rows.map(([key, text]) => [cell(key), text.replaceAll(/\s*\n\s*/g, ' ')]),
+  });
+  const reasons = refused.map((each) => [each.key, each.refused.message] as const);
+  const results = [...reports].map(([key, { text }]) => [key, text] as const);
+  const leftOut = `${plural(refused.length, noun)} left out`;
+  return {
+    json: outcomes.map((each) =>
+      'refused' in each
+        ? { [field]: each.key, refused: each.refused.code, reason: each.refused.message }
+        : { [field]: each.key, result: reports.get(each.key)?.json },
+    ),
+    text: `${plural(reports.size, noun)} done${refused.length === 0 ? '' : `, ${refused.length} left out`}.`,
+    blocks: [
+      ...(refused.length === 0 ? [] : [{ title: leftOut, tone: 'warn', table: table('reason', reasons) } as const]),
+      { title: 'Done', table: table('result', results) },
+    ],
+    remedies: sameRemedies(
+      [
+        ...[...reports.values()].flatMap(({ remedies = [] }) => remedies),
+        ...refused.flatMap((each) => each.refused.remedies),
+      ],
+      field,
+    ),
+    attention: refused.length > 0 || [...reports.values()].some(({ attention }) => attention),
+  };
 }
 
 /** What is made for one of several documents is named `the credit note on INV-…`. */
-const thingOf = (thing: string, number: string) => `${thing} on ${number}`;
+const madeFor = (thing: string, name: string) => `${thing} on ${name}`;
 
-/** The facts of one document, with the names that its action gave them. */
-function own({ before, after }: FactsChange, number: string): FactsChange {
+/** The facts of one thing, with the names that its action gave them. */
+function own({ before, after }: FactsChange, name: string): FactsChange {
   const of = (facts: Facts): Facts =>
     Object.fromEntries(
       Object.entries(facts).flatMap(([thing, values]) => {
-        if (thing === number) return [[thing, values]];
-        return thing.endsWith(` on ${number}`) ? [[thing.slice(0, -` on ${number}`.length), values]] : [];
+        if (thing === name) return [[thing, values]];
+        return thing.endsWith(` on ${name}`) ? [[thing.slice(0, -` on ${name}`.length), values]] : [];
       }),
     );
   return { before: of(before), after: of(after) };
 }
-
-const pageOf = (number: string) => `/console/invoices/${encodeURIComponent(number)}`;
-const inOneLine = (text: string) => text.replaceAll(/\s*\n\s*/g, ' ');
-
-const leftOut = (refused: readonly Readonly<{ number: string; refused: Refusal }>[]): Block => ({
-  title: `${plural(refused.length, 'document')} left out`,
-  tone: 'warn',
-  table: {
-    headings: ['document', '~reason'],
-    rows: refused.map(({ number, refused: { message } }) => [{ text: number, page: pageOf(number) }, message]),
-  },
-});

@@ -1,32 +1,41 @@
-import type { Transaction } from '../database/transaction.ts';
 import { resendDocument } from '../delivery/resend.ts';
 import { failpoint } from '../failpoint.ts';
 import { dismissEmail } from '../mail/dismiss.ts';
-import type { ListedEmail } from '../mail/log.sql.ts';
+import { type ListedEmail, readEmails } from '../mail/log.sql.ts';
 import { nameOf, readEmail, remediesOf } from '../mail/log.ts';
 import { resendEmail } from '../mail/resend.ts';
-import { defineAction, type Facts, type Partners, reason, text, whole } from './action.ts';
+import { NOBODY } from '../people/roles.ts';
+import { reason, text, whole } from './action.ts';
 import { deliver } from './documents.ts';
+import { eachOf } from './each.ts';
 import { commandOf } from './remedies.ts';
 
 const EMAIL = () => whole('E-mail', "The e-mail's number in the list of e-mails.");
 
-/** The parts of an action on the e-mail `emailId`. */
-const OF_EMAIL = {
-  subject: ({ emailId }: { emailId: number }) => String(emailId),
+/** Defines an action on e-mails. */
+const onEmails = eachOf({
+  ...{ field: 'emailId', one: 'e-mail', nameOf: (emailId: number) => `e-mail ${emailId}` },
   /** E-mails to finance or the auditor are for users who see every partner. */
-  async partners(tx: Transaction, { emailId }: { emailId: number }): Promise<Partners> {
-    const { partner_id } = await readEmail(tx, emailId);
-    return partner_id === null ? 'all' : [partner_id];
+  async partners(tx, emailIds) {
+    const found = (await readEmails(tx, { emailIds, limit: null })).map(({ partner_id }) => partner_id);
+    if (found.includes(null)) return 'all';
+    return [...new Set(found.length < emailIds.length ? [...found, NOBODY] : found)] as string[];
   },
-};
+  facts: async (tx, emailIds) =>
+    Object.fromEntries(
+      (await readEmails(tx, { emailIds, limit: null })).map(({ email_id, status, dismissal_reason }) => [
+        `e-mail ${email_id}`,
+        { status, dismissed: dismissal_reason },
+      ]),
+    ),
+});
 
-export const emailResend = defineAction({
+export const emailResend = onEmails({
   name: 'email.resend',
   title: 'Send an e-mail again',
   command: {
     summary: 'Send an e-mail again, as a new one with its own Message-ID',
-    arguments: { emailId: '<email>' },
+    arguments: { emailId: '<email...>' },
     deliver: true,
   },
   role: 'finance',
@@ -34,21 +43,27 @@ export const emailResend = defineAction({
     emailId: EMAIL(),
     to: text('To', 'Send to this address instead of the usual one.', { value: 'address' }).optional(),
   },
-  ...OF_EMAIL,
   async perform(tx, context, { emailId, to }) {
     const { document: number } = await readEmail(tx, emailId);
     if (number === null) return readEmail(tx, (await resendEmail(tx, context, { emailId, to })).email_id);
     return readEmail(tx, await resendDocument(tx, context, { number, to }));
   },
   committed: () => failpoint('resend.committed'),
-  async after(context, { result: queued }) {
-    if (queued.document !== null) return deliver(context, [queued.document]);
+  async follow({ reporter, ...context }, queued) {
     const { sendTheseEmails } = await import('../month-end/month-end.ts');
-    const { reporter, ...own } = context;
-    await sendTheseEmails(own, reporter, [queued.email_id]);
+    await deliver(
+      { reporter, ...context },
+      queued.flatMap(({ document }) => document ?? []),
+    );
+    const others = queued.filter(({ document }) => document === null);
+    await sendTheseEmails(
+      context,
+      reporter,
+      others.map(({ email_id }) => email_id),
+    );
   },
-  facts: async (_tx, _input, queued): Promise<Facts> =>
-    queued === undefined ? {} : { 'a new e-mail': { about: nameOf(queued), status: queued.status } },
+  facts: async () => ({}),
+  made: async (_tx, queued) => ({ 'a new e-mail': { about: nameOf(queued), status: queued.status } }),
   async report({ result: queued, delivered }, _context, tx) {
     const email = await readEmail(tx, queued.email_id);
     return {
@@ -59,21 +74,16 @@ export const emailResend = defineAction({
   },
 });
 
-export const emailDismiss = defineAction({
+export const emailDismiss = onEmails({
   name: 'email.dismiss',
   title: 'Dismiss an e-mail',
   command: {
     summary: 'Dismiss an e-mail that should not be resent',
-    arguments: { emailId: '<email>' },
+    arguments: { emailId: '<email...>' },
   },
   role: 'finance',
   input: { emailId: EMAIL(), reason: reason() },
-  ...OF_EMAIL,
   perform: dismissEmail,
-  async facts(tx, { emailId }) {
-    const email = await readEmail(tx, emailId);
-    return { [`e-mail ${emailId}`]: { status: email.status, dismissed: email.dismissal_reason } };
-  },
   async report({ input: { emailId, reason } }, _context, tx) {
     const email = await readEmail(tx, emailId);
     return { json: await emailJson(email), text: `E-mail ${emailId}, ${nameOf(email)}, is dismissed: ${reason}` };

@@ -182,16 +182,13 @@ export const reason = (help = 'The reason. It is recorded.') => line('Reason', h
 export const note = () =>
   line('Internal note', 'Recorded, and never shown to the partner.', { value: 'note' }).optional();
 export const documentNumber = (help = 'The number of the document, such as INV-2026-000176.') => text('Document', help);
-/** One document or several. */
-export const documentNumbers = () =>
-  described(
-    'text',
-    z
-      .union([z.string(), z.array(z.string()).min(1)])
-      .transform((given) => (Array.isArray(given) && given.length === 1 ? (given[0] as string) : given)),
-    { label: 'Document', help: 'The number of the document, such as INV-2026-000176.' },
-    { several: true },
-  );
+/** A field that takes one value or several. */
+export function oneOrMore<Value>(one: z.ZodType<Value>) {
+  const all = z.preprocess((given) => [given].flat(), z.array(one).min(1));
+  const { kind, ...words } = DESCRIPTIONS.get(one) as Description;
+  const schema = all.transform((values) => (values.length === 1 ? (values[0] as Value) : values));
+  return described(kind, schema, words, { several: true });
+}
 export const onLatestDate = () =>
   flag(
     'Date like the latest document',

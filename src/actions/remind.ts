@@ -3,25 +3,26 @@ import { readPartnerNames } from '../partners/partners.sql.ts';
 import { type ReminderPlan, recordReminders, whySkipped } from '../payments/remind.ts';
 import { DELIVER } from '../remedy.ts';
 import { table } from '../text-table.ts';
-import { groupThousands, plural } from '../values.ts';
-import { defineAction, line, several, text } from './action.ts';
+import { groupThousands, inShort, plural } from '../values.ts';
+import { defineAction, line, partner, several, text } from './action.ts';
 import { checkWithout } from './books.ts';
 import { countKinds, needsAttention, sendDue } from './emails.ts';
 
 export const reminderRecord = defineAction({
   name: 'reminder.record',
   title: 'Send the payment reminders that are due',
-  command: { called: 'remind', options: { without: '--without <account>' } },
+  command: { called: 'remind', options: { without: '--without <account>', partnerIds: '--partner <id>' } },
   role: 'finance',
   input: {
+    partnerIds: several(partner('Remind only this partner. Default: all partners.')).optional(),
     without: several(text('Without', 'A bank account whose file is not waited for.')).optional(),
     reason: line('Reason', 'The reason not to wait for that file. It is recorded.').optional(),
   },
   check: checkWithout,
-  subject: () => 'today',
+  subject: ({ partnerIds }) => (partnerIds === undefined ? 'today' : inShort(partnerIds)),
   partners: async () => 'all',
-  perform: (tx, context, { without: accounts, reason }) =>
-    recordReminders(tx, context, accounts && reason !== undefined ? { accounts, reason } : undefined),
+  perform: (tx, context, { without: accounts, reason, partnerIds }) =>
+    recordReminders(tx, context, accounts && reason !== undefined ? { accounts, reason } : undefined, partnerIds),
   after: sendDue,
   facts: async (_tx, _input, plan) =>
     Object.fromEntries(
@@ -30,9 +31,14 @@ export const reminderRecord = defineAction({
         { level: levelName(dunning_level), documents: documents.map(({ number }) => number).join(' ') },
       ]),
     ),
-  async report({ result: plan, followed: results, preview }, { width }, tx) {
+  async report({ input: { partnerIds = [] }, result: plan, followed: results, preview }, { width }, tx) {
     const names = await readPartnerNames(tx);
-    const described = describePlan(plan, names, width);
+    const due = new Set(plan.reminders.map(({ partner_id }) => partner_id));
+    const others = [...new Set(partnerIds)].filter((each) => !due.has(each)).map((each) => names.get(each) ?? each);
+    const described = [
+      describePlan(plan, names, width),
+      ...(others.length === 0 ? [] : [`No reminder is due to ${others.join(', ')}.`]),
+    ].join('\n\n');
     const json: ReminderPlan & { dry_run: boolean; emails?: EmailCounts } = {
       ...plan,
       dry_run: preview,

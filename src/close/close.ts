@@ -162,7 +162,7 @@ export async function closeNext(
   await recordDecisions(tx, context.settings, feeds, decision, batch);
   const covered = (await readLastCheckpoint(tx))?.last_no ?? 0;
   await refuseUntied(tx, covered);
-  await draftMonth(tx, context.settings, { month, previous, covered, partnerId: null });
+  await draftMonth(tx, context.settings, { month, previous, covered, partnerIds: null });
   await issueDocuments(tx, batch);
   failpoint('close.issued');
   await holdDocuments(tx, context, batch, holdingDoubts(feeds, decision));

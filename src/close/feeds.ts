@@ -179,7 +179,7 @@ const repeated = (found: RepeatedDelivery): Suspicion => ({
 async function readUnusual(tx: Transaction, month: Month, history: HistoryRead) {
   if (history === 'none' || (history === 'strict' && !(await readWhetherStrict(tx)).strict)) return [];
   const rows = {
-    ...{ month, previous: await readLastClosed(tx), partnerId: null },
+    ...{ month, previous: await readLastClosed(tx), partnerIds: null },
     covered: (await readLastCheckpoint(tx))?.last_no ?? 0,
   };
   const asked = { ...rows, monthsCompared: MOST_MONTHS, onlyStrict: history === 'strict' };

@@ -170,11 +170,17 @@ export function laterOf(action: Action, { request }: Visit): Pick<RunOptions, 'l
   };
 }
 
+/** With more documents than these, the report links them. */
+const MOST_LINKS = 3;
+
 function linksOf(action: Action, reader: PageUser, input: unknown) {
   const { number, partnerId, paymentId, month } = input as Readonly<Record<string, unknown>>;
   const documents = [number].flat().filter((each) => typeof each === 'string');
   return [
-    ...documents.map((each) => ({ name: each, href: `/console/invoices/${encodeURIComponent(each)}` })),
+    ...(documents.length > MOST_LINKS ? [] : documents).map((each) => ({
+      name: each,
+      href: `/console/invoices/${encodeURIComponent(each)}`,
+    })),
     ...(typeof partnerId === 'string'
       ? [{ name: partnerId, href: `/console/partners/${encodeURIComponent(partnerId)}` }]
       : []),

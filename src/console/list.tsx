@@ -20,6 +20,7 @@ import {
 } from '../lists/list.ts';
 import type { Installation } from '../people/audit-events.ts';
 import type { Period, Scope } from '../people/scope.ts';
+import type { ToDo } from '../remedy.ts';
 import { Amount, plural } from '../values.ts';
 import { ActionLink, actionHref, MoreActions, mayDo, type Seer } from './action-link.tsx';
 import { addressOf, Card, type Column, DataTable, Downloads, Go, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
@@ -56,8 +57,10 @@ export type ListContext = Readonly<{
 /** The address of a page has the selected rows, and browsers send it up to three times. */
 const MOST_TICKED = 200;
 
-function tickedIn({ ticks, one }: List, asked: URLSearchParams): string[] {
-  const ticked = ticks === undefined ? [] : [...new Set(asked.getAll(ticks.field))];
+/** `rows` are those of a page that is selected whole. */
+function tickedIn<Row>({ ticks, one }: List<Row>, asked: URLSearchParams, rows: readonly Row[] = []): string[] {
+  const of = (row: Row) => ticks?.of(row) ?? [];
+  const ticked = ticks === undefined ? [] : [...new Set([...asked.getAll(ticks.field), ...rows.flatMap(of)])];
   if (ticked.length > MOST_TICKED) {
     const reason = `are too many: select at most ${MOST_TICKED}`;
     throw refuse('argument_invalid', { argument: `Selected ${one}s`, value: String(ticked.length), reason });
@@ -71,7 +74,8 @@ export function listTarget(list: List, asked: URLSearchParams): string | undefin
   if (to === null || list.ticks === undefined) return undefined;
   const { pathname, search } = new URL(to, 'http://localhost');
   if (!pathname.startsWith('/console/')) throw refuse('page_unknown', { path: to });
-  const { field } = list.ticks;
+  const { field: own, fields = {} } = list.ticks;
+  const field = fields[pathname.slice(pathname.lastIndexOf('/') + 1)] ?? own;
   const ticked = new URLSearchParams(tickedIn(list, asked).map((value) => [field, value])).toString();
   return [pathname + search, ticked].filter(Boolean).join(search === '' ? '?' : '&');
 }
@@ -106,7 +110,7 @@ function beginning(list: List, question: Question) {
 export async function readList<Row>(
   tx: Transaction,
   list: List<Row>,
-  { [list.ticks?.field ?? '']: _, ...given }: Question,
+  { [list.ticks?.field ?? '']: _, tick, ...given }: Question,
   { asked: parameters = new URLSearchParams(), ...seen }: ListContext & { readonly asked?: URLSearchParams },
 ): Promise<ListView<Row>> {
   const begun = beginning(list, given);
@@ -120,7 +124,7 @@ export async function readList<Row>(
     // Some partners may have nothing in the months that the user may see.
     partners: await readPartnersFor(tx, list.filters, seen.period === null ? seen.scope : []),
     sums: await readSums(tx, list, asked, asked.after === null && found.length <= PAGE ? found : null),
-    ticked: tickedIn(list, parameters),
+    ticked: tickedIn(list, parameters, tick === 'page' ? rows : []),
     next: found.length > PAGE && last !== undefined ? (list.key?.(last) ?? null) : null,
   };
 }
@@ -297,24 +301,37 @@ function Views({ view: { list, question }, path, sends }: PartProps) {
 
 const actionsOf = ({ list: { ticks }, question }: ListView, user: Seer) =>
   [...(ticks?.within && question[ticks.within.filter] ? ticks.within.actions : []), ...(ticks?.actions ?? [])].filter(
-    (name) => mayDo(user, name, ticks?.ofLedger ? null : []),
+    ({ action }) => mayDo(user, action, ticks?.ofLedger ? null : []),
   );
 
 /** Ticked rows go to an action, whose preview shows the effect on all of them. */
-function Ticked({ view, path, actions }: Pick<ListProps, 'view' | 'path'> & { actions: readonly string[] }) {
+function Ticked({ view, path, actions }: Pick<ListProps, 'view' | 'path'> & { actions: readonly ToDo[] }) {
   const { list, question, rows, ticked } = view;
-  const { field = '', within, of } = list.ticks ?? {};
+  const { field = '', within, pdfs, of } = list.ticks ?? {};
   const here = new Set(rows.map((row) => of?.(row)));
   const elsewhere = ticked.filter((each) => !here.has(each));
-  const known = (name: string) =>
-    within?.actions.includes(name) ? { [within.field]: question[within.filter] ?? '' } : {};
+  const known = (of: ToDo) =>
+    within?.actions.includes(of) ? { ...of.input, [within.field]: question[within.filter] ?? '' } : of.input;
   return (
     <p class="buttons in">
-      {actions.map((name) => (
-        <button type="submit" class="small" name="go" value={actionHref(name, known(name))}>
-          {ACTIONS.get(name)?.title}
+      <button type="submit" class="small" name="tick" value="page">
+        Select this page
+      </button>
+      {actions.map((each) => (
+        <button
+          type="submit"
+          class={ACTIONS.get(each.action)?.danger ? 'small danger' : 'small'}
+          name="go"
+          value={actionHref(each.action, known(each))}
+        >
+          {each.label}
         </button>
       ))}
+      {pdfs && (
+        <button type="submit" class="small" formaction={`${path}/pdfs.zip`} data-download>
+          Download PDFs
+        </button>
+      )}
       {elsewhere.map((value) => (
         <input type="hidden" name={field} value={value} />
       ))}

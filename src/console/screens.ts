@@ -1,4 +1,5 @@
 import { readEInvoice, readPdf } from '../documents/documents.sql.ts';
+import { zipPdfs } from '../documents/zip-pdfs.ts';
 import { refuse } from '../errors/refusals.ts';
 import { readFile } from '../general-ledger/exports.sql.ts';
 import { glListSheet } from '../general-ledger/list.ts';
@@ -76,6 +77,10 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
   addClose(routes);
   addList(routes, '/invoices', { list: invoices, place: 'invoices', title: 'Invoices' });
   addList(routes, '/rows', { list: rows, place: 'invoices', title: 'Ledger rows' });
+  file('/invoices/pdfs.zip', { ...DOCUMENT, repeats: true, bound: 'files' }, async (tx, { scope, period, asked }) => {
+    const content = await zipPdfs(tx, { numbers: asked.getAll('number'), scope, period });
+    return content && { type: 'application/zip', name: 'documents.zip', content, download: true };
+  });
   screen('/invoices/:number', DOCUMENT, readInvoice, invoiceScreen);
   file('/invoices/:number/document.pdf', DOCUMENT, async (tx, visit) => {
     const { document_id, number } = await readInScope(tx, visit);

@@ -4,7 +4,7 @@
  */
 import type { Environment } from '../config/environment.ts';
 import type { Settings } from '../config/settings.ts';
-import { readIdsOf } from './documents.sql.ts';
+import { readIdsOf } from '../documents/documents.sql.ts';
 import { wakeDocuments } from './due.sql.ts';
 import { linkProvider } from './payment-link.ts';
 import { type WorkerPoolOptions, withWorkerPool } from './worker-pool.ts';

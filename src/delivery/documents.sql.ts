@@ -10,7 +10,6 @@ import {
   prepared,
   query,
   querying,
-  queryingColumn,
   queryingFirst,
   queryingOne,
   type Transaction,
@@ -393,7 +392,3 @@ export async function* readDocumentRows(tx: Transaction, documentId: number): As
 export const noteFailure = executing<{ documentId: number; reason: string }>(`
   UPDATE emails SET reason = :reason, due_at = now() + interval '1 minute'
   WHERE document_id = :documentId AND status IN ('queued', 'held')`);
-
-export const readIdsOf = queryingColumn<number, { numbers: readonly string[] }>(
-  `SELECT document_id FROM documents WHERE number = ANY (:numbers::text[]) ORDER BY document_id`,
-);

@@ -26,6 +26,8 @@ type CreditRequest = Readonly<{
   amount?: string | undefined;
   /** The numbers of the credited ledger rows. */
   rows?: readonly number[] | undefined;
+  /** Credits all that earlier credits have left of the invoice. */
+  inFull?: boolean | undefined;
   reason: string;
   /** For the issuer only. */
   note?: string | undefined;
@@ -41,17 +43,21 @@ type CreditRequest = Readonly<{
 export async function creditInvoice(
   tx: Transaction,
   context: IssueContext,
-  { number, amount: text, rows, reason, note: internal, again = false }: CreditRequest,
+  { number, amount: text, rows, inFull = false, reason, note: internal, again = false }: CreditRequest,
 ): Promise<string> {
   refuseIncompleteSettings(context);
   const invoice = await invoiceToCorrect(tx, number, 'credited');
   const { currency, document_id: documentId, month } = invoice;
+  const left = await readLeft(tx, invoice);
+  if (inFull && !left.amount.isPositive()) {
+    throw refuseExcess(invoice, Amount.of(invoice.invoice_amount, currency), left.amount);
+  }
   const given = rows === undefined ? text : (await amountOfRows(tx, invoice, rows, 'credited')).toString();
-  const amount = positiveAmount(given ?? '', currency);
+  const amount = inFull ? left.amount : positiveAmount(given ?? '', currency);
   const shares = await shareOfTaxes(tx, invoice, amount);
   const tax = Amount.sum(currency, shares, (each) => each.tax);
   const gross = amount.plus(tax);
-  await checkCredit(tx, invoice, { amount, gross }, { reason, again: again || rows !== undefined });
+  checkCredit(invoice, left, { amount, gross }, { reason, again: again || inFull || rows !== undefined });
   const details = {
     ...{ amount: amount.toString(), currency, reason, note: internal },
     ...(rows !== undefined && { rows }),
@@ -93,37 +99,51 @@ export const shareOfTaxes = async (
 ): Promise<CreditShare[]> =>
   taxes.length === 0 ? [] : shareCredit(amount, taxes, await readCreditedTaxes(tx, { documentId }));
 
-/** Refuses a repeated credit, and one that exceeds what earlier credits and write-offs have left of the invoice. */
-async function checkCredit(
-  tx: Transaction,
+type Left = Readonly<{
+  credits: Awaited<ReturnType<typeof readCreditsAgainst>>;
+  /** Before tax. */
+  amount: Amount;
+  /** With tax. */
+  gross: Amount;
+}>;
+
+/** Returns what earlier credits and write-offs have left of an invoice. */
+async function readLeft(tx: Transaction, invoice: DocumentRow): Promise<Left> {
+  const credits = await readCreditsAgainst(tx, { documentId: invoice.document_id });
+  const of = (text: string) => Amount.of(text, invoice.currency);
+  const leftOf = (whole: string, credited: readonly string[], less: string) =>
+    credited.reduce((left, each) => left.minus(of(each)), of(whole)).minus(of(less));
+  // A write-off includes tax.
+  return {
+    credits,
+    amount: leftOf(
+      invoice.invoice_amount,
+      credits.map((each) => each.amount),
+      invoice.taxes.length === 0 ? invoice.written_off : '0',
+    ),
+    gross: leftOf(
+      invoice.gross,
+      credits.map((each) => each.gross),
+      invoice.written_off,
+    ),
+  };
+}
+
+const refuseExcess = ({ number }: DocumentRow, amount: Amount, left: Amount) =>
+  refuse('credit_exceeds_invoice', { number, amount: amount.forPeople(), left: left.forPeople() });
+
+/** Refuses a repeated credit, and one that exceeds what is left of the invoice. */
+function checkCredit(
   invoice: DocumentRow,
+  left: Left,
   { amount, gross }: { amount: Amount; gross: Amount },
   { reason, again }: { reason: string; again: boolean },
 ) {
   const { number, currency } = invoice;
-  const credits = await readCreditsAgainst(tx, { documentId: invoice.document_id });
-  const same = credits.find((each) => each.reason === reason && Amount.of(each.amount, currency).equals(amount));
+  const same = left.credits.find((each) => each.reason === reason && Amount.of(each.amount, currency).equals(amount));
   if (same !== undefined && !again) {
     throw refuse('credit_repeated', { number, amount: amount.forPeople(), by: same.number, on: same.issued_on });
   }
-  const of = (text: string) => Amount.of(text, currency);
-  const leftOf = (whole: string, credited: readonly string[], less = '0') =>
-    credited.reduce((left, each) => left.minus(of(each)), of(whole)).minus(of(less));
-  const left = leftOf(
-    invoice.invoice_amount,
-    credits.map((each) => each.amount),
-    invoice.taxes.length === 0 ? invoice.written_off : '0',
-  );
-  if (left.minus(amount).isNegative()) {
-    throw refuse('credit_exceeds_invoice', { number, amount: amount.forPeople(), left: left.forPeople() });
-  }
-  // A write-off includes tax.
-  const owed = leftOf(
-    invoice.gross,
-    credits.map((each) => each.gross),
-    invoice.written_off,
-  );
-  if (owed.minus(gross).isNegative()) {
-    throw refuse('credit_exceeds_invoice', { number, amount: gross.forPeople(), left: owed.forPeople() });
-  }
+  if (left.amount.minus(amount).isNegative()) throw refuseExcess(invoice, amount, left.amount);
+  if (left.gross.minus(gross).isNegative()) throw refuseExcess(invoice, gross, left.gross);
 }

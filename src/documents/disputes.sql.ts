@@ -24,21 +24,25 @@ export const OPEN_DISPUTES =
   'open_invoice_disputes t JOIN documents d USING (document_id) JOIN document_balances b USING (document_id)';
 
 /**
- * The open disputes of live invoices, of one invoice, or of some partners, by promised date; those without one come
+ * The open disputes of live invoices, of some invoices, or of some partners, by promised date; those without one come
  * last.
  */
 export function readOpenDisputes(
   tx: Transaction,
-  { number = null, scope = null }: { number?: string | null; scope?: Scope } = {},
+  {
+    number,
+    numbers = number === undefined ? null : [number],
+    scope = null,
+  }: { number?: string; numbers?: readonly string[] | null; scope?: Scope } = {},
 ): Promise<OpenDispute[]> {
   return query(
     tx,
     `SELECT ${DISPUTE}
      FROM ${OPEN_DISPUTES}
-     WHERE (:number::text IS NULL OR d.number = :number)
+     WHERE (:numbers::text[] IS NULL OR d.number = ANY (:numbers::text[]))
        AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
      ORDER BY t.promised_on NULLS LAST, d.series, d.sequence`,
-    { number, scope },
+    { numbers, scope },
   );
 }
 

@@ -2,8 +2,9 @@ import type { EInvoiceFormat } from '../config/e-invoice.ts';
 import type { Instructions } from '../config/instructions.ts';
 import type { Logo } from '../config/logo.ts';
 import type { Issuer } from '../config/settings.ts';
-import { prepared, query, querying, type Transaction } from '../database/transaction.ts';
+import { prepared, query, querying, queryingColumn, type Transaction } from '../database/transaction.ts';
 import type { Month } from '../month.ts';
+import type { Scope } from '../people/scope.ts';
 import type { TaxRow } from './document-tax.ts';
 import type { DocumentKind, Purpose, RowKind, SnapshotCheckpoint } from './snapshot.ts';
 
@@ -270,6 +271,18 @@ const DOCUMENTS_TO_RENDER = prepared(
 
 /** Documents with their logos. Prepared, because planning takes 10 ms, longer than reading ten documents. */
 export const readDocumentsToRender = querying<DocumentRow, { ids: readonly number[] }>(DOCUMENTS_TO_RENDER);
+
+export const readIdsOf = queryingColumn<number, { numbers: readonly string[] }>(
+  `SELECT document_id FROM documents WHERE number = ANY (:numbers::text[]) ORDER BY document_id`,
+);
+
+export const readPdfs = querying<
+  Readonly<{ number: string; month: string; issued_at: string; pdf: Buffer | null }>,
+  Readonly<{ numbers: readonly string[]; scope: Scope }>
+>(`
+  SELECT d.number, d.month, d.issued_at, w.pdf FROM documents d LEFT JOIN document_pdfs w USING (document_id)
+  WHERE d.number = ANY (:numbers::text[]) AND (:scope::text[] IS NULL OR d.partner_id = ANY (:scope::text[]))
+  ORDER BY d.document_id`);
 
 export async function readPdf(tx: Transaction, documentId: number): Promise<Buffer | undefined> {
   const rows = await query<{ pdf: Buffer }>(tx, `SELECT pdf FROM document_pdfs WHERE document_id = :documentId`, {

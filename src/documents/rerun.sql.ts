@@ -25,7 +25,8 @@ export type RerunCandidate = Readonly<{
 
 type RerunQuestion = Readonly<{
   month: Month;
-  partnerId?: string | undefined;
+  /** Null means all partners. */
+  partnerIds: readonly string[] | null;
   issuerVersionId: number;
   instructions: Readonly<Record<string, unknown>>;
   termsDays: number;
@@ -80,9 +81,9 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
     `CREATE TEMPORARY TABLE last_documents ON COMMIT DROP AS
      SELECT d.document_id FROM documents d
      WHERE d.month = :month AND d.purpose = 'month'
-       AND (:partnerId::text IS NULL OR d.partner_id = :partnerId)
+       AND (:partnerIds::text[] IS NULL OR d.partner_id = ANY (:partnerIds::text[]))
        AND NOT EXISTS (SELECT FROM documents later WHERE later.replaces = d.document_id)`,
-    { month: question.month, partnerId: question.partnerId ?? null },
+    { month: question.month, partnerIds: question.partnerIds },
   );
   await execute(tx, 'ANALYZE pg_temp.last_documents');
   return query(
@@ -131,7 +132,7 @@ export async function readRerunCandidates(tx: Transaction, question: RerunQuesti
      LEFT JOIN audit_events e ON e.event_id = h.event_id
      LEFT JOIN open_invoice_disputes t ON t.document_id = d.document_id
      ORDER BY d.series, d.sequence`,
-    { ...question, partnerId: null },
+    { ...question },
   );
 }
 

@@ -15,10 +15,10 @@ import { readClosedMonth } from '../ledger/closed-months.sql.ts';
 import { readPartners } from '../partners/partners.sql.ts';
 import { recordEvent } from '../people/audit-events.ts';
 import { type Remedy, toDo } from '../remedy.ts';
-import { Amount, type Month } from '../values.ts';
+import { Amount, inShort, type Month } from '../values.ts';
 import { refuseHeld, refuseSettled } from './correctable.ts';
 import { voidDocuments } from './corrections.sql.ts';
-import { readDocuments } from './documents.sql.ts';
+import { type DocumentRow, readDocuments, readIdsOf } from './documents.sql.ts';
 import { holdDocument } from './hold.ts';
 import { beginIssue, type IssueContext } from './issue/context.ts';
 import { keepReplacements, readDraftCurrencies } from './issue/drafts.sql.ts';
@@ -42,7 +42,8 @@ type MonthRerunOptions = RerunOptions &
   }>;
 
 export type Rerun = Readonly<{
-  month: Month;
+  /** Null for documents of several months. */
+  month: Month | null;
   unchanged: readonly string[];
   replaced: readonly Readonly<{
     number: string;
@@ -58,12 +59,14 @@ export type Rerun = Readonly<{
     refused: string | null;
     remedies: readonly Remedy[];
   }>[];
-  refused: readonly Readonly<{
-    number: string;
-    code: string;
-    message: string;
-    remedies: readonly Remedy[];
-  }>[];
+  refused: readonly RefusedRerun[];
+}>;
+
+type RefusedRerun = Readonly<{
+  number: string;
+  code: string;
+  message: string;
+  remedies: readonly Remedy[];
 }>;
 
 /**
@@ -78,16 +81,66 @@ export async function rerunDocument(
 ): Promise<Rerun> {
   await keepArchives(tx);
   await lockLedgerWhole(tx);
-  const document = await documentToRerun(tx, number);
-  const candidates = await readCandidates(tx, context, document.month, options, document.partner_id);
+  const [found] = await readDocuments(tx, { number });
+  const document = await documentToRerun(tx, number, found);
+  const candidates = await readCandidates(tx, context, document.month, options, [document.partner_id]);
   const own = candidates.filter((each) => each.number === document.number);
   for (const each of own.filter(differs)) refuseReplacing(each);
   return rerun(tx, context, document.month, { ...options, changed: true }, own, number);
 }
 
+/** Reruns several documents, of one month or more. Lists those that it refuses, unless it refuses all. */
+export async function rerunDocuments(
+  tx: Transaction,
+  context: IssueContext,
+  numbers: readonly string[],
+  options: RerunOptions,
+): Promise<Rerun> {
+  await keepArchives(tx);
+  await lockLedgerWhole(tx);
+  const ids = await readIdsOf(tx, { numbers });
+  const documents = new Map((await readDocuments(tx, { ids })).map((each) => [each.number, each]));
+  const found = new Map<Month, Map<string, string>>();
+  const refused = new Map<string, Refusal>();
+  for (const number of numbers) {
+    try {
+      const document = await documentToRerun(tx, number, documents.get(number));
+      const ofMonth = found.get(document.month) ?? new Map<string, string>();
+      found.set(document.month, ofMonth.set(document.number, document.partner_id));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      refused.set(number, error);
+    }
+  }
+  const [first] = refused.values();
+  if (found.size === 0 && first !== undefined) throw first;
+  const months = [...found.keys()].sort();
+  // A transaction gets archived rows only once, so it needs those of all months together.
+  const partnerIds = [...new Set([...found.values()].flatMap((own) => [...own.values()]))];
+  await needRows(tx, { from: months[0], to: months.at(-1), partnerIds });
+  const reruns: Rerun[] = [];
+  for (const month of months) {
+    const own = found.get(month) as Map<string, string>;
+    const candidates = await readCandidates(tx, context, month, options, [...new Set(own.values())]);
+    const chosen = candidates.filter(({ number }) => own.has(number));
+    reruns.push(await rerun(tx, context, month, { ...options, changed: true }, chosen, inShort([...own.keys()])));
+  }
+  return {
+    month: months.length === 1 ? (months[0] as Month) : null,
+    unchanged: reruns.flatMap(({ unchanged }) => unchanged),
+    replaced: reruns.flatMap(({ replaced }) => replaced),
+    issued: reruns.flatMap(({ issued }) => issued),
+    differing: [],
+    refused: [...[...refused].map(refusedRerun), ...reruns.flatMap((each) => each.refused)],
+  };
+}
+
+const refusedRerun = ([number, { code, message, remedies }]: readonly [string, Refusal]): RefusedRerun => ({
+  ...{ number, code, message, remedies },
+});
+
 /** The live document with this number or, if it and its last replacement are void, the latter. */
-async function documentToRerun(tx: Transaction, number: string) {
-  const [document] = await readDocuments(tx, { number });
+async function documentToRerun(tx: Transaction, number: string, document: DocumentRow | undefined) {
   if (document === undefined) throw refuse('document_unknown', { number });
   const { voided_on, month, purpose, partner_id } = document;
   const last =
@@ -122,7 +175,7 @@ export async function rerunMonth(
   if (partnerId !== undefined && (await readPartners(tx, partnerId)).length === 0) {
     throw refuse('partner_unknown', { partner_id: partnerId });
   }
-  const candidates = await readCandidates(tx, context, month, options, partnerId);
+  const candidates = await readCandidates(tx, context, month, options, partnerId === undefined ? null : [partnerId]);
   return rerun(tx, context, month, options, candidates, month);
 }
 
@@ -133,16 +186,16 @@ async function readCandidates(
   { environment, settings }: IssueContext,
   month: Month,
   { newTerms, otherLinks }: RerunOptions,
-  partnerId?: string,
+  partnerIds: readonly string[] | null,
 ) {
   const closed = await readClosedMonth(tx, month);
   if (closed === undefined) throw refuse('month_not_closed', { month });
-  await needRows(tx, { from: month, to: month, partnerIds: partnerId === undefined ? undefined : [partnerId] });
-  await draftMonth(tx, settings, { month, previous: closed.previous, covered: 0, partnerId: partnerId ?? null });
+  await needRows(tx, { from: month, to: month, partnerIds: partnerIds ?? undefined });
+  await draftMonth(tx, settings, { month, previous: closed.previous, covered: 0, partnerIds });
   const currencies = await readDraftCurrencies(tx);
   const candidates = await readRerunCandidates(tx, {
     month,
-    partnerId,
+    partnerIds,
     issuerVersionId: await recordIssuerVersion(tx, settings.issuer, environment.now().toISO()),
     instructions: Object.fromEntries(currencies.map((each) => [each, instructionsFor(settings, each) ?? null])),
     termsDays: settings.payment_terms_days,
@@ -212,9 +265,7 @@ async function rerun(
           remedies: refusals.get(number)?.remedies ?? [],
         })),
     refused: [...(changed ? refusals : [])].flatMap(([number, refusal]) =>
-      refusal === undefined
-        ? []
-        : [{ number, code: refusal.code, message: refusal.message, remedies: refusal.remedies }],
+      refusal === undefined ? [] : [refusedRerun([number, refusal])],
     ),
   };
 }

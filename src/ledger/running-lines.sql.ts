@@ -49,7 +49,8 @@ export const linesOf = (condition: string): string => `
 export type RowsOfMonth = Readonly<{
   month: Month;
   previous: Month | null;
-  partnerId: string | null;
+  /** Null means all partners. */
+  partnerIds: readonly string[] | null;
   /** The last log number of the last checkpoint for an open month; 0 for a closed month, which has no kept lines. */
   covered: number;
 }>;
@@ -58,10 +59,10 @@ export type RowsOfMonth = Readonly<{
 export const LINES_OF_MONTH = `
   SELECT ${KEY}, ${SUMS} FROM running_lines
   WHERE posted_month > coalesce(:previous::text, '') AND posted_month <= :month
-    AND (:partnerId::text IS NULL OR partner_id = :partnerId)
+    AND (:partnerIds::text[] IS NULL OR partner_id = ANY (:partnerIds::text[]))
   UNION ALL
   ${linesOf(`e.posted_month > coalesce(:previous::text, '') AND e.posted_month <= :month
-    AND (:partnerId::text IS NULL OR e.partner_id = :partnerId) AND e.entry_id > :covered::bigint`)}`;
+    AND (:partnerIds::text[] IS NULL OR e.partner_id = ANY (:partnerIds::text[])) AND e.entry_id > :covered::bigint`)}`;
 
 /** Reads the lines of the rows in a range of log numbers, as JSON for `keepLines`. */
 export const readLines = queryingValue<string, Readonly<{ after: number; to: number }>>(`

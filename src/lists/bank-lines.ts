@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { query, type Transaction } from '../database/transaction.ts';
 import { fileOf } from '../payments/bank-import/bank-lines.sql.ts';
 import { BANK_LINE_STATES, type BankLineState } from '../payments/enums.ts';
+import { toDo } from '../remedy.ts';
 import { names } from '../text.ts';
 import {
   choice,
@@ -171,6 +172,11 @@ export const bankLines = defineList({
     const book = { label: state === 'booked' ? 'Change' : 'Book it', action: 'bank.book', input, partner: null };
     if (state === 'unbooked') return [book];
     return state === 'booked' ? [book, { label: 'Take back', action: 'bank.unbook', input, partner: null }] : [];
+  },
+  ticks: {
+    ...{ field: 'bankLineId', ofLedger: true },
+    actions: [toDo('Book', 'bank.book'), toDo('Take back the booking', 'bank.unbook')],
+    of: ({ state, bank_line_id }) => (state === 'booked' || state === 'unbooked' ? String(bank_line_id) : null),
   },
   key: ({ bank_line_id }) => String(bank_line_id),
   read: readRows,

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { disputeJson } from '../actions/dispute.ts';
 import { query, type Transaction } from '../database/transaction.ts';
 import { DISPUTE, OPEN_DISPUTES, type OpenDispute } from '../documents/disputes.sql.ts';
+import { toDo } from '../remedy.ts';
 import { names } from '../text.ts';
 import { defineList, given, type ListQuery, type Sums, soughtAmount, soughtText } from './list.ts';
 import { sortedBy, sortsOf, sumsBy } from './statement.ts';
@@ -90,6 +91,10 @@ export const disputes = defineList({
   ),
   terminal: names('number partner_name amount balance currency disputed_on promise owner reason'),
   page: names('number partner_name amount balance disputed_on promised_on late owner reason rows'),
+  ticks: {
+    ...{ field: 'number', actions: [toDo('End the disputes', 'dispute.close')] },
+    of: ({ number }) => number,
+  },
   key: ({ number }) => number,
   keyed: 'text',
   read: readRows,

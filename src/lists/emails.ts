@@ -6,6 +6,7 @@ import type { Transaction } from '../database/transaction.ts';
 import type { EmailStatus } from '../mail/email.ts';
 import { type ListedEmail, readEmails } from '../mail/log.sql.ts';
 import { nameOf } from '../mail/log.ts';
+import { toDo } from '../remedy.ts';
 import { names } from '../text.ts';
 import { defineList, flag, type ListQuery, type Mark } from './list.ts';
 
@@ -74,6 +75,11 @@ export const emails = defineList({
   ),
   terminal: names('number about recipients state since why'),
   page: names('about standing recipients since why_not'),
+  ticks: {
+    field: 'emailId',
+    actions: [toDo('Send again', 'email.resend'), toDo('Dismiss', 'email.dismiss')],
+    of: ({ email_id }) => String(email_id),
+  },
   key: ({ email_id }) => String(email_id),
   read: readRows,
   json: (_tx, rows) => Promise.all(rows.map(emailJson)),

@@ -69,7 +69,7 @@ or refuse a reversal:
   terminal: names('held_row_id partner_id kind own_id accepted_at amount currency why source status'),
   page: names('held_row_id partner_name kind own_id accepted_on amount why source'),
   ticks: {
-    ...{ field: 'rows', actions: ['rows.release', 'rows.discard'] },
+    ...{ field: 'rows', actions: [toDo('Record', 'rows.release'), toDo('Discard', 'rows.discard')] },
     of: (row) => (isOpen(row) && !isRequest(row) ? String(row.held_row_id) : null),
   },
   remedies: (row) => (isOpen(row) ? remediesOf(row).map((each) => ({ ...each, partner: row.partner_id })) : []),

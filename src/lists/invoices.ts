@@ -6,6 +6,7 @@ import { type EmailStatus, readDocuments } from '../documents/documents.sql.ts';
 import { daysOverdue, signed } from '../documents/overdue.ts';
 import { documentTitle } from '../documents/present.ts';
 import { DOCUMENT_KINDS, type DocumentKind } from '../documents/snapshot.ts';
+import { toDo } from '../remedy.ts';
 import { type Month, names, plural } from '../values.ts';
 import {
   choice,
@@ -243,8 +244,18 @@ export const invoices = defineList({
   page: names('number standing partner_name month due_on amount_due balance'),
   place: names('number partners_standing kind month issued_on due_on balance'),
   ticks: {
-    ...{ field: 'numbers', actions: ['payment.apply'] },
-    of: ({ number, document, status }) => (document === 'invoice' && status === 'open' ? number : null),
+    ...{ field: 'number', fields: { 'payment.apply': 'numbers' }, pdfs: true },
+    actions: [
+      toDo('Resend', 'invoice.resend'),
+      toDo('Hold', 'invoice.hold'),
+      toDo('Release', 'invoice.release'),
+      toDo('Apply a payment', 'payment.apply'),
+      toDo('Reissue', 'invoice.rerun'),
+      toDo('Credit in full', 'invoice.credit', { inFull: 'yes' }),
+      toDo('Write off', 'invoice.write_off'),
+      toDo('Void', 'invoice.void'),
+    ],
+    of: ({ number }) => number,
   },
   key: ({ document_id }) => String(document_id),
   read: readLines,

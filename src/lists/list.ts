@@ -127,17 +127,20 @@ export type List<
   page?: readonly NoInfer<Name>[];
   place?: readonly NoInfer<Name>[];
   /**
-   * Makes rows selectable. `field` is the form field of the `actions` that takes the selected values. `ofLedger`
-   * requires a role for all partners.
+   * Makes rows selectable, for the buttons `actions`. `field` is the form field of an action that takes the selected
+   * values; `fields` has it for actions that name it otherwise. `ofLedger` requires a role for all partners.
    */
   ticks?: Readonly<{
     field: string;
-    actions: readonly string[];
+    fields?: Readonly<Record<string, string>>;
+    actions: readonly ToDo[];
+    /** Also offers the PDFs of the selected rows. */
+    pdfs?: true;
     /** Null if none of the actions accepts the row. */
     of(row: NoInfer<Row>): string | null;
     ofLedger?: true;
     /** Actions that the page has only with a filter, whose value is their field `field`. */
-    within?: Readonly<{ filter: string; field: string; actions: readonly string[] }>;
+    within?: Readonly<{ filter: string; field: string; actions: readonly ToDo[] }>;
   }>;
   /** Filters that the page shows and applies if `filter` lacks them; `read` applies them too. */
   defaults?(tx: Transaction, asked: ListQuery<Filter, Sort>): Promise<Readonly<Record<string, string>>>;

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { query, type Transaction } from '../database/transaction.ts';
 import { partnerJson } from '../partners/change.ts';
 import { type PartnerView, readPartners } from '../partners/partners.sql.ts';
+import { toDo } from '../remedy.ts';
 import { type PartnerBalance, readPartnerBalances } from '../reports/partner-balances.ts';
 import { Amount, type Month, names, plural, sumsOf } from '../values.ts';
 import { choice, defineList, given, type ListQuery, type Mark, type Sums, soughtText, text } from './list.ts';
@@ -169,6 +170,10 @@ export const partners = defineList({
   ),
   terminal: names('partner_id name currency time_zone policies inactive'),
   page: names('name standing email troubles last_billed overdue balance'),
+  ticks: {
+    ...{ field: 'partnerIds', actions: [toDo('Remind', 'reminder.record')], ofLedger: true },
+    of: ({ partner_id }) => partner_id,
+  },
   key: ({ partner_id }) => partner_id,
   keyed: 'text',
   read: readRows,

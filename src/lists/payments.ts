@@ -5,6 +5,7 @@ import { query, type Transaction } from '../database/transaction.ts';
 import { PAYMENT_STATUSES, type PaymentStatus } from '../payments/enums.ts';
 import { type PaymentJson, paymentJson } from '../payments/payment.ts';
 import { readPayments } from '../payments/payments.sql.ts';
+import { toDo } from '../remedy.ts';
 import { Amount, names } from '../values.ts';
 import {
   choice,
@@ -184,7 +185,7 @@ export const payments = defineList({
   terminal: names('payment_id received_on payer amount currency status bank_charges documents'),
   page: names('payment_id received_on standing payer reported amount unapplied'),
   ticks: {
-    ...{ field: 'paymentIds', actions: ['payment.settle'], ofLedger: true },
+    ...{ field: 'paymentIds', actions: [toDo('Settle a payout', 'payment.settle')], ofLedger: true },
     of: ({ payment_id, method }) => (method === 'link' ? String(payment_id) : null),
   },
   key: ({ payment_id }) => String(payment_id),

@@ -9,6 +9,7 @@ import { LEFT } from '../documents/rows-to-correct.sql.ts';
 import type { RowKind } from '../documents/snapshot.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import type { Period } from '../people/scope.ts';
+import { toDo } from '../remedy.ts';
 import { Amount, type Month, monthAfter, monthBefore, names } from '../values.ts';
 import { choice, date, defineList, flag, given, type ListQuery, month, partner, type Sums, text } from './list.ts';
 import { sumsBy } from './statement.ts';
@@ -365,8 +366,11 @@ rows of the latest month are listed.`,
   ),
   page: names('own_id standing partner_name reference accepted_on billed spot_price partner_cut invoice_amount'),
   ticks: {
-    ...{ field: 'rows', actions: ['rows.reverse'] },
-    within: { filter: 'document', field: 'number', actions: ['invoice.credit', 'dispute.open'] },
+    ...{ field: 'rows', actions: [toDo('Reverse', 'rows.reverse')] },
+    within: {
+      ...{ filter: 'document', field: 'number' },
+      actions: [toDo('Credit', 'invoice.credit'), toDo('Dispute', 'dispute.open')],
+    },
     of: ({ kind, posted_month, entry_id, corrections }) =>
       kind === 'reversal' ||
       posted_month === null ||

@@ -176,7 +176,7 @@ export async function checkpointMonth(
   const leaves = await beginClose(tx, context);
   await leaves.readTo(tx, await readLastNumber(tx));
   const roots = await partnerRoots(tx, leaves, { after: previous ?? '', to: month });
-  const rows = { month, previous, covered: leaves.covered, partnerId: null };
+  const rows = { month, previous, covered: leaves.covered, partnerIds: null };
   await insertMonthPartners(tx, { ...rows, keys: [...roots.keys()], roots: [...roots.values()] });
   const checkpoint = await endWith(tx, leaves, now, `month ${month}`);
   await deletePartnerEdges(tx, { month });

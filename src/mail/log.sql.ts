@@ -86,7 +86,7 @@ export function readEmails(
     limit: number | null;
     unfinished?: boolean | undefined;
     withoutDocument?: boolean;
-    emailId?: number;
+    emailIds?: readonly number[];
     scope?: Scope;
     after?: string | null;
   }>,
@@ -99,7 +99,7 @@ export function readEmails(
             e.recipients AS "to", e.message_id, e.attempts, e.queued_at, e.attempted_at, e.sent_at, e.dismissal_reason,
             u.email_id IS NOT NULL AS unfinished
      FROM emails e LEFT JOIN documents d USING (document_id) LEFT JOIN unfinished_emails u USING (email_id)
-     WHERE (:emailId::bigint IS NULL OR e.email_id = :emailId::bigint)
+     WHERE (:emailIds::bigint[] IS NULL OR e.email_id = ANY (:emailIds::bigint[]))
        AND (NOT :withoutDocument::boolean OR e.document_id IS NULL)
        AND (NOT :unfinished::boolean OR u.email_id IS NOT NULL)
        AND (:scope::text[] IS NULL OR coalesce(e.partner_id, d.partner_id) = ANY (:scope::text[]))
@@ -107,7 +107,7 @@ export function readEmails(
                                            ELSE e.email_id < :after::bigint END)
      ORDER BY CASE WHEN :unfinished::boolean THEN e.email_id ELSE -e.email_id END LIMIT :limit`,
     {
-      ...{ withoutDocument: false, emailId: null, scope: null, after: null, ...filter },
+      ...{ withoutDocument: false, emailIds: null, scope: null, after: null, ...filter },
       unfinished: filter.unfinished ?? false,
     },
   );

@@ -30,7 +30,7 @@ export const recordOutcome = async (tx: Transaction, outcome: AttemptOutcome): P
 
 /** Refusal: email_unknown. */
 export async function readEmail(tx: Transaction, emailId: number): Promise<ListedEmail> {
-  const [email] = await readEmails(tx, { limit: 1, emailId });
+  const [email] = await readEmails(tx, { limit: 1, emailIds: [emailId] });
   if (email === undefined) throw refuse('email_unknown', { email: emailId });
   return email;
 }

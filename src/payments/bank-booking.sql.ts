@@ -1,4 +1,4 @@
-import { query, queryingFirst, type Transaction } from '../database/transaction.ts';
+import { query, querying, type Transaction } from '../database/transaction.ts';
 import type { PaymentContext } from './context.ts';
 import type { BankLineState } from './enums.ts';
 
@@ -15,11 +15,12 @@ export type BookableLine = Readonly<{
   booking: number | null;
 }>;
 
-export const readBookableLine = queryingFirst<BookableLine, { bankLineId: number }>(`
+export const readBookableLines = querying<BookableLine, { bankLineIds: readonly number[] }>(`
   SELECT l.bank_line_id, l.account, l.currency, signed_amount(l)::text AS amount, l.bank_booked_on AS booked_on,
          s.state, s.payment_id, s.booked_to,
          (SELECT max(bank_booking_id) FROM bank_bookings b WHERE b.bank_line_id = l.bank_line_id) AS booking
-  FROM bank_lines l JOIN bank_line_states s USING (bank_line_id) WHERE l.bank_line_id = :bankLineId`);
+  FROM bank_lines l JOIN bank_line_states s USING (bank_line_id)
+  WHERE l.bank_line_id = ANY (:bankLineIds::bigint[])`);
 
 export type NewBooking = Readonly<{
   bank_line_id: number;

@@ -7,7 +7,7 @@ import { refuseField } from '../errors/refusals.ts';
 import { fieldName } from '../field-names.ts';
 import { Amount } from '../money.ts';
 import { toDo, toRun } from '../remedy.ts';
-import { type BookableLine, insertBookings, readBookableLine } from './bank-booking.sql.ts';
+import { type BookableLine, insertBookings, readBookableLines } from './bank-booking.sql.ts';
 import { type Caller, lockPayments, openPaymentContext } from './context.ts';
 
 export const BOOKING_KINDS = ['charges', 'interest', 'transfer', 'other'] as const;
@@ -89,7 +89,7 @@ async function record(
 const SEE_LINES = toRun('See all bank lines', 'bank list', '/console/payments/lines');
 
 async function lineOf(tx: Transaction, bankLineId: number) {
-  const line = await readBookableLine(tx, { bankLineId });
+  const [line] = await readBookableLines(tx, { bankLineIds: [bankLineId] });
   if (line === undefined) throw refuseField('bankLineId', bankLineId, 'is not a bank line', [SEE_LINES]);
   return line;
 }

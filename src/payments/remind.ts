@@ -55,6 +55,7 @@ export async function planReminders(
   tx: Transaction,
   caller: Caller,
   without?: Without,
+  partnerIds?: readonly string[],
 ): Promise<Readonly<{ plan: ReminderPlan; rows: readonly Debt[] }>> {
   const day = todayOf(caller);
   const { settings } = caller;
@@ -70,7 +71,9 @@ export async function planReminders(
     if (family === undefined) families.set(row.payer_id, [row]);
     else family.push(row);
   }
+  const isAsked = (partnerId: string) => partnerIds === undefined || partnerIds.includes(partnerId);
   for (const [partner_id, own] of families) {
+    if (!isAsked(partner_id)) continue;
     const levels = own.flatMap((row) => row.dunning_level ?? []);
     if (levels.length === 0) continue;
     if (isWorthALetter(own.filter(isDue), settings)) {
@@ -81,7 +84,7 @@ export async function planReminders(
     const isSmall = row.skip_reason === null && small.has(row.payer_id);
     return isSmall ? { ...row, skip_reason: 'below_minimum' } : row;
   });
-  const isSkipped = (row: Debt) => isDue(row) || row.waits_since !== null;
+  const isSkipped = (row: Debt) => isAsked(row.payer_id) && (isDue(row) || row.waits_since !== null);
   return { plan: { day, reminders, skipped: rows.filter(isSkipped).flatMap(skippedOf) }, rows };
 }
 
@@ -133,10 +136,16 @@ export const whySkipped = ({ reason, waits_for = [], paused_until = '' }: Skippe
       : []),
   ].join(' ');
 
-export async function recordReminders(tx: Transaction, caller: Caller, without?: Without): Promise<ReminderPlan> {
+/** Queues the reminders that are due, to all payers or to some. */
+export async function recordReminders(
+  tx: Transaction,
+  caller: Caller,
+  without?: Without,
+  partnerIds?: readonly string[],
+): Promise<ReminderPlan> {
   // Only one run at a time, because each run reads the records of the previous run.
   await takeLock(tx, LOCKS.reminders);
-  const { plan, rows } = await planReminders(tx, caller, without);
+  const { plan, rows } = await planReminders(tx, caller, without, partnerIds);
   const { day, reminders } = plan;
   if (reminders.length === 0) return plan;
   const now = caller.environment.now().toISO();

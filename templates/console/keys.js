@@ -49,10 +49,27 @@
     '?': () => document.getElementById('keys')?.showModal(),
     j: () => move(1),
     k: () => move(-1),
-    x: () => document.querySelector('tr.here input[type="checkbox"]')?.click(),
+    x: () =>
+      (document.activeElement.closest('main tr') ?? document.querySelector('tr.here'))
+        ?.querySelector('input[type="checkbox"]')
+        ?.click(),
     '.': toAction,
     Escape: () => filled() || [...document.querySelectorAll('.crumbs a')].at(-1)?.click(),
   };
+
+  // Shift and a click tick all rows since the last click.
+  let clicked;
+  document.addEventListener('click', ({ target, shiftKey }) => {
+    if (!target.matches('input.tick')) return;
+    const boxes = [...document.querySelectorAll('input.tick')];
+    const [from, to] = [boxes.indexOf(clicked), boxes.indexOf(target)].sort((one, other) => one - other);
+    if (shiftKey && from >= 0) for (const box of boxes.slice(from, to)) box.checked = target.checked;
+    clicked = target;
+  });
+
+  // The browser saves a file itself.
+  const own = (event) => event.submitter?.matches('[data-download]') && event.stopImmediatePropagation();
+  document.addEventListener('submit', own, true);
 
   document.addEventListener('keydown', (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented) return;

@@ -462,15 +462,24 @@ FROM (SELECT max(c.event_id) AS event_id, d.partner_id, d.currency, d.gross AS a
       UNION ALL SELECT event_id, partner_id, currency, -invoice_amount FROM row_groups WHERE kind = 'reversal') x
 JOIN audit_events e ON e.event_id = x.event_id JOIN adjusting_actions n ON n.action = e.action
 GROUP BY e.log_no, x.partner_id, x.currency HAVING sum(x.amount) > 0;
+-- The events of an action on several things state the same comparison, which counts once, at the first of them.
+CREATE TABLE comparisons AS
+SELECT d.log_no, min(o.log_no) AS first_no
+FROM details d JOIN adjusting_actions n ON n.action = d.action
+JOIN details o ON o.path = d.path AND o.value = d.value JOIN adjusting_actions m ON m.action = o.action
+WHERE d.path = 'compared.comparison' GROUP BY d.log_no;
+CREATE TABLE compared_adjustments AS
+SELECT k.first_no AS log_no, a.partner_id, a.currency, sum(a.amount) AS amount
+FROM adjustments a JOIN comparisons k USING (log_no) GROUP BY k.first_no, a.partner_id, a.currency;
 CREATE TABLE stated_adjustments AS
 SELECT e.log_no, e.event_id, e.occurred_at, p.value AS partner_id, c.value AS currency, s.value AS stated,
        b.value AS stated_before, l.value AS stated_limit, coalesce(a.amount, 0) AS adjusted
-FROM details c JOIN audit_events e USING (log_no) JOIN adjusting_actions n ON n.action = e.action
+FROM details c JOIN audit_events e USING (log_no) JOIN comparisons k ON k.log_no = c.log_no AND k.first_no = c.log_no
 LEFT JOIN details p ON p.log_no = c.log_no AND p.path = substr(c.path, 1, length(c.path) - 8) || 'partner'
 LEFT JOIN details s ON s.log_no = c.log_no AND s.path = substr(c.path, 1, length(c.path) - 8) || 'amount'
 LEFT JOIN details b ON b.log_no = c.log_no AND b.path = substr(c.path, 1, length(c.path) - 8) || 'before'
 LEFT JOIN details l ON l.log_no = c.log_no AND l.path = substr(c.path, 1, length(c.path) - 8) || 'above'
-LEFT JOIN adjustments a ON a.log_no = c.log_no AND a.partner_id = p.value AND a.currency = c.value
+LEFT JOIN compared_adjustments a ON a.log_no = c.log_no AND a.partner_id = p.value AND a.currency = c.value
 WHERE substr(c.path, 1, 21) = 'compared.adjustments.' AND substr(c.path, length(c.path) - 8) = '.currency';
 CREATE TABLE adjusted_before AS
 SELECT t.log_no, t.partner_id, t.currency, sum(o.adjusted) AS amount
@@ -3207,7 +3216,8 @@ WHERE CAST(b.n - a.n AS TEXT) IS DISTINCT FROM f.value AND NOT EXISTS (
   SELECT 1 FROM settings_changes z WHERE z.log_no < r.log_no AND substr(r.requested_at, 1, 16) <= z.until)
 UNION ALL
 SELECT 'request ' || r.request_id, d.partner_id, r.subject
-FROM approval_requests r JOIN map_values i ON i.log_no = r.log_no AND i.column_name = 'input' AND i.path = 'number'
+FROM approval_requests r JOIN map_values i ON i.log_no = r.log_no AND i.column_name = 'input'
+  AND (i.path = 'number' OR substr(i.path, 1, 7) = 'number.')
 JOIN documents d ON d.number = i.value AND d.log_no < r.log_no
 WHERE EXISTS (SELECT 1 FROM map_values p WHERE p.log_no = r.log_no AND p.column_name = 'partner_ids' AND p.path <> '')
   AND NOT EXISTS (SELECT 1 FROM map_values p
@@ -3219,7 +3229,7 @@ JOIN details a ON a.path = 'approval.request' AND a.value = CAST(r.request_id AS
 JOIN details s ON s.log_no = a.log_no AND s.path = 'reason'
 WHERE i.value <> s.value AND substr(i.value, 1, 1) <> '#' AND substr(s.value, 1, 1) <> '#';
 
--- act_approved: An act done under an approval names a request for it, by the same user, that was approved before and was used once; an import has the files of its request.
+-- act_approved: An act done under an approval names a request for it and its documents, by the same user, that was approved before and was used once; an import has the files of its request.
 -- whole
 -- columns at action event_names request user:int requested_by:int
 SELECT 'event ' || e.event_id, e.action, e.subject, a.value, e.user_id, r.requested_by
@@ -3229,6 +3239,16 @@ LEFT JOIN approval_decisions d ON d.request_id = r.request_id AND d.decision = '
 WHERE a.path = 'approval.request' AND (r.requested_by IS DISTINCT FROM e.user_id OR d.log_no IS NULL OR d.log_no > e.log_no
   OR (e.action = 'ledger.import' AND e.occurred_at > r.expires_at)
   OR (r.action = e.action AND r.subject <> e.subject AND r.subject IN (SELECT number FROM documents)))
+UNION ALL
+SELECT 'event ' || e.event_id, e.action, n.number, a.value, e.user_id, r.requested_by
+FROM details a JOIN audit_events e USING (event_id)
+JOIN approval_requests r ON CAST(r.request_id AS TEXT) = a.value AND r.action = e.action
+JOIN (SELECT event_id, subject AS number FROM audit_events WHERE action <> 'invoice.rerun'
+      UNION SELECT v.event_id, d.number FROM voids v JOIN documents d USING (document_id)) n ON n.event_id = e.event_id
+JOIN map_values f ON f.log_no = r.log_no AND f.column_name = 'input' AND f.path = 'number.0'
+WHERE a.path = 'approval.request' AND NOT EXISTS (
+  SELECT 1 FROM map_values i WHERE i.log_no = r.log_no AND i.column_name = 'input' AND i.value = n.number
+    AND substr(i.path, 1, 7) = 'number.')
 UNION ALL
 SELECT 'event ' || e.event_id, e.action, s.value, a.value, e.user_id, r.requested_by
 FROM details a JOIN audit_events e ON e.event_id = a.event_id AND e.action = 'ledger.import'
@@ -3312,7 +3332,18 @@ UNION ALL
 SELECT 'event ' || e.event_id, e.action, e.subject, d.value, m.value
 FROM audit_events e JOIN details d ON d.log_no = e.log_no AND d.path = 'amount'
 JOIN details m ON m.log_no = e.log_no AND m.path = 'compared.amounts.0.amount'
-WHERE e.action IN ('credit.refund', 'invoice.write_off') AND d.value <> m.value;
+WHERE e.action = 'credit.refund' AND d.value <> m.value
+UNION ALL
+SELECT 'event ' || w.event_id, 'invoice.write_off', w.currency, CAST(w.amount AS TEXT), m.value
+FROM (SELECT min(o.event_id) AS event_id, k.first_no, o.currency, sum(o.amount) AS amount
+      FROM write_offs o JOIN audit_events e USING (event_id) JOIN comparisons k ON k.log_no = e.log_no
+      GROUP BY k.first_no, o.currency) w
+LEFT JOIN details c ON c.log_no = w.first_no AND c.value = w.currency AND substr(c.path, 1, 17) = 'compared.amounts.'
+  AND substr(c.path, length(c.path) - 8) = '.currency'
+LEFT JOIN details m ON m.log_no = c.log_no AND m.path = substr(c.path, 1, length(c.path) - 8) || 'amount'
+LEFT JOIN limits l ON l.code = w.currency AND l.value = m.value
+WHERE l.units IS DISTINCT FROM CAST(w.amount AS TEXT)
+  AND EXISTS (SELECT 1 FROM details x WHERE x.log_no = w.first_no AND x.path = 'compared.amounts.0.amount');
 
 -- adjustments_compared: An act that was compared with the rule for adjustments states what its facts adjust and what was adjusted for the partner in 30 days before, and both are within the limit of the settings.
 -- whole
@@ -3322,7 +3353,7 @@ FROM stated_adjustments s LEFT JOIN limits l ON l.code = s.currency AND l.value 
 WHERE l.units IS DISTINCT FROM CAST(s.adjusted AS TEXT)
 UNION ALL
 SELECT 'event ' || e.event_id, 'amount', a.partner_id, a.currency, NULL, a.amount, NULL
-FROM adjustments a JOIN audit_events e USING (log_no)
+FROM compared_adjustments a JOIN audit_events e USING (log_no)
 WHERE a.log_no IN (SELECT log_no FROM stated_adjustments) AND NOT EXISTS (
   SELECT 1 FROM stated_adjustments s WHERE s.log_no = a.log_no AND s.partner_id = a.partner_id AND s.currency = a.currency)
 UNION ALL

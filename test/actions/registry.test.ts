@@ -79,7 +79,9 @@ describe('every command', () => {
     const described = new Map<string, unknown>();
     for (const { path, text } of filesOf('actions')) {
       const module = (await import(join(SRC, 'actions', path))) as Record<string, unknown>;
-      for (const [, name] of text.matchAll(/^export const (\w+) = (?:defineAction|linkAction|onEach)\(/gm)) {
+      for (const [, name] of text.matchAll(
+        /^export const (\w+) = (?:defineAction|linkAction|onEach|onEmails|onLines)\(/gm,
+      )) {
         described.set(name as string, module[name as string]);
       }
     }

@@ -105,10 +105,16 @@ test('a page begins with the first of its tabs, and each tab leads to its rows',
 });
 
 test('ticked rows go to an action as several values of its field', async () => {
-  expect(await page('')).toContain('name="numbers" aria-label="Select INV-2026-000001" value="INV-2026-000001"');
-  const boxes = async (question: string) => [...(await page(question)).matchAll(/class="tick"/g)].length;
-  expect(await boxes('?status=open')).toBeGreaterThan(0);
-  expect(await boxes('?status=paid')).toBe(0);
+  expect(await page('')).toContain('name="number" aria-label="Select INV-2026-000001" value="INV-2026-000001"');
+  const ticked = '?month=&number=INV-2026-000001&number=INV-2026-000002&go=';
+  for (const [go, to] of [
+    ['/console/actions/payment.apply', '/console/actions/payment.apply?numbers=INV-2026-000001&numbers='],
+    ['/console/actions/invoice.hold', '/console/actions/invoice.hold?number=INV-2026-000001&number='],
+    ['/console/actions/invoice.credit?inFull=yes', '/console/actions/invoice.credit?inFull=yes&number='],
+  ] as const) {
+    const { status, headers } = await finance.get(`/console/invoices${ticked}${encodeURIComponent(go)}`);
+    expect([status, headers.get('location')]).toEqual([expect.any(Number), expect.stringContaining(to)]);
+  }
   const form = await finance.get(
     '/console/actions/payment.apply?numbers=INV-2026-000001&numbers=INV-2026-000002&paymentId=7',
   );
@@ -117,6 +123,26 @@ test('ticked rows go to an action as several values of its field', async () => {
     2,
   );
   expect(form.text).toContain('INV-2026-000002');
+});
+
+test('a page is selected whole, and its next page keeps only those that were selected', async () => {
+  const boxes = async (question: string) =>
+    [...(await page(question)).matchAll(/<input type="checkbox" class="tick"[^>]*>/g)].map(([box]) => box);
+  const all = await boxes('?tick=page');
+  expect(all.length).toBeGreaterThan(3);
+  expect(all.every((box) => box.includes('checked'))).toBe(true);
+  expect((await boxes('')).some((box) => box.includes('checked'))).toBe(false);
+  expect(await page('?tick=page&sort=number')).not.toContain('tick=page');
+});
+
+test('the PDFs of the selected documents are one file, which names those that have none', async () => {
+  const [first] = await books.sql<{ number: string }>(
+    'SELECT number FROM documents d WHERE NOT EXISTS (SELECT FROM document_pdfs p WHERE p.document_id = d.document_id)',
+  );
+  const file = await finance.get(`/console/invoices/pdfs.zip?month=&number=${first?.number}&number=INV-9`);
+  expect([file.status, file.headers.get('content-type')]).toEqual([200, 'application/zip']);
+  expect(file.text).toContain('missing.txt');
+  expect((await finance.get('/console/invoices/pdfs.zip?number=INV-9')).status).toBe(404);
 });
 
 test('below the rows are the sums of all documents of the filter, by currency', async () => {

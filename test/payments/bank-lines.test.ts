@@ -210,7 +210,7 @@ test('a line says what became of its payment, and not what the import suggested'
   const reasonOf = async (reference: string) => {
     const asked = { filter: { text: reference }, scope: null, today: '2026-10-31', sort: 'bank_line_id' } as const;
     const rows = await books.database.reading((tx) =>
-      bankLines.read(tx, { ...asked, after: null, limit: null, context: books }),
+      bankLines.read(tx, { ...asked, period: null, after: null, limit: null, context: books }),
     );
     return rows[0]?.reason;
   };

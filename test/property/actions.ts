@@ -73,6 +73,7 @@ import { GUARDS_OFF, GUARDS_ON } from '../support/guards.ts';
 import type { Behaviour, MailServer } from '../support/mail-server.ts';
 import type { StripeStandIn } from '../support/stripe/stand-in.ts';
 import { partner, type World } from '../support/world.ts';
+import { SEVERAL_ACTS } from './several.ts';
 
 export interface History {
   readonly world: World;
@@ -876,6 +877,7 @@ export const ACTIONS: readonly Action[] = [
       return processor_events > 0;
     },
   },
+  ...SEVERAL_ACTS,
   ...SPLIT_ACTS,
   ...EVENT_ACTIONS,
   ...PEOPLE_ACTS,

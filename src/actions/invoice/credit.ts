@@ -3,6 +3,7 @@ import { documentJson } from '../../documents/document.ts';
 import type { DocumentRow } from '../../documents/documents.sql.ts';
 import { refuseField } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
+import { fieldName } from '../../field-names.ts';
 import { isZero, moneyText } from '../../money.ts';
 import { wrapped } from '../../text-table.ts';
 import { amount, documentNumber, flag, ledgerRows, note, onLatestDate, reason } from '../action.ts';
@@ -27,18 +28,19 @@ export const invoiceCredit = onEach({
   role: 'finance',
   input: {
     number: documentNumber(),
-    amount: amount('Amount', "The amount, in the invoice's currency. Without it, give the rows.", {
+    amount: amount('Amount', "The amount, in the invoice's currency. Without it, give the rows, or credit in full.", {
       more: 'On an invoice with tax, the amount before tax; tax is added.',
     }).optional(),
+    inFull: flag('In full', 'Credit all that earlier credits have left of the invoice.').optional(),
     rows: ledgerRows('The numbers of the credited rows of the invoice, whose amounts are added up.').optional(),
     reason: reason('Printed on the credit note and in the e-mail to the partner.'),
     note: note(),
     again: flag('Again', 'Issue the credit note even if one with the same amount and reason exists.').optional(),
     onLatestDate: onLatestDate(),
   },
-  check({ amount, rows }) {
-    if ((amount === undefined) === (rows === undefined)) {
-      throw refuseField('amount', amount ?? '', 'is needed without rows, and follows from the rows if they are given');
+  check({ amount, rows, inFull }) {
+    if ([amount, rows, inFull].filter((each) => each !== undefined && each !== false).length !== 1) {
+      throw refuseField('amount', amount ?? '', `is needed, unless the rows or ${fieldName('inFull')} are given`);
     }
   },
   perform: (tx, context, { onLatestDate, ...request }) => creditInvoice(tx, { ...context, onLatestDate }, request),

@@ -5,24 +5,42 @@ import { readContents } from '../../documents/content.sql.ts';
 import { documentJson } from '../../documents/document.ts';
 import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
 import { faceOf } from '../../documents/face.ts';
-import { type Rerun, type RerunOptions, rerunDocument, rerunMonth } from '../../documents/rerun.ts';
+import { type Rerun, type RerunOptions, rerunDocument, rerunDocuments, rerunMonth } from '../../documents/rerun.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
 import { fieldName } from '../../field-names.ts';
-import { Amount, type Month, moneyText, plural } from '../../values.ts';
-import { defineAction, type Facts, flag, month, onLatestDate, partner, type Report, text } from '../action.ts';
+import { Amount, inShort, moneyText, plural } from '../../values.ts';
+import {
+  defineAction,
+  documentNumber,
+  type Facts,
+  flag,
+  month,
+  oneOrMore,
+  onLatestDate,
+  partner,
+  type Report,
+} from '../action.ts';
 import { type Block, versionsOf } from '../blocks.ts';
-import { amountsIn, deliver, emailText, factsOf, isUnsent, partnersOfDocuments } from '../documents.ts';
+import {
+  amountsIn,
+  deliver,
+  documentsNumbered,
+  emailText,
+  factsOf,
+  isUnsent,
+  partnersOfDocuments,
+} from '../documents.ts';
 
 export const invoiceRerun = defineAction({
   name: 'invoice.rerun',
   command: {
     summary: 'Recompute a document and replace it if it would differ, or reissue a void document',
-    arguments: { number: '[number]' },
+    arguments: { number: '[number...]' },
     dryRun: 'show the outcome, write nothing',
     deliver: true,
-    help: `With a number: replaces the document if it would differ now, or issues a
-replacement if it is void and has none. No other document is touched.
+    help: `With numbers: replaces each document that would differ now, and issues a
+replacement of each that is void and has none. No other document is touched.
 With --month: issues a replacement for each document that is void and has none,
 and lists the documents that would differ. --changed replaces those too.
 A replacement keeps the due date of the document that it replaces, unless
@@ -32,7 +50,9 @@ A replacement keeps the due date of the document that it replaces, unless
   role: 'finance',
   voids: true,
   input: {
-    number: text('Document', 'Replace this document if it would differ now, or reissue it if it is void.').optional(),
+    number: oneOrMore(
+      documentNumber('Replace this document if it would differ now, or reissue it if it is void.'),
+    ).optional(),
     month: month(
       'Month',
       'Give no document number. Each document of this month that is void and has no replacement is reissued.',
@@ -57,28 +77,28 @@ A replacement keeps the due date of the document that it replaces, unless
       });
     }
   },
-  subject: ({ number, month }) => number ?? (month as Month),
-  async partners(tx, { number, partnerId }) {
-    if (number !== undefined) return partnersOfDocuments(tx, [number]);
+  subject: ({ number, month }) => month ?? inShort(numbersOf(number)),
+  async partners(tx, { number, month, partnerId }) {
+    if (month === undefined) return partnersOfDocuments(tx, numbersOf(number));
     return partnerId === undefined ? 'all' : [partnerId];
   },
   perform(tx, context, { number, month, changed = false, newTerms = false, partnerId, onLatestDate }) {
     const links = linkProvider(context.settings, context.environment);
     const issuing = { ...context, onLatestDate };
     const options: RerunOptions = { newTerms, otherLinks: (tx, ids) => findOtherLinks(tx, links, ids) };
-    return month === undefined
-      ? rerunDocument(tx, issuing, number as string, options)
-      : rerunMonth(tx, issuing, month, { ...options, changed, partnerId });
+    if (month !== undefined) return rerunMonth(tx, issuing, month, { ...options, changed, partnerId });
+    return typeof number === 'string'
+      ? rerunDocument(tx, issuing, number, options)
+      : rerunDocuments(tx, issuing, numbersOf(number), options);
   },
   committed: () => failpoint('rerun.committed'),
   after: (context, { result }) => deliver(context, touchedBy(result)),
   async facts(tx, { number, month, partnerId }, rerun): Promise<Facts> {
-    const rows =
-      month === undefined && rerun === undefined
-        ? await readDocuments(tx, { number: number as string })
-        : await readDocuments(tx, { months: [month ?? (rerun as Rerun).month], partnerId });
     const made = new Set(rerun === undefined ? [] : issuedBy(rerun));
-    const touched = rows.filter((row) => month !== undefined || row.number === number || made.has(row.number));
+    const touched =
+      month === undefined
+        ? await documentsNumbered(tx, [...numbersOf(number), ...made])
+        : await readDocuments(tx, { months: [month], partnerId });
     const contents = new Map(
       (await readContents(tx, { numbers: [...made] })).map((each) => [each.number, each.sha256]),
     );
@@ -99,7 +119,7 @@ A replacement keeps the due date of the document that it replaces, unless
     ),
   async report({ input: { number }, result: rerun, delivered, preview }, _context, tx) {
     const outcome = await readOutcome(tx, rerun);
-    if (number !== undefined && !preview) return reportOne(number, outcome, delivered);
+    if (typeof number === 'string' && !preview) return reportOne(number, outcome, delivered);
     const unsent = delivered && issuedBy(rerun).some((each) => isUnsent(documentOf(outcome, each)));
     return {
       json: outcomeJson(outcome, preview),
@@ -111,6 +131,8 @@ A replacement keeps the due date of the document that it replaces, unless
     };
   },
 });
+
+const numbersOf = (number: string | readonly string[] = []) => [...new Set([number].flat())];
 
 /** A placeholder for the number, which is assigned at issue. */
 const replacementOf = (number: string) => `the replacement of ${number}`;
@@ -131,14 +153,16 @@ const touchedBy = (rerun: Rerun) => [
 ];
 
 async function readOutcome(tx: Transaction, rerun: Rerun): Promise<Outcome> {
-  const documents = await readDocuments(tx, { months: [rerun.month] });
+  const { unchanged, differing, refused } = rerun;
+  const others = [...differing, ...refused].map(({ number }) => number);
+  const documents = await documentsNumbered(tx, [...touchedBy(rerun), ...unchanged, ...others]);
   return { rerun, documents: new Map(documents.map((each) => [each.number, each])) };
 }
 
 const documentOf = ({ documents }: Outcome, number: string) => documents.get(number) as DocumentRow;
 
 function outcomeJson(outcome: Outcome, dryRun: boolean): unknown {
-  const { rerun } = outcome;
+  const { rerun, documents } = outcome;
   const amounts = (number: string, before?: string) => {
     const { partner_id, currency, amount_due, due_on } = documentJson(documentOf(outcome, number));
     const was = before === undefined ? {} : { amount_due_before: documentJson(documentOf(outcome, before)).amount_due };
@@ -151,7 +175,7 @@ function outcomeJson(outcome: Outcome, dryRun: boolean): unknown {
     replaced: rerun.replaced.map((each) => ({ ...each, ...amounts(each.replaced_by, each.number) })),
     issued: rerun.issued.map((each) => ({ ...each, ...amounts(each.number, each.replaces) })),
     differing: rerun.differing.map((each) => ({ ...each, ...amounts(each.number) })),
-    refused: rerun.refused.map((each) => ({ ...each, ...amounts(each.number) })),
+    refused: rerun.refused.map((each) => ({ ...each, ...(documents.has(each.number) && amounts(each.number)) })),
     ...(dryRun && { documents: issuedBy(rerun).map((number) => documentJson(documentOf(outcome, number))) }),
   };
 }
@@ -202,7 +226,11 @@ function blocksOf(outcome: Outcome, dryRun: boolean): Block[] {
         `${each.why.join(', ')} changed${each.refused === null ? '' : '; cannot be replaced'}`,
       ),
     ),
-    ...refused.map((each) => row('refused', each.number, each.code)),
+    ...refused.map((each) =>
+      outcome.documents.has(each.number)
+        ? row('refused', each.number, each.code)
+        : ['refused', each.number, '', null, each.code],
+    ),
     ...(dryRun ? unchanged.map((number) => row('unchanged', number, '')) : []),
   ];
   const pairs = [
@@ -225,7 +253,7 @@ function describeRerun({ rerun: { month, unchanged, replaced, issued, differing,
     ? [`Documents that differ were not changed. ${fieldName('changed')} replaces them.`]
     : [];
   return [
-    `${month} recomputed: ${unchanged.length} unchanged, ${replaced.length} replaced, ${issued.length} issued for void ` +
+    `${month ?? 'Several months'} recomputed: ${unchanged.length} unchanged, ${replaced.length} replaced, ${issued.length} issued for void ` +
       `documents, ${differing.length} differing, ${refused.length} refused.`,
     ...refused.map((each) => each.message),
     ...differing.flatMap((each) => each.refused ?? []),

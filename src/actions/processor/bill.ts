@@ -1,5 +1,4 @@
-import { readIdsOf } from '../../delivery/documents.sql.ts';
-import { readDocuments } from '../../documents/documents.sql.ts';
+import { readDocuments, readIdsOf } from '../../documents/documents.sql.ts';
 import { billMissingShares } from '../../splits/bill.ts';
 import { defineAction, month } from '../action.ts';
 import { amountsIn, deliver, factsOf } from '../documents.ts';

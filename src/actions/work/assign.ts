@@ -2,49 +2,64 @@ import { todayOf } from '../../config/today.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { refuse } from '../../errors/refusals.ts';
 import { assignWork } from '../../people/work-assignments.ts';
-import { type ActionContext, defineAction, text } from '../action.ts';
+import { inShort, plural } from '../../text.ts';
+import { type ActionContext, defineAction, oneOrMore, text } from '../action.ts';
 import { describeWork, listWork, type WorkItem } from './items.ts';
 
 export const workAssign = defineAction({
   name: 'work.assign',
   title: 'Assign an item of the work queue',
   command: {
-    summary: 'Assign an item to a user; without --to, unassign it',
-    arguments: { item: '<item>' },
+    summary: 'Assign items to a user; without --to, unassign them',
+    arguments: { item: '<item...>' },
   },
   role: 'finance',
   input: {
-    item: text('Item', "The item's name in the work queue, such as dispute:INV-2026-000003."),
+    item: oneOrMore(text('Item', "The item's name in the work queue, such as dispute:INV-2026-000003.")),
     to: text('To', 'The e-mail address of a user. Default: unassigned.', { value: 'email' }).optional(),
   },
-  subject: ({ item }) => item,
+  subject: ({ item }) => inShort([item].flat()),
   async partners(tx, { item }, context) {
-    const ids = idsOf(await itemNamed(tx, context, item));
-    return ids.length === 0 ? 'all' : ids;
+    const ids = (await itemsNamed(tx, context, item)).map(idsOf);
+    return ids.some((each) => each.length === 0) ? 'all' : [...new Set(ids.flat())];
   },
   async perform(tx, context, { item, to }) {
-    await assignWork(tx, context, { item, to, partnerIds: idsOf(await itemNamed(tx, context, item)) });
+    const named = await itemsNamed(tx, context, item);
+    const present = (each: WorkItem) => each.assignee?.login ?? null;
+    // Of several items, those of the same user stay as they are.
+    const others = named.filter((each) => present(each) !== (to?.toLowerCase() ?? null));
+    for (const each of others.length === 0 ? named : others) {
+      await assignWork(tx, context, { item: each.item, to, partnerIds: idsOf(each) });
+    }
   },
-  facts: async (tx, { item }, _result, context) => ({
-    [item]: { 'assigned to': (await itemNamed(tx, context, item)).assignee?.login ?? null },
-  }),
-  async report({ input: { item } }, context, tx) {
-    const named = await itemNamed(tx, context, item);
-    const { assignee } = named;
+  facts: async (tx, { item }, _result, context) =>
+    Object.fromEntries(
+      (await itemsNamed(tx, context, item)).map((each) => [each.item, { 'assigned to': each.assignee?.login ?? null }]),
+    ),
+  async report({ input: { item, to } }, context, tx) {
+    const named = await itemsNamed(tx, context, item);
+    const [first] = named as [WorkItem];
+    const what = typeof item === 'string' ? item : plural(named.length, 'item');
+    const is = named.length === 1 ? 'is' : 'are';
     return {
-      json: named,
-      text: assignee === null ? `${item} is now unassigned.` : `${item} is assigned to ${assignee.login}.`,
+      json: typeof item === 'string' ? first : named,
+      text: to === undefined ? `${what} ${is} now unassigned.` : `${what} ${is} assigned to ${first.assignee?.login}.`,
     };
   },
 });
 
 const idsOf = ({ partners }: WorkItem) => partners.map(({ id }) => id);
 
-async function itemNamed(tx: Transaction, context: ActionContext, item: string) {
+/** Refusal: work_item_unknown. */
+async function itemsNamed(tx: Transaction, context: ActionContext, item: string | readonly string[]) {
   const { settings, environment } = context;
   const question = { settings, scope: null, now: environment.now().toMillis(), today: todayOf(context) };
-  const named = (await listWork(tx, question)).filter((each) => each.item === item);
-  const [described] = await describeWork(tx, question, named);
-  if (described === undefined) throw refuse('work_item_unknown', { item });
-  return described;
+  const items = [...new Set([item].flat())];
+  const listed = new Map((await listWork(tx, question)).map((each) => [each.item, each]));
+  const named = items.map((each) => {
+    const found = listed.get(each);
+    if (found === undefined) throw refuse('work_item_unknown', { item: each });
+    return found;
+  });
+  return describeWork(tx, question, named);
 }

@@ -20,6 +20,7 @@ import { reported } from '../run-action.ts';
 
 export const define: Definition = (command, action) => {
   command
+    .option('--partner <id>', 'remind only this partner; repeatable', repeatedArgument)
     .option('--without <account>', 'do not wait for the bank file of this account; repeatable', repeatedArgument)
     .option(...REASON)
     .option('--dry-run', 'show the reminders that are due; send nothing')
@@ -30,6 +31,7 @@ export const define: Definition = (command, action) => {
 
 type RemindOptions = PresentOptions &
   Readonly<{
+    partner?: string[];
     without?: string[];
     reason?: string;
     dryRun?: boolean;
@@ -37,10 +39,10 @@ type RemindOptions = PresentOptions &
 
 async function remind(context: CommandContext, options: RemindOptions): Promise<number> {
   const { database, output } = context;
-  const { without, reason } = options;
+  const { without, reason, partner: partnerIds } = options;
   checkPresentable(output, options);
   const names = await database.reading(readPartnerNames);
-  const report = await reported(context, reminderRecord, { without, reason }, options);
+  const report = await reported(context, reminderRecord, { without, reason, partnerIds }, options);
   const text = await inFull(report);
   await present(
     context,

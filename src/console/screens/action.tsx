@@ -67,7 +67,7 @@ const frame = (action: Action, content: Screen['content'], lead?: string, asked?
 function crumbsOf({ action, reader, form }: ActionRequest) {
   const place = placesOf(reader).find(({ path }) => path === placeOf(action.name));
   const [number, paymentId, partnerId, month] = ['number', 'paymentId', 'partnerId', 'month'].map((name) =>
-    form.get(name),
+    form.getAll(name).length > 1 ? null : form.get(name),
   );
   const of = (path: string, id: string) => `/console/${path}/${encodeURIComponent(id)}`;
   const subject =
@@ -187,6 +187,9 @@ const INPUT_MODES: Readonly<Partial<Record<Field['kind'], 'decimal' | 'numeric'>
 };
 type FieldProps = Readonly<{ field: Field; values: readonly string[] }>;
 
+/** More values of a field than these are ticked boxes. */
+const MOST_INPUTS = 3;
+
 /** Empty inputs of each field with several values. */
 const SPARE = 2;
 
@@ -220,6 +223,9 @@ function Input({ field, values: given, marked, sales }: InputProps & Pick<Action
     );
   }
   if (kind === 'choice' && several) return <Choices {...{ field, values, marked }} />;
+  if (several && values.length > MOST_INPUTS) {
+    return <Choices field={{ ...field, choices: values }} values={values} marked={marked} />;
+  }
   if (kind === 'file') return <Files {...{ field, values, marked }} />;
   return (
     <div class="field">
@@ -273,7 +279,7 @@ const Sale = ({ row }: { row: RowToCorrect }) => (
   </span>
 );
 
-const Choices = ({ field, field: { name, label, help, choices = [] }, values, marked }: InputProps) => (
+const Choices = ({ field, field: { name, label, help, kind, choices = [] }, values, marked }: InputProps) => (
   <fieldset class="field" aria-describedby={`field-${name}-help`}>
     <legend>
       {label}
@@ -283,7 +289,7 @@ const Choices = ({ field, field: { name, label, help, choices = [] }, values, ma
       {choices.map((choice) => (
         <label class="check">
           <input type="checkbox" name={name} value={choice} checked={values.includes(choice)} />{' '}
-          {choice.replaceAll('_', ' ')}
+          {kind === 'choice' ? choice.replaceAll('_', ' ') : choice}
         </label>
       ))}
     </div>

@@ -38,6 +38,8 @@ const WHOSE_NAMES: Readonly<Record<AssigneeFilter | 'all', string>> = {
 };
 
 export const QUEUE = '/console/queue';
+/** The form of the ticked items. Each row has a form of its own. */
+const CHOSEN = 'chosen';
 
 type Filter = Readonly<{
   queue: QueueKind | undefined;
@@ -53,9 +55,11 @@ type QueueView = Filter &
     counts: Readonly<Record<QueueKind | 'all', number>>;
     byPerson: Readonly<Record<AssigneeFilter | 'all', number>>;
     login: string;
+    /** Whether all items of the page are ticked. */
+    whole: boolean;
   }>;
 
-type QueueQuestion = Readonly<Partial<Record<'queue' | 'whose' | 'after', string | undefined>>>;
+type QueueQuestion = Readonly<Partial<Record<'queue' | 'whose' | 'after' | 'tick', string | undefined>>>;
 
 const PAGE = 50;
 
@@ -96,6 +100,7 @@ export async function readQueue(
       nobody: kind.filter((item) => is(item, 'nobody')).length,
     },
     login: user.login,
+    whole: asked.tick === 'page',
   };
 }
 
@@ -173,7 +178,22 @@ const columnsFor = (
 ): readonly Column<WorkItem>[] => [
   {
     heading: 'What',
-    cell: (item) => <WorkLink item={item} user={user} />,
+    cell: (item) => (
+      <span class="number">
+        {mayDo(user, 'work.assign', whoseOf(item.partners)) && (
+          <input
+            type="checkbox"
+            class="tick"
+            form={CHOSEN}
+            name="item"
+            value={item.item}
+            checked={view.whole}
+            aria-label={`Select ${item.item}`}
+          />
+        )}
+        <WorkLink item={item} user={user} />
+      </span>
+    ),
   },
   {
     heading: 'Partner',
@@ -240,7 +260,8 @@ function Assignee({
 
 const nameOf = (kind: string) => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}`;
 
-export const queueHref = ({ queue, whose, after }: QueueQuestion): string => addressOf(QUEUE, { queue, whose, after });
+export const queueHref = ({ queue, whose, after, tick }: QueueQuestion): string =>
+  addressOf(QUEUE, { queue, whose, after, tick });
 
 export function queueScreen(view: QueueView, seen: { reader: PageUser; user: Seer }): Screen {
   const { queue, whose, items, after, next, counts, byPerson } = view;
@@ -285,6 +306,19 @@ export function queueScreen(view: QueueView, seen: { reader: PageUser; user: See
             }
             caption="Work queue"
           />
+          {mayDo(seen.user, 'work.assign', []) && items.length > 0 && (
+            <form id={CHOSEN} action={actionHref('work.assign')} class="buttons in">
+              <a class="button small" href={queueHref({ queue, whose, after, tick: 'page' })}>
+                Select this page
+              </a>
+              <button type="submit" class="small">
+                Assign
+              </button>
+              <button type="submit" class="small" name="to" value={view.login}>
+                Take
+              </button>
+            </form>
+          )}
           <Pager
             first={after === undefined ? null : queueHref({ queue, whose })}
             next={next === null ? null : queueHref({ queue, whose, after: next })}

@@ -8,7 +8,7 @@ import { createDrafts, totalDrafts, totalRows, totalRowsByTaxMonth } from './dra
 import { type DraftedSale, insertRules, readUntaxedSales, takeBilledTaxes, totalTaxes, UNNAMED } from './tax.sql.ts';
 
 /**
- * Drafts a document for each partner, currency and arrangement with rows in a month, of one partner or of all. A closed
+ * Drafts a document for each partner, currency and arrangement with rows in a month, of some partners or of all. A closed
  * month has the rows that posted after the previous closed month and up to this one, so the first one includes all
  * earlier rows.
  */

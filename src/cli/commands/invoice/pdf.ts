@@ -1,12 +1,25 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { documentNumbered } from '../../../actions/documents.ts';
 import { readEInvoice, readPdf } from '../../../documents/documents.sql.ts';
-import { type Definition, EXIT, type Output, reading, refuse, writeFileAsked } from '../../command.ts';
+import {
+  type CommandContext,
+  type Definition,
+  EXIT,
+  type Output,
+  reading,
+  refuse,
+  writeFileAsked,
+} from '../../command.ts';
 
 export const define: Definition = (invoice, action) => {
   invoice
-    .command('pdf <number>')
+    .command('pdf <number...>')
     .description('Write the PDF as issued')
-    .option('-o, --output <file>', "write to this file; '-' is stdout (default: NUMBER.pdf)")
+    .option(
+      '-o, --output <file>',
+      "write to this file; '-' is stdout (default: NUMBER.pdf); for several documents, a folder",
+    )
     .option('--void-copy', 'for a void document: a copy marked VOID, with the reason and the replacement')
     .action(action(invoicePdf));
   invoice
@@ -16,23 +29,47 @@ export const define: Definition = (invoice, action) => {
     .action(action(invoiceEInvoice));
 };
 
-function invoicePdf(output: Output, number: string, options: { output?: string; voidCopy?: boolean }) {
-  refuseMixedOutput(output, options.output);
-  return reading(async ({ database, environment }) => {
-    const [row, kept] = await database.reading(async (tx) => {
-      const found = await documentNumbered(tx, number, { withLogos: options.voidCopy });
-      return [found, options.voidCopy ? undefined : await readPdf(tx, found.document_id)] as const;
-    });
-    // The renderer is loaded only for a void copy, because loading is slow.
-    const pdf = options.voidCopy
-      ? await (await import('../../../documents/void-copy.ts')).renderVoidCopy(environment, row)
-      : kept;
-    if (pdf === undefined) {
-      const reason = row.email_reason ?? NOT_DELIVERED;
-      throw refuse('pdf_not_rendered', { number, reason, void: row.status === 'void' });
+type PdfOptions = Readonly<{ output?: string; voidCopy?: boolean }>;
+
+function invoicePdf(output: Output, numbers: readonly string[], { output: given, voidCopy }: PdfOptions) {
+  refuseMixedOutput(output, given);
+  const [only] = numbers;
+  const one = numbers.length === 1 ? only : undefined;
+  if (one === undefined && given === '-') {
+    throw refuse('argument_invalid', { argument: '--output', value: '-', reason: 'takes one document' });
+  }
+  return reading(async (context) => {
+    const named = (number: string) => `${number}${voidCopy ? '-void' : ''}.pdf`;
+    if (one !== undefined) {
+      return write(output, { number: one, file: given ?? named(one) }, await pdfOf(context, one, voidCopy));
     }
-    return write(output, { number, file: options.output ?? `${number}${options.voidCopy ? '-void' : ''}.pdf` }, pdf);
+    if (given !== undefined) mkdirSync(given, { recursive: true });
+    const written = [];
+    for (const number of numbers) {
+      const content = await pdfOf(context, number, voidCopy);
+      const file = join(given ?? '', named(number));
+      writeFileAsked(file, content);
+      written.push({ number, file, bytes: content.length });
+    }
+    output.print(written, () => `Wrote ${written.length} files to ${given ?? 'this folder'}.`);
+    return EXIT.done;
   })(output);
+}
+
+async function pdfOf({ database, environment }: CommandContext, number: string, voidCopy = false): Promise<Buffer> {
+  const [row, kept] = await database.reading(async (tx) => {
+    const found = await documentNumbered(tx, number, { withLogos: voidCopy });
+    return [found, voidCopy ? undefined : await readPdf(tx, found.document_id)] as const;
+  });
+  // The renderer is loaded only for a void copy, because loading is slow.
+  const pdf = voidCopy
+    ? await (await import('../../../documents/void-copy.ts')).renderVoidCopy(environment, row)
+    : kept;
+  if (pdf === undefined) {
+    const reason = row.email_reason ?? NOT_DELIVERED;
+    throw refuse('pdf_not_rendered', { number, reason, void: row.status === 'void' });
+  }
+  return pdf;
 }
 
 function invoiceEInvoice(output: Output, number: string, options: { output?: string }) {
