@@ -1,4 +1,4 @@
--- Facts: SHA-256 16e9f6e523c7c9aed810493e389b0af115f8fa2c429ee87b4ef7f99b0eef367e, without the role reckoner_app 6fe75e59905f67fda23355050259228167d41e85effd1bfb934103b380974193
+-- Facts: SHA-256 20cbbbb672c5e99b14988126506d9badb47603d67f70c9a64c738ad0c60b4b3c, without the role reckoner_app f854bf1de2f20b4712b560acf4a88340eb26369979186608709a18b694d8e96e
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,
