@@ -109,7 +109,12 @@ type ListProps = Readonly<{
   hrefOf: (...link: Link) => string;
   /** The user whose permissions decide which remedies are links. */
   user?: Seer;
+  /** In a form that refuses repeated fields: the fields of its ticked rows, each named `tick:` and the row's value. */
+  ticked?: Pick<ReadonlyMap<string, string>, 'has'> | undefined;
 }>;
+
+/** Before the value of a row, in the name of its field. */
+export const TICK = 'tick:';
 
 export const consoleHref = (place: string, at: Link[1]) =>
   typeof at === 'string' ? `/console/${place}/${encodeURIComponent(at)}` : addressOf(`/console/${place}`, at);
@@ -281,11 +286,19 @@ function Ticked({
   );
 }
 
-export function ListTable({ view, path, face, hrefOf, user, nothing }: ListProps & { readonly nothing: string }) {
+export function ListTable({
+  view,
+  path,
+  face,
+  hrefOf,
+  user,
+  ticked,
+  nothing,
+}: ListProps & { readonly nothing: string }) {
   const { list, question, sort, rows, today } = view;
   const totals = view.sums.totals.filter((total) => face.some((name) => total[name] !== undefined));
   const isPart = rows.length !== view.sums.count;
-  const isTicked = face === list.page && user !== undefined;
+  const isTicked = ticked !== undefined || (face === list.page && user !== undefined);
   const columns = face.map((name, at): Column<unknown> => {
     const column = columnOf(list, name);
     const sorts = [name, `-${name}`].filter((each) => (list.sorts as readonly string[]).includes(each));
@@ -303,7 +316,7 @@ export function ListTable({ view, path, face, hrefOf, user, nothing }: ListProps
         const cell = <Cell {...{ list, name, column, row, today, hrefOf }} isFirst={at === 0} />;
         return at === 0 && isTicked && list.ticks !== undefined ? (
           <span class="number">
-            <Tick list={list} row={row} />
+            <Tick list={list} row={row} ticked={ticked} />
             {cell}
           </span>
         ) : (
@@ -357,10 +370,11 @@ const remediesFor = (list: List, user: Seer): Column<unknown> => ({
   },
 });
 
-function Tick({ list: { ticks }, row }: { list: List; row: unknown }) {
+function Tick({ list: { ticks }, row, ticked }: { list: List; row: unknown } & Pick<ListProps, 'ticked'>) {
   const value = ticks?.of(row) ?? null;
   if (ticks === undefined || value === null) return null;
-  return <input type="checkbox" class="tick" name={ticks.field} value={value} aria-label={`Select ${value}`} />;
+  const [name, checked] = ticked ? [`${TICK}${value}`, ticked.has(`${TICK}${value}`)] : [ticks.field, false];
+  return <input type="checkbox" class="tick" {...{ name, value, checked }} aria-label={`Select ${value}`} />;
 }
 
 type CellProps = Pick<ListProps, 'hrefOf'> &
