@@ -287,7 +287,7 @@ rows of the latest month are listed.`,
     'currency late document',
   ),
   page: names('own_id kind partner_name policy_id reference accepted_on billed spot_price invoice_amount'),
-  place: names('own_id kind policy_id reference accepted_on spot_price invoice_amount'),
+  place: names('own_id policy_id reference accepted_on invoice_amount'),
   ticks: {
     ...{ field: 'rows', actions: ['rows.reverse'] },
     within: { filter: 'document', field: 'number', actions: ['invoice.credit', 'dispute.open'] },

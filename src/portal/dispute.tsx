@@ -59,6 +59,7 @@ export function disputeScreen(
           <button type="submit">Filter</button>
         </form>
         <Form action={`${path}/dispute`} token={reader.formToken} class="card">
+          <p class="soft in">Select the rows that you do not accept, or none to dispute an amount.</p>
           <ListTable
             {...{ view, path: `${path}/dispute`, face: view.list.place ?? [], ticked: fields }}
             hrefOf={(_place, at) => addressOf(`${path}/dispute`, typeof at === 'string' ? {} : at)}

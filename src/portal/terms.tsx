@@ -5,7 +5,7 @@ import { Agreed, type AgreedTerms, Policies } from '../console/screens/partner-t
 import { frameOf } from './overview.tsx';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
-/** A contact is no user, so that nothing links to an action. */
+/** Contacts are not users: without a role, nothing links to an action. */
 const NOBODY: Seer = { roles: [] };
 
 export function termsScreen(view: AgreedTerms, visit: PartnerVisit): PartnerScreen {
@@ -15,11 +15,15 @@ export function termsScreen(view: AgreedTerms, visit: PartnerVisit): PartnerScre
     content: (
       <>
         {menu}
-        <div class="columns">
+        <div class="stack">
           <Policies view={view} user={NOBODY} />
-          <div class="stack">
-            <Contact partner={view.partner} user={NOBODY} />
-            <Agreed view={view} user={NOBODY} />
+          <div class="columns">
+            <div class="stack">
+              <Agreed view={view} user={NOBODY} />
+            </div>
+            <div class="stack">
+              <Contact partner={view.partner} user={NOBODY} />
+            </div>
           </div>
         </div>
       </>

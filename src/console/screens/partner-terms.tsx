@@ -158,22 +158,24 @@ const policyColumns = ({ inactive, partner }: AgreedTerms, user: Seer): readonly
         {name} <span class="count">{policy_id}</span>{' '}
         {purchaseOrder !== '' && <span class="soft">{`PO ${purchaseOrder} `}</span>}
         {!active && <Chip>{`inactive since ${inactive.get(policy_id)}`}</Chip>}
-        <p>
-          {[
-            ['policy', 'Change'],
-            ['rate', 'Cut'],
-            ['cancellation', 'Cancellation'],
-          ].map(([section = '', name = '']) => (
-            <>
-              <ActionLink
-                {...{ user, action: 'partner.change', partner: null, tone: 'plain' }}
-                input={{ partnerId: partner.partner_id, policyId: policy_id, section }}
-              >
-                {name}
-              </ActionLink>{' '}
-            </>
-          ))}
-        </p>
+        {user.roles.length > 0 && (
+          <p>
+            {[
+              ['policy', 'Change'],
+              ['rate', 'Cut'],
+              ['cancellation', 'Cancellation'],
+            ].map(([section = '', name = '']) => (
+              <>
+                <ActionLink
+                  {...{ user, action: 'partner.change', partner: null, tone: 'plain' }}
+                  input={{ partnerId: partner.partner_id, policyId: policy_id, section }}
+                >
+                  {name}
+                </ActionLink>{' '}
+              </>
+            ))}
+          </p>
+        )}
       </>
     ),
   },

@@ -20,7 +20,7 @@ export const voidNoticeEmail: EmailComposer = {
   async compose(tx, email, context, templates) {
     const id = email.void_document_id as number;
     const [document] = await readDocuments(tx, { ids: [id], withLogos: true });
-    if (document === undefined) throw new Error(`no document ${id} to tell the void of`);
+    if (document === undefined) throw new Error(`no document ${id} to announce the void of`);
     const due = await readVoidsToTell(tx);
     if (!due.some((each) => each.void_document_id === id))
       return { withdrawn: `${document.replaced_by} replaces the document` };
