@@ -30,6 +30,7 @@
 import { z } from 'zod';
 import type { Adjustment } from '../approvals/amounts-before.ts';
 import type { ApprovalRule } from '../config/settings.ts';
+import { todayOf } from '../config/today.ts';
 import type { Database } from '../database/database.ts';
 import type { Transaction } from '../database/transaction.ts';
 import type { NameOf } from '../field-names.ts';
@@ -117,6 +118,8 @@ export type ActionOutcome<Input, Result, Followed> = Readonly<{
 export type FormPart = Readonly<{
   title: string;
   fields: readonly string[];
+  /** Fields that only this form requires, because the record must have them. */
+  required?: readonly string[];
   /** Values that the form sends and does not show. */
   set?: Readonly<Record<string, string>>;
 }>;
@@ -148,12 +151,14 @@ type Parts<Input, Result, Followed, Json> = Readonly<{
    * force, and an empty field clears it. The fields that the address names are fixed.
    */
   forms?: Readonly<Record<string, FormPart>>;
-  /** The values in force; undefined for a new thing. */
+  /** The values in force, or those that are nearly always right; undefined for a new thing. */
   filled?(tx: Transaction, context: ActionContext, given: URLSearchParams): Promise<FormValues | undefined>;
   /** Returns whether the actor needs no role, such as a user who ends their own sessions. */
   withoutRole?(tx: Transaction, context: ActionContext, input: Input): Promise<boolean>;
   /** The subject: a document's number, a payment's id or a month. */
   subject(input: Input): string;
+  /** It may void documents. Its facts then have their `status`, and the rule for voiding applies to it, too. */
+  voids?: true;
   /** Its own approval rule, if it depends on the input. The default is the rule of its name. */
   rule?(context: ActionContext, input: Input): ApprovalRule | undefined;
   /** The partners affected. 'all' requires a role that is not limited to partners. */
@@ -236,6 +241,9 @@ export const OF_PARTNER = {
   subject: ({ partnerId }: { readonly partnerId: string }) => partnerId,
   partners: async (_tx: Transaction, { partnerId }: { readonly partnerId: string }) => [partnerId],
 };
+
+/** For a form whose day `on` is nearly always today. */
+export const ON_TODAY = { filled: async (_tx: Transaction, context: ActionContext) => ({ on: todayOf(context) }) };
 
 export type Definition<Shape extends z.core.$ZodShape, Result, Followed, Json> = Parts<
   InputOf<Shape>,

@@ -9,6 +9,9 @@ import { printable, table, wrapped } from '../text-table.ts';
 type Linked = Readonly<{ text: string; page: string }>;
 export type Cell = Amount | Linked | string | number | null;
 
+/** A value of a field with several values. It is chosen if the preview was made with it. */
+export type Choice = Readonly<{ field: string; value: string; label: string; chosen: boolean }>;
+
 export type Block = Readonly<{
   title: string;
   /** What the block says about the action. A warning is something to look at before the action is confirmed. */
@@ -20,6 +23,8 @@ export type Block = Readonly<{
     /** As those of text-table.ts: '>' aligns to the right, '~' may be shortened. */
     headings: readonly string[];
     rows: readonly (readonly Cell[])[];
+    /** What a person may choose for each row before the action is confirmed: values of its input. */
+    choices?: readonly (readonly Choice[])[];
     /** A remark about each row, under its first cell. */
     remarks?: readonly (Linked | string)[];
     /** Sums below the rows. */

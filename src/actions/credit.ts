@@ -6,7 +6,7 @@ import { enteredLater } from '../payments/context.ts';
 import { REFUND_METHODS } from '../payments/enums.ts';
 import { type Refund, refundCredit, returnRefund } from '../payments/refund.ts';
 import { toDo } from '../remedy.ts';
-import { amount, choice, date, defineAction, flag, line, onLatestDate, type Report, text } from './action.ts';
+import { amount, choice, date, defineAction, flag, line, ON_TODAY, onLatestDate, type Report, text } from './action.ts';
 import { BANK_LINE } from './bank.ts';
 import { documentFacts, documentNumbered, followBalance, OF_DOCUMENT, partnersOfDocuments } from './documents.ts';
 
@@ -100,6 +100,7 @@ export const creditRefund = defineAction({
       'Record the refund even if the same amount was already refunded with that reference.',
     ).optional(),
   },
+  ...ON_TODAY,
   ...OF_DOCUMENT,
   perform: (tx, context, { method = 'other', reference = '', ...request }) =>
     refundCredit(tx, context, { ...request, method, reference }),

@@ -30,17 +30,7 @@ type ShapeOfOne = z.core.$ZodShape & Readonly<{ number: z.ZodType<string> }>;
 
 type Single<Shape extends ShapeOfOne, Result, Json> = Omit<
   Definition<Shape, Result, unknown, Json>,
-  | 'after'
-  | 'facts'
-  | 'begin'
-  | 'run'
-  | 'read'
-  | 'requestOf'
-  | 'withoutRole'
-  | 'subject'
-  | 'partners'
-  | 'filled'
-  | 'rule'
+  'after' | 'facts' | 'begin' | 'run' | 'read' | 'requestOf' | 'withoutRole' | 'subject' | 'partners' | 'rule'
 > &
   Readonly<{
     /** The documents that the action may have made ready to be sent. */

@@ -34,9 +34,11 @@ type Words = Readonly<{
   more?: string | undefined;
   /** The placeholder for the value in a command: `--partner <id>`. The default is the field's kind or name. */
   value?: string | undefined;
+  /** The values are numbers of ledger rows, which forms show with their sales. */
+  ofSales?: true;
 }>;
 
-type Rare = Pick<Words, 'more' | 'value'>;
+type Rare = Pick<Words, 'more' | 'value' | 'ofSales'>;
 
 type Description = Words &
   Readonly<{
@@ -173,7 +175,7 @@ export const inputJson = (input: unknown): unknown =>
 export const several = <Schema extends z.ZodType>(schema: Schema) => z.array(schema).min(1);
 
 /** The numbers of ledger rows. */
-export const ledgerRows = (help: string) => several(whole('Rows', help, { value: 'row' }));
+export const ledgerRows = (help: string) => several(whole('Rows', help, { value: 'row', ofSales: true }));
 
 export const reason = (help = 'The reason. It is recorded.') => line('Reason', help);
 /** For actions whose reason is not internal. */
@@ -232,7 +234,7 @@ export const inputInWords = (fields: z.ZodObject, input: unknown): string[] =>
     const value = (input as Readonly<Record<string, unknown>>)[name];
     if (value === undefined || value === false) return [];
     const texts = [value].flat().map((each) => (kind === 'file' ? (each as FileInput).name : String(each)));
-    return [`${label}: ${kind === 'flag' ? 'yes' : texts.join(', ')}`];
+    return [`${label}: ${kind === 'flag' ? 'yes' : texts.join(', ') || 'none'}`];
   });
 
 /** Encodes a file as one form value that a page can pass to the next page. */

@@ -92,7 +92,10 @@ const itemFacts = (items: readonly CarriedItem[]): Facts =>
   Object.fromEntries(
     items.map(({ kind, number, currency, balance, reversed }) => [
       `${KIND[kind]} ${number}`,
-      { status: reversed ? 'reversed' : 'open', balance: Amount.of(reversed ? '0' : balance, currency) },
+      {
+        status: !reversed ? 'open' : kind === 'cash' ? 'reversed' : 'void',
+        balance: Amount.of(reversed ? '0' : balance, currency),
+      },
     ]),
   );
 
@@ -106,6 +109,7 @@ export const openingReverse = defineAction({
     options: { openingId: '--all <opening>' },
   },
   role: 'finance',
+  voids: true,
   input: {
     numbers: several(line('Item', "The item's number in the previous system.")).optional(),
     openingId: whole('Opening', 'All remaining items of this opening.').optional(),

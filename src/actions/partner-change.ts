@@ -1,8 +1,9 @@
 import { E_INVOICE_FORMATS } from '../config/e-invoice.ts';
 import { todayOf } from '../config/today.ts';
 import { lockImporters } from '../database/ledger-lock.ts';
+import { fieldWords } from '../field-names.ts';
 import { AFTER_WINDOW, CUTS } from '../partners/cancellation.ts';
-import { changedPartner, valuesOf } from '../partners/change.ts';
+import { changedPartner, labelOf, valuesOf } from '../partners/change.ts';
 import { readPartnerFacts } from '../partners/changes.ts';
 import { importPartners } from '../partners/import.ts';
 import { readPartners } from '../partners/partners.sql.ts';
@@ -30,16 +31,23 @@ const POLICY = [
   'largestPrice',
 ] as const;
 
+const NEEDED = ['currency', 'timeZone'] as const;
+
 /** The links of the partner's pages name these forms. */
 const FORMS = {
-  new: { title: 'Add a partner', fields: [...NEW, ...ADDRESS], set: { isNew: 'yes' } },
-  address: { title: 'Change the name and address', fields: ['name', ...ADDRESS, 'parent', 'active'] },
+  new: { title: 'Add a partner', fields: [...NEW, ...ADDRESS], required: ['name', ...NEEDED], set: { isNew: 'yes' } },
+  address: {
+    title: 'Change the name and address',
+    fields: ['name', ...ADDRESS, 'parent', 'active'],
+    required: ['name'],
+  },
   contact: {
     title: 'Change the contact',
     fields: ['contactName', 'contactEmail', 'contactCc', 'reminderEmail', 'statementEmail', 'disputeEmail'],
   },
   terms: {
     title: 'Change the terms',
+    required: NEEDED,
     fields: [
       'paymentTermsDays',
       'paymentTermsEndOfMonth',
@@ -64,10 +72,19 @@ const FORMS = {
     ],
   },
   policy: { title: 'Change the policy', fields: [...POLICY, 'policyActive'] },
-  new_policy: { title: 'Add a policy', fields: [...POLICY, 'rate'] },
-  rate: { title: "Change the partner's cut", fields: ['policyId', 'rate', 'rateFrom'] },
+  new_policy: {
+    title: 'Add a policy',
+    fields: [...POLICY, 'rate'],
+    required: ['policyId', 'policyName', 'policyKind', 'rate'],
+  },
+  rate: {
+    title: "Change the partner's cut",
+    fields: ['policyId', 'rate', 'rateFrom'],
+    required: ['policyId', 'rate', 'rateFrom'],
+  },
   cancellation: {
     title: 'Change the cancellation terms',
+    required: ['policyId', 'termsFrom'],
     fields: ['policyId', 'termsFrom', 'windowDays', 'afterWindow', 'cut', 'beforeCoverOnly'],
   },
 } as const;
@@ -85,70 +102,100 @@ export const partnerChange = defineAction({
   input: {
     partnerId: partner('The id or name of the partner, or the id of a new one.'),
     isNew: flag('New', 'Add a partner with this id.').optional(),
-    name: text('Name', 'The legal name, as printed on documents.').optional(),
-    line1: text('Address', 'The first line of the address.').optional(),
-    line2: text('Address, second line', 'The second line of the address.').optional(),
-    city: text('City', 'The city.').optional(),
-    region: text('State or region', 'The state or region.').optional(),
-    postalCode: text('Postal code', 'The postal code.').optional(),
-    country: text('Country', 'The two letters of the country, such as US.').optional(),
-    parent: partner('The partner that pays for this one.', { label: 'Parent' }).optional(),
-    active: clearable('Active', 'Sales of an inactive partner are refused.', YES_NO).optional(),
-    contactName: text('Contact', 'The name of the invoicing contact.').optional(),
-    contactEmail: text('E-mail', 'The address that gets its e-mails.').optional(),
-    contactCc: several('Copies', 'An address that gets a copy.'),
-    reminderEmail: text('E-mail for reminders', 'Gets the reminders instead. Empty: the contact.').optional(),
-    statementEmail: text('E-mail for statements', 'Gets account statements instead. Empty: the contact.').optional(),
-    disputeEmail: text('E-mail for disputes', 'Whom finance asks about disputes. Empty: the contact.').optional(),
-    currency: text('Currency', 'The currency of its sales, such as USD.').optional(),
-    timeZone: text('Time zone', 'The time zone of its months, such as America/New_York.').optional(),
-    paymentTermsDays: text('Days to pay', "The days to pay. Empty: the issuer's terms.", DAYS).optional(),
+    name: text(labelOf('name'), 'The legal name, as printed on documents.').optional(),
+    line1: text(labelOf('line1'), 'The first line of the address.').optional(),
+    line2: text(labelOf('line2'), 'The second line of the address.').optional(),
+    city: text(labelOf('city'), 'The city.').optional(),
+    region: text(labelOf('region'), 'The state or region.').optional(),
+    postalCode: text(labelOf('postalCode'), 'The postal code.').optional(),
+    country: text(labelOf('country'), 'The two letters of the country, such as US.').optional(),
+    parent: partner('The partner that pays for this one.', { label: labelOf('parent') }).optional(),
+    active: clearable(labelOf('active'), 'Sales of an inactive partner are refused.', YES_NO).optional(),
+    contactName: text(labelOf('contactName'), 'The name of the invoicing contact.').optional(),
+    contactEmail: text(labelOf('contactEmail'), 'The address that gets its e-mails.').optional(),
+    contactCc: several(labelOf('contactCc'), 'An address that gets a copy.'),
+    reminderEmail: text(labelOf('reminderEmail'), 'Gets the reminders instead. Empty: the contact.').optional(),
+    statementEmail: text(labelOf('statementEmail'), 'Gets account statements instead. Empty: the contact.').optional(),
+    disputeEmail: text(labelOf('disputeEmail'), 'Whom finance asks about disputes. Empty: the contact.').optional(),
+    currency: text(labelOf('currency'), 'The currency of its sales, such as USD.').optional(),
+    timeZone: text(labelOf('timeZone'), 'The time zone of its months, such as America/New_York.').optional(),
+    paymentTermsDays: text(labelOf('paymentTermsDays'), "The days to pay. Empty: the issuer's terms.", DAYS).optional(),
     paymentTermsEndOfMonth: clearable(
-      'End of month',
+      labelOf('paymentTermsEndOfMonth'),
       'Due at the end of the month in which the days to pay end.',
       YES_NO,
     ).optional(),
-    paymentTermsDay: text('Pay day', 'Due on the next such day of a month, such as 15.', { value: 'day' }).optional(),
-    purchaseOrder: text('Purchase order', 'The order number that is printed on its documents.').optional(),
-    legalNote: lines('Legal note', 'A text that is printed on its documents.').optional(),
-    accountStatement: clearable('Account statement', 'E-mailed each month, or only on request.', STATEMENT).optional(),
-    feed: clearable('Unusual rows', 'Strict: unusual rows stop the close. Empty: they hold the document.', [
+    paymentTermsDay: text(labelOf('paymentTermsDay'), 'Due on the next such day of a month, such as 15.', {
+      value: 'day',
+    }).optional(),
+    purchaseOrder: text(labelOf('purchaseOrder'), 'The order number that is printed on its documents.').optional(),
+    legalNote: lines(labelOf('legalNote'), 'A text that is printed on its documents.').optional(),
+    accountStatement: clearable(
+      labelOf('accountStatement'),
+      'E-mailed each month, or only on request.',
+      STATEMENT,
+    ).optional(),
+    feed: clearable(labelOf('feed'), 'Strict: unusual rows stop the close. Empty: they hold the document.', [
       'strict',
     ]).optional(),
-    taxId: text('Tax id', 'The VAT or tax number.').optional(),
-    eInvoice: clearable('E-invoice', 'The format of its e-invoices.', ['none', ...E_INVOICE_FORMATS]).optional(),
-    buyerReference: text('Buyer reference', 'The Leitweg-ID, or another reference (BT-10).').optional(),
-    electronicAddress: text('Electronic address', 'Scheme and address, such as 0208:0843766574.').optional(),
-    arrangement: clearable('Arrangement', 'How it pays.', ['invoicing', 'connected_account']).optional(),
-    arrangementFrom: month('From month', 'The first month of a new arrangement, without rows yet.').optional(),
-    connectedAccountId: text('Connected account', 'The account at the processor.', {
+    taxId: text(labelOf('taxId'), 'The VAT or tax number.').optional(),
+    eInvoice: clearable(labelOf('eInvoice'), 'The format of its e-invoices.', [
+      'none',
+      ...E_INVOICE_FORMATS,
+    ]).optional(),
+    buyerReference: text(labelOf('buyerReference'), 'The Leitweg-ID, or another reference (BT-10).').optional(),
+    electronicAddress: text(labelOf('electronicAddress'), 'Scheme and address, such as 0208:0843766574.').optional(),
+    arrangement: clearable(labelOf('arrangement'), 'How it pays.', ['invoicing', 'connected_account']).optional(),
+    arrangementFrom: month(
+      labelOf('arrangementFrom'),
+      'The first month of a new arrangement, without rows yet.',
+    ).optional(),
+    connectedAccountId: text(labelOf('connectedAccountId'), 'The account at the processor.', {
       value: 'account',
     }).optional(),
-    merchantOfRecord: clearable('Merchant of record', 'Who sells to the customer.', [
+    merchantOfRecord: clearable(labelOf('merchantOfRecord'), 'Who sells to the customer.', [
       'platform',
       'third_party',
     ]).optional(),
-    split: clearable('Split', 'How the processor divides a payment.', ['real_time', 'sequential']).optional(),
-    settlementCurrencies: several('Settlement currency', 'A currency in which its platform is paid out.'),
-    connectedAccountType: clearable('Account type', 'The type at the processor.', [
+    split: clearable(labelOf('split'), 'How the processor divides a payment.', ['real_time', 'sequential']).optional(),
+    settlementCurrencies: several(labelOf('settlementCurrencies'), 'A currency in which its platform is paid out.'),
+    connectedAccountType: clearable(labelOf('connectedAccountType'), 'The type at the processor.', [
       'standard',
       'express',
       'custom',
     ]).optional(),
-    connectedAccountState: clearable('Account state', 'The state of the onboarding.', ACCOUNT_STATES).optional(),
-    balanceTransactionsFrom: clearable('Balance transactions', 'Who reports them.', [
+    connectedAccountState: clearable(
+      labelOf('connectedAccountState'),
+      'The state of the onboarding.',
+      ACCOUNT_STATES,
+    ).optional(),
+    balanceTransactionsFrom: clearable(labelOf('balanceTransactionsFrom'), 'Who reports them.', [
       'processor',
       'settlement_file',
     ]).optional(),
     policyId: text('Policy', 'The id of one of its policies, or of a new one.').optional(),
-    policyName: text('Policy name', 'The name that is printed on documents.').optional(),
-    policyKind: clearable('Kind', 'The kind of the policy.', ['insurance', 'non_insurance']).optional(),
-    policyPurchaseOrder: text('Order for this policy', 'The order number that is printed with its name.').optional(),
-    policyActive: clearable('Policy active', 'Sales under an inactive policy are refused.', YES_NO).optional(),
-    priceRate: text('Price', 'The part of the insured amount that a quote costs, such as 0.085.', RATE).optional(),
-    priceMinimum: amount('Minimum price', 'The least that a quote costs.').optional(),
-    largestPrice: amount('Largest price', 'The most that a quote costs with its requotes. Empty: no limit.').optional(),
-    rate: text('Cut', "The partner's part of the price, such as 0.30.", RATE).optional(),
+    policyName: text(labelOf('policyName'), 'The name that is printed on documents.').optional(),
+    policyKind: clearable(labelOf('policyKind'), 'The kind of the policy.', ['insurance', 'non_insurance']).optional(),
+    policyPurchaseOrder: text(
+      labelOf('policyPurchaseOrder'),
+      'The order number that is printed with its name.',
+    ).optional(),
+    policyActive: clearable(labelOf('policyActive'), 'Sales under an inactive policy are refused.', YES_NO).optional(),
+    priceRate: text(
+      labelOf('priceRate'),
+      'The part of the insured amount that a quote costs, such as 0.085.',
+      RATE,
+    ).optional(),
+    priceMinimum: amount(labelOf('priceMinimum'), 'The least that a quote costs.').optional(),
+    largestPrice: amount(
+      labelOf('largestPrice'),
+      'The most that a quote costs with its requotes. Empty: no limit.',
+    ).optional(),
+    rate: text(
+      fieldWords('policy.partner_cut_rate'),
+      "The partner's part of the price, such as 0.30.",
+      RATE,
+    ).optional(),
     rateFrom: date('Cut from', 'The first day of the cut. Later cuts that were planned end.').optional(),
     termsFrom: date(
       'Terms from',
@@ -183,7 +230,9 @@ export const partnerChange = defineAction({
   },
   facts: (tx, { partnerId }) => readPartnerFacts(tx, [partnerId]),
   async report({ input: { partnerId, isNew }, result: { record, changes }, preview }, { environment }) {
-    const changed = changes.map(changeCells).map(([field, old, after]) => `${field}: ${old} → ${after}`);
+    const changed = changes
+      .map(changeCells)
+      .map(([field, old, after]) => `${field}: ${old || 'none'} → ${after || 'none'}`);
     return {
       json: { partner_id: partnerId, created: isNew === true, changes },
       text: isNew

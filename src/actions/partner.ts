@@ -65,14 +65,14 @@ export const remarksOnPartners = async (
 
 /** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning at the import avoids a held invoice later. */
 async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]) {
-  const { addressText, fontFolder, installedFonts, unprintableFields } = await import('../documents/printable.ts');
+  const { addressText, installedFonts, unprintableFields } = await import('../documents/printable.ts');
   const fonts = installedFonts(environment);
   return partners.flatMap(({ partner_id: partnerId, name, address, legal_note: note }) => {
     const missing = unprintableFields([['', [name, addressText(address), note].join(' ')]], fonts);
     return missing.map(
       ({ characters }) =>
         `Partner ${partnerId}: no font has ${characters.join('')}, so its documents will be held. ` +
-        `Put a font that has these characters into ${fontFolder(environment)}, or use other letters.`,
+        'Put a font that has these characters into the folder templates/fonts of the installation, or use other letters.',
     );
   });
 }

@@ -10,14 +10,17 @@ import {
   actAsApproved,
   approve,
   ask,
+  limitOf,
   type Permission,
   type Rules,
   readNeededApprovers,
 } from '../approvals/ask.ts';
 import type { PreviewedChange } from '../approvals/requests.sql.ts';
+import type { ApprovalRule } from '../config/settings.ts';
 import { lockImporters } from '../database/ledger-lock.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
+import { Amount } from '../money.ts';
 import { NOBODY, requireRole, scopeOf } from '../people/roles.ts';
 import { actAs } from '../people/users.ts';
 import { type Action, type ActionContext, inputJson } from './action.ts';
@@ -79,8 +82,8 @@ export async function permit<Input>(
 ): Promise<Refusal | Permission> {
   await admit(tx, context, action, input, { isAsked: approval !== undefined });
   if (approval !== undefined) return approve(tx, context, approval);
-  const rules = rulesOf(context, action, input);
-  if (rules === undefined || action.requestOf !== undefined) return {};
+  const possible = rulesOf(context, action, input);
+  if (possible === undefined || action.requestOf !== undefined) return {};
   if (action.locksImporters) await lockImporters(tx);
   const consequence = await consequenceAside(tx, context, action, input);
   const digest = digestOf(consequence);
@@ -90,7 +93,7 @@ export async function permit<Input>(
     if (earlier.compared !== undefined) await actAsCompared(tx, earlier.compared);
     return earlier;
   }
-  return permitEffect(tx, context, action, input, { rules, consequence, kept: inputJson(input) });
+  return permitEffect(tx, context, action, input, { possible, consequence, kept: inputJson(input) });
 }
 
 /** Like `permit`, for an action that foresees its result (`requestOf`) and has recorded nothing yet. */
@@ -101,19 +104,41 @@ export async function permitForeseen<Input, Result>(
   input: Input,
   foreseen: Result,
 ): Promise<Refusal | Permission> {
-  const rules = rulesOf(context, action, input);
-  if (rules === undefined) return {};
+  const possible = rulesOf(context, action, input);
+  if (possible === undefined) return {};
   const consequence = await consequenceForeseen(tx, context, action, input, foreseen);
   const kept = inputJson(action.requestOf?.(input, foreseen));
-  return permitEffect(tx, context, action, input, { rules, consequence, kept });
+  return permitEffect(tx, context, action, input, { possible, consequence, kept });
 }
 
-/** Returns the rules that may apply to an action: its own, and the rule for adjustments. */
-function rulesOf<Input>(context: ActionContext, action: Action<Input>, input: Input): Rules | undefined {
+type PossibleRules = Rules & { readonly voiding?: ApprovalRule | undefined };
+
+/** Returns the rules that may apply to an action: its own, and those for voiding and for adjustments. */
+function rulesOf<Input>(context: ActionContext, action: Action<Input>, input: Input): PossibleRules | undefined {
   const { approvals } = context.settings;
   const own = action.rule === undefined ? approvals[action.ruledAs ?? action.name] : action.rule(context, input);
-  const rules = { own, adjustments: action.adjusts && approvals[ADJUSTMENTS] };
-  return rules.own === undefined && rules.adjustments === undefined ? undefined : rules;
+  const voiding = action.voids && approvals[VOIDING];
+  const rules = { own, voiding, adjustments: action.adjusts && approvals[ADJUSTMENTS] };
+  return Object.values(rules).every((rule) => rule === undefined) ? undefined : rules;
+}
+
+const VOIDING = 'invoice.void';
+
+/** The rules for an effect. If it voids a document, the stricter of the rules for voiding and for the action applies. */
+function rulesFor({ own, voiding, adjustments }: PossibleRules, { changes, amounts }: Consequence): Rules {
+  if (voiding === undefined || !changes.some(({ field, after }) => field === 'status' && after === 'void')) {
+    return { own, adjustments };
+  }
+  const isWithin = (one: ApprovalRule, other: ApprovalRule) =>
+    amounts.every((each) => {
+      const [least, most] = [limitOf(one, each), limitOf(other, each)];
+      return (
+        least === undefined ||
+        (most !== undefined && !Amount.of(most, each.currency).isLessThan(Amount.of(least, each.currency)))
+      );
+    });
+  if (own === undefined || isWithin(voiding, own)) return { own: voiding, ruledAs: VOIDING, adjustments };
+  return { own: isWithin(own, voiding) ? own : { always: true }, adjustments };
 }
 
 async function permitEffect<Input>(
@@ -121,10 +146,11 @@ async function permitEffect<Input>(
   context: ActionContext,
   action: Action<Input>,
   input: Input,
-  { rules, consequence, kept }: Readonly<{ rules: Rules; consequence: Consequence; kept: unknown }>,
+  { possible, consequence, kept }: Readonly<{ possible: PossibleRules; consequence: Consequence; kept: unknown }>,
 ) {
   const { amounts, adjustments } = consequence;
   const digest = digestOf(consequence);
+  const rules = rulesFor(possible, consequence);
   // The rule for adjustments does not apply to an action that adjusts nothing, as long as it adjusts nothing.
   if (rules.own === undefined && adjustments.length === 0) return { digest };
   const { reason } = input as { readonly reason?: unknown };

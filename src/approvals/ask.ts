@@ -7,6 +7,7 @@ import type { ApprovalRule } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { type Refusal, refuse } from '../errors/refusals.ts';
 import { failpoint } from '../failpoint.ts';
+import { fieldWords } from '../field-names.ts';
 import { Amount } from '../money.ts';
 import type { Actor, ActorContext } from '../people/audit-events.ts';
 import { lockUsers } from '../people/users.ts';
@@ -51,6 +52,8 @@ export type Permission = Readonly<{
 /** If there are two, both must allow the action. */
 export interface Rules {
   readonly own?: ApprovalRule | undefined;
+  /** The action whose rule `own` is, if it is the rule of another action. Their amounts are added up. */
+  readonly ruledAs?: string | undefined;
   /** Applies only to an action that adjusts something. */
   readonly adjustments?: ApprovalRule | undefined;
 }
@@ -108,8 +111,9 @@ export const outdated = (
 ): Refusal => refuse('approval_outdated', { request_id: requestId, shown: inWords(shown), now: inWords(now) });
 
 const inWords = (changes: readonly PreviewedChange[]) =>
-  changes.map(({ of, field, before, after }) => `${of} ${field} ${before ?? 'none'} → ${after ?? 'none'}`).join(', ') ||
-  'no figure changes';
+  changes
+    .map(({ of, field, before, after }) => `${of}, ${fieldWords(field)}: ${before ?? 'none'} → ${after ?? 'none'}`)
+    .join(', ') || 'no figure changes';
 
 /**
  * If a rule applies and someone else can approve, finds or creates the pending request. Otherwise, the events record
@@ -178,7 +182,7 @@ async function compare(
   rules: Rules,
   { action, amounts, adjustments, touched }: Pick<ToApprove, 'action' | 'amounts' | 'adjustments' | 'touched'>,
 ) {
-  const { own } = rules;
+  const { own, ruledAs: ruled = action } = rules;
   const shared = adjustments.length === 0 ? undefined : rules.adjustments;
   const adjusted = adjustments.map(({ amount }) => amount);
   if (!isLimited(own, amounts) || !isLimited(shared, adjusted)) return undefined;
@@ -186,8 +190,8 @@ async function compare(
   const userId = actor.user?.user_id ?? null;
   const now = environment.now().toISO();
   return {
-    ...{ comparison: randomUUID(), action, days: COMPARED_DAYS, partners },
-    amounts: own === undefined ? [] : await compareAmounts(tx, own, amounts, { action, userId, partners, now }),
+    ...{ comparison: randomUUID(), action: ruled, days: COMPARED_DAYS, partners },
+    amounts: own === undefined ? [] : await compareAmounts(tx, own, amounts, { action: ruled, userId, partners, now }),
     ...(shared !== undefined && { adjustments: await compareAdjustments(tx, shared, adjustments, now) }),
   };
 }
@@ -198,7 +202,8 @@ const isLimited = (rule: ApprovalRule | undefined, amounts: readonly Amount[]) =
     amounts.length > 0 &&
     amounts.every((each) => each.isZero() || limitOf(rule, each) !== undefined));
 
-const limitOf = (rule: ApprovalRule, { currency }: Amount) => ('above' in rule ? rule.above[currency] : undefined);
+export const limitOf = (rule: ApprovalRule, { currency }: Amount) =>
+  'above' in rule ? rule.above[currency] : undefined;
 
 async function compareAmounts(
   tx: Transaction,

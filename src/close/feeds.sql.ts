@@ -1,4 +1,5 @@
 import { executing, querying, queryingOne } from '../database/transaction.ts';
+import { isByPerson } from '../documents/rows-to-correct.sql.ts';
 import { LINES_OF_MONTH, type RowsOfMonth } from '../ledger/running-lines.sql.ts';
 import type { Month } from '../month.ts';
 
@@ -10,8 +11,9 @@ export type ExpectedFeed = Readonly<{
   missing: boolean;
 }>;
 
-// The lines of documents name the months whose rows they bill. Late rows may not be billed yet, so late rows are
-// looked up in the ledger. A scalar subquery costs one probe of the primary key for each partner and month. EXISTS
+// The lines of documents name the months whose sales they bill. Late rows may not be billed yet, and a person may have
+// recorded reversals, so both are looked up in the ledger. A scalar subquery costs one probe of the primary key for each
+// partner and month. EXISTS
 // may read the whole ledger.
 export const readExpectedFeeds = querying<
   ExpectedFeed,
@@ -22,6 +24,7 @@ export const readExpectedFeeds = querying<
   ), billed AS MATERIALIZED (
     SELECT DISTINCT d.partner_id, l.month FROM documents d JOIN document_lines l USING (document_id)
     WHERE d.month >= (SELECT min(month) FROM compared) AND l.month IN (SELECT month FROM compared)
+      AND l.kind <> 'reversal'
   )
   SELECT p.partner_id, p.name, f.arrived,
          NOT f.arrived AND (:hasEnded::boolean
@@ -29,17 +32,18 @@ export const readExpectedFeeds = querying<
              SELECT max((first.recorded_at AT TIME ZONE p.time_zone)::date - (c.month || '-01')::date)
              FROM compared c CROSS JOIN LATERAL (
                SELECT recorded_at FROM ledger_rows r
-               WHERE r.partner_id = p.partner_id AND r.posted_month = c.month
+               WHERE r.partner_id = p.partner_id AND r.posted_month = c.month AND NOT ${isByPerson('r')}
                ORDER BY r.entry_id LIMIT 1) AS first)) IS TRUE AS missing
   FROM partners p CROSS JOIN LATERAL (
     SELECT (SELECT true FROM ledger_rows r
-            WHERE r.partner_id = p.partner_id AND r.posted_month >= :month AND r.month = :month LIMIT 1)
+            WHERE r.partner_id = p.partner_id AND r.posted_month >= :month AND r.month = :month
+              AND NOT ${isByPerson('r')} LIMIT 1)
            IS NOT NULL AS arrived) AS f
   WHERE p.inactive_since IS NULL AND p.partner_id <> ALL (:allowed::text[])
     AND (SELECT count(*) > 0 AND bool_and((p.partner_id, c.month) IN (SELECT partner_id, month FROM billed) OR (
            SELECT true FROM ledger_rows r
-           WHERE r.partner_id = p.partner_id AND r.posted_month > c.month AND r.month = c.month
-           LIMIT 1) IS NOT NULL)
+           WHERE r.partner_id = p.partner_id AND r.posted_month >= c.month AND r.month = c.month
+             AND NOT ${isByPerson('r')} LIMIT 1) IS NOT NULL)
          FROM compared c)
   ORDER BY p.partner_id`);
 
@@ -130,6 +134,15 @@ export type FeedHistory = Readonly<{
   quiet_now: number | null;
 }>;
 
+/** The time of a feed's last row of a month, from the time of the last row of all. */
+const lastSent = (at: string, of: string, month: string) => `
+           CASE WHEN EXISTS (SELECT FROM ledger_rows r
+                             WHERE r.partner_id = ${of}.partner_id AND r.month = ${month} AND ${isByPerson('r')})
+                THEN (SELECT max(r.accepted_at) FROM ledger_rows r
+                      WHERE r.partner_id = ${of}.partner_id AND r.currency = ${of}.currency
+                        AND r.posted_month >= ${month} AND r.month = ${month} AND NOT ${isByPerson('r')})
+                ELSE ${at} END`;
+
 /**
  * Reads the rows of a month and of the closed months before it, by partner and currency, for active partners that have
  * rows of the month. Sales are all rows except reversals. Rows count in their own month, whenever they are billed.
@@ -158,7 +171,8 @@ export const readFeedHistories = querying<
   )
   SELECT f.partner_id, p.name, p.feed IS NOT NULL AS strict, f.currency, h.sales, h.quiet,
          coalesce(n.sales, 0)::integer AS sales_now,
-         (month_after(:month) || '-01')::date - 1 - (n.at AT TIME ZONE p.time_zone)::date AS quiet_now
+         (month_after(:month) || '-01')::date - 1
+           - (${lastSent('n.at', 'f', ':month')} AT TIME ZONE p.time_zone)::date AS quiet_now
   FROM begun f LEFT JOIN now n USING (partner_id, currency) JOIN partners p USING (partner_id)
   CROSS JOIN LATERAL (
     SELECT json_agg(coalesce(b.sales, 0) ORDER BY c.month) AS sales,
@@ -166,7 +180,7 @@ export const readFeedHistories = querying<
     FROM compared c
     LEFT JOIN billed b ON b.partner_id = f.partner_id AND b.currency = f.currency AND b.month = c.month
     LEFT JOIN ended e ON e.partner_id = f.partner_id AND e.currency = f.currency AND e.month = c.month
-    CROSS JOIN LATERAL (SELECT (e.at AT TIME ZONE p.time_zone)::date AS day) AS l
+    CROSS JOIN LATERAL (SELECT (${lastSent('e.at', 'f', 'c.month')} AT TIME ZONE p.time_zone)::date AS day) AS l
     WHERE c.month >= f.month) AS h
   WHERE p.inactive_since IS NULL AND (p.feed IS NOT NULL OR NOT :onlyStrict::boolean)
     AND f.partner_id IN (SELECT partner_id FROM now)

@@ -50,7 +50,7 @@ function reasonOf(odd: OddDocument, { settings: { holds } }: IssueContext) {
   const { currency, largest } = odd;
   const people = (amount: string) => Amount.of(amount, currency).forPeople();
   return odd.is_above
-    ? `${people(odd.gross)} is above ${people(holds.above[currency] as string)} (holds.above)`
+    ? `${people(odd.gross)} is above ${people(holds.above[currency] as string)}, the limit above which documents are held`
     : `${people(odd.gross)} is above ${holds.times} times ${people(largest as string)}, the largest invoice of the ` +
-        '12 months before (holds.times)';
+        '12 months before';
 }

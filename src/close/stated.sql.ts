@@ -1,5 +1,6 @@
 /** Statements of feeds: the totals that partners state of their rows of a month, beside the ledger's rows of it. */
 import { execute, query, queryingFirst, queryOne, type Transaction } from '../database/transaction.ts';
+import { isByPerson } from '../documents/rows-to-correct.sql.ts';
 import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
 import type { Month } from '../month.ts';
 import type { Scope } from '../people/scope.ts';
@@ -18,7 +19,7 @@ export type StatedTotals = Readonly<{
   /** False if more rows will come. */
   complete: boolean;
   stated: FeedTotals;
-  /** The ledger's rows of the month, whenever they are billed. */
+  /** The ledger's rows of the month, whenever they are billed, without the reversals that a person recorded. */
   here: FeedTotals;
   agrees: boolean;
   recorded_at: string;
@@ -89,6 +90,9 @@ export async function readStatements(tx: Transaction, wanted: Wanted): Promise<S
          UNION ALL
          SELECT s.feed_statement_id, r.currency, NULL, r.entries, r.invoice_amount
          FROM latest s JOIN since r ON r.partner_id = s.partner_id AND r.month = s.month
+         UNION ALL
+         SELECT s.feed_statement_id, r.currency, NULL, -1, -r.invoice_amount
+         FROM latest s JOIN ledger_rows r ON r.partner_id = s.partner_id AND r.month = s.month AND ${isByPerson('r')}
        ) AS each GROUP BY feed_statement_id, currency
      )
      SELECT s.month, s.partner_id, p.name, s.complete,

@@ -38,6 +38,18 @@ export type AccountRule = z.output<typeof ruleSchema>;
 /** A luxon date format. A journal is dated the last day of a month, so no program can mistake its day for the month. */
 const dateFormat = z.enum(['yyyy-MM-dd', 'MM/dd/yyyy', 'dd/MM/yyyy', 'dd.MM.yyyy', 'd LLL yyyy']);
 
+/** The control accounts of the journal. Bank lines can be booked to others. */
+export const CONTROL_ACCOUNTS: Readonly<Record<string, string>> = {
+  ...{ 'assets:receivable:billed': 'Billed receivables', 'assets:receivable:unbilled': 'Unbilled receivables' },
+  ...{ 'assets:receivable:processor': 'Due from the processor', 'assets:bank': 'Bank' },
+  ...{ 'assets:processor': 'Balance at the processor', 'assets:transfers': 'Transfers between bank accounts' },
+  ...{ 'liabilities:unapplied': 'Unapplied cash', 'liabilities:partner-credit': 'Partner credit' },
+  ...{ 'liabilities:tax': 'Tax', 'income:sales': 'Sales', 'income:adjustments': 'Adjustments' },
+  ...{ 'income:interest': 'Interest', 'expenses:partner-cut': "Partners' cut", 'expenses:bad-debts': 'Bad debts' },
+  ...{ 'expenses:bank-charges': 'Bank charges', 'expenses:processor-fees': 'Processor fees' },
+  ...{ 'equity:conversion': 'Currency conversion', 'equity:opening-balances': 'Opening balances' },
+};
+
 export const accountsSchema = z
   .strictObject({
     accounts: z.array(ruleSchema).min(1, 'must name at least one account'),

@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
 import { type FieldProblem, Refusal, refuse } from '../errors/refusals.ts';
+import { fieldWords } from '../field-names.ts';
 import { paymentLinkSchema } from '../processors/links/providers.ts';
 import { PROCESSORS } from '../processors/processors.ts';
 import { amountProblem, isCurrency, isTimeZone, minorDigits } from '../values.ts';
@@ -272,13 +273,14 @@ export interface Settings extends Omit<WrittenSettings, 'issuer'> {
 }
 
 /** The sections that are in force once adopted (people/settings-in-force.ts), and what they are called. */
-export const SECTIONS = {
-  ...{ instructions: 'Bank details', approvals: 'Approval rules', tax: 'Tax', holds: 'Holds' },
-  ...{ reminders: 'Reminder days', reminder_minimum: 'Smallest reminder', small_difference: 'Small differences' },
-  ...{ reversals: 'Reversals', accounts: 'General-ledger accounts' },
-} as const;
-export type Section = keyof typeof SECTIONS;
-export const SECTION_NAMES = Object.keys(SECTIONS) as Section[];
+export const SECTION_NAMES = [
+  ...(['instructions', 'approvals', 'tax', 'holds', 'reminders', 'reminder_minimum', 'small_difference'] as const),
+  ...(['reversals', 'accounts'] as const),
+] as const;
+export type Section = (typeof SECTION_NAMES)[number];
+export const SECTIONS = Object.fromEntries(SECTION_NAMES.map((name) => [name, fieldWords(name)])) as Readonly<
+  Record<Section, string>
+>;
 
 export type Sections = Readonly<{
   adopted: readonly Section[];

@@ -2,14 +2,17 @@
 import type { Action } from '../actions/action.ts';
 import { monthClose } from '../actions/close.ts';
 import type { FullReport } from '../actions/consequence.ts';
-import { inputOfForm } from '../actions/fields.ts';
+import { fieldsOf, inputOfForm } from '../actions/fields.ts';
 import { glExport } from '../actions/general-ledger.ts';
 import { ACTIONS } from '../actions/loaded.ts';
 import { OutdatedPreview, previewAction, type RunOptions, readNamed, runAction } from '../actions/run.ts';
-import type { Section } from '../config/settings.ts';
+import { settingsAdopt } from '../actions/settings.ts';
+import { SECTION_NAMES, type Section } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { readRowsNumbered } from '../documents/rows-to-correct.sql.ts';
 import { Refusal } from '../errors/refusals.ts';
-import { valueInForce } from '../people/settings-in-force.ts';
+import { isInScope, type Scope } from '../people/scope.ts';
+import { statedByFile, valueInForce } from '../people/settings-in-force.ts';
 import { mayDo } from './action-link.tsx';
 import { placesOf } from './menu.ts';
 import type { PageUser } from './page.tsx';
@@ -27,7 +30,7 @@ import {
 import { approvalHref } from './screens/approvals.tsx';
 import { USERS } from './screens/people.tsx';
 import { QUEUE } from './screens/queue.tsx';
-import { editsSection, putSection, withSection } from './section-form.tsx';
+import { EDIT, editsSection, putSection, withSection } from './section-form.tsx';
 
 export function addActions({ screen, form: sent }: Routes): void {
   for (const action of ACTIONS.values()) {
@@ -51,16 +54,28 @@ async function formAsked(
   action: Action,
   { asked, context, reader, scope }: Visit,
 ): Promise<ActionRequest> {
-  const partners = await readPartnersFor(tx, action.input, scope);
   const filled = mayDo(reader, action.name, null) ? await action.filled?.(tx, context, asked) : undefined;
-  const form = new URLSearchParams(
-    editsSection(asked) ? putSection(asked, valueInForce(context, asked.get('section') as Section)) : asked,
-  );
+  const section = asked.get('section') as Section;
+  // A section that no file states can only be entered.
+  if (action === settingsAdopt && SECTION_NAMES.includes(section) && statedByFile(context, section) === undefined)
+    asked.set(EDIT, 'yes');
+  const form = new URLSearchParams(editsSection(asked) ? putSection(asked, valueInForce(context, section)) : asked);
   for (const [name, values] of Object.entries(filled ?? {})) {
     if (!asked.has(name)) for (const value of [values].flat()) form.append(name, value);
   }
   for (const name of asked.keys()) form.append('fixed', name);
-  return { action, reader, form, partners };
+  return { action, reader, form, ...(await readKnown(tx, action, form, scope)) };
+}
+
+/** What the form shows by name: the partners to choose from, and the sales of ledger rows. */
+async function readKnown(tx: Transaction, { input }: Action, form: URLSearchParams, scope: Scope) {
+  const fields = fieldsOf(input).filter(({ ofSales }) => ofSales);
+  const ids = fields.flatMap(({ name }) => form.getAll(name)).filter((each) => /^\d{1,15}$/.test(each));
+  const sales = ids.length === 0 ? [] : await readRowsNumbered(tx, { ids: ids.map(Number) });
+  return {
+    partners: await readPartnersFor(tx, input, scope),
+    sales: sales.filter(({ partner_id }) => isInScope(scope, partner_id)),
+  };
 }
 
 /** A refused action shows the form again, with the problem above the entered values. */
@@ -68,10 +83,14 @@ async function answerTo(action: Action, visit: Visit, sent: URLSearchParams) {
   const form = withSection(sent);
   const given = inputOfForm(action.input, form, action.forms !== undefined);
   const { database } = visit.context;
-  const partners = await database.reading((tx) => readPartnersFor(tx, action.input, visit.scope));
-  const asked = { action, reader: visit.reader, form, partners };
+  const asked = { action, reader: visit.reader, form, partners: new Map(), sales: [] };
+  // Only a form suggests partners and shows its sales.
+  const formAgain = async (refusal?: Refusal) => {
+    const known = await database.reading((tx) => readKnown(tx, action, form, visit.scope));
+    return actionForm({ ...asked, ...known }, refusal);
+  };
   const step = form.get('step');
-  if (step === 'edit') return { screen: actionForm(asked) };
+  if (step === 'edit') return { screen: await formAgain() };
   let input: unknown = given;
   try {
     input = await readNamed(visit.context, action, given);
@@ -87,7 +106,7 @@ async function answerTo(action: Action, visit: Visit, sent: URLSearchParams) {
       const link = { name: `Request ${request}`, href: approvalHref(request) };
       return { screen: actionAsked(action, visit.reader, thrown, [link, ...linksOf(action, visit.reader, input)]) };
     }
-    return { screen: actionForm(asked, thrown), status: 422 };
+    return { screen: await formAgain(thrown), status: 422 };
   }
 }
 

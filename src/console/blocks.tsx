@@ -1,9 +1,12 @@
 /** Draws what a report shows beside its sentences, and the e-mails that a previewed action would send. */
-import type { Block, Cell, Versions } from '../actions/blocks.ts';
+import type { Block, Cell, Choice, Versions } from '../actions/blocks.ts';
 import { Amount } from '../money.ts';
 import type { ForeseenEmails } from '../month-end/foresee-emails.ts';
 import { plural } from '../values.ts';
 import { Card, type Column, DataTable, Icon, Money } from './kit.tsx';
+
+/** The form that confirms a preview. What is chosen in its blocks is sent with it. */
+export const CONFIRM_FORM = 'confirm';
 
 export const Blocks = ({ blocks }: { blocks: readonly Block[] }) =>
   blocks.map((block) =>
@@ -35,7 +38,9 @@ function Drawn({ title, tone, lines = [], table, versions }: Block) {
       {table !== undefined && (
         <DataTable
           columns={columnsOf(table.headings)}
-          rows={table.rows.map((row, at) => ({ row, remark: table.remarks?.[at] ?? null }))}
+          rows={table.rows.map((row, at) => ({
+            ...{ row, remark: table.remarks?.[at] ?? null, choices: table.choices?.[at] ?? [] },
+          }))}
           nothing="None."
           caption={title}
           foot={table.foot?.map((row) => (
@@ -54,20 +59,26 @@ function Drawn({ title, tone, lines = [], table, versions }: Block) {
   );
 }
 
-type Row = Readonly<{ row: readonly Cell[]; remark: Cell }>;
+type Row = Readonly<{ row: readonly Cell[]; remark: Cell; choices: readonly Choice[] }>;
 
 const columnsOf = (headings: readonly string[]): Column<Row>[] =>
   headings.map((heading, at) => ({
     heading: capitalized(heading.replace(/^[>~]/, '')),
     number: heading.startsWith('>'),
-    cell: ({ row, remark }) => (
+    cell: ({ row, remark, choices }) => (
       <>
         <CellOf cell={row[at] ?? null} />
-        {at === 0 && remark !== null && (
+        {at === 0 && remark !== null && remark !== '' && (
           <div class="small">
             <CellOf cell={remark} />
           </div>
         )}
+        {at === headings.length - 1 &&
+          choices.map(({ field, value, label, chosen }) => (
+            <label class="check small">
+              <input type="checkbox" form={CONFIRM_FORM} name={field} value={value} checked={chosen} /> {label}
+            </label>
+          ))}
       </>
     ),
   }));

@@ -1,3 +1,4 @@
+import { fieldWords } from '../field-names.ts';
 import type { ChangeEvent } from '../people/audit-events.sql.ts';
 import type { FieldChange } from '../people/field-changes.ts';
 import { plural } from '../text.ts';
@@ -35,7 +36,7 @@ const Fields = ({ changes }: { changes: readonly FieldChange[] }) => (
   <dl class="facts">
     {changes.map((change) => (
       <>
-        <dt>{change.field}</dt>
+        <dt>{fieldWords(change.field)}</dt>
         <dd>
           {change.old !== null && (
             <>

@@ -10,6 +10,7 @@ export const Form = ({
   boost = true,
   files = false,
   class: className,
+  id,
   children,
 }: {
   action: string;
@@ -18,11 +19,13 @@ export const Form = ({
   boost?: boolean;
   files?: boolean;
   class?: string | undefined;
+  id?: string;
   children: ComponentChildren;
 }) => (
   <form
     method="post"
     action={action}
+    id={id}
     class={className}
     enctype={files ? 'multipart/form-data' : undefined}
     hx-boost={boost ? undefined : 'false'}

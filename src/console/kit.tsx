@@ -46,11 +46,22 @@ export const Marks = ({ marks }: { marks: readonly Mark[] }) =>
     </>
   ));
 
+type GoProps = Readonly<{
+  href: string;
+  /** In a form of rows that can be selected: sends the selected rows along, so that the next page knows them. */
+  sends?: boolean | undefined;
+  'aria-current'?: 'page' | undefined;
+  children: ComponentChildren;
+}>;
+
+export const Go = ({ href, sends, ...more }: GoProps) =>
+  sends ? <button type="submit" class="link" name="go" value={href} {...more} /> : <a href={href} {...more} />;
+
 export type Column<Row> = Readonly<{
   heading: string;
   number?: boolean;
   /** Sorts the list by this column, or reverses its order. */
-  sort?: Readonly<{ href: string; now: 'ascending' | 'descending' | undefined }>;
+  sort?: Readonly<{ href: string; sends?: boolean | undefined; now: 'ascending' | 'descending' | undefined }>;
   cell: (row: Row) => ComponentChildren;
 }>;
 
@@ -88,7 +99,9 @@ export function DataTable<Row>({
                   ) : sort === undefined ? (
                     heading
                   ) : (
-                    <a href={sort.href}>{heading}</a>
+                    <Go href={sort.href} sends={sort.sends}>
+                      {heading}
+                    </Go>
                   )}
                 </th>
               ))}
@@ -219,16 +232,18 @@ export const Downloads = ({ path, question, of }: { path: string; question: Ques
 export const Pager = ({
   first,
   next,
+  sends,
   names = ['First page', 'Next page'],
 }: {
   first: string | null;
   next: string | null;
+  sends?: boolean | undefined;
   names?: readonly [string, string];
 }) =>
   first === null && next === null ? null : (
     <div class="pager">
-      {first === null ? <span /> : <a href={first}>{names[0]}</a>}
-      {next !== null && <a href={next}>{names[1]}</a>}
+      {first === null ? <span /> : <Go {...{ href: first, sends }}>{names[0]}</Go>}
+      {next !== null && <Go {...{ href: next, sends }}>{names[1]}</Go>}
     </div>
   );
 

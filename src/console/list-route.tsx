@@ -1,9 +1,9 @@
 import type { FunctionComponent } from 'preact';
 import type { List } from '../lists/list.ts';
 import type { Seer } from './action-link.tsx';
-import { ListDownloads, ListPage, readList, readListSheet } from './list.tsx';
+import { ListDownloads, ListPage, listTarget, readList, readListSheet } from './list.tsx';
 import type { Place } from './menu.ts';
-import type { Routes } from './route.ts';
+import type { Access, Routes } from './route.ts';
 
 type Page = Readonly<{
   list: List;
@@ -18,27 +18,33 @@ type Page = Readonly<{
 
 export function addList({ screen, sheets }: Routes, path: string, page: Page): void {
   const { list, place, title, lead, Actions, Above } = page;
-  const access = { role: 'viewer', scope: list.ofLedger ? 'ledger' : 'partners' } as const;
+  const access: Access = {
+    ...{ role: 'viewer', scope: list.ofLedger ? 'ledger' : 'partners' },
+    repeats: list.ticks !== undefined,
+  };
   const href = `/console${path}`;
   screen(
     path,
     access,
-    (tx, { query, ...seen }) => readList(tx, list, query, seen),
-    (view, { user }) => ({
-      ...{ place, title, lead },
-      actions: (
-        <>
-          {Actions && <Actions user={user} />}
-          <ListDownloads view={view} path={href} />
-        </>
-      ),
-      content: (
-        <>
-          {Above && <Above user={user} />}
-          <ListPage view={view} path={href} user={user} />
-        </>
-      ),
-    }),
+    async (tx, { query, ...seen }) => listTarget(list, seen.asked) ?? (await readList(tx, list, query, seen)),
+    (view, { user }) =>
+      typeof view === 'string'
+        ? { to: view }
+        : {
+            ...{ place, title, lead },
+            actions: (
+              <>
+                {Actions && <Actions user={user} />}
+                <ListDownloads view={view} path={href} />
+              </>
+            ),
+            content: (
+              <>
+                {Above && <Above user={user} />}
+                <ListPage view={view} path={href} user={user} />
+              </>
+            ),
+          },
   );
   sheets(path, access, (tx, { query, ...seen }) => readListSheet(tx, list, query, seen));
 }

@@ -4,6 +4,7 @@ import { type Field, fieldsOf, inputOfForm, readFields } from '../actions/fields
 import { ACTIONS } from '../actions/loaded.ts';
 import { withPartnerIds } from '../actions/partner-names.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { refuse } from '../errors/refusals.ts';
 import {
   cellOf,
   columnOf,
@@ -21,7 +22,7 @@ import type { Installation } from '../people/audit-events.ts';
 import type { Scope } from '../people/scope.ts';
 import { Amount, plural } from '../values.ts';
 import { ActionLink, actionHref, MoreActions, mayDo, type Seer } from './action-link.tsx';
-import { addressOf, Card, type Column, DataTable, Downloads, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
+import { addressOf, Card, type Column, DataTable, Downloads, Go, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
 import { labelsOf } from './labels.ts';
 import { choiceAsked, idAsked, textAsked } from './parameters.ts';
 import { PARTNER_NAMES, PartnerNames, type Partners, readPartnersFor } from './partner-names.tsx';
@@ -41,6 +42,8 @@ export type ListView<Row = unknown> = Readonly<{
   partners: Partners;
   /** The key of this page's last row, or null on the last page. */
   next: string | null;
+  /** The selected rows, also those of other pages. */
+  ticked: readonly string[];
 }>;
 
 export type ListContext = Readonly<{
@@ -48,6 +51,28 @@ export type ListContext = Readonly<{
   today: string;
   context: Installation;
 }>;
+
+/** The address of a page has the selected rows, and browsers send it up to three times. */
+const MOST_TICKED = 200;
+
+function tickedIn({ ticks, one }: List, asked: URLSearchParams): string[] {
+  const ticked = ticks === undefined ? [] : [...new Set(asked.getAll(ticks.field))];
+  if (ticked.length > MOST_TICKED) {
+    const reason = `are too many: select at most ${MOST_TICKED}`;
+    throw refuse('argument_invalid', { argument: `Selected ${one}s`, value: String(ticked.length), reason });
+  }
+  return ticked;
+}
+
+/** Where a button of a list leads, with the selected rows. */
+export function listTarget(list: List, asked: URLSearchParams): string | undefined {
+  const to = asked.get('go');
+  if (to === null || list.ticks === undefined) return undefined;
+  if (!to.startsWith('/console/')) throw refuse('page_unknown', { path: to });
+  const { field } = list.ticks;
+  const ticked = new URLSearchParams(tickedIn(list, asked).map((value) => [field, value])).toString();
+  return [to, ticked].filter(Boolean).join(to.includes('?') ? '&' : '?');
+}
 
 const idOfRow = (value: string | undefined) => idAsked('after', value);
 
@@ -79,8 +104,8 @@ function beginning(list: List, question: Question) {
 export async function readList<Row>(
   tx: Transaction,
   list: List<Row>,
-  given: Question,
-  seen: ListContext,
+  { [list.ticks?.field ?? '']: _, ...given }: Question,
+  { asked: parameters = new URLSearchParams(), ...seen }: ListContext & { readonly asked?: URLSearchParams },
 ): Promise<ListView<Row>> {
   const begun = beginning(list, given);
   const question = { ...begun, ...(await list.defaults?.(tx, await askedOf(tx, list, begun, seen))) };
@@ -92,6 +117,7 @@ export async function readList<Row>(
     ...{ list, question, rows, sort: asked.sort, today: seen.today },
     partners: await readPartnersFor(tx, list.filters, seen.scope),
     sums: await readSums(tx, list, asked, asked.after === null && found.length <= PAGE ? found : null),
+    ticked: tickedIn(list, parameters),
     next: found.length > PAGE && last !== undefined ? (list.key?.(last) ?? null) : null,
   };
 }
@@ -109,8 +135,10 @@ type ListProps = Readonly<{
   hrefOf: (...link: Link) => string;
   /** The user whose permissions decide which remedies are links. */
   user?: Seer;
-  /** In a form that refuses repeated fields: the fields of its ticked rows, each named `tick:` and the row's value. */
-  ticked?: Pick<ReadonlyMap<string, string>, 'has'> | undefined;
+  /** Whether rows can be selected. The links then send the selected rows. */
+  sends?: boolean | undefined;
+  /** In a form that refuses repeated fields: each row has a field of its own, `tick:` and its value. */
+  singly?: boolean | undefined;
 }>;
 
 /** Before the value of a row, in the name of its field. */
@@ -123,25 +151,27 @@ export function ListPage({ view, path, user }: { view: ListView; path: string; u
   const { list, rows, sums, next } = view;
   const fields = fieldsOf(list.filters);
   const isPart = rows.length !== sums.count;
-  return (
+  const actions = actionsOf(view, user);
+  const sends = actions.length > 0;
+  const page = (
     <>
-      <Filters view={view} path={path} fields={fields} />
-      <Views view={view} path={path} />
+      <Filters {...{ view, path, fields, sends }} />
+      <Views {...{ view, path, sends }} />
       <Card
         title={sums.count === null ? `More than ${MOST_COUNTED} ${list.one}s` : plural(sums.count, list.one)}
         note={isPart && `${rows.length} on this page${next === null ? ', the last' : ''}`}
         flush
       >
-        <Ticked view={view} user={user}>
-          <ListTable
-            {...{ view, path, user, face: list.page ?? [], hrefOf: consoleHref }}
-            nothing={nothingOf(view, fields)}
-          />
-        </Ticked>
-        <ListPager view={view} path={path} />
+        <ListTable
+          {...{ view, path, user, sends, face: list.page ?? [], hrefOf: consoleHref }}
+          nothing={nothingOf(view, fields)}
+        />
+        {sends && <Ticked {...{ view, path, actions }} />}
+        <ListPager {...{ view, path, sends }} />
       </Card>
     </>
   );
+  return sends ? <form action={path}>{page}</form> : page;
 }
 
 function nothingOf({ list: { one }, question }: ListView, fields: readonly Field[]) {
@@ -155,8 +185,11 @@ export const ListDownloads = ({ view, path }: { view: ListView; path: string }) 
   <Downloads path={path} question={{ ...view.question, after: undefined, sort: undefined, view: undefined }} />
 );
 
-export const ListPager = ({ view: { question, next }, path }: Pick<ListProps, 'view' | 'path'>) => (
+type PartProps = Pick<ListProps, 'view' | 'path' | 'sends'>;
+
+export const ListPager = ({ view: { question, next }, path, sends }: PartProps) => (
   <Pager
+    sends={sends}
     first={question['after'] ? addressOf(path, { ...question, after: undefined }) : null}
     next={next === null ? null : addressOf(path, { ...question, after: next })}
   />
@@ -170,14 +203,15 @@ function Filters({
   view: { list, question, partners },
   path,
   fields,
-}: Pick<ListProps, 'view' | 'path'> & { fields: readonly Field[] }) {
+  sends,
+}: PartProps & { fields: readonly Field[] }) {
   const inTabs = namesInViews(list);
   const kept = [...inTabs, 'view', 'sort'].filter((name) => question[name]);
   const inputs = fields.filter(({ name }) => !inTabs.includes(name));
   const more = inputs.slice(MOST_INPUTS);
   const input = (field: Field) => <FilterInput field={field} value={question[field.name]} />;
-  return inputs.length === 0 ? null : (
-    <form class="filters" action={path}>
+  const form = (
+    <>
       {inputs.slice(0, MOST_INPUTS).map(input)}
       {more.length > 0 && (
         <details open={more.some(({ name }) => question[name])}>
@@ -190,6 +224,14 @@ function Filters({
         <input type="hidden" name={name} value={question[name]} />
       ))}
       <button type="submit">Filter</button>
+    </>
+  );
+  if (inputs.length === 0) return null;
+  return sends ? (
+    <div class="filters">{form}</div>
+  ) : (
+    <form class="filters" action={path}>
+      {form}
     </form>
   );
 }
@@ -229,7 +271,7 @@ function FilterInput({
   );
 }
 
-function Views({ view: { list, question }, path }: Pick<ListProps, 'view' | 'path'>) {
+function Views({ view: { list, question }, path, sends }: PartProps) {
   const { views = [] } = list;
   const names = namesInViews(list);
   const all = Object.keys(views[0]?.[1] ?? {}).length === 0 ? undefined : 'all';
@@ -239,7 +281,8 @@ function Views({ view: { list, question }, path }: Pick<ListProps, 'view' | 'pat
     <ul class="tabs">
       {views.map(([name, filter]) => (
         <li>
-          <a
+          <Go
+            sends={sends}
             href={addressOf(path, {
               ...{ ...question, ...empty, ...filter, after: undefined },
               view: Object.keys(filter).length === 0 ? all : undefined,
@@ -247,42 +290,43 @@ function Views({ view: { list, question }, path }: Pick<ListProps, 'view' | 'pat
             aria-current={isCurrent(filter) ? 'page' : undefined}
           >
             {name}
-          </a>
+          </Go>
         </li>
       ))}
     </ul>
   );
 }
 
+const actionsOf = ({ list: { ticks }, question }: ListView, user: Seer) =>
+  [...(ticks?.within && question[ticks.within.filter] ? ticks.within.actions : []), ...(ticks?.actions ?? [])].filter(
+    (name) => mayDo(user, name, ticks?.ofLedger ? null : []),
+  );
+
 /** Ticked rows go to an action, whose preview shows the effect on all of them. */
-function Ticked({
-  view: {
-    list: { ticks },
-    question,
-  },
-  user,
-  children,
-}: {
-  view: ListView;
-  user: Seer;
-  children: ComponentChildren;
-}) {
-  const of = ticks?.within && question[ticks.within.filter];
-  const all = [...(of ? (ticks?.within?.actions ?? []) : []), ...(ticks?.actions ?? [])];
-  const actions = all.filter((name) => mayDo(user, name, ticks?.ofLedger ? null : []));
-  if (actions.length === 0) return children;
+function Ticked({ view, path, actions }: Pick<ListProps, 'view' | 'path'> & { actions: readonly string[] }) {
+  const { list, question, rows, ticked } = view;
+  const { field = '', within, of } = list.ticks ?? {};
+  const here = new Set(rows.map((row) => of?.(row)));
+  const elsewhere = ticked.filter((each) => !here.has(each));
+  const known = (name: string) =>
+    within?.actions.includes(name) ? { [within.field]: question[within.filter] ?? '' } : {};
   return (
-    <form method="get">
-      {of && <input type="hidden" name={ticks?.within?.field} value={of} />}
-      {children}
-      <p class="buttons in">
-        {actions.map((name) => (
-          <button type="submit" class="small" formaction={actionHref(name)}>
-            {ACTIONS.get(name)?.title}
-          </button>
-        ))}
-      </p>
-    </form>
+    <p class="buttons in">
+      {actions.map((name) => (
+        <button type="submit" class="small" name="go" value={actionHref(name, known(name))}>
+          {ACTIONS.get(name)?.title}
+        </button>
+      ))}
+      {elsewhere.map((value) => (
+        <input type="hidden" name={field} value={value} />
+      ))}
+      {elsewhere.length > 0 && (
+        <span class="soft">
+          {`${plural(elsewhere.length, list.one)} selected on other pages. `}
+          <a href={addressOf(path, question)}>Clear the selection</a>
+        </span>
+      )}
+    </p>
   );
 }
 
@@ -292,31 +336,35 @@ export function ListTable({
   face,
   hrefOf,
   user,
-  ticked,
+  sends,
+  singly,
   nothing,
 }: ListProps & { readonly nothing: string }) {
-  const { list, question, sort, rows, today } = view;
+  const { list, question, sort, rows, ticked, today } = view;
   const totals = view.sums.totals.filter((total) => face.some((name) => total[name] !== undefined));
   const isPart = rows.length !== view.sums.count;
-  const isTicked = ticked !== undefined || (face === list.page && user !== undefined);
   const columns = face.map((name, at): Column<unknown> => {
     const column = columnOf(list, name);
-    const sorts = [name, `-${name}`].filter((each) => (list.sorts as readonly string[]).includes(each));
+    // The largest amounts come first.
+    const sorts = (column.type === 'amount' ? [`-${name}`, name] : [name, `-${name}`]).filter((each) =>
+      (list.sorts as readonly string[]).includes(each),
+    );
     const other = sorts.find((each) => each !== sort);
     return {
       heading: column.heading,
       number: column.type === 'amount',
       ...(other !== undefined && {
         sort: {
+          sends,
           href: addressOf(path, { ...question, sort: other, after: undefined }),
           now: sort === name ? 'ascending' : sort === `-${name}` ? 'descending' : undefined,
         },
       }),
       cell(row) {
         const cell = <Cell {...{ list, name, column, row, today, hrefOf }} isFirst={at === 0} />;
-        return at === 0 && isTicked && list.ticks !== undefined ? (
+        return at === 0 && (sends || singly) ? (
           <span class="number">
-            <Tick list={list} row={row} ticked={ticked} />
+            <Tick {...{ list, row, ticked, singly }} />
             {cell}
           </span>
         ) : (
@@ -370,11 +418,16 @@ const remediesFor = (list: List, user: Seer): Column<unknown> => ({
   },
 });
 
-function Tick({ list: { ticks }, row, ticked }: { list: List; row: unknown } & Pick<ListProps, 'ticked'>) {
+function Tick({
+  list: { ticks },
+  row,
+  ticked,
+  singly,
+}: Pick<ListView, 'list' | 'ticked'> & Pick<ListProps, 'singly'> & { row: unknown }) {
   const value = ticks?.of(row) ?? null;
   if (ticks === undefined || value === null) return null;
-  const [name, checked] = ticked ? [`${TICK}${value}`, ticked.has(`${TICK}${value}`)] : [ticks.field, false];
-  return <input type="checkbox" class="tick" {...{ name, value, checked }} aria-label={`Select ${value}`} />;
+  const [name, checked] = [singly ? `${TICK}${value}` : ticks.field, ticked.includes(value)];
+  return <input type="checkbox" class="tick" aria-label={`Select ${value}`} {...{ name, value, checked }} />;
 }
 
 type CellProps = Pick<ListProps, 'hrefOf'> &
@@ -411,11 +464,16 @@ function Cell({ list, name, column, row, today, hrefOf, isFirst }: CellProps) {
   return link == null ? (
     shown
   ) : (
-    <a class={isFirst ? rowClass(String(value)) : undefined} href={hrefOf(...link)}>
+    <a
+      class={isFirst ? rowClass(String(value)) : NUMBER.test(String(value)) ? 'number' : undefined}
+      href={hrefOf(...link)}
+    >
       {shown}
     </a>
   );
 }
+
+const NUMBER = /^[A-Z]+-\d{4}-\d+$/;
 
 /** A document number stays on one line, whereas names may wrap. */
 export const rowClass = (text: string): string => (text.includes(' ') ? 'row' : 'row number');

@@ -373,6 +373,7 @@ export function addressParts(request: FastifyRequest, repeats = false): Pick<Vis
   const params = request.params as Record<string, string>;
   if (Object.values(params).some((each) => each.includes('\0'))) throw refuse('page_unknown', { path: request.url });
   const asked = new URLSearchParams(request.url.split('?').slice(1).join('?'));
+  refuseNul([...asked]);
   return { params, query: repeats ? Object.fromEntries(asked) : queryOf(request), asked };
 }
 
@@ -382,7 +383,6 @@ function queryOf({ query }: FastifyRequest) {
   if (twice.length > 0) {
     throw refuse('request_invalid', { problems: twice.map((path) => ({ path, reason: 'is given more than once' })) });
   }
-  refuseNul(given as [string, string][]);
   return Object.fromEntries(given) as Record<string, string>;
 }
 

@@ -78,6 +78,13 @@ export function addScreens(routes: Routes, { rowStreams }: Pick<Shared, 'rowStre
     const content = await readPdf(tx, document_id);
     return content && { type: 'application/pdf', name: `${number}.pdf`, content };
   });
+  file('/invoices/:number/void-copy.pdf', PARTNERS, async (tx, { scope, params, context }) => {
+    const row = await readInScope(tx, scope, params['number'] ?? '', { withLogos: true });
+    // The renderer is loaded only for a void copy, because loading is slow.
+    const { renderVoidCopy } = await import('../documents/void-copy.ts');
+    const content = await renderVoidCopy(context.environment, row);
+    return { type: 'application/pdf', name: `${row.number}-void.pdf`, content };
+  });
   file('/invoices/:number/e-invoice.xml', PARTNERS, async (tx, { scope, params }) => {
     const { document_id, number } = await readInScope(tx, scope, params['number'] ?? '');
     const content = await readEInvoice(tx, document_id);

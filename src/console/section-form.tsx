@@ -6,9 +6,12 @@
 import type { ComponentChildren } from 'preact';
 import { z } from 'zod';
 import { fileOfText, fileText } from '../actions/fields.ts';
+import { ACTIONS } from '../actions/loaded.ts';
 import { APPROVABLE_ACTIONS } from '../actions/registry.ts';
+import { CONTROL_ACCOUNTS } from '../config/accounts.ts';
 import { SECTION_NAMES, type Section, sectionSchema } from '../config/settings.ts';
 import type { FieldProblem } from '../errors/refusals.ts';
+import { fieldWords } from '../field-names.ts';
 
 /** Marks a form that has the fields of a section. */
 export const EDIT = 'edit';
@@ -29,7 +32,33 @@ export function withSection(form: URLSearchParams): URLSearchParams {
   if (section === undefined || !form.has(EDIT) || form.has('file')) return form;
   const { inner, nullable } = unwrapped(sectionSchema(section));
   const empty = nullable ? null : inner instanceof z.ZodArray ? [] : {};
-  return putSection(form, read(inner, form, 'value') ?? empty);
+  const value = read(inner, form, 'value') ?? empty;
+  return putSection(form, section === 'accounts' ? mapped(value) : value);
+}
+
+type Rule = Readonly<Record<string, unknown>>;
+const rulesIn = (value: unknown): readonly Rule[] => {
+  const { accounts } = objectOf(value);
+  return Array.isArray(accounts) ? accounts : [];
+};
+
+/** Without the accounts to which no account of the general ledger was entered. */
+const mapped = (value: unknown) => ({
+  ...objectOf(value),
+  accounts: rulesIn(value).filter((rule) => Object.keys(rule).length > 1),
+});
+
+/** With the accounts that have no rule yet. */
+const withEveryAccount = (value: unknown) => {
+  const rules = rulesIn(value);
+  const others = Object.keys(CONTROL_ACCOUNTS).filter((each) => rules.every(({ account }) => account !== each));
+  return { ...objectOf(value), accounts: [...rules, ...others.map((account) => ({ account }))] };
+};
+
+/** `Sales (parking): Parking sales` */
+function ruleTitle({ account, partner, policy, currency, to }: Rule): string {
+  const only = [partner, policy, currency].filter(Boolean).join(', ');
+  return `${CONTROL_ACCOUNTS[`${account}`] ?? account}${only && ` (${only})`}: ${to ?? 'not mapped'}`;
 }
 
 function jsonIn(form: URLSearchParams): unknown {
@@ -121,12 +150,12 @@ export function SectionFields({ form, problems = [] }: { form: URLSearchParams; 
       <input type="hidden" name={EDIT} value="yes" />
       <Node
         schema={sectionSchema(section)}
-        value={jsonIn(form)}
-        {...{ name: 'value', path: '', label: KEYS[section] ?? labelOf(section), problems }}
+        value={section === 'accounts' ? withEveryAccount(jsonIn(form)) : jsonIn(form)}
+        {...{ name: 'value', path: '', label: KEYS[section] ?? fieldWords(section), problems }}
       />
       <datalist id="actions">
         {APPROVABLE_ACTIONS.map((action) => (
-          <option value={action} />
+          <option value={action}>{ACTIONS.get(action)?.title}</option>
         ))}
       </datalist>
     </>
@@ -148,7 +177,7 @@ function Node(props: NodeProps) {
             value={given[key]}
             name={`${name}.${key}`}
             path={at(key)}
-            {...{ label: labelOf(key), problems }}
+            {...{ label: fieldWords(key), problems }}
           />
         ))}
       </Group>
@@ -180,21 +209,26 @@ function Node(props: NodeProps) {
     const entries = [...(Array.isArray(value) ? value : []), undefined];
     return (
       <Group label={label} own={own} bare={false}>
-        {entries.map((each: unknown, index) => (
-          <Entry
-            name={`${name}.${index}`}
-            label={each === undefined ? 'Another' : `${index + 1}`}
-            isNew={each === undefined}
-          >
-            <Node
-              schema={inner.element}
-              value={each}
+        {entries.map((each: unknown, index) => {
+          const rule = path === 'accounts' ? objectOf(each) : {};
+          const isFolded = 'account' in rule && !problems.some((own) => `${own.path}.`.startsWith(`${at(index)}.`));
+          return (
+            <Entry
               name={`${name}.${index}`}
-              path={at(index)}
-              {...{ label: '', problems }}
-            />
-          </Entry>
-        ))}
+              label={each === undefined ? 'Another' : 'account' in rule ? ruleTitle(rule) : `${index + 1}`}
+              isNew={each === undefined || ('account' in rule && !('to' in rule))}
+              isOpen={each !== undefined && !isFolded}
+            >
+              <Node
+                schema={inner.element}
+                value={each}
+                name={`${name}.${index}`}
+                path={at(index)}
+                {...{ label: '', problems }}
+              />
+            </Entry>
+          );
+        })}
       </Group>
     );
   }
@@ -233,14 +267,16 @@ const Entry = ({
   name,
   label,
   isNew,
+  isOpen = !isNew,
   children,
 }: {
   name: string;
   label: string;
   isNew: boolean;
+  isOpen?: boolean;
   children: ComponentChildren;
 }) => (
-  <details open={!isNew}>
+  <details open={isOpen}>
     <summary>{label}</summary>
     {children}
     {!isNew && (
@@ -308,16 +344,3 @@ const KEYS: Readonly<Record<string, string>> = {
 
 /** What the values by these are called. */
 const AMOUNTS: Readonly<Record<string, string>> = { Currency: 'Amount', 'Currency or percent': 'Amount or percent' };
-
-const LABELS: Readonly<Record<string, string>> = {
-  ...{ ach: 'ACH', wire: 'Wire', bic: 'BIC', iban: 'IBAN', to: 'Account in the general ledger' },
-  ...{ times: 'Times the largest invoice', share: 'Share of the month’s sales', always: 'For any amount' },
-  ...{
-    above: 'Above an amount',
-    by_partner: 'A line for each partner',
-    accounts: 'Accounts',
-    names: 'Names of partners',
-  },
-};
-
-const labelOf = (name: string) => LABELS[name] ?? (name.charAt(0).toUpperCase() + name.slice(1)).replaceAll('_', ' ');

@@ -41,13 +41,15 @@ export async function reverseRows(
 
 /** The reversal of a whole row, with the fields of an import. */
 function reversalLine(row: RowToCorrect, acceptedAt: string) {
-  const { kind: _, entry_id, spot_price, partner_cut, invoice_amount, credited_by: __, reversed_by: ___, ...of } = row;
+  const { entry_id, currency, spot_price, partner_cut, invoice_amount, partner_id, policy_id } = row;
+  const { quote_id, requote_id, enrollment_id, order_reference } = row;
   const back = (amount: string | null) =>
-    Amount.of(amount ?? '0', row.currency)
+    Amount.of(amount ?? '0', currency)
       .negated()
       .toString();
   return {
-    ...{ ...of, kind: 'reversal', reversal_id: reversalId(entry_id), accepted_at: acceptedAt },
+    ...{ partner_id, policy_id, quote_id, requote_id, enrollment_id, order_reference, currency },
+    ...{ kind: 'reversal', reversal_id: reversalId(entry_id), accepted_at: acceptedAt },
     ...{ spotPrice: back(spot_price), partnerCut: back(partner_cut), invoiceAmount: back(invoice_amount) },
   };
 }

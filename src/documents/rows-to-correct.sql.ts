@@ -10,6 +10,7 @@ export type RowToCorrect = Readonly<{
   enrollment_id: string | null;
   policy_id: string;
   currency: string;
+  accepted_on: string;
   /** Null for the billed share of an invoice for missing shares, as `partner_cut`. */
   spot_price: string | null;
   partner_cut: string | null;
@@ -25,8 +26,14 @@ export type RowToCorrect = Readonly<{
 export const reversalId = (entryId: number): string => `${REVERSAL}${entryId}`;
 const REVERSAL = 'row-';
 
+/** SQL: whether the row `e` is a reversal that a person recorded. A feed sent all other rows. The index finds its ids. */
+export const isByPerson = (e: string): string =>
+  `(${e}.kind = 'reversal' AND own_id(${e}) >= 'row-' AND own_id(${e}) < 'row.' AND own_id(${e}) ~ '^row-[0-9]+$')`;
+
 const readingFrom = (source: string) => `
   SELECT e.entry_id, e.partner_id, e.kind, e.quote_id, e.requote_id, e.enrollment_id, e.policy_id, e.currency,
+         (SELECT e.accepted_at AT TIME ZONE p.time_zone FROM partners p
+          WHERE p.partner_id = e.partner_id)::date::text AS accepted_on,
          e.spot_price::text, e.partner_cut::text, e.invoice_amount::text, e.order_reference,
          (SELECT n.number FROM live_documents n JOIN documents i ON i.document_id = n.credits
           JOIN audit_events a

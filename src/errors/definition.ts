@@ -1,3 +1,4 @@
+import { fieldWords } from '../field-names.ts';
 import type { Remedy } from '../remedy.ts';
 
 /** Exit statuses: 0 done · 1 failed · 2 bad usage or input · 3 refused by a rule · 4 done, but needs attention. */
@@ -46,6 +47,12 @@ export interface LineProblem extends FieldProblem {
   /** Absent if the problem concerns the whole line. */
   readonly field?: string;
 }
+
+/** A problem of a section of the settings for people. A form of a section counts its entries from 1. */
+export const inFieldWords = ({ path, reason }: FieldProblem): FieldProblem => ({
+  path: fieldWords(path.replaceAll(/\b(accounts|rules)\.(\d+)/g, (_, list, at) => `${list}.${Number(at) + 1}`)),
+  reason,
+});
 
 /** Lists the problems, one on each line. `whole` names the subject of problems without a field. */
 export const bullets = (problems: readonly FieldProblem[], whole = '(whole file)') =>

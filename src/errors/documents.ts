@@ -74,7 +74,7 @@ export const DOCUMENTS = {
     const rightToLeft = f.fields.some(({ characters }) => characters.some((each) => RIGHT_TO_LEFT.test(each)));
     return says(
       `${f.subject} cannot be rendered: no font has ${fields.join(', ')}. Put a font that has these characters, such as ` +
-        `one of https://fonts.google.com/noto, into ${f.folder}.` +
+        'one of https://fonts.google.com/noto, into the folder templates/fonts of the installation.' +
         (f.number === undefined
           ? ''
           : ' Or correct these texts and replace the document: an issued document keeps its texts.') +

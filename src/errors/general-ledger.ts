@@ -1,20 +1,26 @@
+import { basename } from 'node:path';
 import { fieldName } from '../field-names.ts';
 import { SEE, toDo, toRun } from '../remedy.ts';
-import { badInput, bullets, type FieldProblem, refused, says } from './definition.ts';
+import { badInput, bullets, type FieldProblem, inFieldWords, refused, says } from './definition.ts';
 
 export const GENERAL_LEDGER = {
-  accounts_missing: refused<{ file: string }>(
-    (f) =>
-      `${f.file} is missing. It maps our accounts to those of the general ledger. Write it as docs/general-ledger.md shows.`,
+  accounts_missing: refused<{ file: string }>((f) =>
+    says(
+      `${basename(f.file)} is missing. It maps our accounts to those of the general ledger. Map them in the console's ` +
+        'settings, or write the file as docs/general-ledger.md shows.',
+      toDo('Map the accounts', 'settings.adopt', { section: 'accounts' }),
+    ),
   ),
   accounts_invalid: badInput<{ file: string; problems: readonly FieldProblem[] }>(
-    (f) => `${f.file} cannot be used:\n${bullets(f.problems)}\nCorrect it and run the command again.`,
+    (f) => `${basename(f.file)} cannot be used:\n${bullets(f.problems.map(inFieldWords))}\nCorrect it, then try again.`,
   ),
-  accounts_unmapped: refused<{ month: string; accounts: readonly string[] }>(
-    (f) =>
-      `${f.month} was not exported: accounts.json has no account for\n` +
-      `${f.accounts.map((account) => `  ${account}`).join('\n')}\n` +
-      'Add a rule for each and run the command again. docs/general-ledger.md shows how.',
+  accounts_unmapped: refused<{ month: string; accounts: readonly string[] }>((f) =>
+    says(
+      `${f.month} was not exported: no account of the general ledger is given for\n` +
+        `${f.accounts.map((account) => `  ${account}`).join('\n')}\n` +
+        'Add a rule for each to the accounts, as docs/general-ledger.md shows, then export it again.',
+      toDo('Map the accounts', 'settings.adopt', { section: 'accounts' }),
+    ),
   ),
   books_open: refused<{ month: string }>((f) =>
     says(

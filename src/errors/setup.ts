@@ -1,6 +1,7 @@
+import { fieldWords } from '../field-names.ts';
 import { toDo, toRun } from '../remedy.ts';
 import { duration, plural } from '../text.ts';
-import { badInput, bullets, type FieldProblem, failed, refused, says, someOf } from './definition.ts';
+import { badInput, bullets, type FieldProblem, failed, inFieldWords, refused, says, someOf } from './definition.ts';
 
 export const SETUP = {
   environment_invalid: badInput<{ variable: string; reason: string }>(
@@ -22,7 +23,9 @@ export const SETUP = {
     ),
   ),
   proposal_invalid: badInput<{ section: string; problems: readonly FieldProblem[] }>(
-    (f) => `The proposal for ${f.section} is invalid:\n${bullets(f.problems)}\nCorrect these fields.`,
+    (f) =>
+      `The proposal for ${fieldWords(f.section).toLowerCase()} is invalid:\n${bullets(f.problems.map(inFieldWords))}\n` +
+      'Correct these fields.',
   ),
   settings_unchanged: refused<{ section: string }>((f) =>
     says(

@@ -4,11 +4,20 @@ import { z } from 'zod';
 import { type RequestRow, readRequests } from '../approvals/requests.sql.ts';
 import { type RequestStatus, statusOf } from '../approvals/requests.ts';
 import type { Transaction } from '../database/transaction.ts';
-import { Amount, names } from '../values.ts';
+import { readPartnerNames } from '../partners/partners.sql.ts';
+import { Amount, names, plural } from '../values.ts';
 import { defineList, flag, type ListQuery, type Mark } from './list.ts';
 
 export interface ListedRequest extends RequestRow {
   readonly status: RequestStatus;
+  /** The names of `partnersOf` the request. */
+  readonly partner_names?: readonly string[];
+}
+
+/** The partners of a request. One about the whole ledger may name a partner too. */
+export function partnersOf({ partner_ids: ids, input }: Pick<RequestRow, 'partner_ids' | 'input'>): readonly string[] {
+  const { partnerId } = input as Readonly<Record<string, unknown>>;
+  return ids ?? (typeof partnerId === 'string' ? [partnerId] : []);
 }
 
 const filters = z.strictObject({
@@ -22,7 +31,12 @@ async function readRows(
   const now = context.environment.now();
   const waitingAt = waiting ? now.toISO() : null;
   const requests = await readRequests(tx, { waitingAt, scope, after, limit });
-  return requests.map((each) => ({ ...each, status: statusOf(each, now.toMillis()) }));
+  const partners = await readPartnerNames(tx, [...new Set(requests.flatMap(partnersOf))]);
+  return requests.map((each) => ({
+    ...each,
+    status: statusOf(each, now.toMillis()),
+    partner_names: partnersOf(each).map((id) => partners.get(id) ?? id),
+  }));
 }
 
 export const requestJson = (request: ListedRequest) => ({
@@ -61,7 +75,23 @@ export const approvals = defineList({
     standing: { heading: 'Status', type: 'marks', value: ({ status }) => [requestMark(status)] },
     action: {},
     title: { heading: 'Action', value: ({ preview }) => preview.title },
-    subject: { cut: true },
+    subject: {
+      cut: true,
+      to: ({ subject, input }) => {
+        const { number, paymentId } = input as Readonly<Record<string, unknown>>;
+        return subject === number ? ['invoices', subject] : subject === `${paymentId}` ? ['payments', subject] : null;
+      },
+    },
+    partner: {
+      heading: 'Partner',
+      cut: true,
+      value: ({ partner_names: [first, ...others] = [] }) =>
+        others.length === 0 ? (first ?? null) : `${first} and ${plural(others.length, 'other')}`,
+      to(request) {
+        const [first, ...others] = partnersOf(request);
+        return first === undefined || others.length > 0 ? null : ['partners', first];
+      },
+    },
     amounts: {
       cut: true,
       value: ({ preview }) => preview.amounts.map(({ amount, currency }) => Amount.of(amount, currency)),
@@ -79,7 +109,7 @@ export const approvals = defineList({
     'decided_at decision_reason',
   ),
   terminal: names('request_id status action subject amounts requested_by requested_at'),
-  page: names('request_id standing title subject requested_by requested_at amounts'),
+  page: names('request_id standing title subject partner requested_by requested_at amounts'),
   key: ({ request_id }) => String(request_id),
   read: readRows,
   json: async (_tx, rows) => rows.map(requestJson),

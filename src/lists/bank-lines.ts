@@ -65,16 +65,29 @@ const WHERE = `(:state::text IS NULL OR s.state = :state)
          AND (:text::text IS NULL OR l.text IN ${TEXTS} OR l.payer_name IN ${TEXTS}
               OR lower(l.bank_reference) LIKE ${PATTERN} OR lower(s.reason) LIKE ${PATTERN})`;
 
+/** The reason of the import. What it says of the application of a payment is replaced if it is no longer so. */
+const REASON = `CASE WHEN s.payment_id IS NULL OR s.reason ~ '^payment \\d+ is already' THEN s.reason ELSE (
+              SELECT CASE WHEN bool_and(strpos(s.reason, d.number) > 0) AND s.reason ~ '^pays ' THEN s.reason
+                          WHEN count(*) > 0 THEN 'applied to ' || string_agg(d.number, ', ' ORDER BY d.document_id)
+                          WHEN s.reason ~ '^pays ' THEN 'no longer applied'
+                          ELSE regexp_replace(s.reason, '; [^;]* (is|are) suggested$', '') END
+              FROM live_payment_applications a JOIN documents d USING (document_id)
+              WHERE a.payment_id = s.payment_id) END`;
+
 const SORTED = sortedBy({
   select: () => `
             l.bank_line_id, l.bank_booked_on AS booked_on, l.account, l.currency, signed_amount(l)::text AS amount,
             l.bank_reference, personal(l.payer_name) AS payer, personal(l.text) AS text, l.type, s.state, s.payment_id,
-            s.booked_to, s.reason,
+            s.booked_to, ${REASON} AS reason,
             ${fileOf('l')} AS file`,
   from: FROM,
   where: WHERE,
   id: 'l.bank_line_id',
-  by: { bank_line_id: 'l.bank_line_id', booked_on: 'l.bank_booked_on', amount: 'signed_amount(l)' },
+  by: {
+    bank_line_id: 'l.bank_line_id',
+    booked_on: 'l.bank_booked_on',
+    amount: ['l.currency', 'signed_amount(l)', FROM],
+  },
 });
 type BankLineFilter = z.output<typeof filters>;
 type BankLineSort = keyof typeof SORTED;

@@ -22,8 +22,8 @@ interface Change extends ChangeEvent {
 const changesOf = (events: readonly ChangeEvent[]): Change[] =>
   events.flatMap((event) =>
     event.changes.map((change, at) => {
-      const [field, old, after] = changeCells(change);
-      return { ...event, field, old, new: after, event, is_first: at === 0 };
+      const [, old, after] = changeCells(change);
+      return { ...event, field: change.field, old, new: after, event, is_first: at === 0 };
     }),
   );
 

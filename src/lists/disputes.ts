@@ -34,8 +34,8 @@ const SORTED = sortedBy({
     promised_on: "coalesce(t.promised_on, 'infinity'::date)",
     number: 'd.number',
     partner_name: 'lower(d.partner_name)',
-    amount: 't.amount',
-    balance: 'b.balance',
+    amount: ['d.currency', 't.amount', OPEN_DISPUTES],
+    balance: ['d.currency', 'b.balance', OPEN_DISPUTES],
     disputed_on: 't.disputed_on',
   },
 });

@@ -127,8 +127,8 @@ const SORTED = sortedBy({
     month: 'd.month',
     due_on: `coalesce(d.due_on, 'infinity'::date)`,
     partner_name: 'lower(d.partner_name)',
-    amount_due: AMOUNT_DUE,
-    balance: [BALANCE, OPEN_ITEMS],
+    amount_due: ['d.currency', AMOUNT_DUE, 'documents d'],
+    balance: ['d.currency', BALANCE, OPEN_ITEMS],
   },
   around: (page, order) => `
      SELECT d.document_id, d.number, d.document, d.partner_id, d.partner_name, d.month, d.currency,

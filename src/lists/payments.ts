@@ -83,7 +83,11 @@ const SORTED = sortedBy({
   where: WHERE,
   visible: VISIBLE,
   id: 'p.payment_id',
-  by: { payment_id: 'p.payment_id', received_on: 'p.received_on', amount: 'p.amount' },
+  by: {
+    payment_id: 'p.payment_id',
+    received_on: 'p.received_on',
+    amount: ['p.currency', 'p.amount', FROM],
+  },
 });
 type PaymentSort = keyof typeof SORTED;
 

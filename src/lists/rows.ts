@@ -8,7 +8,8 @@ import { rowKindName } from '../documents/present.ts';
 import type { RowKind } from '../documents/snapshot.ts';
 import { refuse, refuseField } from '../errors/refusals.ts';
 import { Amount, type Month, monthAfter, monthBefore, names } from '../values.ts';
-import { choice, date, defineList, flag, given, type ListQuery, month, partner, text } from './list.ts';
+import { choice, date, defineList, flag, given, type ListQuery, month, partner, type Sums, text } from './list.ts';
+import { sumsBy } from './statement.ts';
 
 export type LedgerRow = Readonly<{
   /** The number of the row in the log; of a held row, its own number. */
@@ -33,6 +34,8 @@ export type LedgerRow = Readonly<{
   /** Null for a held row. */
   posted_month: Month | null;
   document: string | null;
+  /** `credited` and `disputed`, as a part of its invoice, and `reversed`. */
+  corrections: readonly string[];
 }>;
 
 const KINDS = ['quote_accepted', 'requote_accepted', 'reversal'] as const satisfies readonly RowKind[];
@@ -52,6 +55,7 @@ const filters = z.strictObject({
   enrollment: text('Enrollment', 'Only rows whose enrollment id begins with this.', { value: 'id' }).optional(),
   order: text('Order', 'Only rows whose order reference begins with this.', { value: 'reference' }).optional(),
   late: flag('Late', 'Only rows billed in a later month than their own.').optional(),
+  corrected: flag('Corrected', 'Only rows that were credited or reversed, or are disputed.').optional(),
   held: flag('Held', 'Rows that wait for a decision, instead of recorded rows.').optional(),
 });
 type RowFilter = z.output<typeof filters>;
@@ -85,6 +89,21 @@ const readLatestMonth = queryingValue<Month | null, { scope: readonly string[] |
 const COLUMNS = `partner_id, kind, quote_id, requote_id, reversal_id, enrollment_id, policy_id, order_reference,
        currency, accepted_at, spot_price, partner_cut, invoice_amount`;
 
+/** What a person or a reversal did to a sale. Few rows were named in a credit or a dispute. */
+const CORRECTIONS = `array_remove(ARRAY[
+       CASE WHEN e.kind <> 'reversal' AND e.entry_id IN (
+         SELECT jsonb_array_elements(a.details->'rows')::bigint
+         FROM audit_events a JOIN documents i ON i.number = a.subject JOIN live_documents n ON n.credits = i.document_id
+         WHERE a.action = 'invoice.credit' AND jsonb_exists(a.details, 'rows') AND n.document = 'credit_note'
+           AND a.occurred_at = n.issued_at AND a.details->>'reason' = n.reason) THEN 'credited' END,
+       CASE WHEN e.kind <> 'reversal' AND EXISTS (
+         SELECT FROM ledger_rows v
+         WHERE v.partner_id = e.partner_id AND v.quote_id = e.quote_id AND v.kind = 'reversal'
+           AND (v.requote_id IS NULL OR v.requote_id = e.requote_id)) THEN 'reversed' END,
+       CASE WHEN e.kind <> 'reversal' AND e.entry_id IN (
+         SELECT jsonb_array_elements(a.details->'rows')::bigint
+         FROM open_invoice_disputes t JOIN audit_events a USING (event_id)) THEN 'disputed' END], NULL)`;
+
 /** Held rows with the columns of recorded ones. Few rows are held. */
 const HELD = {
   billed: 'NULL AS posted_month, NULL AS document',
@@ -100,7 +119,7 @@ const ALL = { billed: BILLED, rows: 'ledger_rows' };
 
 /** The rows whose own month is not after `lastMonth`: those posted by then, and late ones. */
 const UP_TO = {
-  billed: BILLED,
+  ...ALL,
   rows: `(
        SELECT * FROM ledger_rows WHERE posted_month <= :lastMonth::text
        UNION ALL
@@ -108,51 +127,60 @@ const UP_TO = {
 };
 
 const AFTER = 'CASE p.partner_id WHEN :afterPartner::text THEN :afterMonth::text ELSE';
-/** The order of a partner's rows, and of the page's. */
+/** The order of a partner's rows. */
 const SORTED = {
   '-entry_id': {
-    ...{ own: 'r.posted_month DESC, r.entry_id DESC', page: 'e.posted_month DESC, e.entry_id DESC' },
+    own: 'e.posted_month DESC, e.entry_id DESC',
     past: `< (${AFTER} '~' END`,
   },
-  entry_id: { own: 'r.posted_month, r.entry_id', page: 'e.posted_month, e.entry_id', past: `> (${AFTER} '' END` },
+  entry_id: { own: 'e.posted_month, e.entry_id', past: `> (${AFTER} '' END` },
 };
+type Order = (typeof SORTED)[keyof typeof SORTED];
 
 /**
  * The rows of each partner are read in the order of the primary key, or by the index of a filter, until the page is full.
  * A page begins after the row (`afterPartner`, `afterMonth`, `afterId`).
  */
-const found = ({ own, page, past }: (typeof SORTED)[keyof typeof SORTED], { billed, rows }: typeof ALL) => `
-     SELECT e.entry_id, e.partner_id, p.name AS partner_name, e.kind,
-            coalesce(e.reversal_id, e.requote_id, e.quote_id) AS own_id, e.quote_id, e.requote_id, e.reversal_id,
-            e.enrollment_id, e.policy_id, e.order_reference, e.currency, e.accepted_at,
-            (e.accepted_at AT TIME ZONE e.time_zone)::date::text AS accepted_on, e.spot_price::text,
-            e.partner_cut::text, e.invoice_amount::text, e.month,
-            ${billed}
-     FROM (
+const matching = ({ own, past }: Order, { rows }: Pick<typeof ALL, 'rows'>) => `(
        SELECT e.* FROM partners p CROSS JOIN LATERAL (
-         SELECT r.* FROM ${rows} AS r
-         WHERE r.partner_id = p.partner_id AND r.posted_month > :postedAfter::text AND r.posted_month <= :postedTo::text
-           AND (:afterId::bigint IS NULL OR (r.posted_month, r.entry_id) ${past},
+         SELECT e.* FROM ${rows} AS e
+         WHERE e.partner_id = p.partner_id AND e.posted_month > :postedAfter::text AND e.posted_month <= :postedTo::text
+           AND (:afterId::bigint IS NULL OR (e.posted_month, e.entry_id) ${past},
              CASE p.partner_id WHEN :afterPartner::text THEN :afterId::bigint ELSE 0 END))
-           AND (:currency::text IS NULL OR (r.currency, r.arrangement) = (:currency::text, :arrangement::text))
-           AND (:policy::text IS NULL OR r.policy_id = :policy::text)
-           AND (:kind::text IS NULL OR r.kind = :kind::text)
-           AND (:from::date IS NULL OR (r.accepted_at AT TIME ZONE r.time_zone)::date >= :from::date)
-           AND (:to::date IS NULL OR (r.accepted_at AT TIME ZONE r.time_zone)::date <= :to::date)
-           AND (:quote::text IS NULL OR r.kind <> 'quote_accepted' AND r.quote_id = :quote::text
-                OR r.kind = 'quote_accepted' AND coalesce(r.reversal_id, r.requote_id, r.quote_id) = :quote::text)
-           AND (:enrollment::text IS NULL OR r.enrollment_id ^@ :enrollment::text)
-           AND (:order::text IS NULL OR r.order_reference ^@ :order::text)
-           AND (:late::boolean IS NULL OR r.month < r.posted_month)
+           AND (:currency::text IS NULL OR (e.currency, e.arrangement) = (:currency::text, :arrangement::text))
+           AND (:policy::text IS NULL OR e.policy_id = :policy::text)
+           AND (:kind::text IS NULL OR e.kind = :kind::text)
+           AND (:from::date IS NULL OR (e.accepted_at AT TIME ZONE e.time_zone)::date >= :from::date)
+           AND (:to::date IS NULL OR (e.accepted_at AT TIME ZONE e.time_zone)::date <= :to::date)
+           AND (:quote::text IS NULL OR e.kind <> 'quote_accepted' AND e.quote_id = :quote::text
+                OR e.kind = 'quote_accepted' AND coalesce(e.reversal_id, e.requote_id, e.quote_id) = :quote::text)
+           AND (:enrollment::text IS NULL OR e.enrollment_id ^@ :enrollment::text)
+           AND (:order::text IS NULL OR e.order_reference ^@ :order::text)
+           AND (:late::boolean IS NULL OR e.month < e.posted_month)
+           AND (:corrected::boolean IS NULL OR ${CORRECTIONS} <> '{}')
          ORDER BY ${own} LIMIT :limit) AS e
        WHERE (:scope::text[] IS NULL OR p.partner_id = ANY (:scope::text[]))
          AND (:partner::text IS NULL OR p.partner_id = :partner)
          AND (:afterPartner::text IS NULL OR p.partner_id >= :afterPartner)
          AND (:policy::text IS NULL OR EXISTS (
                SELECT FROM policies o WHERE o.partner_id = p.partner_id AND o.policy_id = :policy))
-       ORDER BY p.partner_id, ${page} LIMIT :limit) AS e
+       ORDER BY p.partner_id, ${own} LIMIT :limit) AS e`;
+
+const found = ({ own, past }: Order, { billed, rows }: typeof ALL) => `
+     SELECT e.entry_id, e.partner_id, p.name AS partner_name, e.kind,
+            coalesce(e.reversal_id, e.requote_id, e.quote_id) AS own_id, e.quote_id, e.requote_id, e.reversal_id,
+            e.enrollment_id, e.policy_id, e.order_reference, e.currency, e.accepted_at,
+            (e.accepted_at AT TIME ZONE e.time_zone)::date::text AS accepted_on, e.spot_price::text,
+            e.partner_cut::text, e.invoice_amount::text, e.month, ${CORRECTIONS} AS corrections,
+            ${billed}
+     FROM ${matching({ own, past }, { rows })}
      JOIN partners p USING (partner_id)
-     ORDER BY e.partner_id, ${page}`;
+     ORDER BY e.partner_id, ${own}`;
+
+const summed = ({ own, past }: Order, { rows }: typeof ALL) => `
+     SELECT currency, count(*)::int AS count, sum(spot_price) AS spot_price, sum(partner_cut) AS partner_cut,
+            sum(invoice_amount) AS invoice_amount
+     FROM ${matching({ own, past }, { rows })} GROUP BY currency ORDER BY currency`;
 
 type RowQuery = ListQuery<RowFilter, keyof typeof SORTED>;
 
@@ -197,29 +225,51 @@ async function needArchived(tx: Transaction, { filter, scope }: RowQuery, { afte
   await needRows(tx, { from, to: to as Month, partnerIds: one == null ? (scope ?? undefined) : [one] });
 }
 
-async function readRows(tx: Transaction, asked: RowQuery): Promise<LedgerRow[]> {
-  const { scope, sort, limit } = asked;
+const sourceOf = ({ held, to }: RowFilter) => (held === true ? HELD : to === undefined ? ALL : UP_TO);
+
+/** Undefined if there is no such document. */
+async function parametersOf(tx: Transaction, asked: RowQuery) {
+  const { scope, limit } = asked;
   const filter = { ...asked.filter, ...(await defaultsOf(tx, asked)) };
   const bounds = await boundsOf(tx, filter);
   if (bounds === undefined || (filter.partner !== undefined && filter.partner !== (bounds.partner ?? filter.partner))) {
-    return [];
+    return undefined;
   }
-  const isHeld = filter.held === true;
-  if (!isHeld) await needArchived(tx, { ...asked, filter }, bounds);
-  const source = isHeld ? HELD : filter.to === undefined ? ALL : UP_TO;
-  const rows = await query<LedgerRow>(tx, found(SORTED[sort], source), {
+  if (filter.held !== true) await needArchived(tx, { ...asked, filter }, bounds);
+  return {
     ...{ ...given(filters, filter), scope, ...lastOf(asked.after), limit: limit ?? MOST + 1 },
     ...{ partner: filter.partner ?? bounds.partner, currency: bounds.currency, arrangement: bounds.arrangement },
+    // The numbers of held rows are not those of ledger rows.
+    ...(filter.held === true && { corrected: null }),
     ...{ postedAfter: bounds.after, postedTo: bounds.to, lastMonth: filter.to?.slice(0, 7) ?? null },
-  });
-  if (limit === null && rows.length > MOST) {
-    throw refuseField(
-      'month',
-      filter.month ?? '',
-      'has more than 100,000 of these rows: choose a partner or days, too',
-    );
+  };
+}
+
+async function readRows(tx: Transaction, asked: RowQuery): Promise<LedgerRow[]> {
+  const parameters = await parametersOf(tx, asked);
+  if (parameters === undefined) return [];
+  const rows = await query<LedgerRow>(tx, found(SORTED[asked.sort], sourceOf(asked.filter)), parameters);
+  if (asked.limit === null && rows.length > MOST) {
+    const month = asked.filter.month ?? '';
+    throw refuseField('month', month, 'has more than 100,000 of these rows: choose a partner or days, too');
   }
-  return rows;
+  return asked.filter.held === true ? rows.map((each) => ({ ...each, corrections: [] })) : rows;
+}
+
+type RowTotals = Readonly<{
+  currency: string;
+  count: number;
+  spot_price: string;
+  partner_cut: string;
+  invoice_amount: string;
+}>;
+
+/** More rows than a sheet can have are not summed: a page would take seconds. */
+async function readTotals(tx: Transaction, asked: RowQuery): Promise<Sums> {
+  const parameters = await parametersOf(tx, asked);
+  if (parameters === undefined) return { count: 0, totals: [] };
+  const sums = sumsBy(await query<RowTotals>(tx, summed(SORTED[asked.sort], sourceOf(asked.filter)), parameters));
+  return (sums.count ?? 0) > MOST ? { count: null, totals: [] } : sums;
 }
 
 const isLate = ({ month, posted_month }: LedgerRow): boolean => posted_month !== null && month !== posted_month;
@@ -242,6 +292,7 @@ rows of the latest month are listed.`,
   views: [
     ['All', {}],
     ['Late', { late: 'yes' }],
+    ['Corrected', { corrected: 'yes' }],
     ['Held', { held: 'yes' }],
   ],
   sorts: ['-entry_id', 'entry_id'],
@@ -249,6 +300,14 @@ rows of the latest month are listed.`,
     own_id: { heading: 'Id', look: 'id', to: ({ quote_id }) => ['rows', { quote: quote_id }] },
     entry_id: { heading: 'Row', type: 'count' },
     kind: { value: ({ kind }) => rowKindName(kind, 1), unlessSame: true, look: 'soft' },
+    standing: {
+      ...{ heading: 'Kind', type: 'marks' },
+      value: ({ kind, corrections }) => [
+        { text: rowKindName(kind, 1), tone: 'plain' },
+        ...corrections.map((text) => ({ text, tone: 'warn' as const })),
+      ],
+    },
+    corrections: { value: ({ corrections }) => corrections.join(', '), unlessSame: true },
     partner_id: { unlessSame: true },
     partner_name: { to: ({ partner_id }) => ['partners', partner_id] },
     policy_id: { look: 'soft' },
@@ -261,16 +320,17 @@ rows of the latest month are listed.`,
     accepted_at: { heading: 'Accepted', type: 'instant' },
     accepted_on: { heading: 'Accepted', type: 'date', look: 'soft' },
     spot_price: { heading: 'Price', type: 'amount', look: 'soft' },
-    partner_cut: { type: 'amount' },
+    partner_cut: { type: 'amount', look: 'soft' },
     invoice_amount: { heading: 'Amount', type: 'amount' },
     month: { type: 'month' },
     posted_month: { type: 'month' },
     late: { value: (row) => (isLate(row) ? 'yes' : '') },
     document: {},
     reference: {
-      heading: 'Enrollment, order',
+      heading: 'Policy, enrollment, order',
       look: 'id',
-      value: ({ enrollment_id, order_reference }) => [enrollment_id, order_reference].filter(Boolean).join(', '),
+      value: ({ policy_id, enrollment_id, order_reference }) =>
+        [policy_id, enrollment_id, order_reference].filter(Boolean).join(', '),
     },
     billed: {
       look: 'line',
@@ -280,22 +340,28 @@ rows of the latest month are listed.`,
   },
   sheet: names(
     'entry_id kind partner_id partner_name policy_id quote_id requote_id reversal_id enrollment_id order_reference',
-    'accepted_at currency spot_price partner_cut invoice_amount month posted_month late document',
+    'accepted_at currency spot_price partner_cut invoice_amount month posted_month late document corrections',
   ),
   terminal: names(
     'entry_id partner_id kind own_id policy_id enrollment_id order_reference accepted_at spot_price invoice_amount',
-    'currency late document',
+    'currency late document corrections',
   ),
-  page: names('own_id kind partner_name policy_id reference accepted_on billed spot_price invoice_amount'),
+  page: names(
+    'own_id kind standing partner_name policy_id reference accepted_on billed spot_price partner_cut invoice_amount',
+  ),
   place: names('own_id policy_id reference accepted_on invoice_amount'),
   ticks: {
     ...{ field: 'rows', actions: ['rows.reverse'] },
     within: { filter: 'document', field: 'number', actions: ['invoice.credit', 'dispute.open'] },
-    of: ({ kind, posted_month, entry_id }) => (kind === 'reversal' || posted_month === null ? null : String(entry_id)),
+    of: ({ kind, posted_month, entry_id, corrections }) =>
+      kind === 'reversal' || posted_month === null || corrections.some((each) => each !== 'disputed')
+        ? null
+        : String(entry_id),
   },
   key: keyOf,
   keyed: 'text',
   defaults: defaultsOf,
   read: readRows,
+  sums: readTotals,
   json: async (_tx, found) => found.map(rowJson),
 });

@@ -8,6 +8,9 @@ export const PATTERN = `('%' || regexp_replace(lower(:text::text), '([\\\\%_])',
 /** The commitments of the personal texts that contain `:text`, from an index of their trigrams. */
 export const TEXTS = `(SELECT commitment FROM personal_texts WHERE lower(text) LIKE ${PATTERN})`;
 
+/** Amounts are compared within their currency. Currencies are always in their own order. */
+type Money = readonly [currency: string, amount: string, from: string];
+
 type Parts<By extends string> = Readonly<{
   /** The columns of the row, given the expression that sorts it. */
   select: (by: string) => string;
@@ -17,8 +20,8 @@ type Parts<By extends string> = Readonly<{
   visible?: string;
   id: string;
   type?: 'bigint' | 'text';
-  /** Not null. The expression, and the tables with it if `from` does not have it. */
-  by: Readonly<Record<By, string | readonly [by: string, from: string]>>;
+  /** Not null. The expression; of an amount also the tables with it. */
+  by: Readonly<Record<By, string | Money>>;
   /** A statement around the page. */
   around?: (page: string, order: 'ASC' | 'DESC') => string;
 }>;
@@ -34,9 +37,10 @@ export function sortedBy<By extends string>({
   by: columns,
   around = (page) => page,
 }: Parts<By>): Readonly<Record<By | `-${By}`, string>> {
-  const statement = (given: string | readonly [string, string], order: 'ASC' | 'DESC') => {
-    const by = typeof given === 'string' ? given : given[0];
-    const from = typeof given === 'string' ? tables : given[1];
+  const statement = (given: string | Money, direction: 'ASC' | 'DESC') => {
+    const by = typeof given === 'string' ? given : `(${given[0]}, ${direction === 'ASC' ? '' : '-'}(${given[1]}))`;
+    const order = typeof given === 'string' ? direction : 'ASC';
+    const from = typeof given === 'string' ? tables : given[2];
     const follows = order === 'ASC' ? '>' : '<';
     const after =
       by === id
@@ -52,7 +56,7 @@ export function sortedBy<By extends string>({
     );
   };
   return Object.fromEntries(
-    Object.entries<string | readonly [string, string]>(columns).flatMap(([name, by]) => [
+    Object.entries<string | Money>(columns).flatMap(([name, by]) => [
       [name, statement(by, 'ASC')],
       [`-${name}`, statement(by, 'DESC')],
     ]),

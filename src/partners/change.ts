@@ -3,6 +3,7 @@
  * Refusals: partner_unknown, argument_invalid.
  */
 import { Refusal, refuse, refuseField } from '../errors/refusals.ts';
+import { fieldWords } from '../field-names.ts';
 import { termsOn } from './cancellation.ts';
 import { cutRateOn } from './cut-rate.ts';
 import { type PartnerRecord, parsePartners } from './file.ts';
@@ -28,6 +29,9 @@ const PATHS = {
   policyPurchaseOrder: 'policy.purchase_order',
   ...{ priceRate: 'policy.price.rate', priceMinimum: 'policy.price.minimum', largestPrice: 'policy.largest_price' },
 } as const;
+
+/** What a field of the record is called. */
+export const labelOf = (field: keyof typeof PATHS): string => fieldWords(PATHS[field]);
 
 /** The fields that apply from a day on, where their problems are in the record. */
 const DATED = {

@@ -249,17 +249,22 @@ function byShortReferences({ receipt: { amount }, named, short, items, payers }:
   const mayBeFee = fee.isPositive() && !items.largestSmallDifference(fee.currency).isLessThan(fee);
   const isLessFee = isComplete && all.length > 1 && mayBeFee;
   if (payers.length === 0 && !isExact) return [];
-  const isSet = all.length > 1 && (isExact || isLessFee);
+  // Who names several invoices pays a part of each, so that a sum of other invoices is less likely.
+  const difference = fee.isNegative() ? fee.negated() : fee;
+  const isNear = isComplete && all.every(({ document }) => difference.isLessThan(document.balance));
+  const isSet = all.length > 1 && (isExact || isLessFee || isNear);
   const surest = whole.length > 0 ? CONFIDENCE.numbers_add_up : CONFIDENCE.short_references;
-  const bearer = isLessFee ? bearerOf(all, ({ document }) => document.balance)?.document : undefined;
+  const bearer = isSet && fee.isPositive() ? bearerOf(all, ({ document }) => document.balance)?.document : undefined;
   const ends = isExact
     ? ', and the amount is exact'
     : isLessFee
       ? `, and together they exceed the payment by ${fee.forPeople()}, which may be a bank fee`
-      : '';
+      : isSet
+        ? `, and together they are ${difference.forPeople()} ${fee.isPositive() ? 'more' : 'less'} than the payment`
+        : '';
   return (isSet ? all : found).map(({ document, reference }) => ({
     document,
-    confidence: isExact || isLessFee ? surest : CONFIDENCE.guessed_reference,
+    confidence: isExact || isSet ? surest : CONFIDENCE.guessed_reference,
     evidence: {
       reference,
       amount: comparison(amount, document.balance, all.length),

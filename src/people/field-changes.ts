@@ -1,5 +1,6 @@
 /** Field changes of records that are updated in place, as in the details of their audit events. */
 import { isDeepStrictEqual } from 'node:util';
+import { fieldWords } from '../field-names.ts';
 
 export type Value = string | number | boolean | readonly unknown[];
 
@@ -36,15 +37,18 @@ export function applyChanges(fields: Map<string, Value>, changes: readonly Field
   }
 }
 
+/** In words, for people. Files and JSON have the field's path. */
 export const changeCells = ({ field, old, new: after }: FieldChange): [string, string, string] => [
-  field,
+  fieldWords(field),
   valueText(old),
   valueText(after),
 ];
 
-/** `holds.times: 2.5 → 3`. */
-export const changeText = ({ field, old, new: after }: FieldChange): string =>
-  `${field}: ${valueText(old) || 'none'} → ${valueText(after) || 'none'}`;
+/** `3 instead of 2.5 for “Holds, times the largest invoice”` */
+export const changeText = (change: FieldChange): string => {
+  const [field, old, after] = changeCells(change);
+  return `${after || 'nothing'} instead of ${old || 'nothing'} for “${field}”`;
+};
 
 export const valueText = (value: FieldChange['old']): string => {
   if (value === null) return '';

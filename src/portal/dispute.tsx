@@ -27,6 +27,9 @@ export async function readDisputable(tx: Transaction, visit: PartnerVisit, numbe
   return { invoice, rows: await readList(tx, rows, question, { scope: [partnerId], today, context }) };
 }
 
+const tickedIn = (fields: ReadonlyMap<string, string>) =>
+  [...fields.keys()].flatMap((name) => (name.startsWith(TICK) ? [name.slice(TICK.length)] : []));
+
 type DisputeForm = Readonly<{
   fields: ReadonlyMap<string, string>;
   problem: string;
@@ -61,7 +64,12 @@ export function disputeScreen(
         <Form action={`${path}/dispute`} token={reader.formToken} class="card">
           <p class="soft in">Select the rows that you do not accept, or none to dispute an amount.</p>
           <ListTable
-            {...{ view, path: `${path}/dispute`, face: view.list.place ?? [], ticked: fields }}
+            {...{
+              view: { ...view, ticked: tickedIn(fields) },
+              path: `${path}/dispute`,
+              face: view.list.place ?? [],
+              singly: true,
+            }}
             hrefOf={(_place, at) => addressOf(`${path}/dispute`, typeof at === 'string' ? {} : at)}
             nothing="There are no rows."
           />
@@ -116,7 +124,7 @@ export async function disputeInvoice(
   const { context } = visit;
   const [reason = '', amount = ''] = [fields.get('reason'), fields.get('amount')?.trim()];
   await context.database.reading((tx) => readOwnInvoice(tx, visit, number));
-  const ticked = [...fields.keys()].flatMap((name) => (name.startsWith(TICK) ? [Number(name.slice(TICK.length))] : []));
+  const ticked = tickedIn(fields).map(Number);
   try {
     await runAction(context, disputeOpen, {
       ...{ number, reason },

@@ -37,15 +37,15 @@ export type AccountReconciliation = Readonly<{
   reported_to: string | null;
   /** The bank's balance, less the expected one: what no item explains, such as a missing file. */
   difference: string;
-  state: 'tied' | 'items' | 'differs';
+  state: 'tied' | 'items' | 'differs' | 'no_statement';
   items: readonly BankItem[];
 }>;
 
 export type BankReconciliation = Readonly<{
   on: string;
   accounts: readonly AccountReconciliation[];
-  /** Whether every account ties, apart from items in transit. */
-  ties: boolean;
+  /** Whether every account with a statement ties, apart from items in transit. Null if no account has a statement. */
+  ties: boolean | null;
 }>;
 
 export async function readBankReconciliation(
@@ -59,7 +59,8 @@ export async function readBankReconciliation(
     .map((row) => reconcile(row, items))
     // Money without an account is listed only while there is some.
     .filter((each) => each.account !== '' || each.items.length > 0 || !isNothing(each.books, each.currency));
-  return { on: day, accounts, ties: accounts.every(({ state }) => state === 'tied') };
+  const stated = accounts.filter(({ state }) => state !== 'no_statement');
+  return { on: day, accounts, ties: stated.length === 0 ? null : stated.every(({ state }) => state === 'tied') };
 }
 
 const isNothing = (amount: string, currency: string) => Amount.of(amount, currency).isZero();
@@ -88,7 +89,7 @@ function reconcile(row: BankAccountRow, all: readonly BankItemRow[]): AccountRec
     bank: bank.toString(),
     balances_stated: row.stated !== null,
     difference: difference.toString(),
-    state: !difference.isZero() ? 'differs' : open ? 'items' : 'tied',
+    state: !difference.isZero() ? 'differs' : open ? 'items' : reported_to === null ? 'no_statement' : 'tied',
   };
 }
 
@@ -146,13 +147,14 @@ const bankBalanceOf = ({ account, balances_stated, reported_to }: AccountReconci
 export const accountName = ({ account, currency }: Pick<AccountReconciliation, 'account' | 'currency'>): string =>
   `${account === '' ? 'recorded without an account' : account} ${currency}`;
 
-export function describeBankReconciliation({ on, accounts, ties }: BankReconciliation, width?: number): string {
+export function describeBankReconciliation(found: BankReconciliation, width?: number): string {
+  const { on, accounts } = found;
   if (accounts.length === 0) return 'No bank account has reported.';
   const parts = accounts.map((each) => {
     const { items, currency } = each;
     const rows = items.map((item) => [item.dated_on, groupThousands(item.amount), nameOfItem(item), item.text]);
     return [
-      `${accountName(each)}: ${VERDICTS[each.state]}`,
+      `${accountName(each)}: ${verdictOf(each)}`,
       table(
         ['', `>${currency}`],
         stepsOf(each).map(([name, amount]) => [name, groupThousands(amount)]),
@@ -160,17 +162,25 @@ export function describeBankReconciliation({ on, accounts, ties }: BankReconcili
       ...(items.length === 0 ? [] : [table(['item of', '>amount', '', '~'], rows, width)]),
     ].join('\n');
   });
-  const open = accounts.filter(({ state }) => state !== 'tied').length;
-  return [
-    `Bank reconciliation as of ${dateName(on)}`,
-    ...parts,
-    ties
-      ? `${plural(accounts.length, 'account')}: all tie.`
-      : `${plural(open, 'account does', 'accounts do')} not tie.`,
-  ].join('\n\n');
+  return [`Bank reconciliation as of ${dateName(on)}`, ...parts, `${summaryOf(found)}.`].join('\n\n');
 }
 
-export const VERDICTS: Readonly<Record<AccountReconciliation['state'], string>> = {
+/** `2 accounts with a statement: all tie` */
+export function summaryOf({ accounts, ties }: BankReconciliation): string {
+  if (ties === null) return 'No bank statement to compare with';
+  const count = (...states: AccountReconciliation['state'][]) =>
+    accounts.filter(({ state }) => states.includes(state)).length;
+  const open = count('items', 'differs');
+  return open === 0
+    ? `${plural(count('tied'), 'account')} with a statement: all tie`
+    : `${plural(open, 'account does', 'accounts do')} not tie`;
+}
+
+export const verdictOf = ({ state, balances_stated }: AccountReconciliation): string =>
+  state === 'tied' && !balances_stated ? 'all lines are in the books; the bank states no balance' : VERDICTS[state];
+
+const VERDICTS: Readonly<Record<AccountReconciliation['state'], string>> = {
+  no_statement: 'no statement to compare with',
   tied: 'ties',
   items: 'not tied: the books and the lines differ',
   differs: 'not tied: no item explains the difference',

@@ -129,6 +129,27 @@ describe('an approval to run a document again', () => {
   });
 });
 
+describe('the rule for voiding', () => {
+  afterEach(withdrawAll);
+  const rerun = async (rules: Parameters<typeof as>[2]) =>
+    refusalOf(runAction(await as(world, MARA, rules), invoiceRerun, { number: SECOND }, { deliver: false }));
+
+  test('applies to a rerun that would void the document it replaces, beside the own rule of reruns', async () => {
+    await world.partners([partner({ partner_id: 'p-2', name: 'Renamed Tickets' })]);
+    const before = await voids();
+    for (const rules of [
+      { 'invoice.void': { always: true } },
+      { 'invoice.void': { above: { USD: '1.00' } } },
+      { 'invoice.void': { always: true }, 'invoice.rerun': { above: { USD: '1000.00' } } },
+      { 'invoice.void': { above: { USD: '1000.00' } }, 'invoice.rerun': { always: true } },
+    ] as const) {
+      expect((await rerun(rules)).code).toBe('approval_needed');
+    }
+    expect(await voids()).toEqual(before);
+    await world.partners([partner({ partner_id: 'p-2', name: 'Other Tickets' })]);
+  });
+});
+
 describe('whoever may not decide', () => {
   afterEach(withdrawAll);
 

@@ -1134,7 +1134,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   proposal_invalid: {
     when: 'the proposed section has an invalid field',
     exit: 2,
-    says: /above\.USD.*is below zero/,
+    says: /Above an amount, USD.*is below zero/,
     run: () => inWorld(['settings', 'adopt', 'holds', '--file', written('holds.json', '{"above":{"USD":"-1"}}')]),
   },
   we_are_fixed: {
@@ -1639,7 +1639,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   accounts_invalid: {
     when: 'an account there is a formula, another is mapped twice, a third has no name',
     exit: 2,
-    says: /accounts\.0\.to: could be run by a spreadsheet.*\n.*accounts\.1\.to: must not be empty/s,
+    says: /accounts 1, account in the general ledger: could be run by a spreadsheet.*\n.*accounts 2, account in the general ledger: must not be empty/s,
     run: () =>
       exportsGl(
         [
@@ -1652,7 +1652,7 @@ const CASES: Record<Exclude<CommandRefusalCode, (typeof ELSEWHERE)[number]>, Cas
   accounts_unmapped: {
     when: 'the map has no rule for unbilled receivables in this currency',
     exit: 3,
-    says: /2026-07 was not exported: accounts\.json has no account for\n {2}assets:receivable:unbilled:p-1 \(USD\)\n {2}assets:receivable:unbilled:p-2 \(USD\)\nAdd a rule/,
+    says: /2026-07 was not exported: no account of the general ledger is given for\n {2}assets:receivable:unbilled:p-1 \(USD\)\n {2}assets:receivable:unbilled:p-2 \(USD\)\nAdd a rule/,
     run: () =>
       exportsGl(
         [

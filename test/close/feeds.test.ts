@@ -6,12 +6,13 @@ import { monthClose } from '../../src/actions/close.ts';
 import { previewAction } from '../../src/actions/run.ts';
 import { withCommands } from '../../src/cli/remedies.ts';
 import { firstSettings } from '../../src/config/first-settings.ts';
+import { reverseRows } from '../../src/documents/reverse-rows.ts';
 import type { Refusal } from '../../src/errors/refusals.ts';
 import type { Month } from '../../src/month.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { command, job } from '../support/program.ts';
 import { readStatus } from '../support/status.ts';
-import { openWorld, partner, quote, type World } from '../support/world.ts';
+import { lenientPolicies, openWorld, partner, quote, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';
 import { startOver } from './start-over.ts';
 
@@ -372,4 +373,22 @@ test('a feed is not here yet until the day by which it came in the months before
     ['p-1', true, false],
     ['p-2', false, late],
   ]);
+});
+
+test('a reversal that finance records is not the feed of its partner', async () => {
+  const [sold] = await world.sql<{ entry_id: string }>(
+    `SELECT entry_id FROM ledger_rows WHERE partner_id = 'p-2' AND month = '2026-08'`,
+  );
+  world.at('2026-09-20T10:00:00Z');
+  await world.partners([partner({ partner_id: 'p-2', name: 'Partner p-2', policies: lenientPolicies() })]);
+  await world.rows([row('p-1', '09')]);
+  await world.database.transaction((tx) =>
+    reverseRows(tx, world, { rows: [Number(sold?.entry_id)], reason: 'canceled' }),
+  );
+  world.at('2026-10-01T10:00:00Z');
+  expect(await world.sql(`SELECT kind FROM ledger_rows WHERE partner_id = 'p-2' AND month = '2026-09'`)).toEqual([
+    { kind: 'reversal' },
+  ]);
+  const { facts } = await refusalOf(world.close());
+  expect(facts['doubts']).toMatchObject([{ partner_id: 'p-2', kind: 'missing' }]);
 });

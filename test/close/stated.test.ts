@@ -4,6 +4,7 @@ import { feedState } from '../../src/actions/feed.ts';
 import { checkpointTake } from '../../src/actions/ledger.ts';
 import { previewAction, runAction } from '../../src/actions/run.ts';
 import { readStatedTotals } from '../../src/close/stated.sql.ts';
+import { reverseRows } from '../../src/documents/reverse-rows.ts';
 import type { Month } from '../../src/month.ts';
 import { openWorld, partner, quote, requote, reversal, type World } from '../support/world.ts';
 import { refusalOf } from './refusal.ts';
@@ -160,4 +161,17 @@ test('a preview shows the comparison and records nothing', async () => {
   const { report } = await previewAction(world, feedState, input);
   expect(report.json).toMatchObject({ agrees: false });
   expect(await recorded()).toMatchObject({ statements: 0 });
+});
+
+test('a reversal that finance records does not contradict what the partner states', async () => {
+  const sold = quote();
+  await world.rows([sold, quote()]);
+  await state({ count: 2, control: ['USD=14.00'] });
+  const [row] = await world.sql<{ entry_id: string }>('SELECT min(entry_id) AS entry_id FROM ledger_rows');
+  world.at('2026-07-31T10:00:00Z');
+  await world.database.transaction((tx) =>
+    reverseRows(tx, world, { rows: [Number(row?.entry_id)], reason: 'canceled' }),
+  );
+  expect(await world.sql(`SELECT month FROM ledger_rows WHERE kind = 'reversal'`)).toEqual([{ month: '2026-07' }]);
+  expect(await stated()).toMatchObject([{ agrees: true, here: { entries: 2, totals: { USD: '14.00' } } }]);
 });

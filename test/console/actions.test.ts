@@ -47,6 +47,15 @@ const sentBack = ({ text }: Page): Record<string, string> =>
 const VOID = '/console/actions/invoice.void';
 
 describe('an action by its form', () => {
+  test.each(['invoice.delivered', 'credit.refund'])('%s begins with the day of today', async (name) => {
+    const day = /<input type="date"[^>]*>/;
+    expect((await finance.get(`/console/actions/${name}`)).text.match(day)?.[0]).toContain(
+      `value="${world.environment.now().setZone(world.settings.time_zone).toISODate()}"`,
+    );
+    const chosen = await finance.get(`/console/actions/${name}?on=2026-07-04`);
+    expect(chosen.text.match(day)?.[0]).toContain('value="2026-07-04"');
+  });
+
   test('is filled in from the address, shows what it would do and writes nothing until it is confirmed', async () => {
     const form = await finance.get(`${VOID}?number=INV-2026-000001`);
     expect(form.text).toContain('value="INV-2026-000001"');
@@ -57,7 +66,7 @@ describe('an action by its form', () => {
       step: 'preview',
     });
     expect(preview.status).toBe(200);
-    expect(preview.text).toMatch(/INV-2026-000001<\/span><\/td><td><span class="soft">status.*open.*void/s);
+    expect(preview.text).toMatch(/INV-2026-000001<\/a><\/td><td><span class="soft">Status.*open.*void/s);
     expect(await counts()).toEqual(before);
 
     const done = await finance.post(VOID, { ...sentBack(preview), step: 'confirm' });
@@ -152,6 +161,36 @@ describe("a payment for another partner's invoice", () => {
   });
 });
 
+test('only a form reads the partners that it suggests, not its preview or confirmation', async () => {
+  const asked: string[] = [];
+  const { reading } = served.database;
+  const listening: typeof reading = (work) =>
+    reading((tx) =>
+      work({
+        ...tx,
+        ask(statement) {
+          asked.push(JSON.stringify(statement));
+          return tx.ask(statement);
+        },
+      }),
+    );
+  const suggestions = () => asked.splice(0).filter((each) => each.includes('ORDER BY lower(name)')).length;
+  Object.assign(served.database, { reading: listening });
+  const path = '/console/actions/payment.record';
+  const cash = { amount: '2.00', currency: 'USD', method: 'wire', receivedOn: '2026-08-01', reference: 'SUGGESTED' };
+  const seen: number[] = [];
+  await finance.get(path);
+  seen.push(suggestions());
+  const preview = await finance.post(path, { ...cash, partnerId: 'p-2', step: 'preview' });
+  seen.push(suggestions());
+  await finance.post(path, { ...sentBack(preview), step: 'confirm' });
+  seen.push(suggestions());
+  await finance.post(path, { ...sentBack(preview), step: 'edit' });
+  seen.push(suggestions());
+  Object.assign(served.database, { reading });
+  expect(seen).toEqual([1, 0, 0, 1]);
+});
+
 test('an action that needs a second person leaves a request, which another one approves', async () => {
   const own = await serveConsole(world, { approvals: { 'invoice.hold': { always: true } } });
   const mara = await signedIn(own, await invite(world, 'mara@issuer.example'));
@@ -166,6 +205,15 @@ test('an action that needs a second person leaves a request, which another one a
   const request = '/console/approvals/1';
   expect((await amy.get('/console/queue?queue=approvals')).text).toContain('requested by mara@issuer.example');
   expect((await mara.get(request)).text).toContain('Withdraw');
+  // The request names its partner, and leads to all that it is about.
+  const [of] = await world.sql(`SELECT p.name, partner_id FROM documents d JOIN partners p USING (partner_id)
+                                WHERE d.number = 'INV-2026-000002'`);
+  const { name, partner_id } = of as { name: string; partner_id: string };
+  for (const page of [request, '/console/approvals']) {
+    const { text } = await amy.get(page);
+    expect(text).toContain(`href="/console/partners/${partner_id}">${name}</a>`);
+    expect(text).toContain('href="/console/invoices/INV-2026-000002">INV-2026-000002</a>');
+  }
   // What was asked for, not only which figures it changes.
   expect(wordsOf(await amy.get(request))).toContain('Document: INV-2026-000002\nReason: asked');
   expect((await mara.post(request, { decision: 'approve' })).text).toContain('request 1');

@@ -149,7 +149,7 @@ test('settings show bank details as printed and no secret', async () => {
   expect(textOf(settingsScreen(view, FINANCE))).toMatch(/Account holder .* Routing number/);
   expect(page).not.toContain(SCRIPT);
   const log = await reading((tx) => readSettingsChanges(tx));
-  expect(textOf(settingsLogScreen(log))).toContain('issuer.legal_name');
+  expect(textOf(settingsLogScreen(log))).toContain('Issuer, legal name');
 });
 
 test('users are listed with their roles, and clients with their last use', async () => {

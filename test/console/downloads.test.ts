@@ -1,5 +1,6 @@
 /** Every list and report with buttons for CSV and XLSX: the file is what the command writes, for the day and filter of the page. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { voidDocument } from '../../src/documents/void.ts';
 import { type Books, HARBOUR, openBooks } from '../payments/books.ts';
 import { ADMINISTRATOR, type Browser, invite, serveConsole, signedIn } from '../support/console.ts';
 import { reckoner } from '../support/program.ts';
@@ -65,4 +66,19 @@ test('whoever sees some partners downloads only their documents', async () => {
 test('a page that does not exist says so in the frame of whoever is signed in', async () => {
   const page = await finance.get('/console/no/such/page');
   expect([page.status, page.text.includes('href="/console/queue"')]).toEqual([404, true]);
+});
+
+test('a void document shows its void copy first, and the original as it was issued', async () => {
+  const number = 'INV-2026-000002';
+  await books.deliver();
+  await books.database.transaction((tx) => voidDocument(tx, books, { number, reason: 'wrong price' }));
+  const { text } = await finance.get(`/console/invoices/${number}`);
+  const files = [...text.matchAll(/(?:href|src)="\/console\/invoices\/[^"/]+\/([\w-]+\.pdf)[^"]*"/g)];
+  expect(files.map(([, file]) => file)).toEqual(['void-copy.pdf', 'document.pdf', 'void-copy.pdf']);
+  const copy = await finance.get(`/console/invoices/${number}/void-copy.pdf`);
+  expect([copy.status, copy.headers.get('content-disposition')]).toEqual([
+    200,
+    `inline; filename="${number}-void.pdf"`,
+  ]);
+  expect((await finance.get('/console/invoices/INV-2026-000001/void-copy.pdf')).status).toBe(422);
 });

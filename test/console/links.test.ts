@@ -124,13 +124,15 @@ async function crawl(browser: Browser): Promise<Crawled> {
     const page = await browser.get(path);
     if (page.status >= 400) refused.push(`${path} on ${on}: ${page.status}`);
     if (page.location !== null) next.push([page.location, path]);
-    for (const [, href = ''] of text(page.text).matchAll(/(?:href|action|formaction)="(\/console[^"]*)"/gi)) {
+    for (const [, href = ''] of text(page.text).matchAll(
+      /(?:href|action|formaction|name="go" value)="(\/console[^"]*)"/gi,
+    )) {
       const url = new URL(href, 'http://console.example');
       const isAction = url.pathname.startsWith('/console/actions/');
       if (isAction && !path.startsWith('/console/actions/')) actions.set(href, { url, on: path });
       if (seen.has(shapeOf(url)) || /assets|sign-out|\.(csv|xlsx|pdf)$/.test(url.pathname)) continue;
       // A form alone is no page.
-      if (!text(page.text).includes(`href="${href}`)) continue;
+      if (![`href="${href}`, `name="go" value="${href}`].some((each) => text(page.text).includes(each))) continue;
       seen.add(shapeOf(url));
       next.push([href, path]);
     }

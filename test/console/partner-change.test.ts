@@ -69,16 +69,42 @@ const changed = async (question: string, change: Readonly<Record<string, string>
 };
 
 describe('a form of a partner', () => {
+  test('marks the few fields that must be filled in, and says so once', async () => {
+    const { text } = await finance.get(`${CHANGE}?section=new`);
+    const labels = [...text.matchAll(/([^>]*)<span class="count"> required<\/span>/g)].map(([, label]) => label);
+    expect(labels).toEqual(['Partner', 'Name', 'Currency', 'Time zone']);
+    expect(text.match(/Only the fields marked as required/g)).toHaveLength(1);
+    expect(text).not.toContain(' optional<');
+  });
+
   test('is filled with what is in force, and its preview has the old value beside the new one', async () => {
     await world.partners([partner({ name: 'Northgate Arena', legal_note: 'one\ntwo', payment_terms_days: 14 })]);
     const { form, preview } = await changed('partnerId=p-1&section=terms', { paymentTermsDays: '30' });
     expect(fieldsOf(form)).toMatchObject({ paymentTermsDays: '14', legalNote: 'one\ntwo', partnerId: 'p-1' });
     expect(form.text).not.toContain('name="line1"');
-    expect(preview.text).toMatch(/payment terms days<\/span><\/td><td>14<\/td><td><strong>30</);
+    expect(preview.text).toMatch(/Days to pay<\/span><\/td><td>14<\/td><td><strong>30</);
     expect(wordsOf(preview)).not.toContain('legal note');
     const done = await finance.post(CHANGE, { ...fieldsOf(preview), step: 'confirm' });
     expect([done.status, alertOf(done)]).toEqual([200, '']);
     expect(await stored()).toMatchObject({ payment_terms_days: 30, legal_note: 'one\ntwo' });
+  });
+
+  test('asks a second person, who sees the partner by its name', async () => {
+    const ruled = await serveConsole(world, { approvals: { 'partner.import': { always: true } } });
+    const own = await signedIn(ruled, await invite(world, 'mara@issuer.example'));
+    const lee = await signedIn(ruled, await invite(world, 'lee@issuer.example', { roles: ['approver'] }));
+    const form = await own.get(`${CHANGE}?partnerId=p-1&section=address`);
+    const preview = await own.post(CHANGE, { ...fieldsOf(form), city: 'Hoboken', step: 'preview' });
+    const [, id] = /Approval requested: request (\d+)/.exec(
+      (await own.post(CHANGE, { ...fieldsOf(preview), step: 'confirm' })).text,
+    ) as unknown as [string, string];
+    const request = await lee.get(`/console/approvals/${id}`);
+    expect(request.text).toContain('href="/console/partners/p-1">Northgate Arena</a>');
+    expect(wordsOf(request)).toContain('Change a partner: Northgate Arena');
+    expect(wordsOf(request)).toMatch(/City.*Hoboken/);
+    expect((await lee.get('/console/approvals')).text).toContain('href="/console/partners/p-1">Northgate Arena</a>');
+    await own.post(`/console/approvals/${id}`, { decision: 'withdraw' });
+    await ruled.end();
   });
 
   test('clears a field that is left empty, and keeps the fields of the other forms', async () => {

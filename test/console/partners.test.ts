@@ -134,7 +134,7 @@ test('terms show policies, clients without secrets, and the changes with who mad
   expect(page).toContain('30\u00a0%');
   expect(page).toContain('14 days, then pro rata by cover, cut kept by partner');
   expect(page).toContain('30 days, in proportion');
-  expect(textOf(partnerTermsScreen(terms, FINANCE))).toMatch(/payment_terms_days 30 45/);
+  expect(textOf(partnerTermsScreen(terms, FINANCE))).toMatch(/Days to pay 30 45/);
 });
 
 test('a rate is shown in percent without being calculated', () => {

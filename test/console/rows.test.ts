@@ -1,6 +1,9 @@
 /** The page of ledger rows: its links from a preview, an invoice and the search, its default month, and ticked rows. */
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ADMINISTRATOR, type Browser, invite, serveConsole, signedIn, wordsOf } from '../support/console.ts';
+import { creditInvoice } from '../../src/documents/credit.ts';
+import { openDispute } from '../../src/documents/disputes.ts';
+import { reverseRows } from '../../src/documents/reverse-rows.ts';
+import { ADMINISTRATOR, type Browser, invite, type Page, serveConsole, signedIn, wordsOf } from '../support/console.ts';
 import type { Served } from '../support/service.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
@@ -36,7 +39,17 @@ afterAll(async () => {
 });
 
 const INV_1 = 'INV-2026-000001';
-const page = async (path: string, browser = finance) => (await browser.get(`/console${path}`)).text;
+const shown = (path: string, browser = finance) => browser.get(`/console${path}`);
+const page = async (path: string, browser = finance) => (await shown(path, browser)).text;
+
+const plain = (found: Page) => wordsOf(found).replaceAll(/\s+/g, ' ');
+const targetsOf = (text: string) =>
+  [...text.matchAll(/name="go" value="\/console\/actions\/([^"]+)"/g)].map(([, each]) => each);
+const ticksOf = (text: string, state = '') =>
+  [...text.matchAll(/<input type="checkbox"[^>]*>/g)]
+    .map(([each]) => each)
+    .filter((each) => each.includes('name="rows"') && each.includes(state))
+    .map((each) => /value="(\d+)"/.exec(each)?.[1] as string);
 
 test('the page begins with the latest month, and shows it in the filter', async () => {
   const text = await page('/rows');
@@ -59,23 +72,16 @@ test('an invoice and each of its lines lead to their rows', async () => {
 
 test('rows of an invoice are ticked to credit, dispute or reverse them; other rows only to reverse them', async () => {
   const text = await page(`/rows?document=${INV_1}`);
-  expect(text).toContain(`<input type="hidden" name="number" value="${INV_1}"`);
-  expect([...text.matchAll(/formaction="\/console\/actions\/([a-z._]+)"/g)].map(([, each]) => each)).toEqual([
-    ...['invoice.credit', 'dispute.open', 'rows.reverse'],
-  ]);
-  const open = await page('/rows');
-  expect([...open.matchAll(/formaction="\/console\/actions\/([a-z._]+)"/g)].map(([, each]) => each)).toEqual([
-    'rows.reverse',
-  ]);
+  expect(targetsOf(text)).toEqual([`invoice.credit?number=${INV_1}`, `dispute.open?number=${INV_1}`, 'rows.reverse']);
+  expect(targetsOf(await page('/rows'))).toEqual(['rows.reverse']);
 });
 
-test('the form of a credit has the ticked rows, and its preview their sum', async () => {
-  const ids = [...(await page(`/rows?document=${INV_1}`)).matchAll(/name="rows" value="(\d+)"/g)].map(
-    ([, id]) => id as string,
-  );
+test('the form of a credit shows each ticked sale with the number of its row, and its preview their sum', async () => {
+  const ids = ticksOf(await page(`/rows?document=${INV_1}`));
   expect(ids).toHaveLength(2);
-  const form = await page(`/actions/invoice.credit?number=${INV_1}&rows=${ids.join('&rows=')}`);
-  for (const id of ids) expect(form).toContain(`value="${id}"`);
+  const formPage = await shown(`/actions/invoice.credit?number=${INV_1}&rows=${ids.join('&rows=')}`);
+  expect(plain(formPage)).toContain(`ENR-100 · ticket-protection · 2026-07-15 · 7.00 USDRow ${ids[1]}`);
+  expect(ticksOf(formPage.text, 'checked')).toEqual([...ids].reverse());
   const preview = await finance.post('/console/actions/invoice.credit', [
     ...[['number', INV_1] as const, ['reason', 'canceled'] as const, ['step', 'preview'] as const],
     ...ids.map((id) => ['rows', id] as const),
@@ -94,6 +100,55 @@ test('a user of one partner sees the rows of this partner alone', async () => {
   const text = await page('/rows?month=2026-07', own);
   expect(text).toContain('q-c');
   expect(text).not.toContain('q-a');
-  expect(text).not.toContain('formaction');
+  expect(targetsOf(text)).toEqual([]);
   expect(await page('/search?q=ENR-100', own)).not.toContain('q-a');
+});
+
+test('the sums below the rows are those of all rows of the filter, by currency', async () => {
+  expect(plain(await shown('/rows?month=2026-07'))).toContain('Total40.00 USD12.00 USD28.00 USD');
+  expect(plain(await shown('/rows?month=2026-07&partner=p-2'))).toContain('Total10.00 USD3.00 USD7.00 USD');
+});
+
+test('ticked rows stay selected through pages, tabs, sort orders and filters, and then go to the action', async () => {
+  const [first = '', second = ''] = ticksOf(await page('/rows?month=2026-07'));
+  const otherPage = await shown(`/rows?month=2026-08&rows=${first}&rows=${second}`);
+  expect(plain(otherPage)).toContain('2 rows selected on other pages. Clear the selection');
+  expect(otherPage.text).toMatch(new RegExp(`type="hidden" name="rows" value="${first}"`));
+  expect(ticksOf(await page(`/rows?month=2026-07&rows=${first}`), 'checked')).toEqual([first]);
+  const [late] = [...otherPage.text.matchAll(/name="go" value="([^"]*late=yes[^"]*)"/g)].map(([, to]) => to as string);
+  const asked = new URLSearchParams([
+    ['month', '2026-08'],
+    ['rows', first],
+    ['rows', second],
+    ['go', `${late}`.replaceAll('&amp;', '&')],
+  ]);
+  const moved = await finance.get(`/console/rows?${asked}`);
+  expect(moved.location).toBe(`/console/rows?month=2026-08&late=yes&rows=${first}&rows=${second}`);
+  const reversed = await finance.get(
+    `/console/rows?rows=${first}&go=${encodeURIComponent('/console/actions/rows.reverse')}`,
+  );
+  expect(reversed.location).toBe(`/console/actions/rows.reverse?rows=${first}`);
+});
+
+test('a button of a list leads to pages of the console alone, with at most 200 rows', async () => {
+  expect((await finance.get('/console/rows?go=https://elsewhere.example')).status).toBe(404);
+  const many = Array.from({ length: 201 }, (_, at) => `rows=${at}`).join('&');
+  const refused = await finance.get(`/console/rows?${many}`);
+  expect(refused.status).toBe(400);
+  expect(wordsOf(refused)).toContain('select at most 200');
+});
+
+test('rows that were credited, reversed or disputed carry a mark, and have a tab', async () => {
+  const numberOf = async (quoteId: string) =>
+    Number(/Row (\d+)|aria-label="Select (\d+)"/.exec(await page(`/rows?quote=${quoteId}`))?.[2]);
+  const [a, b, d] = [await numberOf('q-a'), await numberOf('q-b'), await numberOf('q-d')];
+  await world.database.transaction((tx) => openDispute(tx, world, { number: INV_1, rows: [a], reason: 'twice' }));
+  await world.database.transaction((tx) => creditInvoice(tx, world, { number: INV_1, rows: [b], reason: 'twice' }));
+  await world.database.transaction((tx) => reverseRows(tx, world, { rows: [d], reason: 'canceled' }));
+  const july = wordsOf(await shown('/rows?month=2026-07&corrected=yes'));
+  expect(july).toMatch(/q-a.*disputed/s);
+  expect(july).toMatch(/q-b.*credited/s);
+  expect(july).not.toContain('q-c');
+  expect(wordsOf(await shown('/rows?quote=q-d'))).toMatch(/q-d.*reversed/s);
+  expect(ticksOf(await page(`/rows?document=${INV_1}`))).toEqual([String(a)]);
 });

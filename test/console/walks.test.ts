@@ -241,6 +241,11 @@ test('on paper a table stays a table, in ink, without what is pressed', async ()
   for (const pressed of ['.rail', '.topbar', '.tabs', '.filters input', '.actions']) {
     expect([pressed, await page.locator(pressed).first().isVisible()]).toEqual([pressed, false]);
   }
+  // A total is repeated on each sheet where it is the table's footer.
+  expect(await page.evaluate(`getComputedStyle(document.querySelector('tfoot')).display`)).toBe('table-row-group');
+  await page.goto(`${served.url}/console/partners/${NORD}/statement?from=2026-07-01&as_of=2026-08-31`);
+  expect(await page.getByText('Account statement, 2026-07-01 to 2026-08-31').isVisible()).toBe(true);
+  expect(await page.getByRole('link', { name: 'Rows' }).count()).toBe(0);
   await page.context().close();
 });
 

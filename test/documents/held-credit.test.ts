@@ -44,7 +44,7 @@ beforeEach(async () => {
 
 const [INV_1, INV_2, INV_3] = ['INV-2026-000001', 'INV-2026-000002', 'INV-2026-000003'];
 const [CN_1, CN_2] = ['CN-2026-000001', 'CN-2026-000002'];
-const REASON = '700.00 USD is above 50.00 USD (holds.above)';
+const REASON = '700.00 USD is above 50.00 USD, the limit above which documents are held';
 
 function withHolds(holds: Partial<Settings['holds']>): void {
   world.settings = { ...settings, holds: { above: {}, times: null, ...holds } };
@@ -84,7 +84,7 @@ async function withHeldCredit(): Promise<void> {
 }
 const HELD = {
   code: 'document_on_hold',
-  facts: { number: CN_1, reason: '40.00 USD is above 39.99 USD (holds.above)' },
+  facts: { number: CN_1, reason: '40.00 USD is above 39.99 USD, the limit above which documents are held' },
 };
 const refunded = (amount?: string) =>
   world.database.transaction((tx) =>
@@ -129,7 +129,7 @@ test('a credit note is compared with the largest invoice of the partner, not wit
     ['1000.00', 'held'],
   ]);
   expect((await story(world, 'CN-2026-000004')).find(([what]) => what === 'held')?.[1]).toBe(
-    'put on hold: 1,000.00 USD is above 1.5 times 100.00 USD, the largest invoice of the 12 months before (holds.times)',
+    'put on hold: 1,000.00 USD is above 1.5 times 100.00 USD, the largest invoice of the 12 months before',
   );
 });
 

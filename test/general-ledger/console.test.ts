@@ -1,13 +1,14 @@
 /** The hand-off in the console, in a real browser: a month is exported by its form, and its file downloaded. */
-import { readFileSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { type Browser, chromium } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { invite } from '../support/console.ts';
+import { ADMINISTRATOR, alertOf, invite, signedIn } from '../support/console.ts';
 import { serveRoutes } from '../support/console-routes.ts';
 import type { Served } from '../support/service.ts';
 import { has, needs, tool } from '../support/tools.ts';
 import type { World } from '../support/world.ts';
-import { MONTHS, openMonths } from './months.ts';
+import { MONTHS, openMonths, writeAccounts } from './months.ts';
 import { readBack } from './read-back.ts';
 
 let world: World;
@@ -15,6 +16,7 @@ let served: Served;
 let browser: Browser | undefined;
 beforeAll(async () => {
   world = await openMonths(...MONTHS);
+  await invite(world, ADMINISTRATOR);
   ({ served } = await serveRoutes(world));
   if (has('chromium')) browser = await chromium.launch({ executablePath: tool('chromium'), args: ['--no-sandbox'] });
 });
@@ -22,6 +24,17 @@ afterAll(async () => {
   await browser?.close();
   await served.end();
   await world.end();
+});
+
+test('an export without accounts leads to the form that maps them, and names no place on the server', async () => {
+  const finance = await signedIn(served, await invite(world, 'fin@issuer.example', { roles: ['finance'] }));
+  rmSync(join(world.home, 'accounts.json'));
+  const path = '/console/actions/gl.export';
+  const refused = await finance.post(path, { month: '2026-09', format: 'generic', step: 'preview' });
+  writeAccounts(world);
+  expect([refused.status, alertOf(refused)]).toEqual([422, expect.stringMatching(/^accounts\.json is missing\./)]);
+  expect(refused.text).not.toContain(world.home);
+  expect(refused.text).toContain('href="/console/actions/settings.adopt?section=accounts"');
 });
 
 test('finance exports a month for QuickBooks and downloads its journal', async (context) => {

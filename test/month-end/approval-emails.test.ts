@@ -55,7 +55,7 @@ test('a request is mailed once, to whoever may approve it and not to whoever ask
   expect(text).toContain(`${MARA} asks for your approval: Void a document, ${SECOND}`);
   expect(text).toContain('Reason: wrong price');
   expect(text).toContain('Expires: 2026-08-15 10:00 UTC');
-  expect(text).toContain(`- ${SECOND}, status: open → void`);
+  expect(text).toContain(`- ${SECOND}, Status: open → void`);
   expect(text).toContain(`http://127.0.0.1:8080/console/approvals/${request}\n`);
   expect(text.replaceAll('\n', ' ')).toContain(`reckoner approval approve ${request}`);
   await reject(request, 'the price is right');

@@ -41,7 +41,7 @@ test('a new account number is mailed to finance and operations, once, with what 
   expect(server.mails[0]?.to).toEqual([first.finance_email, first.operations_email]);
   expect(server.mails[0]?.parsed.subject).toBe('[SANDBOX] Bank details on invoices have changed');
   const text = server.mails[0]?.parsed.text ?? '';
-  expect(text).toMatch(/instructions\.USD\.wire\.account_number\n {2}before: \S+\n {2}now: 987654321/);
+  expect(text).toMatch(/Bank details, USD, wire, account number\n {2}before: \S+\n {2}now: 987654321/);
   expect(text).toContain('by Ada, as ada on desk');
   await sendEmails(world, {});
   expect(server.mails).toHaveLength(1);

@@ -1,5 +1,6 @@
 /** Bank lines that are no customer's money, lines that go back, and lines that the bank states again. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { bankLines } from '../../src/lists/bank-lines.ts';
 import { methodOfCode } from '../../src/payments/bank/bai2.ts';
 import { methodInWords } from '../../src/payments/bank/statement.ts';
 import { unbookBankLine } from '../../src/payments/bank-booking.ts';
@@ -203,4 +204,25 @@ test('a refund that comes back is an exception whose remedy records the return b
   expect((await books.documents()).find((each) => each.number === number)?.balance).toBe(amount);
   expect((await exceptions()).map((each) => each.exception)).not.toContain(`line-${bankLineId}`);
   expect(await reconciled('0038')).toMatchObject({ state: 'tied', books: '0.00', bank: '0.00' });
+});
+
+test('a line says what became of its payment, and not what the import suggested', async () => {
+  const reasonOf = async (reference: string) => {
+    const asked = { filter: { text: reference }, scope: null, today: '2026-10-31', sort: 'bank_line_id' } as const;
+    const rows = await books.database.reading((tx) =>
+      bankLines.read(tx, { ...asked, after: null, limit: null, context: books }),
+    );
+    return rows[0]?.reason;
+  };
+  await bank('2026-10-29,77.77,USD,0031,BK-SUGGESTED,THANKS,HARBOUR LIGHTS,');
+  const [line] = await books.sql<{ payment_id: number; reason: string }>(
+    `SELECT payment_id, reason FROM bank_line_states JOIN bank_lines USING (bank_line_id) WHERE bank_reference = 'BK-SUGGESTED'`,
+  );
+  expect(line?.reason).toMatch(/ is suggested$/);
+  expect(await reasonOf('BK-SUGGESTED')).toBe(line?.reason.replace(/; [^;]*$/, ''));
+  const [open] = await books.sql<{ number: string }>(
+    `SELECT number FROM document_balances JOIN documents USING (document_id) WHERE partner_id = 'p-1' AND balance = 77.77`,
+  );
+  await books.apply(Number(line?.payment_id), open?.number ?? '');
+  expect(await reasonOf('BK-SUGGESTED')).toBe(`applied to ${open?.number}`);
 });

@@ -457,6 +457,22 @@ describe('a payer whose whole name is written as the payer', () => {
     expect(applied(match(pay('20', 'INV 443', HARBOUR), open()))).toEqual([]);
   });
 
+  test('three invoices that the text names by short numbers are suggested before others that add up', () => {
+    const open = () =>
+      bookOf(
+        months(['900', '2026-05'], ['600', '2026-06'], ['500', '2026-07'], ['1200', '2026-03'], ['780', '2026-04']),
+      );
+    // The fee is above the limit of small differences, and two older invoices add up to exactly the payment.
+    for (const text of ['000001 000002 000003 LESS FEE', 'INV 2026 000001 000002 000003 LESS FEE']) {
+      const less = match(pay('1980', text, HARBOUR), open());
+      expect([applied(less), suggested(less).slice(0, 3)]).toEqual([[], ['1:880.00', '2:600.00', '3:500.00']]);
+      expect(less.why).toContain('; INV-2026-000001 and INV-2026-000002 and INV-2026-000003 are suggested');
+    }
+    // The payment is far from the sum, so they are no set.
+    const far = match(pay('780', '000001 000002 000003', HARBOUR), open());
+    expect(far.suggested.filter(({ evidence }) => evidence.set)).toEqual([]);
+  });
+
   test('pays three invoices less one fee, though only the first number is whole', () => {
     const open = bookOf(months(['900', '2026-07'], ['600.42', '2026-08'], ['492', '2026-09']), {}, { USD: '25.00' });
     const paid = match(pay('1977.42', 'INV 2026 000001 000002 000003 LESS FEE', HARBOUR), open);

@@ -133,7 +133,7 @@ test.each(SECTION_NAMES)('%s: a file that differs is not in force, and is named'
   };
   await readAgain(world, section === 'accounts' ? {} : { [section]: changed[section] });
   const { attention } = await world.database.reading((tx) => readStatus(tx, world));
-  expect(attention).toContainEqual(expect.stringMatching(/on the server are not in force: .*→/));
+  expect(attention).toContainEqual(expect.stringMatching(/on the server are not in force: .* instead of /));
   const { missing } = await world.database.reading((tx) => readReadiness(tx, world));
   expect(missing).toContainEqual(expect.objectContaining({ scope: 'settings', id: section }));
   rmSync(accountsFile(world.environment), { force: true });

@@ -7,7 +7,7 @@ import {
   readBankReconciliation,
 } from '../../src/reports/bank-reconciliation.ts';
 import { readBooksReport } from '../../src/reports/books.ts';
-import { type Books, inv, openBooks } from '../payments/books.ts';
+import { type Books, HARBOUR, inv, openBooks } from '../payments/books.ts';
 
 let books: Books;
 beforeAll(async () => {
@@ -44,6 +44,23 @@ const bank = (text: string) => {
 };
 const read = (on: string, account = '0041') =>
   books.database.reading((tx) => readBankReconciliation(tx, { on, account, today: '2026-10-31' }));
+
+test('without a statement there is nothing to tie, and the report says so', async () => {
+  expect(await read('2026-10-04')).toEqual({ on: '2026-10-04', accounts: [], ties: null });
+  await books.record({
+    partnerId: HARBOUR,
+    amount: '12.00',
+    reference: 'BY HAND',
+    receivedOn: '2026-10-03',
+    account: '0099',
+  });
+  const found = await read('2026-10-04', '0099');
+  expect(found).toMatchObject({ ties: null, accounts: [{ state: 'no_statement', in_transit: '-12.00' }] });
+  const text = describeBankReconciliation(found, 80);
+  expect(text).toContain('0099 USD: no statement to compare with');
+  expect(text).toContain('No bank statement to compare with.');
+  expect(text).not.toContain('tie');
+});
 
 test('begins with the first stated balance, and ties when every line is in the books', async () => {
   await bank(statement('261005', 100_000, ['195', 33_333, 'A-1', inv(3)], ['698', 1_200, 'F-1', 'MISC FEES']));

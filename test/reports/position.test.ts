@@ -92,6 +92,8 @@ test('the landing page shows bars with their amounts as text, and no markup of p
   const words = textOf(todayScreen(view, { user }));
   expect(words).toContain('Waiting for you');
   expect(words).toContain('3 payments recorded');
+  // The scale of the bars, and the sums of both halves, can be read without a pointer.
+  expect(words).toMatch(/5\.00.EUR .*Received by week since \S+ 5\.00.EUR Expected by due date: 0\.00.EUR/);
   const viewer = { ...user, roles: [{ role: 'viewer', partner_id: null }] } as User;
   const read = await books.database.reading((tx) =>
     readToday(tx, {}, { ...books.seen(), context: books, user: viewer }),

@@ -8,6 +8,9 @@ import { tool } from './tools.ts';
 /** The script of axe, after which `axe.run()` reports faults. */
 export const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
+/** Small targets are looked for too (WCAG 2.2, 2.5.8), which axe does not do by default. */
+export const AXE_RULES = { rules: { 'target-size': { enabled: true } } };
+
 /** The elements that make the page wider than the window, except those that scroll. */
 export const TOO_WIDE = `(() => {
   const width = document.documentElement.clientWidth;
@@ -91,7 +94,7 @@ export async function expectNoFaults(
 
 /** What axe finds: each rule with two of the elements that break it. The dark theme differs only in its colors. */
 async function axe(page: Page, colorScheme: 'light' | 'dark'): Promise<Fault[]> {
-  const rules = colorScheme === 'light' ? {} : { runOnly: ['color-contrast', 'link-in-text-block'] };
+  const rules = colorScheme === 'light' ? AXE_RULES : { runOnly: ['color-contrast', 'link-in-text-block'] };
   const { violations, passes } = (await page.evaluate(`axe.run(${JSON.stringify(rules)})`)) as {
     violations: { id: string; nodes: { html: string; failureSummary: string }[] }[];
     passes: unknown[];

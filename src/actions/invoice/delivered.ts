@@ -1,5 +1,5 @@
 import { recordPortalDelivery } from '../../documents/portal-delivery.ts';
-import { date, documentNumber, line } from '../action.ts';
+import { date, documentNumber, line, ON_TODAY } from '../action.ts';
 import { emailText, reportDocument } from '../documents.ts';
 import { onEach } from '../each.ts';
 
@@ -16,6 +16,7 @@ export const invoiceDelivered = onEach({
     on: date('On', 'The day of the upload.'),
     reference: line('Reference', "The portal's reference.").optional(),
   },
+  ...ON_TODAY,
   perform: (tx, context, { number, on, reference = '' }) =>
     recordPortalDelivery(tx, context, { number, on, reference }),
   report: ({ input: { number, on } }, _context, tx) =>

@@ -30,6 +30,7 @@ A replacement keeps the due date of the document that it replaces, unless
   },
   title: 'Recompute documents and replace those that would differ',
   role: 'finance',
+  voids: true,
   input: {
     number: text('Document', 'Replace this document if it would differ now, or reissue it if it is void.').optional(),
     month: month(

@@ -1,11 +1,24 @@
+import type { Transaction } from '../../database/transaction.ts';
+import { refuseField } from '../../errors/refusals.ts';
 import { failpoint } from '../../failpoint.ts';
+import { applyPayment } from '../../payments/apply.ts';
 import { BANK_FORMATS } from '../../payments/bank/read.ts';
 import { readBankFileAside } from '../../payments/bank/read-aside.ts';
-import { type BankImport, importBankFile } from '../../payments/bank-import/import.ts';
+import { type BankImport, bankLineName, importBankFile } from '../../payments/bank-import/import.ts';
 import type { LineReport } from '../../payments/bank-import/report.ts';
-import { printable, table, wrapped } from '../../text-table.ts';
+import { printable } from '../../text-table.ts';
 import { Amount, groupThousands, plural } from '../../values.ts';
-import { type ActionContext, choice, defineAction, type Facts, type FileInput, file, text } from '../action.ts';
+import {
+  type ActionContext,
+  choice,
+  defineAction,
+  type Facts,
+  type FileInput,
+  file,
+  several,
+  text,
+} from '../action.ts';
+import type { Block, Choice } from '../blocks.ts';
 import { contentBy } from '../contents.ts';
 import { amountsIn } from '../documents.ts';
 import { amountOf, smallDifferencesOf } from './describe.ts';
@@ -30,11 +43,26 @@ account's last one.`,
     file: file('File', 'A file from the bank. All or nothing is imported.'),
     format: choice('Format', 'Default: detected.', FORMATS).optional(),
     map: text('Column map', 'For CSV: a column map from the settings ("bank_csv").', { value: 'name' }).optional(),
+    open: several(
+      text('Leave open', 'A line, such as "0012345 line 3", whose payment is recorded and not applied.', {
+        value: 'line',
+      }),
+    ).optional(),
+    accept: several(
+      text('Accept', 'A suggestion to accept, such as "0012345 line 3: INV-2026-000012".', { value: 'suggestion' }),
+    ).optional(),
   },
   subject: ({ file }) => file.name,
   partners: async () => 'all',
   read: (context, input) => readStatements(context, input),
-  perform: async (tx, context, input) => importBankFile(tx, context, input.file, await readStatements(context, input)),
+  // Who accepts suggestions applies payments.
+  rule: ({ settings: { approvals } }, { accept }) =>
+    approvals['payment.import'] ?? (accept === undefined ? undefined : approvals['payment.apply']),
+  async perform(tx, context, input) {
+    const { file, open, accept = [] } = input;
+    const report = await importBankFile(tx, context, file, await readStatements(context, input), open);
+    return acceptSuggestions(tx, context, report, accept);
+  },
   committed: () => failpoint('payments.committed'),
   facts: async (_tx, _input, report): Promise<Facts> =>
     Object.fromEntries(
@@ -49,18 +77,49 @@ account's last one.`,
     ),
   amounts: ({ after }) => amountsIn(after, Object.keys(after), 'amount'),
   adjusts: (tx, _seen, _input, { event_id }) => smallDifferencesOf(tx, event_id),
-  async report({ result: report, preview: dryRun }, { width }) {
+  async report({ input, result: report, preview: dryRun }) {
     const { new_lines, event_id: _, ...rest } = report;
     const lines = dryRun ? withoutNewIds(new_lines) : new_lines;
     // A dry run rolls back the exception's id.
     const breaks = dryRun ? rest.breaks.map((each) => ({ ...each, exception: null })) : rest.breaks;
     return {
       json: { ...rest, breaks, dry_run: dryRun, new_lines: lines },
-      text: describeImport({ ...report, new_lines: lines }, dryRun, width),
+      text: describeImport(report),
+      blocks: lines.length === 0 ? [] : [linesBlock(lines, input, dryRun)],
+      button: `Import ${plural(report.lines.new, 'line')}`,
       attention: new_lines.some((line) => line.needs_review) || report.breaks.length > 0,
     };
   },
 });
+
+/** `0012345 line 3: INV-2026-000012` */
+const suggestionName = (line: LineReport, number: string) => `${bankLineName(line)}: ${number}`;
+
+/** Applies the payments of this file to the invoices that a person accepted, each in the order given. */
+async function acceptSuggestions(
+  tx: Transaction,
+  context: ActionContext,
+  report: BankImport,
+  accepted: readonly string[],
+) {
+  const lines: LineReport[] = [];
+  const left = new Set(accepted);
+  for (const line of report.new_lines) {
+    const chosen = line.suggested.filter(({ number }) => left.has(suggestionName(line, number)));
+    for (const { number } of chosen) left.delete(suggestionName(line, number));
+    if (chosen.length === 0 || line.payment_id === null) {
+      lines.push(line);
+      continue;
+    }
+    await applyPayment(tx, context, { paymentId: line.payment_id, numbers: chosen.map(({ number }) => number) });
+    const suggested = line.suggested.filter((each) => !chosen.includes(each));
+    const applied = [...line.applied, ...chosen.map((each) => ({ ...each, small_difference: null }))];
+    lines.push({ ...line, applied, suggested, why: 'applied as accepted', needs_review: false });
+  }
+  const [unknown] = left;
+  if (unknown !== undefined) throw refuseField('accept', unknown, 'is no suggestion for a line of this file');
+  return { ...report, new_lines: lines };
+}
 
 const readStatements = ({ settings }: ActionContext, { file, format, map }: ImportInput) =>
   contentBy(file, () => readBankFileAside({ ...file, format, map }, settings.bank_csv));
@@ -69,6 +128,8 @@ type ImportInput = Readonly<{
   file: FileInput;
   format?: string | undefined;
   map?: string | undefined;
+  open?: readonly string[] | undefined;
+  accept?: readonly string[] | undefined;
 }>;
 
 /** Leaves out payment ids that a dry run assigned, because they are rolled back. */
@@ -91,58 +152,74 @@ const OUTCOMES: readonly (readonly [LineReport['outcome'], (count: number) => st
   ['ignored', (count) => `${count} ignored`],
 ];
 
-function describeImport(report: BankImport, dryRun: boolean, width: number | undefined) {
+function describeImport(report: BankImport) {
   if (report.already_imported !== null) {
     return `${report.file} was already imported at ${report.already_imported}. Nothing to do.`;
   }
-  const { lines, outcomes, new_lines } = report;
-  const text: string[] = [];
-  if (new_lines.length > 0) {
-    const rows = new_lines.map((line) => [
-      line.booked_on,
-      `${line.direction === 'debit' ? '-' : ''}${groupThousands(line.amount)}`,
-      line.currency,
-      line.payer ?? '',
-      line.outcome === 'duplicate' ? 'known' : line.outcome,
-      whatFor(line),
-    ]);
-    text.push(table(['booked', '>amount', '', '~payer', 'is', '~for'], rows, width), '');
-    for (const line of new_lines) text.push(...chargesOf(line));
-    for (const line of new_lines.filter((each) => each.needs_review || each.remark)) {
-      text.push(...wrapped(`line ${line.position}, ${amountOf(line, line.amount)}: ${printable(line.why)}`, 80, '  '));
-    }
-  }
+  const { lines, outcomes } = report;
   const charges = Object.entries(report.bank_charges).map(([currency, sum]) => `${groupThousands(sum)} ${currency}`);
-  if (charges.length > 0) text.push(`${dryRun ? 'Would write' : 'Wrote'} ${charges.join(', ')} to bank charges.`);
-  for (const { exception, reason } of report.breaks) {
-    text.push(...wrapped(`${dryRun ? '' : `${exception}: `}${printable(reason)}.`, 80, '  '));
-  }
   const pending = report.statements.reduce((sum, each) => sum + each.pending, 0);
   const counts = OUTCOMES.filter(([kind]) => outcomes[kind] > 0).map(([kind, describe]) => describe(outcomes[kind]));
-  text.push(
-    `${dryRun ? 'Would record' : 'Recorded'} ${lines.new} of ${plural(lines.total, 'line')}` +
-      `${counts.length > 0 ? `: ${counts.join(', ')}` : ''}.`,
-  );
-  if (lines.known > 0) text.push(`${plural(lines.known, 'line was', 'lines were')} imported from an earlier file.`);
-  if (pending > 0)
-    text.push(
-      `${plural(pending, 'entry is', 'entries are')} still pending at the bank and ` +
-        `${pending === 1 ? 'was' : 'were'} not recorded. A later file will have them as booked; import that file.`,
-    );
-  return text.join('\n');
+  return [
+    `${lines.new} of ${plural(lines.total, 'line')} recorded${counts.length > 0 ? `: ${counts.join(', ')}` : ''}.`,
+    ...(charges.length > 0 ? [`${charges.join(', ')} posted to bank charges.`] : []),
+    ...report.breaks.map(({ reason }) => `${printable(reason)}.`),
+    ...(lines.known > 0 ? [`${plural(lines.known, 'line was', 'lines were')} imported from an earlier file.`] : []),
+    ...(pending > 0
+      ? [
+          `${plural(pending, 'entry is', 'entries are')} still pending at the bank and not recorded. ` +
+            'A later file will have them as booked; import that file.',
+        ]
+      : []),
+  ].join('\n');
 }
 
-const chargesOf = (line: LineReport) =>
-  line.applied.flatMap(({ number, small_difference }) =>
-    small_difference === null
-      ? []
-      : wrapped(
-          `line ${line.position}: ${amountOf(line, small_difference)} of ${number} is missing and was posted to ` +
-            'bank charges ("small_difference" in the settings)',
-          80,
-          '  ',
-        ),
-  );
+function linesBlock(lines: readonly LineReport[], { open = [], accept = [] }: ImportInput, dryRun: boolean): Block {
+  const choicesOf = (line: LineReport): Choice[] => {
+    const name = bankLineName(line);
+    const isOpen = open.includes(name);
+    const accepted = accept.filter((each) => each.startsWith(`${name}: `));
+    return [
+      ...(isOpen || line.applied.length > accepted.length
+        ? [{ field: 'open', value: name, label: 'Leave open', chosen: isOpen }]
+        : []),
+      ...(isOpen ? [] : [...accepted, ...line.suggested.map(({ number }) => suggestionName(line, number))])
+        .slice(0, SUGGESTIONS)
+        .map((value) => ({
+          ...{ field: 'accept', value, label: `Apply to ${value.slice(name.length + 2)}` },
+          chosen: accept.includes(value),
+        })),
+    ];
+  };
+  return {
+    title: 'Lines',
+    table: {
+      headings: ['booked', '~payer', '>amount', 'is', '~for'],
+      rows: lines.map((line) => [
+        line.booked_on,
+        line.payer ?? '',
+        Amount.of(`${line.direction === 'debit' ? '-' : ''}${line.amount}`, line.currency),
+        line.outcome === 'duplicate' ? 'known' : line.outcome,
+        whatFor(line),
+      ]),
+      remarks: lines.map(remarkOn),
+      ...(dryRun && { choices: lines.map(choicesOf) }),
+    },
+  };
+}
+
+/** The suggestions of a line that can be accepted before it is recorded. */
+const SUGGESTIONS = 4;
+
+const remarkOn = (line: LineReport) =>
+  [
+    ...(line.needs_review || line.remark ? [printable(line.why)] : []),
+    ...line.applied.flatMap(({ number, small_difference }) =>
+      small_difference === null
+        ? []
+        : [`${amountOf(line, small_difference)} of ${number} is missing and is posted to bank charges`],
+    ),
+  ].join('; ');
 
 function whatFor(line: LineReport) {
   if (line.applied.length + line.credit.length > 0) {

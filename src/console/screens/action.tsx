@@ -7,10 +7,12 @@ import { type Change, digestOf, type FullReport } from '../../actions/consequenc
 import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
 import type { Preview } from '../../actions/run.ts';
 import { SECTIONS, type Section } from '../../config/settings.ts';
+import type { RowToCorrect } from '../../documents/rows-to-correct.sql.ts';
 import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
+import { fieldWords } from '../../field-names.ts';
 import { type Amount, groupThousands } from '../../money.ts';
 import { plural } from '../../values.ts';
-import { Blocks, Emails } from '../blocks.tsx';
+import { Blocks, CONFIRM_FORM, Emails } from '../blocks.tsx';
 import { placesOf } from '../menu.ts';
 import { PARTNER_NAMES, PartnerNames, type Partners } from '../partner-names.tsx';
 import {
@@ -35,6 +37,8 @@ export type ActionRequest = Readonly<{
   /** `section` names a form of the action, `fixed` the fields that it does not show. */
   form: URLSearchParams;
   partners: Partners;
+  /** The sales of the ledger rows that the form names. */
+  sales: readonly RowToCorrect[];
 }>;
 
 /** The names of the fields that take files. Undefined if there are none. */
@@ -102,10 +106,20 @@ export const monthHref = ({ name }: Action, month: string): string =>
     : `/console/close/${encodeURIComponent(month)}`;
 
 export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
-  const { action, reader, form, partners } = asked;
+  const { action, reader, form, partners, sales } = asked;
   const edits = editsSection(form);
-  const { fields, set = {} } = partOf(asked) ?? { fields: Object.keys(action.input.shape) };
+  const {
+    fields,
+    required,
+    set = {},
+  }: Pick<FormPart, 'fields' | 'required' | 'set'> = partOf(asked) ?? {
+    fields: Object.keys(action.input.shape),
+  };
   const fixed = fixedIn(asked);
+  const inputs = fieldsOf(action.input)
+    .filter(({ name }) => fields.includes(name) && !fixed.includes(name))
+    .map((field) => ({ ...field, required: field.required || required?.includes(field.name) === true }));
+  const marked = markedIn(inputs);
   return frame(
     action,
     <div class="narrow stack">
@@ -120,9 +134,12 @@ export function actionForm(asked: ActionRequest, refusal?: Refusal): Screen {
           {edits ? (
             <SectionFields form={form} problems={refusal?.facts['problems'] as FieldProblem[]} />
           ) : (
-            fieldsOf(action.input)
-              .filter(({ name }) => fields.includes(name) && !fixed.includes(name))
-              .map((field) => <Input field={field} values={form.getAll(field.name)} />)
+            <>
+              {marked === 'required' && <p class="help">Only the fields marked as required must be filled in.</p>}
+              {inputs.map((field) => (
+                <Input field={field} values={form.getAll(field.name)} marked={marked} sales={sales} />
+              ))}
+            </>
           )}
           <PartnerNames partners={partners} />
           {action.forms !== undefined && <Kept form={form} names={[...fixed, 'section', 'fixed']} />}
@@ -165,12 +182,28 @@ const INPUT_MODES: Readonly<Partial<Record<Field['kind'], 'decimal' | 'numeric'>
   amount: 'decimal',
   whole: 'numeric',
 };
+type FieldProps = Readonly<{ field: Field; values: readonly string[] }>;
+
 /** Empty inputs of each field with several values. */
 const SPARE = 2;
 
-function Input({ field, values }: { field: Field; values: readonly string[] }) {
+/** Whichever fields are fewer are marked. A few optional fields need no explanation. */
+type Marked = 'required' | 'optional';
+function markedIn(fields: readonly Field[]): Marked {
+  const [optional, required] = [false, true].map((is) => fields.filter((each) => each.required === is).length);
+  return (optional as number) > Math.max(2, required as number) ? 'required' : 'optional';
+}
+
+const Mark = ({ field: { required }, marked }: { field: Field; marked: Marked }) =>
+  required === (marked === 'required') ? <span class="count">{` ${marked}`}</span> : null;
+
+type InputProps = FieldProps & Readonly<{ marked: Marked }>;
+
+function Input({ field, values: given, marked, sales }: InputProps & Pick<ActionRequest, 'sales'>) {
   const { name, label, help, kind, choices = [], required, several } = field;
   const id = `field-${name}`;
+  const sold = field.ofSales ? sales.filter(({ entry_id }) => given.includes(String(entry_id))) : [];
+  const values = given.filter((value) => !sold.some(({ entry_id }) => value === String(entry_id)));
   const common = { name, 'aria-describedby': `${id}-help` };
   const filled = several ? [...values, ...Array<string>(SPARE).fill('')] : [values[0] ?? ''];
   if (kind === 'flag') {
@@ -183,14 +216,19 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
       </div>
     );
   }
-  if (kind === 'choice' && several) return <Choices field={field} values={values} />;
-  if (kind === 'file') return <Files field={field} values={values} />;
+  if (kind === 'choice' && several) return <Choices {...{ field, values, marked }} />;
+  if (kind === 'file') return <Files {...{ field, values, marked }} />;
   return (
     <div class="field">
       <label for={id}>
         {label}
-        {!required && <span class="count"> optional</span>}
+        <Mark field={field} marked={marked} />
       </label>
+      {sold.map((row) => (
+        <label class="check">
+          <input type="checkbox" name={name} value={row.entry_id} checked /> <Sale row={row} />
+        </label>
+      ))}
       {kind === 'choice' ? (
         <select id={id} required={required} {...common}>
           {!required && <option value="" />}
@@ -206,8 +244,9 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
         </textarea>
       ) : (
         filled.map((value, at) => {
+          const needed = required && at === 0 && sold.length === 0;
           const each = {
-            ...{ id: at === 0 ? id : undefined, value, required: required && at === 0, autocomplete: 'off', ...common },
+            ...{ id: at === 0 ? id : undefined, value, required: needed, autocomplete: 'off', ...common },
             'aria-label': at === 0 ? undefined : `${label}, another`,
           };
           if (kind === 'date') return <input type="date" {...each} />;
@@ -220,17 +259,22 @@ function Input({ field, values }: { field: Field; values: readonly string[] }) {
   );
 }
 
-const Choices = ({
-  field: { name, label, help, choices = [], required },
-  values,
-}: {
-  field: Field;
-  values: readonly string[];
-}) => (
+/** A sale in words, with the number of its row. */
+const Sale = ({ row }: { row: RowToCorrect }) => (
+  <span class="lines">
+    <span class="line">
+      {[row.enrollment_id ?? row.requote_id ?? row.quote_id, row.policy_id, row.accepted_on, ''].join(' · ')}
+      <Money amount={row.invoice_amount} currency={row.currency} />
+    </span>
+    <span class="soft">Row {row.entry_id}</span>
+  </span>
+);
+
+const Choices = ({ field, field: { name, label, help, choices = [] }, values, marked }: InputProps) => (
   <fieldset class="field" aria-describedby={`field-${name}-help`}>
     <legend>
       {label}
-      {!required && <span class="count"> optional</span>}
+      <Mark field={field} marked={marked} />
     </legend>
     <div class="choices">
       {choices.map((choice) => (
@@ -244,7 +288,7 @@ const Choices = ({
   </fieldset>
 );
 
-function Files({ field, values }: { field: Field; values: readonly string[] }) {
+function Files({ field, values, marked }: InputProps) {
   const { name, label, help, required, several } = field;
   const id = `field-${name}`;
   const kept = values.flatMap((value) => {
@@ -257,7 +301,7 @@ function Files({ field, values }: { field: Field; values: readonly string[] }) {
     <div class="field">
       <label for={id}>
         {label}
-        {!required && <span class="count"> optional</span>}
+        <Mark field={field} marked={marked} />
       </label>
       {kept.map(({ value, title }) => (
         <label class="check">
@@ -283,11 +327,28 @@ const Help = ({ id, help }: { id: string; help: string }) => (
   </p>
 );
 
-const columns: readonly Column<Change>[] = [
-  { heading: 'What', cell: ({ of }) => <span class="number">{of}</span> },
-  { heading: 'Field', cell: ({ field }) => <span class="soft">{field}</span> },
-  { heading: 'Now', cell: ({ before }) => before ?? <span class="soft">none</span> },
-  { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
+/** The page of a document, a partner or a payment, as facts name them. */
+export function pageOf(of: string): string | undefined {
+  const [, partner, payment] = /^(?:partner (\S+)|payment (\d+))$/.exec(of) ?? [];
+  if (partner !== undefined) return `/console/partners/${encodeURIComponent(partner)}`;
+  if (payment !== undefined) return `/console/payments/${payment}`;
+  return /^[A-Z]{1,10}-\d{4}-\d{4,}$/.test(of) ? `/console/invoices/${of}` : undefined;
+}
+
+export const Thing = ({ of, href = pageOf(of) }: { of: string; href?: string | undefined }) =>
+  href === undefined ? (
+    <span class="number">{of}</span>
+  ) : (
+    <a class="number" href={href}>
+      {of}
+    </a>
+  );
+
+export const changeColumns = (now: string, then = 'Then'): readonly Column<Change>[] => [
+  { heading: 'What', cell: ({ of }) => <Thing of={of} /> },
+  { heading: 'Field', cell: ({ field }) => <span class="soft">{fieldWords(field)}</span> },
+  { heading: now, cell: ({ before }) => before ?? <span class="soft">none</span> },
+  { heading: then, cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
 ];
 
 /**
@@ -296,6 +357,8 @@ const columns: readonly Column<Change>[] = [
  */
 export function actionPreview(asked: ActionRequest, preview: Preview, changed = false): Screen {
   const { action, reader, form } = asked;
+  const choices = (preview.report.blocks ?? []).flatMap(({ table }) => table?.choices?.flat() ?? []);
+  const chosen = new Set(choices.map(({ field }) => field));
   return frame(
     action,
     <div class="narrow stack">
@@ -305,16 +368,30 @@ export function actionPreview(asked: ActionRequest, preview: Preview, changed = 
         </p>
       )}
       <Effect preview={preview} />
-      <Form action={actionHref(action.name)} token={reader.formToken} files={filesOf(action) !== undefined}>
+      <Form
+        action={actionHref(action.name)}
+        token={reader.formToken}
+        files={filesOf(action) !== undefined}
+        id={CONFIRM_FORM}
+      >
         <Kept
           form={form}
-          names={[...Object.keys(action.input.shape), 'section', 'fixed', ...(editsSection(form) ? [EDIT] : [])]}
+          names={[
+            ...Object.keys(action.input.shape).filter((name) => !chosen.has(name)),
+            ...['section', 'fixed'],
+            ...(editsSection(form) ? [EDIT] : []),
+          ]}
         />
         <input type="hidden" name="shown" value={digestOf(preview)} />
         <p class="buttons">
           <button type="submit" class={action.danger ? 'main danger' : 'main'} name="step" value="confirm">
             {buttonOf(asked, preview)}
           </button>
+          {chosen.size > 0 && (
+            <button type="submit" name="step" value="preview">
+              Preview with what is ticked
+            </button>
+          )}
           <button type="submit" name="step" value="edit">
             Change the form
           </button>
@@ -332,7 +409,8 @@ const buttonOf = (asked: ActionRequest, { report, approvers }: Preview) =>
 /** The action's title with the name of the thing that it is done to: `Void INV-2026-000012`. */
 function titleNaming(asked: ActionRequest) {
   const { action, form } = asked;
-  const things = form.getAll('number').length > 0 ? form.getAll('number') : form.getAll('paymentId');
+  const given = (name: string) => form.getAll(name).filter((each) => each !== '');
+  const things = given('number').length > 0 ? given('number') : given('paymentId');
   const title = partOf(asked)?.title ?? action.title;
   return title.replace(/\ban? (document|invoice|payment)\b/, (words, noun: string) => {
     if (things.length > 1) return plural(things.length, noun);
@@ -344,7 +422,9 @@ function titleNaming(asked: ActionRequest) {
 export function Effect({ preview }: { preview: Preview }) {
   const { report, changes, amounts, emails, approvers } = preview;
   const blocks = report.blocks ?? [];
-  const figures = <DataTable columns={columns} rows={changes} nothing="No figures would change." caption="Changes" />;
+  const figures = (
+    <DataTable columns={changeColumns('Now')} rows={changes} nothing="No figures would change." caption="Changes" />
+  );
   return (
     <>
       {approvers.length > 0 && (

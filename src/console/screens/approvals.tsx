@@ -5,11 +5,13 @@ import type { Preview } from '../../actions/run.ts';
 import { type PreviewedChange, type RequestRow, readApprovers, readRequests } from '../../approvals/requests.sql.ts';
 import { PAST, statusOf } from '../../approvals/requests.ts';
 import type { Transaction } from '../../database/transaction.ts';
+import { readRowsNumbered } from '../../documents/rows-to-correct.sql.ts';
 import { refuse } from '../../errors/refusals.ts';
-import { type ListedRequest, requestMark } from '../../lists/approvals.ts';
+import { type ListedRequest, partnersOf, requestMark } from '../../lists/approvals.ts';
+import { readPartnerNames } from '../../partners/partners.sql.ts';
 import type { Scope } from '../../people/scope.ts';
-import { Card, type Column, DataTable, Form, Instant, Marks, Money, type PageUser, type Screen } from '../parts.ts';
-import { Effect, ReportText } from './action.tsx';
+import { addressOf, Card, DataTable, Form, Instant, Marks, Money, type PageUser, type Screen } from '../parts.ts';
+import { changeColumns, Effect, pageOf, ReportText, Thing } from './action.tsx';
 
 export const approvalHref = (requestId: number): string => `/console/approvals/${requestId}`;
 
@@ -23,6 +25,8 @@ const Amounts = ({ amounts }: { amounts: RequestRow['preview']['amounts'] }) =>
 
 export type ApprovalView = Readonly<{
   request: ListedRequest;
+  partners: ReadonlyMap<string, string>;
+  things: Things;
   approvers: readonly Readonly<{ login: string; name: string }>[];
   /** What the action would do now, or why it would be refused. Neither for a decided request or one that is repeated. */
   now?: Preview;
@@ -39,30 +43,71 @@ export async function readApproval(
   const { partner_ids: partnerIds, requested_by: besides } = request;
   return {
     request: { ...request, status: statusOf(request, now) },
+    partners: await readPartnerNames(tx, partnersOf(request), PARTNERS_SHOWN),
+    things: await thingsIn(tx, request),
     approvers: await readApprovers(tx, { partnerIds, besides }),
   };
 }
 
-const changeColumns: readonly Column<PreviewedChange>[] = [
-  { heading: 'What', cell: ({ of }) => <span class="number">{of}</span> },
-  { heading: 'Field', cell: ({ field }) => <span class="soft">{field}</span> },
-  { heading: 'When requested', cell: ({ before }) => before ?? <span class="soft">none</span> },
-  { heading: 'Then', cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
-];
+/** More partners, as of a whole month, are counted. */
+const PARTNERS_SHOWN = 20;
 
-export function approvalScreen({ request, approvers, now, refused }: ApprovalView, reader: PageUser): Screen {
+type Things = readonly Readonly<{ of: string; href?: string | undefined }>[];
+
+/** The documents, payments and rows that a request names. */
+async function thingsIn(tx: Transaction, { input }: RequestRow): Promise<Things> {
+  const { number, numbers, creditNote, creditNotes, paymentId, paymentIds, rows } = input as Readonly<
+    Record<string, string | number | undefined>
+  >;
+  const all = (...values: unknown[]) => values.flat().filter((each) => each !== undefined);
+  const ids = all(rows) as number[];
+  const quotes = ids.length === 0 ? [] : await readRowsNumbered(tx, { ids });
+  return [
+    ...all(number, numbers, creditNote, creditNotes).map((each) => ({ of: String(each) })),
+    ...all(paymentId, paymentIds).map((each) => ({ of: `payment ${each}` })),
+    ...quotes.map(({ entry_id, quote_id, requote_id }) => ({
+      of: `row ${entry_id}`,
+      href: addressOf('/console/rows', { quote: requote_id ?? quote_id }),
+    })),
+  ];
+}
+
+const Linked = ({ title, links }: { title: string; links: Things }) =>
+  links.length === 0 ? null : (
+    <>
+      <dt>{title}</dt>
+      <dd>
+        {links.map((each, at) => (
+          <>
+            {at > 0 && ', '}
+            <Thing {...each} />
+          </>
+        ))}
+      </dd>
+    </>
+  );
+
+export function approvalScreen(
+  { request, partners, things, approvers, now, refused }: ApprovalView,
+  reader: PageUser,
+): Screen {
   const { request_id, requester, subject, preview, status } = request;
   const isOwn = reader.login === requester;
   const mayApprove = approvers.some(({ login }) => login === reader.login);
   return {
     place: 'queue',
-    title: `${actionOf(request).title}: ${subject}`,
+    title: `${actionOf(request).title}: ${partners.get(subject) ?? subject}`,
     crumbs: [{ name: 'Approvals', href: '/console/approvals' }],
     lead: <Marks marks={[requestMark(status)]} />,
     content: (
       <div class="narrow stack">
         <Card title={`Request ${request_id}`}>
           <dl class="facts">
+            <Linked
+              title={partners.size === 1 ? 'Partner' : 'Partners'}
+              links={[...partners].map(([id, name]) => ({ of: name, href: pageOf(`partner ${id}`) }))}
+            />
+            <Linked title="About" links={things} />
             <dt>Requested by</dt>
             <dd>
               {requester}, <Instant at={request.requested_at} />
@@ -106,7 +151,7 @@ export function approvalScreen({ request, approvers, now, refused }: ApprovalVie
             {now !== undefined && <Outdated asked={preview.changes} now={now.changes} />}
             <Card title="What the requester saw" note={<Amounts amounts={preview.amounts} />} flush>
               <DataTable
-                columns={changeColumns}
+                columns={changeColumns('When requested')}
                 rows={preview.changes}
                 nothing="No figures would change."
                 caption="Changes"
@@ -141,7 +186,7 @@ function Outdated({ asked, now }: { asked: readonly PreviewedChange[]; now: read
       </p>
       <Card title="What changed since" flush>
         <DataTable
-          columns={changeColumns.map((each, at) => (at === 3 ? { ...each, heading: 'Now' } : each))}
+          columns={changeColumns('When requested', 'Now')}
           rows={rows}
           nothing="Only what it starts from."
           caption="What changed since it was requested"

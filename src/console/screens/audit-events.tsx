@@ -150,7 +150,7 @@ function Subject({ event: { subject, of } }: { event: ListedEvent }) {
         : addressOf(PATH, { subject });
   return (
     <a class="row wrap" href={href}>
-      {subject}
+      {withoutFolder(subject)}
     </a>
   );
 }
@@ -181,10 +181,13 @@ function Details({ details }: { details: ListedEvent['details'] }): ComponentChi
   );
 }
 
+/** A file that a command read is named without its place on the server. */
+const withoutFolder = (text: string) => (text.startsWith('/') ? text.replace(/^(\/[^/\n]+)+\//, '') : text);
+
 /** The export of events is complete. */
 const LONGEST = 2000;
 
 function shown(value: unknown) {
-  const text = inWords(value);
+  const text = withoutFolder(inWords(value));
   return text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
 }

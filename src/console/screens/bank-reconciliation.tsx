@@ -8,7 +8,8 @@ import {
   nameOfItem,
   readBankReconciliation as readReport,
   stepsOf,
-  VERDICTS,
+  summaryOf,
+  verdictOf,
 } from '../../reports/bank-reconciliation.ts';
 import { refuseFutureDay } from '../../reports/future-day.ts';
 import {
@@ -24,7 +25,6 @@ import {
   type Seer,
   textAsked,
 } from '../parts.ts';
-import { Verdict } from './aging.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
 
 const PATH = '/console/reports/bank-reconciliation';
@@ -53,7 +53,7 @@ export function bankReconciliationScreen(report: BankReconciliation, { user }: {
             <input type="date" name="on" value={on} />
           </label>
           <button type="submit">Show</button>
-          <Verdict good={ties}>{ties ? 'all accounts tie' : 'not all accounts tie'}</Verdict>
+          <Chip tone={ties === null ? 'plain' : ties ? 'good' : 'bad'}>{summaryOf(report)}</Chip>
         </form>
         <div class="stack">
           {accounts.map((account) => (
@@ -66,21 +66,19 @@ export function bankReconciliationScreen(report: BankReconciliation, { user }: {
   };
 }
 
+const TONES = { tied: 'good', no_statement: 'plain', items: 'warn', differs: 'warn' } as const;
+
 const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function Account({ account: each, user }: { account: AccountReconciliation; user: Seer }) {
-  const { state, currency, items } = each;
+  const { currency, items } = each;
   const [bank, ...before] = stepsOf(each).reverse();
   const steps: readonly Column<readonly [string, string]>[] = [
     { heading: 'Step', cell: ([name]) => <span class="wrap">{capital(name)}</span> },
     { heading: 'Amount', number: true, cell: ([, amount]) => <Money amount={amount} currency={currency} /> },
   ];
   return (
-    <Card
-      title={accountName(each)}
-      note={<Chip tone={state === 'tied' ? 'good' : 'warn'}>{VERDICTS[state]}</Chip>}
-      flush
-    >
+    <Card title={accountName(each)} note={<Chip tone={TONES[each.state]}>{verdictOf(each)}</Chip>} flush>
       <DataTable
         columns={steps}
         rows={before.reverse()}

@@ -104,9 +104,14 @@ export function generalLedgerScreen(view: GeneralLedgerView, { user }: { user: S
     title: 'General ledger',
     lead: 'exports by month',
     actions: (
-      <ActionLink user={user} action="gl.export" partner={null} tone="main">
-        Export a month
-      </ActionLink>
+      <>
+        <ActionLink user={user} action="gl.export" partner={null} tone="main">
+          Export a month
+        </ActionLink>
+        <ActionLink user={user} action="settings.adopt" partner={null} input={{ section: 'accounts', edit: 'yes' }}>
+          Accounts
+        </ActionLink>
+      </>
     ),
     content: (
       <>

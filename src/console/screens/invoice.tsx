@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Transaction } from '../../database/transaction.ts';
 import type { OpenDispute } from '../../documents/disputes.sql.ts';
 import { readOpenDisputes } from '../../documents/disputes.sql.ts';
-import { type DocumentRow, type LineRow, readDocuments } from '../../documents/documents.sql.ts';
+import { type DocumentFilter, type DocumentRow, type LineRow, readDocuments } from '../../documents/documents.sql.ts';
 import { afterwords, type HistoryLine, readHistory } from '../../documents/history.ts';
 import { documentTitle, rowKindName } from '../../documents/present.ts';
 import { lineTaxText, taxSteps } from '../../documents/present-tax.ts';
@@ -34,8 +34,13 @@ type InvoiceView = Readonly<{
 }>;
 
 /** Throws document_unknown, also for another partner's document. */
-export async function readInScope(tx: Transaction, scope: Scope, number: string): Promise<DocumentRow> {
-  const [document] = await readDocuments(tx, { number });
+export async function readInScope(
+  tx: Transaction,
+  scope: Scope,
+  number: string,
+  filter: Pick<DocumentFilter, 'withLogos'> = {},
+): Promise<DocumentRow> {
+  const [document] = await readDocuments(tx, { number, ...filter });
   if (document === undefined || !isInScope(scope, document.partner_id)) throw refuse('document_unknown', { number });
   return document;
 }
@@ -114,6 +119,10 @@ export function invoiceScreen(
   { user }: { user: Pick<User, 'roles'> },
 ): Screen {
   const { number, currency } = row;
+  const pathOf = (name: string) => `/console/invoices/${number}/${name}.pdf`;
+  const issued = row.pdf_sha256 === null ? null : pathOf('document');
+  const voidCopy = row.status === 'void' && row.purpose !== 'opening' ? pathOf('void-copy') : null;
+  const file = voidCopy ?? issued;
   const rowsOf = (filter: Readonly<Record<string, string>>) =>
     addressOf('/console/rows', { document: number, ...filter });
   const lines: Column<LineRow>[] = [
@@ -211,12 +220,17 @@ export function invoiceScreen(
           <History row={row} history={history} />
         </div>
         <Card
-          title="PDF"
+          title={voidCopy === null ? 'PDF' : 'Void copy'}
           actions={
             <>
-              {row.pdf_sha256 !== null && (
-                <a class="button" href={`/console/invoices/${number}/document.pdf`} hx-boost="false">
+              {file !== null && (
+                <a class="button" href={file} hx-boost="false">
                   Open
+                </a>
+              )}
+              {voidCopy !== null && issued !== null && (
+                <a class="button" href={issued} hx-boost="false">
+                  As it was issued
                 </a>
               )}
               {row.pdf_sha256 !== null && row.e_invoice !== 'none' && (
@@ -232,7 +246,7 @@ export function invoiceScreen(
             </>
           }
         >
-          {row.pdf_sha256 === null ? (
+          {file === null ? (
             <p class="nothing">
               {row.purpose === 'opening'
                 ? 'The previous system issued it, and the partner has the original.'
@@ -241,8 +255,8 @@ export function invoiceScreen(
           ) : (
             <iframe
               class="pdf"
-              src={`/console/invoices/${number}/document.pdf#navpanes=0&view=FitH`}
-              title={`PDF of ${number}`}
+              src={`${file}#navpanes=0&view=FitH`}
+              title={`${voidCopy === null ? 'PDF' : 'Void copy'} of ${number}`}
             />
           )}
         </Card>

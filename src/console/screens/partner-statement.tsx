@@ -135,21 +135,24 @@ export function StatementPeriod({
 }: PeriodProps & { children: ComponentChildren }) {
   const before = monthBefore(from.slice(0, 7) as Month);
   return (
-    <form class="filters" action={path}>
-      <label class="field">
-        From
-        <input type="date" name="from" value={from} />
-      </label>
-      <label class="field">
-        To
-        <input type="date" name="as_of" value={as_of} />
-      </label>
-      <button type="submit">Show</button>
-      <a class="button" href={addressOf(path, { from: `${before}-01`, as_of: lastDay(before) })}>
-        {before}
-      </a>
-      {children}
-    </form>
+    <>
+      <p class="printed">{`Account statement, ${from} to ${as_of}`}</p>
+      <form class="filters" action={path}>
+        <label class="field">
+          From
+          <input type="date" name="from" value={from} />
+        </label>
+        <label class="field">
+          To
+          <input type="date" name="as_of" value={as_of} />
+        </label>
+        <button type="submit">Show</button>
+        <a class="button" href={addressOf(path, { from: `${before}-01`, as_of: lastDay(before) })}>
+          {before}
+        </a>
+        {children}
+      </form>
+    </>
   );
 }
 

@@ -65,7 +65,7 @@ export async function readSearch(
     for (const question of [{ text: q }, ...(amount === undefined || list === partners ? [] : [{ amount }])]) {
       const [sort] = list.sorts;
       const rows = await list.read(tx, { ...seen, filter: question, sort, after: null, limit: SHOWN + 1 });
-      const empty = { sums: { count: null, totals: [] }, partners: new Map<string, string>(), next: null };
+      const empty = { sums: { count: null, totals: [] }, partners: new Map<string, string>(), next: null, ticked: [] };
       const view = { list, question, sort, today: seen.today, rows: rows.slice(0, SHOWN), ...empty };
       if (rows.length > 0) found.push({ view, path: `/console/${place}`, isPart: rows.length > SHOWN });
     }

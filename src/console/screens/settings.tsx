@@ -1,9 +1,11 @@
 /** The current settings, read-only and without secrets. */
 import type { ComponentChildren } from 'preact';
+import { ACTIONS } from '../../actions/loaded.ts';
 import { type Environment, isThisMachine } from '../../config/environment.ts';
 import { SECTION_NAMES, SECTIONS, type Section, type Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
 import { addressLine, bankDetails, type PaymentFact } from '../../documents/present.ts';
+import { fieldWords } from '../../field-names.ts';
 import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/outbox.sql.ts';
 import { changeText } from '../../people/field-changes.ts';
 import { type Differences, isFileOlder, proposedByFiles } from '../../people/settings-in-force.ts';
@@ -124,7 +126,7 @@ function Missing({
     <li>
       <Icon kind="missing" tone="warn" />
       <div>
-        <code class="hash">{id}</code> <span class="count">{scope}</span>
+        <strong title={id}>{fieldWords(id)}</strong> <span class="count">{scope}</span>
         <p class="soft">
           {`needs ${needs}`}
           {partners !== undefined && ` (${plural(partners.length, 'partner')})`}{' '}
@@ -315,7 +317,7 @@ function Approvals({ settings }: { settings: Settings }) {
       {rules.length === 0 ? (
         <p class="soft">No action needs a second person.</p>
       ) : (
-        <Facts facts={rules.map(([action, rule]) => [action, thresholdOf(rule)])} />
+        <Facts facts={rules.map(([action, rule]) => [ACTIONS.get(action)?.title ?? action, thresholdOf(rule)])} />
       )}
     </Card>
   );

@@ -217,16 +217,21 @@ const OWING = (currency: string, asOf: string): readonly Column<CurrencyPosition
 
 const [HEIGHT, STEP, BAR] = [96, 10, 7];
 
-/** Received and expected cash by week. The table below it has the same figures. */
+/** Received and expected cash by week, under the amount of the highest bar. The table below it has all figures. */
 function Bars({ currency, received, expected }: Pick<CurrencyPosition, 'currency' | 'received' | 'expected'>) {
   const bars = [
     ...received.map((each) => ({ ...each, tone: 'good', is: 'received' })),
     ...expected.map((each) => ({ ...each, tone: 'due', is: 'expected' })),
   ].map((each) => ({ ...each, value: Amount.of(each.amount, currency) }));
   const most = bars.reduce((max, { value }) => (max.isLessThan(value) ? value : max), Amount.zero(currency));
+  const sumOf = (weeks: readonly Week[]) => {
+    const sum = weeks.reduce((all, { amount }) => all.plus(Amount.of(amount, currency)), Amount.zero(currency));
+    return <Money amount={sum.toString()} currency={currency} />;
+  };
   const heightOf = (value: Amount) => (value.isPositive() ? Math.max(1, value.partsOf(most, HEIGHT)) : 0);
   return (
     <figure class="bars">
+      <p class="scale">{most.isZero() ? 'no cash' : <Money amount={most.toString()} currency={currency} />}</p>
       <svg viewBox={`0 0 ${bars.length * STEP} ${HEIGHT}`} preserveAspectRatio="none" role="img">
         <title>{`Cash in ${currency} by week`}</title>
         <desc>{`The last ${received.length} weeks as received, then ${expected.length} weeks as expected by due date.`}</desc>
@@ -241,10 +246,11 @@ function Bars({ currency, received, expected }: Pick<CurrencyPosition, 'currency
       </svg>
       <figcaption>
         <span>
-          <span class="dot good" /> Received by week since {received[0]?.week}
+          <span class="dot good" /> Received by week since {received[0]?.week}: {sumOf(received)}
         </span>
         <span>
-          <span class="dot running" /> Expected by due date; the last bar has all from {expected.at(-1)?.week}
+          <span class="dot running" /> Expected by due date: {sumOf(expected)}; the last bar has all from{' '}
+          {expected.at(-1)?.week}
         </span>
       </figcaption>
     </figure>

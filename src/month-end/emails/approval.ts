@@ -6,6 +6,7 @@
 import { type RequestRow, readApprovers } from '../../approvals/requests.sql.ts';
 import { requestNumbered, statusOf } from '../../approvals/requests.ts';
 import type { Transaction } from '../../database/transaction.ts';
+import { fieldWords } from '../../field-names.ts';
 import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import type { OtherEmailKind } from '../../mail/kinds.ts';
 import { isOneAddress } from '../../mail/message.ts';
@@ -52,7 +53,7 @@ export const approvalRequestEmail: EmailComposer = {
         changes: changes.slice(0, CHANGES_SHOWN).map(({ of, field, before, after }) => ({
           ...{
             of: oneLine(of),
-            field: oneLine(field),
+            field: oneLine(fieldWords(field)),
             before: oneLine(before ?? 'none'),
             after: oneLine(after ?? 'none'),
           },

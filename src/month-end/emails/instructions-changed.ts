@@ -4,6 +4,7 @@
  */
 import type { Settings } from '../../config/settings.ts';
 import type { Transaction } from '../../database/transaction.ts';
+import { fieldWords } from '../../field-names.ts';
 import { type EmailComposer, letterView, oneLine } from '../../mail/email.ts';
 import { isOneAddress } from '../../mail/message.ts';
 import { queueEmails } from '../../mail/outbox.sql.ts';
@@ -31,7 +32,11 @@ export const instructionsChangedEmail: EmailComposer = {
         ...letterView({ environment, settings }),
         changes: events
           .flatMap(({ changes }) => changes.filter(isOfInstructions))
-          .map((change) => ({ field: oneLine(change.field), before: shown(change.old), after: shown(change.new) })),
+          .map((change) => ({
+            field: oneLine(fieldWords(change.field)),
+            before: shown(change.old),
+            after: shown(change.new),
+          })),
         at: minuteOf(last.occurred_at),
         by: oneLine(`${last.claimed_by === null ? '' : `${last.claimed_by}, as `}${last.os_user} on ${last.host}`),
       }),

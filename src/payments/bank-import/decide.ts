@@ -61,6 +61,8 @@ type RecordedFacts = Readonly<{
   /** Recorded refunds with the amount of a line, which may be the return of a refund. */
   refunds: readonly RecordedRefund[];
   payoutNames: readonly string[];
+  /** Whether a person decided that the payment of a line is recorded and not applied. */
+  isLeftOpen: (line: NewLine) => boolean;
 }>;
 
 export const SETTLE_BY_HAND = 'settle it by hand';
@@ -69,7 +71,7 @@ export const SETTLE_BY_HAND = 'settle it by hand';
 export function decideCredits(
   credits: readonly NewLine[],
   items: OpenItems,
-  { candidates, equalLines, refunds, payoutNames }: RecordedFacts,
+  { candidates, equalLines, refunds, payoutNames, isLeftOpen }: RecordedFacts,
 ): Map<NewLine, Decision> {
   const current = new CurrentCandidates(candidates);
   const reachBank = (payment: Candidate) => current.put({ ...payment, reported_by_bank: true });
@@ -86,7 +88,8 @@ export function decideCredits(
     lines: new Map(credits.map((each) => [each.id, each])),
   };
   for (const each of credits) {
-    const decision = decideEqualLine(each, file) ?? decideCredit(each, file);
+    const decided = decideEqualLine(each, file) ?? decideCredit(each, file);
+    const decision = 'match' in decided && isLeftOpen(each) ? leftOpen(decided) : decided;
     if (decision.kind === 'duplicate') reachBank(decision.payment);
     if (decision.kind === 'payout' && decision.of !== undefined && decision.gross !== undefined) reachBank(decision.of);
     if (decision.kind === 'link_payment') file.reportedIds.add(decision.processorId);
@@ -99,6 +102,13 @@ export function decideCredits(
   }
   return file.decisions;
 }
+
+/** The payment with nothing applied. What would have been applied is suggested. */
+const leftOpen = <Decided extends Decision & { readonly match: Match }>(decided: Decided): Decided => {
+  const { applied, credit: _, suggested, ...match } = decided.match;
+  const why = 'left open by the person who imported the file';
+  return { ...decided, match: { ...match, applied: [], suggested: [...applied, ...suggested], why } };
+};
 
 function learnAccount({ line }: NewLine, decision: Decision, items: OpenItems) {
   if (decision.kind !== 'payment' || decision.match.applied.length === 0) return;

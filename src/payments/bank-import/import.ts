@@ -51,12 +51,20 @@ export type BankImport = Readonly<{
   event_id: number | null;
 }>;
 
-/** `read` is the content of the file, as read before the transaction. */
+/** Names a line of a file to people: `0012345 line 3`. */
+export const bankLineName = ({ account, position }: Pick<LineReport, 'account' | 'position'>): string =>
+  `${account} line ${position}`;
+
+/**
+ * `read` is the content of the file, as read before the transaction. A payment of a line in `open` (bankLineName) is
+ * recorded and not applied.
+ */
 export async function importBankFile(
   tx: Transaction,
   caller: Caller,
   file: BankFile,
   read: ReadBankFile = readBankFile(file, caller.settings.bank_csv),
+  open: readonly string[] = [],
 ): Promise<BankImport> {
   const { format, statements } = read;
   refuseUnrecordable(file, statements, todayOf(caller));
@@ -76,7 +84,7 @@ export async function importBankFile(
   const context = await openPaymentContext(tx, caller, {
     action: 'payment.import',
     subject: file.name.split(/[/\\]/).at(-1) ?? file.name,
-    details: { sha256, format, lines: total },
+    details: { sha256, format, lines: total, ...(open.length > 0 && { left_open: open }) },
   });
   const accounts = statements.map(({ account }) => account);
   const brokenBefore = new Set((await readBreaks(tx, { accounts })).map(({ exception }) => exception));
@@ -86,7 +94,7 @@ export async function importBankFile(
     { sha256, name: file.name, format, bytes: file.bytes.length },
     statements,
   );
-  const reports = await recordLines(tx, context, caller, newLines);
+  const reports = await recordLines(tx, context, caller, newLines, new Set(open));
   failpoint('payments.recorded');
   return {
     ...head,
@@ -175,7 +183,13 @@ async function recordFile(
   );
 }
 
-async function recordLines(tx: Transaction, context: PaymentContext, caller: Caller, newLines: readonly NewLine[]) {
+async function recordLines(
+  tx: Transaction,
+  context: PaymentContext,
+  caller: Caller,
+  newLines: readonly NewLine[],
+  open: ReadonlySet<string>,
+) {
   const credits = newLines.filter(({ line }) => line.direction === 'credit');
   const debits = newLines.filter(({ line }) => line.direction === 'debit');
   const equalLines = await readEqualLines(tx, { lineIds: newLines.map((each) => each.id) });
@@ -190,6 +204,7 @@ async function recordLines(tx: Transaction, context: PaymentContext, caller: Cal
     equalLines,
     refunds: await readRefunds(tx, moneyOf(credits.filter(({ line }) => line.reversal)), { open: false }),
     payoutNames: caller.settings.payout_names,
+    isLeftOpen: ({ account, line: { position } }) => open.has(bankLineName({ account, position })),
   });
   const creditReports = await recordCredits(tx, context, decisions);
   const ownLines = new Map(

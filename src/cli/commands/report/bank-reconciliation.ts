@@ -34,6 +34,6 @@ async function reportBankReconciliation(
     json: found,
     sheet: () => bankReconciliationSheet(found),
     text: () => describeBankReconciliation(found, outputWidth()),
-    attention: !found.ties,
+    attention: found.ties === false,
   };
 }
