@@ -114,6 +114,7 @@ CREATE UNIQUE INDEX status_email_waits_once ON emails (kind) WHERE kind = 'statu
 -- Finds the latest e-mail of a document. Without this index, the preview of a month took 70 s in a ledger of ten years,
 -- because each search read all e-mails.
 CREATE INDEX emails_of_document ON emails (document_id, email_id) WHERE document_id IS NOT NULL;
+CREATE INDEX emails_of_void ON emails (void_document_id) WHERE void_document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails (status) WHERE status <> 'sent';
 CREATE INDEX emails_due ON emails (due_at, email_id) WHERE status IN ('queued', 'sending', 'held');
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'emails');
@@ -130,12 +131,12 @@ RETURN to_jsonb(after) - '{addressed_to,reason,recipients}'::text[] = to_jsonb(b
 CREATE FUNCTION refuse_rewritten_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF ((OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id,
-      OLD.void_document_id, OLD.checkpoint_size, OLD.approval_request_id, OLD.user_event_id, OLD.preliminary, OLD.asked_for,
-      OLD.addressed_to, OLD.event_id, OLD.message_id, OLD.queued_at)
+      OLD.void_document_id, OLD.checkpoint_size, OLD.approval_request_id, OLD.user_event_id, OLD.preliminary,
+      OLD.asked_for, OLD.addressed_to, OLD.event_id, OLD.message_id, OLD.queued_at)
      IS DISTINCT FROM
      (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id,
-      NEW.void_document_id, NEW.checkpoint_size, NEW.approval_request_id, NEW.user_event_id, NEW.preliminary, NEW.asked_for,
-      NEW.addressed_to, NEW.event_id, NEW.message_id, NEW.queued_at)
+      NEW.void_document_id, NEW.checkpoint_size, NEW.approval_request_id, NEW.user_event_id, NEW.preliminary,
+      NEW.asked_for, NEW.addressed_to, NEW.event_id, NEW.message_id, NEW.queued_at)
      OR OLD.status = 'withdrawn' OR OLD.dismissal_reason IS NOT NULL
      OR (OLD.status IN ('sent', 'bounced')
          AND (NEW.status <> 'bounced' OR (OLD.recipients, OLD.message_sha256, OLD.sent_at, OLD.attempts)
@@ -224,16 +225,18 @@ WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
   AND CASE WHEN document_id IS NULL THEN NOT EXISTS (
              SELECT FROM emails later
              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind
-               AND (later.partner_id, later.month, later.day, later.payment_id, later.credit_refund_id, later.void_document_id,
-                    later.checkpoint_size, later.approval_request_id, later.user_event_id)
-                   IS NOT DISTINCT FROM (e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id, e.void_document_id,
-                                         e.checkpoint_size, e.approval_request_id, e.user_event_id))
+               AND (later.partner_id, later.month, later.day, later.payment_id, later.credit_refund_id,
+                    later.void_document_id, later.checkpoint_size, later.approval_request_id, later.user_event_id)
+                   IS NOT DISTINCT FROM (e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
+                                         e.void_document_id, e.checkpoint_size, e.approval_request_id,
+                                         e.user_event_id))
            ELSE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id) AND NOT EXISTS (
              SELECT FROM portal_deliveries p WHERE p.document_id = e.document_id AND p.recorded_at >= e.queued_at
                AND e.status IN ('failed', 'uncertain', 'bounced')) AND NOT EXISTS (
              SELECT FROM emails later WHERE later.document_id = e.document_id AND later.email_id > e.email_id) END;
 
--- The history of a document's e-mails: each request, each e-mail's status, and the attempts before its last attempt.
+-- The history of a document's e-mails: each request, each e-mail's status, the attempts before its last attempt, and
+-- the notices of its void.
 CREATE VIEW document_email_history AS
 SELECT document_id, 6 AS rank, queued_at AS at, 'sending_asked' AS action,
        jsonb_build_object('asked_for', asked_for, 'to', addressed_to, 'message_id', message_id) AS facts, event_id
@@ -258,6 +261,10 @@ SELECT e.document_id, 7.5, b.recorded_at, 'bounced',
                           'server', b.reporting_server),
        b.event_id
 FROM email_bounces b JOIN document_emails e USING (email_id)
+UNION ALL
+SELECT void_document_id, 12, coalesce(sent_at, attempted_at, queued_at), 'void_noticed',
+       jsonb_build_object('status', status, 'to', array_to_string(recipients, ', '), 'reply', reason), NULL
+FROM emails WHERE void_document_id IS NOT NULL
 UNION ALL
 SELECT document_id, 8, recorded_at, 'portal_delivered',
        jsonb_build_object('on', delivered_on, 'reference', reference), event_id

@@ -1,4 +1,4 @@
--- Facts: SHA-256 20cbbbb672c5e99b14988126506d9badb47603d67f70c9a64c738ad0c60b4b3c, without the role reckoner_app f854bf1de2f20b4712b560acf4a88340eb26369979186608709a18b694d8e96e
+-- Facts: SHA-256 0441002e3f85b944820d964173804be0d019ff0554babe006488e89c4e25649a, without the role reckoner_app 3d2f867b51385a6915da49f3f6321005b6aa4338ae43f73b27d20d4091e2369b
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

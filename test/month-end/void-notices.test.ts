@@ -9,7 +9,7 @@ import { recordPortalDelivery } from '../../src/documents/portal-delivery.ts';
 import type { EmailResult } from '../../src/mail/outbox.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { startOver } from '../close/start-over.ts';
-import { type Corrections, correctionsOf } from '../documents/correcting.ts';
+import { type Corrections, correctionsOf, story } from '../documents/correcting.ts';
 import { openWorld, partner, quote, type World } from '../support/world.ts';
 
 const [INV_1, INV_2, INV_3] = ['INV-2026-000001', 'INV-2026-000002', 'INV-2026-000003'];
@@ -55,6 +55,10 @@ test('a void without a replacement is told once, with the void copy and the reas
     expect(mail.text).toContain(said);
   expect(mail.attachments.map(({ filename, contentType }) => [filename, contentType])).toEqual([
     [`${INV_1}-void.pdf`, 'application/pdf'],
+  ]);
+  expect((await story(world, INV_1)).slice(-2)).toEqual([
+    ['voided', 'voided: billed to the wrong company'],
+    ['void_noticed', 'notice of the void sent to ap@partner.example'],
   ]);
   expect(await send()).toEqual([]);
 });
