@@ -7,6 +7,7 @@ import { invoiceVoid } from '../../src/actions/invoice/void.ts';
 import { previewAction } from '../../src/actions/run.ts';
 import { recordPortalDelivery } from '../../src/documents/portal-delivery.ts';
 import type { EmailResult } from '../../src/mail/outbox.ts';
+import { resendEmail } from '../../src/mail/resend.ts';
 import { sendEmails } from '../../src/month-end/month-end.ts';
 import { startOver } from '../close/start-over.ts';
 import { type Corrections, correctionsOf, story } from '../documents/correcting.ts';
@@ -90,6 +91,18 @@ test('a notice follows when the replacement is voided before it is sent', async 
   await action.voided(INV_3);
   expect(await send()).toEqual(['sent']);
   expect((await latestNotice()).text).toContain(INV_3);
+});
+
+test('a notice is sent again on request, with current data', async () => {
+  await world.deliver();
+  await action.voided(INV_1);
+  await send();
+  const [{ id = '' } = {}] = await world.sql<{ id: string }>(
+    `SELECT email_id AS id FROM emails WHERE kind = 'void_notice'`,
+  );
+  await world.database.transaction((tx) => resendEmail(tx, world, { emailId: Number(id) }));
+  expect(await send()).toEqual(['sent']);
+  expect(await send()).toEqual([]);
 });
 
 test('a document that never reached the partner gets no notice, and one delivered through a portal does', async () => {

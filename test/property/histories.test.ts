@@ -338,7 +338,7 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
       throw new Error(`RECKONER_SEED=${seed} RECKONER_HISTORIES=1: ${actions.join(' > ')}`, { cause: error });
     }
   }
-  process.stdout.write(`random histories: ${JSON.stringify(Object.fromEntries(done))}\n`);
+  process.stdout.write(`random histories: ${JSON.stringify(Object.fromEntries(done))}, ${notices} void notices\n`);
   if (HISTORIES >= FAVORED_IN) {
     // Every action was really done, the rare ones in a run of hundreds, and some were refused.
     const never = ACTIONS.filter(({ name, rare }) => done.get(name) === 0 && (HISTORIES >= 100 || !rare));

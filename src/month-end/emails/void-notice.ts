@@ -22,8 +22,10 @@ export const voidNoticeEmail: EmailComposer = {
     const [document] = await readDocuments(tx, { ids: [id], withLogos: true });
     if (document === undefined) throw new Error(`no document ${id} to announce the void of`);
     const due = await readVoidsToTell(tx);
-    if (!due.some((each) => each.void_document_id === id))
-      return { withdrawn: `${document.replaced_by} replaces the document` };
+    if (!due.some((each) => each.void_document_id === id)) {
+      const { replaced_by: next } = document;
+      return { withdrawn: next === null ? 'the document did not reach the partner' : `${next} replaces the document` };
+    }
     const letter = await partnerLetter(tx, context, document.partner_id);
     if (letter.held !== undefined) return letter;
     const { to, cc, locale, view } = letter;
