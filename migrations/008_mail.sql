@@ -5,14 +5,16 @@ CREATE TABLE emails (
   email_id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   kind text NOT NULL CONSTRAINT email_kind_known
     CHECK (kind IN ('invoice', 'credit_note', 'statement', 'reminder', 'account_statement', 'close_report', 'feed_doubts',
-                    'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'instructions_changed',
-                    'approval_request', 'approval_decision', 'security_notice')),
+                    'checkpoint', 'status', 'payment_receipt', 'refund_notice', 'void_notice',
+                    'instructions_changed', 'approval_request', 'approval_decision', 'security_notice')),
   document_id bigint REFERENCES documents,
   partner_id text COLLATE "C" REFERENCES partners,
   month text COLLATE "C" REFERENCES closed_months,
   day date,
   payment_id bigint,
   credit_refund_id bigint,
+  void_document_id bigint REFERENCES documents
+    CONSTRAINT email_void_named CHECK ((kind = 'void_notice') = (void_document_id IS NOT NULL)),
   -- The key is deferrable, because a restore fills the table of checkpoints after all facts.
   checkpoint_size bigint REFERENCES log_checkpoints DEFERRABLE,
   approval_request_id bigint,
@@ -57,7 +59,8 @@ CREATE TABLE emails (
     CASE WHEN document_id IS NULL THEN asked_for IS NULL OR asked_for IN ('resend', 'new_address')
          ELSE asked_for IS NOT NULL AND asked_for <> 'new_address' END),
   CONSTRAINT email_partner_and_day_named CHECK (
-    (kind IN ('reminder', 'account_statement', 'payment_receipt', 'refund_notice')) = (partner_id IS NOT NULL)
+    (kind IN ('reminder', 'account_statement', 'payment_receipt', 'refund_notice', 'void_notice'))
+      = (partner_id IS NOT NULL)
     AND (kind IN ('reminder', 'account_statement', 'feed_doubts', 'instructions_changed')) = (day IS NOT NULL)),
   CONSTRAINT email_money_named CHECK (
     (kind = 'payment_receipt') = (payment_id IS NOT NULL) AND (kind = 'refund_notice') = (credit_refund_id IS NOT NULL)),
@@ -91,6 +94,8 @@ CREATE UNIQUE INDEX payment_receipt_once ON emails (payment_id, partner_id)
   WHERE kind = 'payment_receipt' AND asked_for IS NULL AND status <> 'withdrawn';
 CREATE UNIQUE INDEX refund_notice_once ON emails (credit_refund_id)
   WHERE kind = 'refund_notice' AND asked_for IS NULL;
+CREATE UNIQUE INDEX void_notice_once ON emails (void_document_id)
+  WHERE kind = 'void_notice' AND asked_for IS NULL AND status <> 'withdrawn';
 CREATE UNIQUE INDEX close_report_once ON emails (month) WHERE kind = 'close_report' AND asked_for IS NULL;
 -- The month is still open and therefore not in closed_months, so `day` is the first day of the month and `month` is
 -- empty.
@@ -109,6 +114,7 @@ CREATE UNIQUE INDEX status_email_waits_once ON emails (kind) WHERE kind = 'statu
 -- Finds the latest e-mail of a document. Without this index, the preview of a month took 70 s in a ledger of ten years,
 -- because each search read all e-mails.
 CREATE INDEX emails_of_document ON emails (document_id, email_id) WHERE document_id IS NOT NULL;
+CREATE INDEX emails_of_void ON emails (void_document_id) WHERE void_document_id IS NOT NULL;
 CREATE INDEX emails_unfinished ON emails (status) WHERE status <> 'sent';
 CREATE INDEX emails_due ON emails (due_at, email_id) WHERE status IN ('queued', 'sending', 'held');
 CALL grant_to_app('SELECT, INSERT, UPDATE', 'emails');
@@ -125,12 +131,12 @@ RETURN to_jsonb(after) - '{addressed_to,reason,recipients}'::text[] = to_jsonb(b
 CREATE FUNCTION refuse_rewritten_email() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF ((OLD.kind, OLD.document_id, OLD.partner_id, OLD.month, OLD.day, OLD.payment_id, OLD.credit_refund_id,
-      OLD.checkpoint_size, OLD.approval_request_id, OLD.user_event_id, OLD.preliminary, OLD.asked_for,
-      OLD.addressed_to, OLD.event_id, OLD.message_id, OLD.queued_at)
+      OLD.void_document_id, OLD.checkpoint_size, OLD.approval_request_id, OLD.user_event_id, OLD.preliminary,
+      OLD.asked_for, OLD.addressed_to, OLD.event_id, OLD.message_id, OLD.queued_at)
      IS DISTINCT FROM
      (NEW.kind, NEW.document_id, NEW.partner_id, NEW.month, NEW.day, NEW.payment_id, NEW.credit_refund_id,
-      NEW.checkpoint_size, NEW.approval_request_id, NEW.user_event_id, NEW.preliminary, NEW.asked_for,
-      NEW.addressed_to, NEW.event_id, NEW.message_id, NEW.queued_at)
+      NEW.void_document_id, NEW.checkpoint_size, NEW.approval_request_id, NEW.user_event_id, NEW.preliminary,
+      NEW.asked_for, NEW.addressed_to, NEW.event_id, NEW.message_id, NEW.queued_at)
      OR OLD.status = 'withdrawn' OR OLD.dismissal_reason IS NOT NULL
      OR (OLD.status IN ('sent', 'bounced')
          AND (NEW.status <> 'bounced' OR (OLD.recipients, OLD.message_sha256, OLD.sent_at, OLD.attempts)
@@ -201,16 +207,16 @@ FROM emails e WHERE document_id IS NOT NULL;
 CREATE VIEW latest_emails AS
 SELECT DISTINCT ON (document_id) * FROM document_emails ORDER BY document_id, email_id DESC;
 
--- The latest e-mail without a document for each partner and day, month, payment, refund, checkpoint, approval request,
--- or the status.
+-- The latest e-mail without a document for each partner and day, month, payment, refund, void,
+-- checkpoint, approval request, or the status.
 CREATE VIEW latest_other_emails AS
-SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id,
-                    user_event_id)
-       email_id, kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id,
-       user_event_id, addressed_to, status, reason, recipients, queued_at, dismissal_reason
+SELECT DISTINCT ON (kind, partner_id, month, day, payment_id, credit_refund_id, void_document_id, checkpoint_size,
+                    approval_request_id, user_event_id)
+       email_id, kind, partner_id, month, day, payment_id, credit_refund_id, void_document_id, checkpoint_size,
+       approval_request_id, user_event_id, addressed_to, status, reason, recipients, queued_at, dismissal_reason
 FROM emails WHERE document_id IS NULL
-ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, checkpoint_size, approval_request_id,
-         user_event_id, email_id DESC;
+ORDER BY kind, partner_id, month, day, payment_id, credit_refund_id, void_document_id, checkpoint_size,
+         approval_request_id, user_event_id, email_id DESC;
 
 -- E-mails that were neither sent, withdrawn nor dismissed, if no later e-mail has the same subject matter.
 CREATE VIEW unfinished_emails AS
@@ -220,15 +226,17 @@ WHERE status NOT IN ('sent', 'withdrawn') AND dismissal_reason IS NULL
              SELECT FROM emails later
              WHERE later.email_id > e.email_id AND later.document_id IS NULL AND later.kind = e.kind
                AND (later.partner_id, later.month, later.day, later.payment_id, later.credit_refund_id,
-                    later.checkpoint_size, later.approval_request_id, later.user_event_id)
+                    later.void_document_id, later.checkpoint_size, later.approval_request_id, later.user_event_id)
                    IS NOT DISTINCT FROM (e.partner_id, e.month, e.day, e.payment_id, e.credit_refund_id,
-                                         e.checkpoint_size, e.approval_request_id, e.user_event_id))
+                                         e.void_document_id, e.checkpoint_size, e.approval_request_id,
+                                         e.user_event_id))
            ELSE NOT EXISTS (SELECT FROM voids v WHERE v.document_id = e.document_id) AND NOT EXISTS (
              SELECT FROM portal_deliveries p WHERE p.document_id = e.document_id AND p.recorded_at >= e.queued_at
                AND e.status IN ('failed', 'uncertain', 'bounced')) AND NOT EXISTS (
              SELECT FROM emails later WHERE later.document_id = e.document_id AND later.email_id > e.email_id) END;
 
--- The history of a document's e-mails: each request, each e-mail's status, and the attempts before its last attempt.
+-- The history of a document's e-mails: each request, each e-mail's status, the attempts before its last attempt, and
+-- the notices of its void.
 CREATE VIEW document_email_history AS
 SELECT document_id, 6 AS rank, queued_at AS at, 'sending_asked' AS action,
        jsonb_build_object('asked_for', asked_for, 'to', addressed_to, 'message_id', message_id) AS facts, event_id
@@ -253,6 +261,10 @@ SELECT e.document_id, 7.5, b.recorded_at, 'bounced',
                           'server', b.reporting_server),
        b.event_id
 FROM email_bounces b JOIN document_emails e USING (email_id)
+UNION ALL
+SELECT void_document_id, 12, coalesce(sent_at, attempted_at, queued_at), 'void_noticed',
+       jsonb_build_object('status', status, 'to', array_to_string(recipients, ', '), 'reply', reason), NULL
+FROM emails WHERE void_document_id IS NOT NULL
 UNION ALL
 SELECT document_id, 8, recorded_at, 'portal_delivered',
        jsonb_build_object('on', delivered_on, 'reference', reference), event_id

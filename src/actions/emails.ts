@@ -45,6 +45,7 @@ const KINDS: Readonly<Record<OtherEmailKind, readonly [one: string, many: string
   status: ['status', 'statuses'],
   payment_receipt: ['receipt', 'receipts'],
   refund_notice: ['refund notice', 'refund notices'],
+  void_notice: ['notice of a void', 'notices of voids'],
   approval_request: ['request for approval', 'requests for approval'],
   approval_decision: ['decision on a request', 'decisions on requests'],
   security_notice: ['security notice', 'security notices'],

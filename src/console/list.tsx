@@ -144,7 +144,12 @@ type ListProps = Readonly<{
   user?: Seer;
   /** Whether rows can be selected. The links then send the selected rows. */
   sends?: boolean | undefined;
+  /** In a form that refuses repeated fields: each row has a field of its own, `tick:` and its value. */
+  singly?: boolean | undefined;
 }>;
+
+/** Before the value of a row, in the name of its field. */
+export const TICK = 'tick:';
 
 export const consoleHref = (place: string, at: Link[1]) =>
   typeof at === 'string' ? `/console/${place}/${encodeURIComponent(at)}` : addressOf(`/console/${place}`, at);
@@ -352,6 +357,7 @@ export function ListTable({
   hrefOf,
   user,
   sends,
+  singly,
   nothing,
 }: ListProps & { readonly nothing: string }) {
   const { list, question, sort, rows, ticked, today } = view;
@@ -376,9 +382,9 @@ export function ListTable({
       }),
       cell(row) {
         const cell = <Cell {...{ list, name, column, row, today, hrefOf }} isFirst={at === 0} />;
-        return at === 0 && sends ? (
+        return at === 0 && (sends || singly) ? (
           <span class="number">
-            <Tick {...{ list, row, ticked }} />
+            <Tick {...{ list, row, ticked, singly }} />
             {cell}
           </span>
         ) : (
@@ -432,13 +438,16 @@ const remediesFor = (list: List, user: Seer): Column<unknown> => ({
   },
 });
 
-function Tick({ list: { ticks }, row, ticked }: Pick<ListView, 'list' | 'ticked'> & { row: unknown }) {
+function Tick({
+  list: { ticks },
+  row,
+  ticked,
+  singly,
+}: Pick<ListView, 'list' | 'ticked'> & Pick<ListProps, 'singly'> & { row: unknown }) {
   const value = ticks?.of(row) ?? null;
   if (ticks === undefined || value === null) return null;
-  const checked = ticked.includes(value);
-  return (
-    <input type="checkbox" class="tick" name={ticks.field} aria-label={`Select ${value}`} {...{ value, checked }} />
-  );
+  const [name, checked] = [singly ? `${TICK}${value}` : ticks.field, ticked.includes(value)];
+  return <input type="checkbox" class="tick" aria-label={`Select ${value}`} {...{ name, value, checked }} />;
 }
 
 type CellProps = Pick<ListProps, 'hrefOf'> &

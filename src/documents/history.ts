@@ -77,6 +77,8 @@ const SENTENCES = {
   refunded: (f: Facts) => `${f['amount']} refunded on ${f['on']}${given(', reference ', f['reference'])}`,
   refund_returned: (f: Facts) => `refund of ${f['amount']} returned: ${f['reason']}`,
   voided: (f: Facts) => `voided: ${f['reason']}`,
+  void_noticed: (f: Facts) =>
+    `notice of the void ${f['status']}${given(' to ', f['to'])}${f['status'] === 'sent' ? '' : given('; ', f['reply'])}`,
   replaced: (f: Facts) => `replaced by ${f['other']}`,
 } as const;
 

@@ -365,6 +365,7 @@ rows of the latest month are listed.`,
     'currency late document corrections',
   ),
   page: names('own_id standing partner_name reference accepted_on billed spot_price partner_cut invoice_amount'),
+  place: names('own_id reference accepted_on invoice_amount'),
   ticks: {
     ...{ field: 'rows', actions: [toDo('Reverse', 'rows.reverse')] },
     within: {

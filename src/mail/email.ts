@@ -22,6 +22,8 @@ export type EmailSubject = Readonly<{
   day: string | null;
   payment_id: number | null;
   credit_refund_id: number | null;
+  /** The document whose void it tells. */
+  void_document_id: number | null;
   /** The size of the checkpoint that the letter is about. */
   checkpoint_size: number | null;
   approval_request_id: number | null;

@@ -10,6 +10,7 @@ export const OTHER_EMAIL_KINDS = [
   'status',
   'payment_receipt',
   'refund_notice',
+  'void_notice',
   'approval_request',
   'approval_decision',
   'security_notice',

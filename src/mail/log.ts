@@ -56,6 +56,7 @@ export function nameOf(
     checkpoint: `checkpoint of ${plural(checkpoint_size ?? 0, 'fact')}`,
     payment_receipt: `receipt for payment ${payment_id} to ${partner_id}`,
     refund_notice: `notice of a refund to ${partner_id}`,
+    void_notice: `notice of a void to ${partner_id}`,
     approval_request: `request ${approval_request_id} for approval`,
     approval_decision: `decision on request ${approval_request_id}`,
     security_notice: 'security notice',

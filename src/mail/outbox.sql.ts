@@ -20,8 +20,8 @@ import type { OtherEmailKind } from './kinds.ts';
 
 /** The columns that say what an e-mail without a document is about. */
 const subjectOf = (of = '') =>
-  `${of}kind, ${of}partner_id, ${of}month, ${of}day, ${of}payment_id, ${of}credit_refund_id, ${of}checkpoint_size,
-   ${of}approval_request_id, ${of}user_event_id`;
+  `${of}kind, ${of}partner_id, ${of}month, ${of}day, ${of}payment_id, ${of}credit_refund_id, ${of}void_document_id,
+   ${of}checkpoint_size, ${of}approval_request_id, ${of}user_event_id`;
 
 // --- Queueing ---
 
@@ -33,6 +33,7 @@ type EmailToQueue = Readonly<{
   preliminary?: boolean;
   payment_id?: number;
   credit_refund_id?: number;
+  void_document_id?: number;
   checkpoint_size?: number;
   approval_request_id?: number;
   user_event_id?: number;
@@ -55,8 +56,8 @@ export async function queueEmails(
             format('<%s.%s@%s>', q.name, i.installation_id, :mailDomain::text), 'queued', :now::timestamptz,
             coalesce(q.event_id, :eventId::bigint)
      FROM json_to_recordset(:emails::json) AS q (kind text, partner_id text, month text, day date, payment_id bigint,
-       credit_refund_id bigint, checkpoint_size bigint, approval_request_id bigint, user_event_id bigint,
-       preliminary boolean, event_id bigint, name text)
+       credit_refund_id bigint, void_document_id bigint, checkpoint_size bigint, approval_request_id bigint,
+       user_event_id bigint, preliminary boolean, event_id bigint, name text)
      CROSS JOIN installation i
      ON CONFLICT DO NOTHING
      RETURNING email_id, document_id, ${subjectOf()}, preliminary, addressed_to`,
@@ -329,8 +330,7 @@ export const readNewAddresses = querying<
                        WHEN 'instructions_changed' THEN coalesce(nullif(:finance::text, ''), :operations::text)
                        WHEN 'reminder' THEN coalesce(nullif(p.reminder_email, ''), p.contact_email)
                        WHEN 'account_statement' THEN coalesce(nullif(p.statement_email, ''), p.contact_email)
-                       WHEN 'payment_receipt' THEN p.contact_email
-                       WHEN 'refund_notice' THEN p.contact_email END AS address) AS a
+                       ELSE p.contact_email END AS address) AS a
   WHERE e.status IN ('failed', 'uncertain', 'bounced') AND e.dismissal_reason IS NULL AND e.addressed_to IS NULL
     AND a.address <> '' AND a.address <> ALL (e.recipients)
   ORDER BY e.email_id`);

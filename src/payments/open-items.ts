@@ -8,6 +8,7 @@ import {
   type FoundReference,
   type FoundReferences,
   findCreditNotes,
+  findJoint,
   findReferences,
   type ShortReference,
   WITHOUT_YEAR,
@@ -37,6 +38,9 @@ export type CarriedItems = Readonly<{
 }>;
 const NONE_CARRIED: CarriedItems = { invoices: new CarriedNumbers([]), credits: new CarriedNumbers([]) };
 
+/** By the body of a joint reference, the numbers of its invoices. */
+export type JointNumbers = ReadonlyMap<string, readonly Readonly<{ number: string }>[]>;
+
 /** The open items for matching. Each match updates the items, because the lines of a file are matched one by one. */
 export class OpenItems {
   private readonly payables = new Map<string, Payable>();
@@ -48,6 +52,7 @@ export class OpenItems {
   private readonly smallDifferences: SmallDifferences;
   private readonly creditNotes: Map<string, OpenCredit>;
   private readonly carried: CarriedItems;
+  private readonly joint: JointNumbers;
   private readonly childrenOf = new Map<string, string[]>();
   private readonly names: PayerNames;
 
@@ -59,8 +64,10 @@ export class OpenItems {
     smallDifferences: SmallDifferences,
     creditNotes: readonly OpenCredit[] = [],
     carried: CarriedItems = NONE_CARRIED,
+    joint: JointNumbers = new Map(),
   ) {
     this.carried = carried;
+    this.joint = joint;
     this.payers = new Map(payers.map((payer) => [payer.partner_id, payer]));
     this.accounts = new Map(accounts);
     this.smallDifferences = smallDifferences;
@@ -93,7 +100,15 @@ export class OpenItems {
           number === each.number || (guess === undefined && field === each.field && written.includes(each.found)),
       );
     const carried = this.carried.invoices.find(fields).filter((each) => !isInOurs(each));
-    return { ...found, references: [...carried, ...own] };
+    const joint = findJoint(fields).flatMap(({ body, ...where }) =>
+      (this.joint.get(body) ?? []).map(({ number }) => ({
+        number,
+        ...where,
+        guess: undefined,
+        checked: true as const,
+      })),
+    );
+    return { ...found, references: [...carried, ...joint, ...own] };
   }
 
   creditReferences(fields: readonly ReferenceField[]): FoundCreditNote[] {

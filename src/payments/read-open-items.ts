@@ -1,5 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
+import { readJointInvoices } from '../documents/joint-references.sql.ts';
 import { refuse } from '../errors/refusals.ts';
 import { Amount } from '../money.ts';
 import type { ReferenceField } from './bank/statement.ts';
@@ -13,7 +14,7 @@ import {
 } from './open-items.sql.ts';
 import { OpenItems } from './open-items.ts';
 import { readPayerAccounts } from './payer-accounts.ts';
-import { CarriedNumbers, findCreditNotes, findReferences } from './reference.ts';
+import { CarriedNumbers, findCreditNotes, findJoint, findReferences } from './reference.ts';
 
 /**
  * `remittances` are the fields of each payment that may name documents. `payers` are the accounts from which payments
@@ -26,9 +27,14 @@ export async function readOpenItems(
   payers: readonly (string | null | undefined)[],
 ): Promise<OpenItems> {
   const carried = await readCarried(tx);
-  const numbers = remittances.flatMap((fields) =>
-    [...findReferences(fields).references, ...carried.invoices.find(fields)].map((each) => each.number),
+  const joint = await readJointInvoices(
+    tx,
+    remittances.flatMap((fields) => findJoint(fields).map(({ body }) => body)),
   );
+  const numbers = [
+    ...[...joint.values()].flat(),
+    ...remittances.flatMap((fields) => [...findReferences(fields).references, ...carried.invoices.find(fields)]),
+  ].map((each) => each.number);
   const payables = (await readPayables(tx, { numbers: [...new Set(numbers)] })).map(({ document: _, ...row }) => ({
     ...row,
     balance: Amount.of(row.balance, row.currency),
@@ -49,7 +55,7 @@ export async function readOpenItems(
     ({ payer_account, partners: [only, ...others] }) =>
       only === undefined ? [] : [[payer_account, others.length > 0 ? null : only] as const],
   );
-  return new OpenItems(payables, partners, new Map(accounts), small_difference, creditNotes, carried);
+  return new OpenItems(payables, partners, new Map(accounts), small_difference, creditNotes, carried, joint);
 }
 
 async function readCarried(tx: Transaction) {

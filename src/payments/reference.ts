@@ -4,7 +4,7 @@
  * which finance must confirm. A sequence without a year, such as 000012, may belong to a document of any year. A
  * creditor reference (ISO 11649) is certain if its check digits are right; otherwise it names nothing. Pure.
  */
-import { creditorReferenceOf } from '../documents/creditor-reference.ts';
+import { creditorReferenceOf, readJointBody } from '../documents/creditor-reference.ts';
 import type { ReferenceField } from './bank/statement.ts';
 
 export type FoundReference = Readonly<{
@@ -239,7 +239,7 @@ export function findCreditNotes(fields: readonly ReferenceField[]): FoundCreditN
 
 // --- Creditor references ---
 
-const CREDITOR_REFERENCE = /(?<![A-Z0-9])RF[^A-Z0-9]{0,3}\d[^A-Z0-9]?\d|RF\d\d(?=INV)/g;
+const CREDITOR_REFERENCE = /(?<![A-Z0-9])RF[^A-Z0-9]{0,3}\d[^A-Z0-9]?\d|RF\d\d(?=INV|PAY)/g;
 const OWN_BODY = /^INV(20\d\d)(0\d{5}|[1-9]\d{5,11})$/;
 
 /** The body has the letters and digits of the document's number. */
@@ -260,14 +260,17 @@ function readCreditorReferences(fields: readonly ReferenceField[]): {
     for (const { 0: head, index } of upper.matchAll(CREDITOR_REFERENCE)) {
       const parts: string[] = [];
       let end = index + head.length;
+      let whole: { body: string; end: number } | undefined;
       for (const { 0: part, 1: next = '' } of upper.slice(end).matchAll(/[^A-Z0-9]{0,3}([A-Z0-9]+)/gy)) {
         if (!continues(parts, next)) break;
         parts.push(next);
         end += part.length;
+        const body = parts.join('');
+        const isWhole = !body.startsWith('PAY') || readJointBody(body) !== undefined;
+        if (isWhole && creditorReferenceOf(body) === head.replace(/[^A-Z0-9]/g, '') + body) whole = { body, end };
       }
-      const body = parts.join('');
-      if (creditorReferenceOf(body) === head.replace(/[^A-Z0-9]/g, '') + body)
-        checked.push({ body, field, found: left.slice(index, end) });
+      end = whole?.end ?? end;
+      if (whole !== undefined) checked.push({ body: whole.body, field, found: left.slice(index, end) });
       left = left.slice(0, index) + '|'.repeat(end - index) + left.slice(end);
     }
     return { field, text: left };
@@ -281,9 +284,16 @@ function readCreditorReferences(fields: readonly ReferenceField[]): {
  */
 function continues(parts: readonly string[], next: string) {
   const body = parts.join('');
-  if (body === '' || (/^INV\d{0,9}$/.test(body) && /^\d+$/.test(next))) return true;
+  if (body === '') return true;
+  // However it is split: only a body with right check digits counts.
+  if ('PAY'.startsWith(body.slice(0, 3))) return body.length + next.length <= 21;
+  if (/^INV\d{0,9}$/.test(body) && /^\d+$/.test(next)) return true;
   return parts.every(({ length }) => length === 4) && next.length <= 4 && !/^[I1L]NV/.test(next);
 }
+
+/** The references that name several invoices at once. */
+export const findJoint = (fields: readonly ReferenceField[]): CheckedReference[] =>
+  readCreditorReferences(fields).checked.filter(({ body }) => readJointBody(body) !== undefined);
 
 type Reading = Pick<FoundReference, 'number' | 'guess'>;
 

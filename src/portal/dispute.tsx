@@ -4,22 +4,41 @@
  */
 import { disputeOpen } from '../actions/dispute.ts';
 import { runAction } from '../actions/run.ts';
-import { Form } from '../console/form.tsx';
+import { ListPager, ListTable, type ListView, readList, TICK } from '../console/list.tsx';
+import { addressOf, Form } from '../console/parts.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { Refusal } from '../errors/refusals.ts';
+import { rows } from '../lists/rows.ts';
 import { readOwnInvoice } from './document.tsx';
 import type { InvoiceView } from './invoice.ts';
 import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
+type DisputeView = Readonly<{
+  invoice: InvoiceView;
+  rows: ListView;
+}>;
+
+/** The invoice with its rows, which an id may filter. Refusal: page_unknown. */
+export async function readDisputable(tx: Transaction, visit: PartnerVisit, number: string): Promise<DisputeView> {
+  const invoice = await readOwnInvoice(tx, visit, number);
+  const { partnerId, today, query, context } = visit;
+  const { enrollment = '', quote = '', after = '' } = query;
+  const question = { enrollment, quote, after, document: invoice.number };
+  return { invoice, rows: await readList(tx, rows, question, { scope: [partnerId], today, context }) };
+}
+
+const tickedIn = (fields: ReadonlyMap<string, string>) =>
+  [...fields.keys()].flatMap((name) => (name.startsWith(TICK) ? [name.slice(TICK.length)] : []));
+
 type DisputeForm = Readonly<{
-  reason: string;
-  amount: string;
+  fields: ReadonlyMap<string, string>;
   problem: string;
 }>;
 
 export function disputeScreen(
-  { number, currency, balance }: InvoiceView,
+  { invoice: { number, currency, balance }, rows: view }: DisputeView,
   { reader }: PartnerVisit,
-  { reason, amount, problem }: DisputeForm = { reason: '', amount: '', problem: '' },
+  { fields, problem }: DisputeForm = { fields: new Map(), problem: '' },
 ): PartnerScreen {
   const path = `/place/documents/${number}`;
   return {
@@ -29,26 +48,52 @@ export function disputeScreen(
       { name: number, href: path },
     ],
     content: (
-      <div class="narrow stack">
+      <div class="stack">
         {problem !== '' && (
           <p class="problem" role="alert">
             {problem}
           </p>
         )}
+        <form class="filters" action={`${path}/dispute`}>
+          <label class="field" for="enrollment">
+            Enrollment id begins with
+            <input id="enrollment" name="enrollment" type="search" value={view.question['enrollment']} />
+          </label>
+          <button type="submit">Filter</button>
+        </form>
         <Form action={`${path}/dispute`} token={reader.formToken} class="card">
+          <p class="soft in">Select the rows that you do not accept, or none to dispute an amount.</p>
+          <ListTable
+            {...{
+              view: { ...view, ticked: tickedIn(fields) },
+              path: `${path}/dispute`,
+              face: view.list.place ?? [],
+              singly: true,
+            }}
+            hrefOf={(_place, at) => addressOf(`${path}/dispute`, typeof at === 'string' ? {} : at)}
+            nothing="There are no rows."
+          />
+          <ListPager view={view} path={`${path}/dispute`} />
           <div class="in stack">
             <div class="field">
               <label for="reason">What is wrong</label>
-              <input id="reason" name="reason" required maxLength={500} value={reason} />
+              <input id="reason" name="reason" required maxLength={500} value={fields.get('reason')} />
             </div>
             <div class="field">
               <label for="amount">
                 Amount in {currency}
                 <span class="count"> optional</span>
               </label>
-              <input id="amount" name="amount" inputMode="decimal" value={amount} aria-describedby="amount-help" />
+              <input
+                id="amount"
+                name="amount"
+                inputMode="decimal"
+                value={fields.get('amount')}
+                aria-describedby="amount-help"
+              />
               <p class="help" id="amount-help">
-                The amount that you do not accept. If left empty, you dispute all that is open: {balance}.
+                The amount that you do not accept. If left empty, you dispute the selected rows, or else all that is
+                open: {balance}.
               </p>
             </div>
             <p class="soft">
@@ -79,13 +124,17 @@ export async function disputeInvoice(
   const { context } = visit;
   const [reason = '', amount = ''] = [fields.get('reason'), fields.get('amount')?.trim()];
   await context.database.reading((tx) => readOwnInvoice(tx, visit, number));
+  const ticked = tickedIn(fields).map(Number);
   try {
-    await runAction(context, disputeOpen, { number, reason, ...(amount !== '' && { amount }) });
+    await runAction(context, disputeOpen, {
+      ...{ number, reason },
+      ...(amount !== '' && { amount }),
+      ...(ticked.length > 0 && { rows: ticked }),
+    });
   } catch (thrown) {
     if (!(thrown instanceof Refusal)) throw thrown;
-    const view = await context.database.reading((tx) => readOwnInvoice(tx, visit, number));
-    const problem = problemOf(thrown, visit);
-    return { screen: disputeScreen(view, visit, { reason, amount, problem }), status: 422 };
+    const view = await context.database.reading((tx) => readDisputable(tx, visit, number));
+    return { screen: disputeScreen(view, visit, { fields, problem: problemOf(thrown, visit) }), status: 422 };
   }
   return { to: `/place/documents/${number}` };
 }
@@ -99,6 +148,8 @@ function problemOf(refusal: Refusal, { reader }: PartnerVisit) {
       return 'The amount must be above zero, with no more decimals than the currency has.';
     case 'dispute_exceeds_balance':
       return refusal.message;
+    case 'row_not_correctable':
+      return 'A selected row is not one of this invoice, or was already credited or reversed.';
     case 'invoice_disputed':
       return 'This invoice is already in dispute.';
     default:

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { Card, type Column, DataTable, Facts, Figures, Marks } from '../console/kit.tsx';
 import type { Transaction } from '../database/transaction.ts';
+import { jointReferenceOf } from '../documents/creditor-reference.ts';
 import { refuse } from '../errors/refusals.ts';
 import { type FileKind, type InvoiceView, readInvoice } from './invoice.ts';
 import { UnderWay } from './overview.tsx';
@@ -34,6 +35,11 @@ export function documentScreen(view: InvoiceView): PartnerScreen {
         {view.pay !== null && view.token !== null && (
           <a class="button main" href={`/pay/${view.token}`}>
             Pay
+          </a>
+        )}
+        {view.pay !== null && (
+          <a class="button" href={`/place/wires/${jointReferenceOf(view.documentId, [])}`}>
+            Wire
           </a>
         )}
         {view.files.map(({ kind }) => {

@@ -310,7 +310,7 @@ function accountType(type: string) {
 }
 
 /** Returns a row for a bank detail, and a row for its address if it has one. */
-function pageFacts({ field, kind, label, value, address }: PaymentFact): PageFact[] {
+export function pageFacts({ field, kind, label, value, address }: PaymentFact): PageFact[] {
   const labels: Readonly<Record<string, unknown>> = readTemplate().labels.payment_page;
   const own = (name: string) => (typeof labels[name] === 'string' ? labels[name] : undefined);
   const addressLabel = own(`${field}_address`);

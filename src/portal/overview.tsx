@@ -31,14 +31,18 @@ import type { PartnerScreen, PartnerVisit } from './route.ts';
 /** The form field of each selected invoice, because repeated fields are refused. */
 export const CHOSEN = 'invoice:';
 
+export const chosenIn = (fields: ReadonlyMap<string, string>): string[] =>
+  [...fields.keys()].flatMap((name) => (name.startsWith(CHOSEN) ? [name.slice(CHOSEN.length)] : []));
+
 const TABS = [
   ['', 'Open'],
   ['/documents', 'All documents'],
   ['/reversals', 'Reversals'],
   ['/statement', 'Account statement'],
+  ['/terms', 'Terms'],
 ] as const;
 
-const frameOf = (visit: PartnerVisit, tab: (typeof TABS)[number][0]) => ({
+export const frameOf = (visit: PartnerVisit, tab: (typeof TABS)[number][0]) => ({
   frame: { title: visit.reader.partner, lead: `Invoices from ${visit.reader.issuer}` },
   menu: (
     <Tabs
@@ -83,11 +87,14 @@ const BALANCES: readonly Column<PartnerBalance>[] = [
   },
 ];
 
-const numberCell = ({ number }: { readonly number: string }) => (
+export const numberCell = ({ number }: { readonly number: string }) => (
   <a class="row number" href={`/place/documents/${number}`}>
     {number}
   </a>
 );
+
+/** At the processor, where the form leads, or by a wire. */
+const WAYS: readonly (readonly [name: string, action?: string])[] = [['Pay'], ['Wire', '/place/wires']];
 
 type PaymentProblem = Readonly<{
   problem: string;
@@ -97,7 +104,7 @@ type PaymentProblem = Readonly<{
 export function openScreen(view: OpenView, visit: PartnerVisit, refused?: PaymentProblem): PartnerScreen {
   const { frame, menu } = frameOf(visit, '');
   const { as_of, balances, items, canPay } = view;
-  const payable = canPay ? items.filter((item) => isPayable(view, item)) : [];
+  const payable = items.filter((item) => isPayable(view, item));
   const columns = columnsOf(view);
   const table = (
     <DataTable
@@ -128,16 +135,20 @@ export function openScreen(view: OpenView, visit: PartnerVisit, refused?: Paymen
             ) : (
               <Form action="/place/payments" token={visit.reader.formToken}>
                 {table}
-                <p class="buttons in">
-                  <button type="submit" class="main">
-                    Pay selected
-                  </button>
-                  {totalsOf(payable).map(({ total, count }) => (
-                    <button type="submit" name="all" value={total.currency}>
-                      {`Pay all ${count} · ${moneyText(total.toString(), total.currency)}`}
-                    </button>
-                  ))}
-                </p>
+                {WAYS.map(([name, action]) =>
+                  action === undefined && !canPay ? null : (
+                    <p class="buttons in">
+                      <button type="submit" class={action === undefined ? 'main' : undefined} formaction={action}>
+                        {`${name} selected`}
+                      </button>
+                      {totalsOf(payable).map(({ total, count }) => (
+                        <button type="submit" name="all" value={total.currency} formaction={action}>
+                          {`${name} all ${count} · ${moneyText(total.toString(), total.currency)}`}
+                        </button>
+                      ))}
+                    </p>
+                  ),
+                )}
               </Form>
             )}
           </Card>

@@ -10,7 +10,7 @@ import { refuse } from '../errors/refusals.ts';
 import { type ReceivedPayment, readReceived } from '../payments/payments.sql.ts';
 import { type CheckoutState, RefusedByProcessor, Unavailable } from '../processors/processor.ts';
 import { Amount, moneyText, plural } from '../values.ts';
-import { CHOSEN, isPayable, type OpenView, openScreen, readOpen } from './overview.tsx';
+import { chosenIn, isPayable, type OpenView, openScreen, readOpen } from './overview.tsx';
 import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
 const contextOf = ({ context }: PartnerVisit): CheckoutContext => ({
@@ -25,7 +25,7 @@ export async function payInvoices(visit: PartnerVisit, fields: ReadonlyMap<strin
   const { context, partnerId, place, request } = visit;
   const { database } = context;
   const currency = fields.get('all');
-  const chosen = [...fields.keys()].flatMap((name) => (name.startsWith(CHOSEN) ? [name.slice(CHOSEN.length)] : []));
+  const chosen = chosenIn(fields);
   const numbers =
     currency === undefined ? chosen : payableOf(await database.reading((tx) => readOpen(tx, visit)), currency);
   const opened = await openCheckout(contextOf(visit), {

@@ -2,17 +2,20 @@
 
 import { readList } from '../console/list.tsx';
 import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '../console/screens/partner-statement.tsx';
+import { readAgreedTerms } from '../console/screens/partner-terms.tsx';
 import { refuse } from '../errors/refusals.ts';
 import type { Shared } from '../http/shared.ts';
 import { invoices } from '../lists/invoices.ts';
 import { reversals } from '../lists/reversals.ts';
 import { endPartnerSession } from '../partners/sign-in.sql.ts';
-import { disputeInvoice, disputeScreen } from './dispute.tsx';
+import { disputeInvoice, disputeScreen, readDisputable } from './dispute.tsx';
 import { documentScreen, FILE_LINKS, readOwnInvoice } from './document.tsx';
 import { FILE_ROUTES, openFile } from './files.ts';
 import { documentsScreen, openScreen, readOpen, reversalsScreen, statementScreen } from './overview.tsx';
 import { cancelPayment, payInvoices, paymentScreen, readPayment } from './pay.tsx';
 import type { PartnerRoutes, PartnerVisit } from './route.ts';
+import { termsScreen } from './terms.tsx';
+import { readWire, wireInvoices, wireScreen } from './wire.tsx';
 
 export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, shared: Shared): void {
   const numberOf = ({ params }: PartnerVisit) => params['number'] ?? '';
@@ -47,14 +50,21 @@ export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, 
   screen(
     '/documents/:number/dispute',
     async (tx, visit) => {
-      const view = await readOwnInvoice(tx, visit, numberOf(visit));
-      if (!view.canDispute) throw refuse('page_unknown', { path: visit.request.url });
+      const view = await readDisputable(tx, visit, numberOf(visit));
+      if (!view.invoice.canDispute) throw refuse('page_unknown', { path: visit.request.url });
       return view;
     },
     (view, visit) => disputeScreen(view, visit),
   );
   form('/documents/:number/dispute', (visit, fields) => disputeInvoice(visit, numberOf(visit), fields));
   const referenceOf = ({ params }: PartnerVisit) => params['reference'] ?? '';
+  screen(
+    '/terms',
+    (tx, { partnerId, context: { settings } }) => readAgreedTerms(tx, partnerId, { scope: [partnerId], settings }),
+    termsScreen,
+  );
+  form('/wires', wireInvoices);
+  screen('/wires/:wire', (tx, visit) => readWire(tx, visit, visit.params['wire'] ?? ''), wireScreen);
   form('/payments', payInvoices, 'checkouts');
   asked('/payments/:reference', 'checkouts', (visit) => readPayment(visit, referenceOf(visit)), paymentScreen);
   form('/payments/:reference/cancel', (visit) => cancelPayment(visit, referenceOf(visit)), 'checkouts');

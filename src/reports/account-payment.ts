@@ -5,7 +5,8 @@ import { type Instructions, instructionsFor, sameInstructions } from '../config/
 import type { Settings } from '../config/settings.ts';
 import type { Transaction } from '../database/transaction.ts';
 import { readPrinted } from './account-statement.sql.ts';
-import type { AccountStatement } from './account-statement.ts';
+import type { CurrencyAccount } from './account-statement.ts';
+import type { OpenItem } from './open-items.sql.ts';
 
 export type AccountPayment = Readonly<{
   currency: string;
@@ -21,7 +22,12 @@ export type HowToPay = Readonly<{
 export async function readHowToPay(
   tx: Transaction,
   settings: Pick<Settings, 'instructions'>,
-  { accounts }: Pick<AccountStatement, 'accounts'>,
+  {
+    accounts,
+  }: {
+    readonly accounts: readonly (Pick<CurrencyAccount, 'currency' | 'closing'> &
+      Readonly<{ open_items: readonly Pick<OpenItem, 'document' | 'document_id'>[] }>)[];
+  },
 ): Promise<HowToPay> {
   const owing = accounts.filter(({ closing }) => Number(closing) > 0);
   const invoices = owing.flatMap(({ open_items }) => open_items.filter(({ document }) => document === 'invoice'));

@@ -1,7 +1,14 @@
 /** Creditor references (ISO 11649): a right one is certain, and a mistyped one names nothing at all. */
 import { describe, expect, test } from 'vitest';
-import { creditorReferenceOf, inFours } from '../../src/documents/creditor-reference.ts';
-import { CarriedNumbers, findReferences } from '../../src/payments/reference.ts';
+import {
+  creditorReferenceOf,
+  inFours,
+  JOINT_LATER,
+  jointReferenceOf,
+  readJointBody,
+} from '../../src/documents/creditor-reference.ts';
+import { CarriedNumbers, findJoint, findReferences } from '../../src/payments/reference.ts';
+import { seeded } from '../support/random.ts';
 
 const number = (sequence: number, year = 2026) => `INV-${year}-${String(sequence).padStart(6, '0')}`;
 const of = (written: string): string => creditorReferenceOf(written) as string;
@@ -128,5 +135,52 @@ describe('of the previous system', () => {
         expect(names(inFours(wrong))).toEqual([]);
       }
     }
+  });
+});
+
+describe('of several invoices', () => {
+  const joint = (first: number, ...later: number[]) => jointReferenceOf(first, later) as string;
+  const read = (text: string) => findJoint([{ field: 'text', text }]).map(({ body }) => readJointBody(body));
+  const random = seeded().random;
+  const samples = Array.from({ length: 300 }, (_, at): [number, number[]] => [
+    1 + Math.floor(random() * 36 ** (1 + (at % 5))),
+    Array.from({ length: JOINT_LATER }, (_each, place) => place + 1).filter(() => random() < (at % 10) / 10),
+  ]);
+
+  test('leads back to its invoices, in at most 31 characters as printed, however it is split', () => {
+    for (const [first, later] of samples) {
+      const reference = jointReferenceOf(first, later);
+      if (first >= 36 ** 5) continue;
+      expect(inFours(reference as string).length).toBeLessThanOrEqual(31);
+      const at = 7 + Math.floor(random() * ((reference as string).length - 7));
+      for (const written of [
+        reference,
+        inFours(reference as string),
+        `/EREF+${reference} SVWZ+JULY`,
+        `PAID ${inFours(reference as string).toLowerCase()} FROM US`,
+        `${reference?.slice(0, at)} ${reference?.slice(at)}`,
+        `${inFours(reference as string)} INV-2026-000012`,
+      ])
+        expect([written, read(written as string)]).toEqual([written, [{ first, later }]]);
+    }
+  });
+
+  test('one wrong digit or two swapped digits name nothing', () => {
+    let tried = 0;
+    for (const [first, later] of samples.slice(0, 60)) {
+      for (const wrong of mistyped(joint(first, ...later))) {
+        for (const written of [wrong, inFours(wrong)]) {
+          expect([written, read(written)]).toEqual([written, []]);
+          tried += 1;
+        }
+      }
+    }
+    expect(tried).toBeGreaterThan(1_000);
+  });
+
+  test('too many, or too late a document, get none', () => {
+    expect(jointReferenceOf(1, [JOINT_LATER + 1])).toBeUndefined();
+    expect(jointReferenceOf(36 ** 5, [1])).toBeUndefined();
+    expect(joint(36 ** 5 - 1, 1)).toHaveLength(13);
   });
 });

@@ -165,10 +165,11 @@ describe('nobody else', () => {
     expect([...stripe.state.sessions.values()]).toMatchObject([{ status: 'open' }]);
   });
 
-  test('is asked to choose where nothing can be paid online', async () => {
+  test('is offered a payment online where there is none, but one wire', async () => {
     const without = await serveConsole(books, { mail_from: 'billing@issuer.example' });
     const browser = await contactOf(books, without, HARBOUR);
-    expect((await browser.get('/place')).text).not.toContain('type="checkbox"');
+    const { text } = await browser.get('/place');
+    expect([text.includes('Pay selected'), text.includes('Wire selected')]).toEqual([false, true]);
     expect((await browser.post('/place/payments', { all: 'USD' })).status).toBe(422);
     await without.end();
   });

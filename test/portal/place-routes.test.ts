@@ -38,6 +38,9 @@ const KNOWN: Readonly<Record<string, { readonly object: boolean }>> = {
   'GET /documents/:number/dispute': { object: true },
   'POST /documents/:number/dispute': { object: true },
   'POST /payments': { object: false },
+  'GET /terms': { object: false },
+  'POST /wires': { object: false },
+  'GET /wires/:wire': { object: true },
   'GET /payments/:reference': { object: true },
   'POST /payments/:reference/cancel': { object: true },
   'POST /sign-out': { object: false },
@@ -51,7 +54,7 @@ let books: Books;
 let stripe: StripeStandIn;
 let served: Served;
 let routes: readonly Route[] = [];
-const objects: Record<string, { readonly number: string; readonly reference: string }> = {};
+const objects: Record<string, { readonly number: string; readonly reference: string; readonly wire: string }> = {};
 const contacts: Record<string, Browser> = {};
 /** Users of the console, of each role, and nobody. */
 const strangers = new Map<string, Browser>();
@@ -89,7 +92,13 @@ beforeAll(async () => {
     contacts[owner] = await contactOf(world, served, owner);
     const begun = await contacts[owner].post('/place/payments', { [`invoice:${number}`]: 'on' });
     expect([begun.status, begun.location]).toEqual([303, expect.stringMatching(/^\/place\/payments\/[\w-]{32}$/)]);
-    objects[owner] = { number, reference: begun.location?.replace('/place/payments/', '') ?? '' };
+    const wire = await contacts[owner].post('/place/wires', { [`invoice:${number}`]: 'on' });
+    expect([wire.status, wire.location]).toEqual([303, expect.stringMatching(/^\/place\/wires\/RF\d\dPAY\w+$/)]);
+    objects[owner] = {
+      number,
+      reference: begun.location?.replace('/place/payments/', '') ?? '',
+      wire: wire.location?.replace('/place/wires/', '') ?? '',
+    };
   }
   await invite(world, ADMINISTRATOR);
   strangers.set('nobody', new Browser(served.url));
@@ -105,6 +114,7 @@ afterAll(async () => {
 });
 beforeEach(() => books.at(NOW));
 
+const UNKNOWN = { number: 'INV-2026-999999', reference: 'x'.repeat(32) };
 const state = () => contentOf(books, COUNTED);
 const nameOf = ({ method, path }: Route): string => `${method} ${path}`;
 const inside = (method: string) => routes.filter((each) => each.method === method && !OPEN.includes(nameOf(each)));
@@ -178,10 +188,10 @@ describe.each([OWN, OTHER])('the contact of %s', (owner) => {
       expect([nameOf(route), own.status, secrets.test(own.text)]).toEqual([nameOf(route), 200, false]);
       if (KNOWN[nameOf(route)]?.object !== true) continue;
       const other = await contact(owner).get(ofPartner(route, otherOf(owner)));
-      const unknown = await contact(owner).get(at(route, { number: 'INV-2026-999999', reference: 'x'.repeat(32) }));
+      const unknown = await contact(owner).get(at(route, { ...UNKNOWN, wire: 'RF00PAY00ZZZ0' }));
       expect([nameOf(route), other.status, secrets.test(other.text)]).toEqual([nameOf(route), 404, false]);
       // What is another partner's is as what does not exist.
-      const same = (text: string) => text.replaceAll(/INV-2026-\d+|[\w-]{32}/g, 'ID');
+      const same = (text: string) => text.replaceAll(/INV-2026-\d+|[\w-]{32}|RF\w+/g, 'ID');
       expect([nameOf(route), same(other.text)]).toEqual([nameOf(route), same(unknown.text)]);
     }
     expect(await state()).toEqual(before);
@@ -202,6 +212,10 @@ describe.each([OWN, OTHER])('the contact of %s', (owner) => {
     ]) {
       const { status, text } = await contact(owner).post('/place/payments', fields);
       if (status !== 404 || SECRETS[otherOf(owner)]?.test(text)) wrong.push(`${JSON.stringify(fields)}: ${status}`);
+    }
+    for (const fields of [{ [`invoice:${other.number}`]: 'on' }, { all: owner === OWN ? 'EUR' : 'USD' }]) {
+      const { status, text } = await contact(owner).post('/place/wires', fields);
+      if (status !== 422 || SECRETS[otherOf(owner)]?.test(text)) wrong.push(`${JSON.stringify(fields)}: ${status}`);
     }
     // Of the other partner's currency there is nothing to pay.
     const all = await contact(owner).post('/place/payments', { all: owner === OWN ? 'EUR' : 'USD' });
@@ -284,7 +298,7 @@ test('a hostile address is answered without an error of ours, and nothing of it 
     }
     if (!route.path.includes(':')) continue;
     for (const value of values.filter((each) => each !== '')) {
-      const { status, text } = await contact(OWN).get(at(route, { number: value, reference: value }));
+      const { status, text } = await contact(OWN).get(at(route, { number: value, reference: value, wire: value }));
       if (![400, 404, 414].includes(status) || RAW.test(text))
         wrong.push(`${nameOf(route)} ${value.slice(0, 60)}: ${status}`);
     }

@@ -41,10 +41,12 @@ beforeAll(async () => {
   });
   const contact = await contactOf(world, served, HARBOUR);
   const { location } = await contact.post('/place/payments', { [`invoice:${inv(9)}`]: 'on' });
+  const wire = await contact.post('/place/wires', { [`invoice:${inv(1)}`]: 'on', [`invoice:${inv(5)}`]: 'on' });
   const [page] = await books.sql<{ token: string }>(`SELECT token FROM current_links ORDER BY document_id LIMIT 1`);
   const paths = [
     ...['/place', '/place/documents', '/place/statement', `/place/documents/${inv(1)}`, `/place/documents/${inv(5)}`],
-    ...[`/place/documents/${inv(1)}/dispute`, String(location), `/place/ask/${page?.token}`],
+    ...['/place/terms', String(wire.location), `/place/documents/${inv(1)}/dispute`],
+    ...[String(location), `/place/ask/${page?.token}`],
   ];
   screens.push(...paths.map((path) => served.url + path));
   browser = await launch();

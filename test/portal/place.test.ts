@@ -17,7 +17,7 @@ const numbers: Record<string, string> = {};
 
 const partners = (changes: Readonly<Record<string, object>> = {}) =>
   world.partners(
-    ['p-1', 'p-2', 'p-none', 'p-moved', 'p-ended', 'p-disputed'].map((partner_id) =>
+    ['p-1', 'p-2', 'p-none', 'p-moved', 'p-ended', 'p-disputed', 'p-rows'].map((partner_id) =>
       partner({
         ...{ partner_id, name: `Partner <${partner_id}>`, invoicing_contact: CONTACT },
         ...(partner_id === 'p-none' && { invoicing_contact: { name: '', email: '', cc: [] } }),
@@ -30,7 +30,9 @@ beforeAll(async () => {
   world = await openWorld();
   await partners();
   await world.rows(
-    ['p-1', 'p-2', 'p-none', 'p-moved', 'p-ended', 'p-disputed'].map((partner_id) => quote({ partner_id })),
+    ['p-1', 'p-2', 'p-none', 'p-moved', 'p-ended', 'p-disputed', 'p-rows', 'p-rows'].map((partner_id) =>
+      quote({ partner_id }),
+    ),
   );
   await world.close();
   await world.deliver();
@@ -324,6 +326,51 @@ describe('a dispute', () => {
     const again = await browser.post(path, { reason: 'again' });
     expect([again.status, again.text.includes('already in dispute')]).toEqual([422, true]);
   });
+});
+
+test('a contact disputes the rows that it selects, of its own invoice alone', async () => {
+  const browser = await signedInAs('p-rows');
+  const path = `/place/documents/${numbers['p-rows']}/dispute`;
+  const { text } = await browser.get(path);
+  const rows = [...text.matchAll(/name="tick:(\d+)"/g)].map(([, row]) => row ?? '');
+  expect(rows).toHaveLength(2);
+  const [other] = await world.sql<{ id: string }>(
+    `SELECT entry_id AS id FROM ledger_rows WHERE partner_id = 'p-1' LIMIT 1`,
+  );
+  const refused = await browser.post(path, {
+    reason: 'canceled',
+    [`tick:${other?.id}`]: '1',
+    [`tick:${rows[0]}`]: '1',
+  });
+  expect([refused.status, refused.text.includes('A selected row is not one of this invoice')]).toEqual([422, true]);
+  expect(refused.text).toMatch(new RegExp(`name="tick:${rows[0]}"[^>]* checked`));
+  expect((await browser.post(path, { reason: 'canceled', [`tick:${rows[0]}`]: '1' })).status).toBe(303);
+  const [dispute] = await world.sql(
+    `SELECT d.amount::text, e.details->'rows' AS rows FROM invoice_disputes d JOIN audit_events e USING (event_id)
+     WHERE e.subject = $1`,
+    [numbers['p-rows']],
+  );
+  expect(dispute).toEqual({ amount: '7.00', rows: [Number(rows[0])] });
+});
+
+test('a contact sees what was agreed, and nothing to change', async () => {
+  const browser = await signedInAs('p-1');
+  const { text } = await browser.get('/place/terms');
+  for (const said of ['Policies', 'Cancellation', 'Due after', CONTACT.email]) expect(text).toContain(said);
+  expect(text).not.toContain('/console/actions');
+});
+
+test('a contact gets one sum and one reference for a wire, while the invoice is open', async () => {
+  const browser = await signedInAs('p-2');
+  const { location } = await browser.post('/place/wires', { [`invoice:${numbers['p-2']}`]: 'on' });
+  const page = await browser.get(location ?? '');
+  expect(page.text).toMatch(/RF\d\d PAY0 00/);
+  for (const said of ['Wire for 1 invoice', '7.00', 'Wire transfer', numbers['p-2'] ?? ''])
+    expect(page.text).toContain(said);
+  for (const fields of [{}, { 'invoice:INV-2026-999999': 'on' }]) {
+    const answer = await browser.post('/place/wires', fields);
+    expect([answer.status, answer.text.includes('Choose invoices that are open')]).toEqual([422, true]);
+  }
 });
 
 test('where partners may not sign in, there is no such page and no link to one', async () => {

@@ -15,6 +15,7 @@ import { todayOf } from '../../src/config/today.ts';
 import type { DocumentJson } from '../../src/documents/document.ts';
 import { Refusal } from '../../src/errors/refusals.ts';
 import type { Month } from '../../src/month.ts';
+import { sendEmails } from '../../src/month-end/month-end.ts';
 import { recordSettingsChanges } from '../../src/people/settings-changes.ts';
 import { expectPacksToHold, textJournals } from '../audit/books.ts';
 import { ledgerTotals, Model, PARTNERS } from '../close/model.ts';
@@ -191,6 +192,39 @@ async function expectMailToBeRight(): Promise<void> {
   }
 }
 
+/**
+ * Each void of a document that reached its partner is told once: by a notice, or by a replacement that reached the
+ * partner or still can. Gives how many notices there are. `sent`: all that were due are queued.
+ */
+async function expectVoidsToBeTold(documents: readonly DocumentJson[], { sent = false } = {}): Promise<number> {
+  const reached = new Set(
+    (
+      await world.sql<{ number: string }>(
+        `SELECT d.number FROM document_emails e JOIN documents d USING (document_id)
+         WHERE e.delivery IN ('sent', 'uncertain', 'portal')`,
+      )
+    ).map(({ number }) => number),
+  );
+  const notices = await world.sql<{ number: string }>(
+    `SELECT d.number FROM emails e JOIN documents d ON d.document_id = e.void_document_id
+     WHERE e.asked_for IS NULL AND (e.status <> 'withdrawn' OR e.dismissal_reason IS NOT NULL)`,
+  );
+  const told = notices.map(({ number }) => number);
+  expect(told).toEqual([...new Set(told)]);
+  expect(told.filter((number) => !reached.has(number))).toEqual([]);
+  const byNumber = new Map(documents.map((document) => [document.number, document]));
+  const isTold = ({ replaced_by: next }: DocumentJson): boolean => {
+    const replacement = next === null ? undefined : byNumber.get(next);
+    if (replacement === undefined) return false;
+    return replacement.status !== 'void' || reached.has(replacement.number) || isTold(replacement);
+  };
+  const untold = documents.filter(
+    (each) => each.status === 'void' && reached.has(each.number) && !told.includes(each.number) && !isTold(each),
+  );
+  if (sent) expect(untold.map(({ number }) => number)).toEqual([]);
+  return told.length;
+}
+
 /** The official rules accept each e-invoice. Gives how many there are. */
 async function expectEInvoicesToHold(): Promise<number> {
   const written = await world.sql<{ number: string; xml: Buffer }>(
@@ -216,6 +250,7 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
   let steps = 0;
   let statements = 0;
   let packs = 0;
+  let notices = 0;
   let eInvoices = 0;
   let taxedDocuments = 0;
   for (let seed = SEED; seed < SEED + HISTORIES; seed += 1) {
@@ -274,12 +309,15 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
         await expectBalancesToTie(documents);
         taxedDocuments += expectTaxToTie(documents);
         await expectMailToBeRight();
+        await expectVoidsToBeTold(documents);
         await expectBooksToTie(step);
       }
       for (const { action } of await world.sql<{ action: string }>('SELECT DISTINCT action FROM audit_events'))
         recordedActions.add(action);
       actions.push('the end');
       await world.deliver();
+      await sendEmails(world, {});
+      notices += await expectVoidsToBeTold(await world.documents(), { sent: true });
       await expectBooksToTie(0);
       await witness.compare(await world.documents());
       await expectMailToBeRight();
@@ -300,7 +338,7 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
       throw new Error(`RECKONER_SEED=${seed} RECKONER_HISTORIES=1: ${actions.join(' > ')}`, { cause: error });
     }
   }
-  process.stdout.write(`random histories: ${JSON.stringify(Object.fromEntries(done))}\n`);
+  process.stdout.write(`random histories: ${JSON.stringify(Object.fromEntries(done))}, ${notices} void notices\n`);
   if (HISTORIES >= FAVORED_IN) {
     // Every action was really done, the rare ones in a run of hundreds, and some were refused.
     const never = ACTIONS.filter(({ name, rare }) => done.get(name) === 0 && (HISTORIES >= 100 || !rare));
@@ -313,6 +351,7 @@ test(`${HISTORIES} random histories of all actions (seeds ${SEED} to ${SEED + HI
     expect(refused.size).toBeGreaterThan(0);
     expect(taxedDocuments).toBeGreaterThan(0);
     expect(eInvoices).toBeGreaterThan(0);
+    if (HISTORIES >= 100) expect(notices).toBeGreaterThan(0);
   }
   tally('sequences run', `of ${LENGTH} actions or more`, HISTORIES);
   expect(statements).toBeGreaterThan(0);

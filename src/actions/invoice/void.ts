@@ -13,7 +13,7 @@ export const invoiceVoid = onEach({
   danger: true,
   input: {
     number: documentNumber(),
-    reason: reason('Printed on the void copy, and in the API of the partner.'),
+    reason: reason('The partner reads it in an e-mail, on the void copy and in the API.'),
     note: note(),
     onLatestDate: onLatestDate(),
   },

@@ -418,7 +418,8 @@ const buttonOf = (asked: ActionRequest, { report, approvers }: Preview) =>
 /** The action's title with the name of the thing that it is done to: `Void INV-2026-000012`. */
 function titleNaming(asked: ActionRequest) {
   const { action, form } = asked;
-  const things = form.getAll('number').length > 0 ? form.getAll('number') : form.getAll('paymentId');
+  const given = (name: string) => form.getAll(name).filter((each) => each !== '');
+  const things = given('number').length > 0 ? given('number') : given('paymentId');
   const title = partOf(asked)?.title ?? action.title;
   return title.replace(/\ban? (document|invoice|payment)\b/, (words, noun: string) => {
     if (things.length > 1) return plural(things.length, noun);

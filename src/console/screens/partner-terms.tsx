@@ -43,29 +43,42 @@ type Client = Readonly<{
   secrets: readonly (string | null)[];
 }>;
 
-type PartnerTermsView = Readonly<{
+/** What was agreed with a partner. */
+export type AgreedTerms = Readonly<{
   partner: Partner;
   issuerTerms: number;
   arrangements: readonly Arrangement[];
   inactive: ReadonlyMap<string, string>;
-  clients: readonly Client[];
-  webhook: Webhook | null;
-  changes: readonly ChangeEvent[];
 }>;
+
+type PartnerTermsView = AgreedTerms &
+  Readonly<{
+    clients: readonly Client[];
+    webhook: Webhook | null;
+    changes: readonly ChangeEvent[];
+  }>;
+
+export const readAgreedTerms = async (
+  tx: Transaction,
+  partnerId: string,
+  { scope, settings }: { scope: Scope; settings: Settings },
+): Promise<AgreedTerms> => ({
+  partner: await readPartnerInScope(tx, partnerId, scope),
+  issuerTerms: settings.payment_terms_days,
+  arrangements: (await readArrangements(tx, partnerId)).reverse(),
+  inactive: await readInactivePolicies(tx, partnerId),
+});
 
 export async function readPartnerTerms(
   tx: Transaction,
   partnerId: string,
-  { scope, environment, settings }: { scope: Scope; environment: Environment; settings: Settings },
+  { environment, ...seen }: { scope: Scope; environment: Environment; settings: Settings },
 ): Promise<PartnerTermsView> {
-  const partner = await readPartnerInScope(tx, partnerId, scope);
+  const agreed = await readAgreedTerms(tx, partnerId, seen);
   const clients = await readClients(tx, { partnerId, now: environment.now().toISO() });
   const [webhook] = await readWebhooks(tx, partnerId);
   return {
-    partner,
-    issuerTerms: settings.payment_terms_days,
-    arrangements: (await readArrangements(tx, partnerId)).reverse(),
-    inactive: await readInactivePolicies(tx, partnerId),
+    ...agreed,
     clients: clients.map(({ client_id, created_at, revoked_at, last_used_at, live_secrets }) => ({
       ...{ client_id, created_at, revoked_at, last_used_at },
       secrets: live_secrets.map(({ ends_at }) => ends_at),
@@ -85,35 +98,13 @@ export function partnerTermsScreen(view: PartnerTermsView, { user }: { user: See
         {menu}
         <div class="columns">
           <div class="stack">
-            <Card
-              title="Policies"
-              note={plural(partner.policies.length, 'policy', 'policies')}
-              actions={
-                <ActionLink
-                  {...{ user, action: 'partner.change', partner: null, tone: 'small' }}
-                  input={{ partnerId: partner.partner_id, section: 'new_policy' }}
-                >
-                  Add a policy
-                </ActionLink>
-              }
-              flush
-            >
-              <DataTable
-                columns={policyColumns(view, user)}
-                rows={partner.policies}
-                labelled
-                nothing="No policies."
-                caption="Policies"
-              />
-            </Card>
+            <Policies view={view} user={user} />
             <Card title="Changes" note="latest first">
               <ChangeLog events={changes} nothing="No changes are recorded." />
             </Card>
           </div>
           <div class="stack">
-            <Terms view={view} user={user} />
-            <TaxAndEInvoice partner={partner} user={user} />
-            <Arrangements view={view} user={user} />
+            <Agreed view={view} user={user} />
             <Clients view={view} user={user} />
           </div>
         </div>
@@ -122,9 +113,44 @@ export function partnerTermsScreen(view: PartnerTermsView, { user }: { user: See
   };
 }
 
+type Shown = Readonly<{ view: AgreedTerms; user: Seer }>;
+
+/** The terms, tax and way of payment. Users without a role get no links to change them. */
+export const Agreed = ({ view, user }: Shown) => (
+  <>
+    <Terms view={view} user={user} />
+    <TaxAndEInvoice partner={view.partner} user={user} />
+    <Arrangements view={view} user={user} />
+  </>
+);
+
+export const Policies = ({ view, user }: Shown) => (
+  <Card
+    title="Policies"
+    note={plural(view.partner.policies.length, 'policy', 'policies')}
+    actions={
+      <ActionLink
+        {...{ user, action: 'partner.change', partner: null, tone: 'small' }}
+        input={{ partnerId: view.partner.partner_id, section: 'new_policy' }}
+      >
+        Add a policy
+      </ActionLink>
+    }
+    flush
+  >
+    <DataTable
+      columns={policyColumns(view, user)}
+      rows={view.partner.policies}
+      labelled
+      nothing="No policies."
+      caption="Policies"
+    />
+  </Card>
+);
+
 type Policy = Partner['policies'][number];
 
-const policyColumns = ({ inactive, partner }: PartnerTermsView, user: Seer): readonly Column<Policy>[] => [
+const policyColumns = ({ inactive, partner }: AgreedTerms, user: Seer): readonly Column<Policy>[] => [
   {
     heading: 'Policy',
     cell: ({ policy_id, name, active, purchase_order: purchaseOrder }) => (
@@ -132,22 +158,24 @@ const policyColumns = ({ inactive, partner }: PartnerTermsView, user: Seer): rea
         {name} <span class="count">{policy_id}</span>{' '}
         {purchaseOrder !== '' && <span class="soft">{`PO ${purchaseOrder} `}</span>}
         {!active && <Chip>{`inactive since ${inactive.get(policy_id)}`}</Chip>}
-        <p>
-          {[
-            ['policy', 'Change'],
-            ['rate', 'Cut'],
-            ['cancellation', 'Cancellation'],
-          ].map(([section = '', name = '']) => (
-            <>
-              <ActionLink
-                {...{ user, action: 'partner.change', partner: null, tone: 'plain' }}
-                input={{ partnerId: partner.partner_id, policyId: policy_id, section }}
-              >
-                {name}
-              </ActionLink>{' '}
-            </>
-          ))}
-        </p>
+        {user.roles.length > 0 && (
+          <p>
+            {[
+              ['policy', 'Change'],
+              ['rate', 'Cut'],
+              ['cancellation', 'Cancellation'],
+            ].map(([section = '', name = '']) => (
+              <>
+                <ActionLink
+                  {...{ user, action: 'partner.change', partner: null, tone: 'plain' }}
+                  input={{ partnerId: partner.partner_id, policyId: policy_id, section }}
+                >
+                  {name}
+                </ActionLink>{' '}
+              </>
+            ))}
+          </p>
+        )}
       </>
     ),
   },
@@ -178,7 +206,7 @@ export function percent(rate: string): string {
   return `${shown}${rest === '' ? '' : `.${rest}`}\u00a0%`;
 }
 
-const Terms = ({ view: { partner, issuerTerms }, user }: { view: PartnerTermsView; user: Seer }) => (
+const Terms = ({ view: { partner, issuerTerms }, user }: Shown) => (
   <Card title="Terms" actions={<ChangeLink user={user} partner={partner} section="terms" />}>
     <Facts
       facts={[
@@ -207,7 +235,7 @@ const TaxAndEInvoice = ({ partner, user }: { partner: Partner; user: Seer }) => 
   </Card>
 );
 
-const Arrangements = ({ view: { arrangements, partner }, user }: { view: PartnerTermsView; user: Seer }) => (
+const Arrangements = ({ view: { arrangements, partner }, user }: Shown) => (
   <Card title="How it pays" actions={<ChangeLink user={user} partner={partner} section="payment" />}>
     <ol class="changes">
       {arrangements.map((each) => (

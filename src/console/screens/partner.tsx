@@ -219,7 +219,7 @@ function OpenItems({ view: { items, as_of, partner } }: { view: PartnerOverview 
   );
 }
 
-function Contact({ partner, user }: { partner: Partner; user: Seer }) {
+export function Contact({ partner, user }: { partner: Partner; user: Seer }) {
   const { invoicing_contact: contact, address } = partner;
   const place = [address.line1, address.line2, address.city, address.region, address.postal_code, address.country];
   return (

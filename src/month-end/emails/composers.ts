@@ -11,6 +11,7 @@ import { paymentReceiptEmail } from './payment-receipt.ts';
 import { refundNoticeEmail } from './refund-notice.ts';
 import { securityNoticeEmail } from './security-notice.ts';
 import { statusEmail } from './status.ts';
+import { voidNoticeEmail } from './void-notice.ts';
 
 export const COMPOSERS: readonly EmailComposer[] = [
   checkpointEmail,
@@ -21,6 +22,7 @@ export const COMPOSERS: readonly EmailComposer[] = [
   reminderEmail,
   paymentReceiptEmail,
   refundNoticeEmail,
+  voidNoticeEmail,
   approvalRequestEmail,
   approvalDecisionEmail,
   securityNoticeEmail,

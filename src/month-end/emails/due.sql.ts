@@ -148,6 +148,33 @@ export const readDueRefundNotices = querying<
     AND NOT EXISTS (SELECT FROM emails e WHERE e.credit_refund_id = f.credit_refund_id)
   ORDER BY f.credit_refund_id`);
 
+const reached = (document: string, statuses: string) => `
+  EXISTS (SELECT FROM document_emails s WHERE s.document_id = ${document} AND s.delivery IN (${statuses}))`;
+
+/**
+ * The void documents that reached their partner, without a later replacement that did or still can. `notices` counts
+ * their e-mails that were not withdrawn, and `earlier` all of them.
+ */
+export const readVoidsToTell = querying<{
+  void_document_id: number;
+  partner_id: string;
+  event_id: number;
+  earlier: number;
+  notices: number;
+}>(`
+  WITH RECURSIVE chain AS (
+    SELECT d.document_id, d.partner_id, d.replaces, v.event_id FROM voids v JOIN documents d USING (document_id)
+    WHERE NOT EXISTS (SELECT FROM documents n WHERE n.replaces = d.document_id)
+    UNION ALL
+    SELECT d.document_id, d.partner_id, d.replaces, c.event_id
+    FROM chain c JOIN documents d ON d.document_id = c.replaces
+    WHERE NOT ${reached('c.document_id', "'sent', 'sending', 'uncertain', 'portal'")})
+  SELECT c.document_id AS void_document_id, c.partner_id, c.event_id, count(e) AS earlier,
+         count(e) FILTER (WHERE e.status <> 'withdrawn' OR e.dismissal_reason IS NOT NULL) AS notices
+  FROM chain c LEFT JOIN emails e ON e.void_document_id = c.document_id
+  WHERE ${reached('c.document_id', "'sent', 'uncertain', 'portal'")}
+  GROUP BY c.document_id, c.partner_id, c.event_id ORDER BY c.document_id`);
+
 /**
  * The statements due for the month whose books closed last, if that was recent: of partners that want statements, or
  * received a preliminary one.
@@ -181,7 +208,7 @@ export function readQueued(
   return query(
     tx,
     `SELECT email_id, kind, document_id, partner_id, month, day, preliminary, addressed_to, payment_id,
-            credit_refund_id, checkpoint_size, approval_request_id, user_event_id,
+            credit_refund_id, void_document_id, checkpoint_size, approval_request_id, user_event_id,
             status IN ('queued', 'sending', 'held') AS unsent
      FROM emails WHERE kind = 'account_statement' AND day = :day::date AND preliminary = :preliminary
      ORDER BY email_id`,
