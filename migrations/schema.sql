@@ -1,4 +1,4 @@
--- Facts: SHA-256 f610ee41699022006b68bbcbad8f15662c0338be378911f3a3cd77469fa0a2fd, without the role reckoner_app 971cf9df5e261d13d9493568abaf6bdf613d0b4ece64a454df5b0f01b8c4bdd4
+-- Facts: SHA-256 bbeb4384f4b5fa5bd841e8509782e0342c86b975b22631dd1269c89ab31c6f75, without the role reckoner_app 0895f4d4c9027d25c18a3cd47cc66c642334a93e1e997efb69b7944c4f66edb3
 
 GRANT DELETE, INSERT, SELECT ON job_runs, doubled_rows, quotes, requotes, idempotency_keys TO reckoner_app;
 GRANT DELETE, INSERT, SELECT, UPDATE ON job_attention, sign_in_links, sign_in_challenges, sessions, failed_exchanges,

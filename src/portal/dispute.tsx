@@ -24,7 +24,7 @@ export async function readDisputable(tx: Transaction, visit: PartnerVisit, numbe
   const { partnerId, today, query, context } = visit;
   const { enrollment = '', quote = '', after = '' } = query;
   const question = { enrollment, quote, after, document: invoice.number };
-  return { invoice, rows: await readList(tx, rows, question, { scope: [partnerId], today, context }) };
+  return { invoice, rows: await readList(tx, rows, question, { period: null, scope: [partnerId], today, context }) };
 }
 
 const tickedIn = (fields: ReadonlyMap<string, string>) =>

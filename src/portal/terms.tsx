@@ -6,7 +6,7 @@ import { frameOf } from './overview.tsx';
 import type { PartnerScreen, PartnerVisit } from './route.ts';
 
 /** Contacts are not users: without a role, nothing links to an action. */
-const NOBODY: Seer = { roles: [] };
+const NOBODY: Seer = { roles: [], limits: null };
 
 export function termsScreen(view: AgreedTerms, visit: PartnerVisit): PartnerScreen {
   const { frame, menu } = frameOf(visit, '/terms');
