@@ -23,10 +23,11 @@ import type { Period, Scope } from '../people/scope.ts';
 import type { ToDo } from '../remedy.ts';
 import { Amount, plural } from '../values.ts';
 import { ActionLink, actionHref, MoreActions, mayDo, type Seer } from './action-link.tsx';
+import { FilterInput } from './filter-input.tsx';
 import { addressOf, Card, type Column, DataTable, Downloads, Go, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
 import { labelsOf } from './labels.ts';
 import { choiceAsked, idAsked, textAsked } from './parameters.ts';
-import { PARTNER_NAMES, PartnerNames, type Partners, readPartnersFor } from './partner-names.tsx';
+import { PartnerNames, type Partners, readPartnersFor } from './partner-names.tsx';
 
 const PAGE = 50;
 
@@ -240,41 +241,6 @@ function Filters({
     <form class="filters" action={path}>
       {form}
     </form>
-  );
-}
-
-const INPUTS: Readonly<Partial<Record<Field['kind'], object>>> = {
-  date: { type: 'date' },
-  month: { placeholder: '2026-09', pattern: '\\d{4}-\\d\\d', size: 8 },
-  search: { type: 'search' },
-  amount: { inputMode: 'decimal', size: 9 },
-  text: { size: 13 },
-  partner: { size: 13, list: PARTNER_NAMES },
-};
-
-function FilterInput({
-  field: { name, label, kind, choices = [] },
-  value,
-}: {
-  field: Field;
-  value: string | undefined;
-}) {
-  return (
-    <label class="field" for={`filter-${name}`}>
-      {label}
-      {kind === 'choice' ? (
-        <select id={`filter-${name}`} name={name}>
-          <option value="">All</option>
-          {choices.map((choice) => (
-            <option value={choice} selected={value === choice}>
-              {choice.replaceAll('_', ' ')}
-            </option>
-          ))}
-        </select>
-      ) : (
-        <input id={`filter-${name}`} name={name} value={value} {...INPUTS[kind]} />
-      )}
-    </label>
   );
 }
 

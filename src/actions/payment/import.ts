@@ -117,7 +117,7 @@ async function acceptSuggestions(
     lines.push({ ...line, applied, suggested, why: 'applied as accepted', needs_review: false });
   }
   const [unknown] = left;
-  if (unknown !== undefined) throw refuseField('accept', unknown, 'is no suggestion for a line of this file');
+  if (unknown !== undefined) throw refuseField('accept', unknown, 'suggests nothing for a line of this file');
   return { ...report, new_lines: lines };
 }
 

@@ -3,32 +3,21 @@
  * transaction that is rolled back. A confirmation counts only if the effect is still the one shown.
  */
 import type { Action, FormPart } from '../../actions/action.ts';
-import { type Change, digestOf, type FullReport } from '../../actions/consequence.ts';
+import { digestOf, type FullReport } from '../../actions/consequence.ts';
 import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
 import type { Preview } from '../../actions/run.ts';
 import { SECTIONS, type Section } from '../../config/settings.ts';
 import type { RowToCorrect } from '../../documents/rows-to-correct.sql.ts';
 import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
-import { fieldWords } from '../../field-names.ts';
-import { type Amount, groupThousands } from '../../money.ts';
+import { groupThousands } from '../../money.ts';
 import { plural } from '../../values.ts';
-import { Blocks, CONFIRM_FORM, Emails } from '../blocks.tsx';
+import { Blocks, CONFIRM_FORM } from '../blocks.tsx';
 import { placesOf } from '../menu.ts';
 import { PARTNER_NAMES, PartnerNames, type Partners } from '../partner-names.tsx';
-import {
-  actionHref,
-  addressOf,
-  Card,
-  type Column,
-  DataTable,
-  Form,
-  inOneLine,
-  Money,
-  type PageUser,
-  type Screen,
-} from '../parts.ts';
+import { actionHref, addressOf, Card, Form, inOneLine, Money, type PageUser, type Screen } from '../parts.ts';
 import { Remedies } from '../remedies.tsx';
 import { EDIT, editsSection, SectionFields } from '../section-form.tsx';
+import { Effect, ReportText } from './effect.tsx';
 import { USERS } from './people.tsx';
 
 export type ActionRequest = Readonly<{
@@ -336,30 +325,6 @@ const Help = ({ id, help }: { id: string; help: string }) => (
   </p>
 );
 
-/** The page of a document, a partner or a payment, as facts name them. */
-export function pageOf(of: string): string | undefined {
-  const [, partner, payment] = /^(?:partner (\S+)|payment (\d+))$/.exec(of) ?? [];
-  if (partner !== undefined) return `/console/partners/${encodeURIComponent(partner)}`;
-  if (payment !== undefined) return `/console/payments/${payment}`;
-  return /^[A-Z]{1,10}-\d{4}-\d{4,}$/.test(of) ? `/console/invoices/${of}` : undefined;
-}
-
-export const Thing = ({ of, href = pageOf(of) }: { of: string; href?: string | undefined }) =>
-  href === undefined ? (
-    <span class="number">{of}</span>
-  ) : (
-    <a class="number" href={href}>
-      {of}
-    </a>
-  );
-
-export const changeColumns = (now: string, then = 'Then'): readonly Column<Change>[] => [
-  { heading: 'What', cell: ({ of }) => <Thing of={of} /> },
-  { heading: 'Field', cell: ({ field }) => <span class="soft">{fieldWords(field)}</span> },
-  { heading: now, cell: ({ before }) => before ?? <span class="soft">none</span> },
-  { heading: then, cell: ({ after }) => <strong>{after ?? 'none'}</strong> },
-];
-
 /**
  * Shows the action's effect and a button to confirm it. `changed` means that the effect differs from the effect shown
  * earlier.
@@ -426,47 +391,6 @@ function titleNaming(asked: ActionRequest) {
     return things[0] === undefined ? words : `${noun === 'payment' ? 'payment ' : ''}${things[0]}`;
   });
 }
-
-/** What an action would do: what its report shows, who must approve it, and whom it would write to. */
-export function Effect({ preview }: { preview: Preview }) {
-  const { report, changes, amounts, emails, approvers } = preview;
-  const blocks = report.blocks ?? [];
-  const figures = (
-    <DataTable columns={changeColumns('Now')} rows={changes} nothing="No figures would change." caption="Changes" />
-  );
-  return (
-    <>
-      {approvers.length > 0 && (
-        <p class="notice">{`It needs approval. ${approvers.join(' or ')} may approve it, and is told by e-mail.`}</p>
-      )}
-      <Card title="When it is done" note={<Amounts amounts={amounts} />} flush={blocks.length === 0}>
-        <div class={blocks.length === 0 ? 'in' : undefined}>
-          <ReportText text={report.sentences} />
-        </div>
-        {blocks.length === 0 && figures}
-      </Card>
-      <Blocks blocks={blocks} />
-      <Emails emails={emails} />
-      {blocks.length > 0 && changes.length > 0 && (
-        <details class="more">
-          <summary>All figures that change</summary>
-          <section class="card">{figures}</section>
-        </details>
-      )}
-    </>
-  );
-}
-
-/** Sentences, each line of its own. */
-export const ReportText = ({ text }: { text: string }) => <p class="report">{inOneLine(text)}</p>;
-
-const Amounts = ({ amounts }: { amounts: readonly Amount[] }) =>
-  amounts.map((each, at) => (
-    <>
-      {at > 0 && ', '}
-      <Money amount={each.toString()} currency={each.currency} />
-    </>
-  ));
 
 type Link = Readonly<{
   name: string;

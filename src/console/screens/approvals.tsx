@@ -12,7 +12,7 @@ import { type ListedRequest, partnersOf, requestMark } from '../../lists/approva
 import { readPartnerNames } from '../../partners/partners.sql.ts';
 import type { Scope } from '../../people/scope.ts';
 import { addressOf, Card, DataTable, Form, Instant, Marks, Money, type PageUser, type Screen } from '../parts.ts';
-import { changeColumns, Effect, pageOf, ReportText, Thing } from './action.tsx';
+import { changeColumns, Effect, pageOf, ReportText, Thing } from './effect.tsx';
 
 export const approvalHref = (requestId: number): string => `/console/approvals/${requestId}`;
 

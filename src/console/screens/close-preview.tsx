@@ -4,8 +4,8 @@
  * then loads the result (`?exact=yes`).
  */
 import type { ActionContext } from '../../actions/action.ts';
-import { monthClose } from '../../actions/close.ts';
 import { digestOf } from '../../actions/consequence.ts';
+import { loadAction } from '../../actions/registry.ts';
 import { type Preview, previewAction } from '../../actions/run.ts';
 import { readNextFeeds } from '../../close/close.ts';
 import { type Doubt, type Feeds, undecidedFeeds } from '../../close/feeds.ts';
@@ -13,8 +13,8 @@ import type { Transaction } from '../../database/transaction.ts';
 import { Refusal } from '../../errors/refusals.ts';
 import { type Month, monthName, plural } from '../../values.ts';
 import { actionHref, addressOf, Card, choiceAsked, Form, type PageUser, type Screen } from '../parts.ts';
-import { Effect } from './action.tsx';
 import { DoubtLine, Tick } from './close.tsx';
+import { Effect } from './effect.tsx';
 import { LISTED, More } from './month-changes.tsx';
 
 type ClosePreview = Readonly<{
@@ -46,7 +46,7 @@ export async function readClosePreview(
   const known = { month, due: isNext && next.due, feeds: isNext ? next : undefined };
   if (isNext && !exact) return known;
   try {
-    const preview = await previewAction({ ...context, forecast: true }, monthClose, { month });
+    const preview = await previewAction({ ...context, forecast: true }, await loadAction('month.close'), { month });
     const { months } = preview.report.json as { readonly months: readonly { readonly month: Month }[] };
     return months.some((each) => each.month === month)
       ? { ...known, preview }
@@ -91,7 +91,7 @@ export function closePreviewScreen(
   };
 }
 
-/** The doubts stand beside, each with the link that accepts it. */
+/** The page lists the doubts, each with the link that accepts it. */
 const withoutDoubts = (preview: Preview): Preview => ({
   ...preview,
   report: { ...preview.report, blocks: (preview.report.blocks ?? []).filter(({ of }) => of !== 'doubts') },
