@@ -28,19 +28,19 @@
  *    command by hand in cli/commands/, with `doing` of cli/run-action.ts.
  */
 import { z } from 'zod';
-import type { Adjustment } from '../approvals/amounts-before.ts';
-import type { ApprovalRule } from '../config/settings.ts';
-import { todayOf } from '../config/today.ts';
-import type { Database } from '../database/database.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { NameOf } from '../field-names.ts';
-import type { Amount } from '../money.ts';
-import type { Reporter } from '../month-end/month-end.ts';
-import type { ActorContext } from '../people/audit-events.ts';
-import type { Role } from '../people/roles.ts';
-import type { Remedy } from '../remedy.ts';
-import type { Block } from './blocks.ts';
-import type { ActionCommand } from './command.ts';
+import { Adjustment } from '#approvals/amounts-before';
+import { ApprovalRule } from '#config/settings';
+import { todayOf } from '#config/today';
+import { Database } from '#database/database';
+import { Transaction } from '#database/transaction';
+import { NameOf } from '#field-names';
+import { Amount } from '#money';
+import { Reporter } from '#month-end/month-end';
+import { ActorContext } from '#people/audit-events';
+import { Role } from '#people/roles';
+import { Remedy } from '#remedy';
+import { Block } from './blocks.ts';
+import { ActionCommand } from './command.ts';
 
 export * from './fields.ts';
 

@@ -3,17 +3,17 @@
  * approvals/requests.ts.
  */
 
-import { type Decision, type RequestRow, readRequests } from '../approvals/requests.sql.ts';
-import { openRequest, recordDecision, requestNumbered, withdrawAll } from '../approvals/requests.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { readActiveUser } from '../people/users.sql.ts';
-import { actAs } from '../people/users.ts';
-import { minuteOf } from '../text.ts';
-import type { Action, ActionContext } from './action.ts';
-import type { FullReport } from './consequence.ts';
+import { openRequest, recordDecision, requestNumbered, withdrawAll } from '#approvals/requests';
+import { Decision, RequestRow, readRequests } from '#approvals/requests.sql';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { actAs } from '#people/users';
+import { readActiveUser } from '#people/users.sql';
+import { minuteOf } from '#text';
+import { Action, ActionContext } from './action.ts';
+import { FullReport } from './consequence.ts';
 import { ACTIONS } from './loaded.ts';
-import { type Preview, previewAction, type RunOptions, runAction } from './run.ts';
+import { Preview, previewAction, RunOptions, runAction } from './run.ts';
 
 type Approved = FullReport &
   Readonly<{

@@ -1,8 +1,8 @@
-import { Amount, groupThousands } from '../money.ts';
-import { type BookableLine, readBookableLines } from '../payments/bank-booking.sql.ts';
-import { BOOKING_KINDS, bookBankLine, lineName, unbookBankLine } from '../payments/bank-booking.ts';
-import { toDo } from '../remedy.ts';
-import { choice, type Report, reason, text, whole } from './action.ts';
+import { Amount, groupThousands } from '#money';
+import { BOOKING_KINDS, bookBankLine, lineName, unbookBankLine } from '#payments/bank-booking';
+import { BookableLine, readBookableLines } from '#payments/bank-booking.sql';
+import { toDo } from '#remedy';
+import { choice, Report, reason, text, whole } from './action.ts';
 import { eachOf } from './each.ts';
 
 export const BANK_LINE = (help = 'The line, as listed by bank list.') => whole('Bank line', help);

@@ -2,8 +2,8 @@
  * What a report shows beside its sentences: tables, versions of a document beside each other, and sentences of their
  * own. The console draws the blocks, and the terminal prints them.
  */
-import { type Amount, moneyText } from '../money.ts';
-import { printable, table, wrapped } from '../text-table.ts';
+import { Amount, moneyText } from '#money';
+import { printable, table, wrapped } from '#text-table';
 
 /** A text with the page of the console that has more about it. */
 type Linked = Readonly<{ text: string; page: string }>;

@@ -1,46 +1,36 @@
-import { decisionFor } from '../close/close.ts';
-import { closeAnyway, describeDoubt, type FeedDecision, type Feeds, isUndecided } from '../close/feeds.ts';
+import { decisionFor } from '#close/close';
+import { closeAnyway, describeDoubt, FeedDecision, Feeds, isUndecided } from '#close/feeds';
 import {
-  type MonthFacts,
-  type MonthSum,
-  type OtherCurrency,
+  MonthFacts,
+  MonthSum,
+  OtherCurrency,
   readContentHashes,
   readIssueDays,
   readMonthFacts,
   readOtherCurrencies,
   readSums,
-} from '../close/months.sql.ts';
-import { describeOtherCurrency, otherCurrencyJson } from '../close/other-currencies.ts';
-import { closeMonths, closeTogether } from '../close/run.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { ForeseenHold } from '../delivery/foresee.ts';
-import { documentJson } from '../documents/document.ts';
-import { type DocumentRow, readDocuments } from '../documents/documents.sql.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { fieldName } from '../field-names.ts';
-import { type CheckpointOf, readCheckpointsOf } from '../log/closing.sql.ts';
-import { factsOf as sizeOf } from '../log/text.ts';
-import { countNeedingAttention } from '../mail/outbox.sql.ts';
-import { isZero } from '../money.ts';
-import { refuseWhilePaused } from '../people/pauses.ts';
-import type { LateRows, PartnerChange } from '../reports/close.sql.ts';
-import { readLateRows, readPartnerChanges, totalsJson } from '../reports/close.ts';
-import { whyChanged } from '../reports/close-text.ts';
-import { printable, table, wrapped } from '../text-table.ts';
-import { Amount, groupThousands, type Month, monthBefore, monthName, plural } from '../values.ts';
-import {
-  type ActionContext,
-  defineAction,
-  type Facts,
-  flag,
-  month,
-  partner,
-  type Report,
-  several,
-  text,
-} from './action.ts';
-import type { Block } from './blocks.ts';
+} from '#close/months.sql';
+import { describeOtherCurrency, otherCurrencyJson } from '#close/other-currencies';
+import { closeMonths, closeTogether } from '#close/run';
+import { Transaction } from '#database/transaction';
+import { ForeseenHold } from '#delivery/foresee';
+import { documentJson } from '#documents/document';
+import { DocumentRow, readDocuments } from '#documents/documents.sql';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { fieldName } from '#field-names';
+import { CheckpointOf, readCheckpointsOf } from '#log/closing.sql';
+import { factsOf as sizeOf } from '#log/text';
+import { countNeedingAttention } from '#mail/outbox.sql';
+import { isZero } from '#money';
+import { refuseWhilePaused } from '#people/pauses';
+import { readLateRows, readPartnerChanges, totalsJson } from '#reports/close';
+import { LateRows, PartnerChange } from '#reports/close.sql';
+import { whyChanged } from '#reports/close-text';
+import { printable, table, wrapped } from '#text-table';
+import { Amount, groupThousands, Month, monthBefore, monthName, plural } from '#values';
+import { ActionContext, defineAction, Facts, flag, month, partner, Report, several, text } from './action.ts';
+import { Block } from './blocks.ts';
 import { amountsIn } from './documents.ts';
 
 type CloseInput = Readonly<{
@@ -121,7 +111,7 @@ export const monthClose = defineAction({
     }
   },
   async after({ reporter, ...context }, { result: { months, failure } }) {
-    const { followClose } = await import('../month-end/month-end.ts');
+    const { followClose } = await import('#month-end/month-end');
     await followClose(context, reporter, months);
     if (failure !== undefined) throw failure;
   },
@@ -195,7 +185,7 @@ async function reportPreview(
   input: CloseInput,
   { months: closed, feeds = [] }: CloseOutcome,
 ): Promise<Report> {
-  const { foreseeHolds } = await import('../delivery/foresee.ts');
+  const { foreseeHolds } = await import('#delivery/foresee');
   const documents = await readDocuments(tx, { months: closed });
   const holds = await foreseeHolds(tx, context, documents);
   const others = await readOtherCurrencies(tx, { months: closed });

@@ -3,26 +3,26 @@
  * list. Each thing gets its own event. All happens in one transaction, so a kill leaves either all done or none. What is
  * refused is left out and named, unless it is the only one.
  */
-import type { z } from 'zod';
-import { execute, type Transaction } from '../database/transaction.ts';
-import { Refusal } from '../errors/refusals.ts';
-import { sameRemedies } from '../remedy.ts';
-import { inShort, plural } from '../values.ts';
+import { z } from 'zod';
+import { execute, Transaction } from '#database/transaction';
+import { Refusal } from '#errors/refusals';
+import { sameRemedies } from '#remedy';
+import { inShort, plural } from '#values';
 import {
-  type Action,
-  type ActionContext,
-  type ActionOutcome,
-  type AfterContext,
-  type Definition,
+  Action,
+  ActionContext,
+  ActionOutcome,
+  AfterContext,
+  Definition,
   defineAction,
-  type Facts,
-  type FactsChange,
-  type InputOf,
+  Facts,
+  FactsChange,
+  InputOf,
   oneOrMore,
-  type Partners,
-  type Report,
+  Partners,
+  Report,
 } from './action.ts';
-import type { Block } from './blocks.ts';
+import { Block } from './blocks.ts';
 import { deliver, documentFacts, partnersOfDocuments, sizesOf } from './documents.ts';
 
 type Key = string | number;

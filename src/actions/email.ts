@@ -1,10 +1,10 @@
-import { resendDocument } from '../delivery/resend.ts';
-import { failpoint } from '../failpoint.ts';
-import { dismissEmail } from '../mail/dismiss.ts';
-import { type ListedEmail, readEmails } from '../mail/log.sql.ts';
-import { nameOf, readEmail, remediesOf } from '../mail/log.ts';
-import { resendEmail } from '../mail/resend.ts';
-import { NOBODY } from '../people/roles.ts';
+import { resendDocument } from '#delivery/resend';
+import { failpoint } from '#failpoint';
+import { dismissEmail } from '#mail/dismiss';
+import { nameOf, readEmail, remediesOf } from '#mail/log';
+import { ListedEmail, readEmails } from '#mail/log.sql';
+import { resendEmail } from '#mail/resend';
+import { NOBODY } from '#people/roles';
 import { reason, text, whole } from './action.ts';
 import { deliver } from './documents.ts';
 import { eachOf } from './each.ts';
@@ -50,7 +50,7 @@ export const emailResend = onEmails({
   },
   committed: () => failpoint('resend.committed'),
   async follow({ reporter, ...context }, queued) {
-    const { sendTheseEmails } = await import('../month-end/month-end.ts');
+    const { sendTheseEmails } = await import('#month-end/month-end');
     await deliver(
       { reporter, ...context },
       queued.flatMap(({ document }) => document ?? []),

@@ -1,6 +1,6 @@
-import type { OtherEmailKind } from '../mail/kinds.ts';
-import type { EmailResult } from '../mail/outbox.ts';
-import type { AfterContext } from './action.ts';
+import { OtherEmailKind } from '#mail/kinds';
+import { EmailResult } from '#mail/outbox';
+import { AfterContext } from './action.ts';
 
 /**
  * Queues and sends every e-mail that is due. The modules for rendering and mail take 0.25 seconds to load, so they are
@@ -8,13 +8,13 @@ import type { AfterContext } from './action.ts';
  */
 export const sendDue = ({ reporter, ...context }: AfterContext): Promise<EmailResult[]> =>
   collected(reporter.onEmail, async (onEmail) => {
-    const { sendEmails } = await import('../month-end/month-end.ts');
+    const { sendEmails } = await import('#month-end/month-end');
     await sendEmails(context, { onEmail });
   });
 
 export const sendThese = ({ reporter, ...context }: AfterContext, ids: readonly number[]): Promise<EmailResult[]> =>
   collected(reporter.onEmail, async (onEmail) => {
-    const { sendTheseEmails } = await import('../month-end/month-end.ts');
+    const { sendTheseEmails } = await import('#month-end/month-end');
     await sendTheseEmails(context, { onEmail }, ids);
   });
 

@@ -1,14 +1,14 @@
-import { E_INVOICE_FORMATS } from '../config/e-invoice.ts';
-import { todayOf } from '../config/today.ts';
-import { lockImporters } from '../database/ledger-lock.ts';
-import { fieldWords } from '../field-names.ts';
-import { AFTER_WINDOW, CUTS } from '../partners/cancellation.ts';
-import { changedPartner, labelOf, valuesOf } from '../partners/change.ts';
-import { readPartnerFacts } from '../partners/changes.ts';
-import { importPartners } from '../partners/import.ts';
-import { readPartners } from '../partners/partners.sql.ts';
-import { changeCells } from '../people/field-changes.ts';
-import { refuseUnsplittable } from '../splits/currencies.ts';
+import { E_INVOICE_FORMATS } from '#config/e-invoice';
+import { todayOf } from '#config/today';
+import { lockImporters } from '#database/ledger-lock';
+import { fieldWords } from '#field-names';
+import { AFTER_WINDOW, CUTS } from '#partners/cancellation';
+import { changedPartner, labelOf, valuesOf } from '#partners/change';
+import { readPartnerFacts } from '#partners/changes';
+import { importPartners } from '#partners/import';
+import { readPartners } from '#partners/partners.sql';
+import { changeCells } from '#people/field-changes';
+import { refuseUnsplittable } from '#splits/currencies';
 import { amount, clearable, date, defineAction, flag, lines, month, partner, text } from './action.ts';
 import { remarksOnPartners } from './partner.ts';
 

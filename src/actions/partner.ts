@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
 import { basename } from 'node:path';
-import type { Environment } from '../config/environment.ts';
-import { type PartnerChange, readPartnerFacts } from '../partners/changes.ts';
-import { type PartnerRecord, partnerFile } from '../partners/file.ts';
-import { importPartners, type PartnerImport } from '../partners/import.ts';
-import { changeCells } from '../people/field-changes.ts';
-import { refuseUnsplittable, remarksOnSplits } from '../splits/currencies.ts';
-import { table } from '../text-table.ts';
-import { defineAction, type FileInput, file } from './action.ts';
+import { Environment } from '#config/environment';
+import { PartnerChange, readPartnerFacts } from '#partners/changes';
+import { PartnerRecord, partnerFile } from '#partners/file';
+import { importPartners, PartnerImport } from '#partners/import';
+import { changeCells } from '#people/field-changes';
+import { refuseUnsplittable, remarksOnSplits } from '#splits/currencies';
+import { table } from '#text-table';
+import { defineAction, FileInput, file } from './action.ts';
 import { contentOf } from './contents.ts';
 
 const partnersIn = (file: FileInput): Promise<PartnerRecord[]> => contentOf(file, partnerFile, {});
@@ -65,7 +65,7 @@ export const remarksOnPartners = async (
 
 /** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning at the import avoids a held invoice later. */
 async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]) {
-  const { addressText, installedFonts, unprintableFields } = await import('../documents/printable.ts');
+  const { addressText, installedFonts, unprintableFields } = await import('#documents/printable');
   const fonts = installedFonts(environment);
   return partners.flatMap(({ partner_id: partnerId, name, address, legal_note: note }) => {
     const missing = unprintableFields([['', [name, addressText(address), note].join(' ')]], fonts);

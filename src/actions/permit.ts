@@ -4,27 +4,18 @@
  * Refusals: role_needed, and the refusals of approvals/ask.ts.
  */
 
-import { ADJUSTMENTS, actAsCompared } from '../approvals/amounts-before.ts';
-import {
-  type Approval,
-  actAsApproved,
-  approve,
-  ask,
-  limitOf,
-  type Permission,
-  type Rules,
-  readNeededApprovers,
-} from '../approvals/ask.ts';
-import type { PreviewedChange } from '../approvals/requests.sql.ts';
-import type { ApprovalRule } from '../config/settings.ts';
-import { lockImporters } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { Refusal } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
-import { NOBODY, requireRole, scopeOf } from '../people/roles.ts';
-import { actAs } from '../people/users.ts';
-import { type Action, type ActionContext, inputJson } from './action.ts';
-import { type Consequence, consequenceAside, consequenceForeseen, digestOf, storedPreview } from './consequence.ts';
+import { ADJUSTMENTS, actAsCompared } from '#approvals/amounts-before';
+import { Approval, actAsApproved, approve, ask, limitOf, Permission, Rules, readNeededApprovers } from '#approvals/ask';
+import { PreviewedChange } from '#approvals/requests.sql';
+import { ApprovalRule } from '#config/settings';
+import { lockImporters } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { Refusal } from '#errors/refusals';
+import { Amount } from '#money';
+import { NOBODY, requireRole, scopeOf } from '#people/roles';
+import { actAs } from '#people/users';
+import { Action, ActionContext, inputJson } from './action.ts';
+import { Consequence, consequenceAside, consequenceForeseen, digestOf, storedPreview } from './consequence.ts';
 
 /** Thrown if the action's effect differs from its preview. Nothing was done. */
 export class OutdatedPreview extends Error {}

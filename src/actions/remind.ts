@@ -1,9 +1,9 @@
-import type { EmailResult } from '../mail/outbox.ts';
-import { readPartnerNames } from '../partners/partners.sql.ts';
-import { type ReminderPlan, recordReminders, whySkipped } from '../payments/remind.ts';
-import { DELIVER } from '../remedy.ts';
-import { table } from '../text-table.ts';
-import { groupThousands, inShort, plural } from '../values.ts';
+import { EmailResult } from '#mail/outbox';
+import { readPartnerNames } from '#partners/partners.sql';
+import { ReminderPlan, recordReminders, whySkipped } from '#payments/remind';
+import { DELIVER } from '#remedy';
+import { table } from '#text-table';
+import { groupThousands, inShort, plural } from '#values';
 import { defineAction, line, partner, several, text } from './action.ts';
 import { checkWithout } from './books.ts';
 import { countKinds, needsAttention, sendDue } from './emails.ts';

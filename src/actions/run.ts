@@ -1,16 +1,16 @@
-import { outdated, type Permission } from '../approvals/ask.ts';
-import type { Database } from '../database/database.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { Refusal } from '../errors/refusals.ts';
-import type { NameOf } from '../field-names.ts';
-import type { ForeseenEmails } from '../month-end/foresee-emails.ts';
-import type { Reporter } from '../month-end/month-end.ts';
-import { scopeOf } from '../people/roles.ts';
-import { type Action, type ActionContext, type Agree, fieldsOf, readFields } from './action.ts';
+import { outdated, Permission } from '#approvals/ask';
+import { Database } from '#database/database';
+import { Transaction } from '#database/transaction';
+import { Refusal } from '#errors/refusals';
+import { NameOf } from '#field-names';
+import { ForeseenEmails } from '#month-end/foresee-emails';
+import { Reporter } from '#month-end/month-end';
+import { scopeOf } from '#people/roles';
+import { Action, ActionContext, Agree, fieldsOf, readFields } from './action.ts';
 import { namesOf } from './command.ts';
-import { type Consequence, consequenceOf, digestOf, type FullReport, performSeen, reportOf } from './consequence.ts';
+import { Consequence, consequenceOf, digestOf, FullReport, performSeen, reportOf } from './consequence.ts';
 import { withPartnerIds } from './partner-names.ts';
-import { type Agreement, admit, approversNeeded, OutdatedPreview, permit, permitForeseen } from './permit.ts';
+import { Agreement, admit, approversNeeded, OutdatedPreview, permit, permitForeseen } from './permit.ts';
 
 export { OutdatedPreview };
 
@@ -150,7 +150,7 @@ export async function previewAction<Input, Result, Followed, Json>(
   return naming(context, action, async () => {
     const input = await readNamed(context, action, given);
     await readFiles(context, action, input, { isAsked });
-    const { whileForeseeingEmails } = await import('../month-end/foresee-emails.ts');
+    const { whileForeseeingEmails } = await import('#month-end/foresee-emails');
     return context.database.preview(async (tx) => {
       await admit(tx, context, action, input, { isAsked });
       const { result: consequence, emails } = await whileForeseeingEmails(tx, context, () =>

@@ -3,50 +3,41 @@
  * Previews, requests, events and logs never contain the link.
  */
 
-import { publicAddress } from '../config/settings.ts';
-import { todayOf } from '../config/today.ts';
-import { emailAddress } from '../config/validation.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { Refusal, refuse, refuseField } from '../errors/refusals.ts';
-import { fieldName } from '../field-names.ts';
-import { mailSignInLink, type SentLink } from '../mail/sign-in-link.ts';
-import type { Month } from '../month.ts';
-import { partnerExists } from '../partners/clients.sql.ts';
-import {
-  accessInWords,
-  type Limits,
-  limitsInWords,
-  type PresentRole,
-  ROLES,
-  type Role,
-  rolesInWords,
-  type User,
-} from '../people/roles.ts';
-import { loginOf, readActiveUser, readUsers } from '../people/users.sql.ts';
+import { publicAddress } from '#config/settings';
+import { todayOf } from '#config/today';
+import { emailAddress } from '#config/validation';
+import { Transaction } from '#database/transaction';
+import { Refusal, refuse, refuseField } from '#errors/refusals';
+import { fieldName } from '#field-names';
+import { mailSignInLink, SentLink } from '#mail/sign-in-link';
+import { Month } from '#month';
+import { partnerExists } from '#partners/clients.sql';
+import { accessInWords, Limits, limitsInWords, PresentRole, ROLES, Role, rolesInWords, User } from '#people/roles';
 import {
   changeRoles,
   deactivateUser,
-  type InvitedUser,
+  InvitedUser,
   inviteUser,
   isShellWithoutAdministrator,
   linkUser,
   signOutUser,
-} from '../people/users.ts';
-import { minuteOf, plural } from '../text.ts';
-import { printable } from '../text-table.ts';
+} from '#people/users';
+import { loginOf, readActiveUser, readUsers } from '#people/users.sql';
+import { minuteOf, plural } from '#text';
+import { printable } from '#text-table';
 import {
-  type ActionContext,
-  type ActionOutcome,
-  type AfterContext,
+  ActionContext,
+  ActionOutcome,
+  AfterContext,
   choice,
   date,
   defineAction,
-  type Facts,
+  Facts,
   flag,
   line,
   month,
   partner,
-  type Report,
+  Report,
   reason,
   several,
   text,

@@ -1,4 +1,4 @@
-import { APPROVAL_LOCKS, takeLockOf } from '../database/locks.ts';
+import { APPROVAL_LOCKS, takeLockOf } from '#database/locks';
 import {
   execute,
   executing,
@@ -9,9 +9,9 @@ import {
   queryingValue,
   queryOne,
   setLocally,
-  type Transaction,
-} from '../database/transaction.ts';
-import type { Scope } from '../people/scope.ts';
+  Transaction,
+} from '#database/transaction';
+import { Scope } from '#people/scope';
 import { COMPARED_DAYS } from './amounts-before.ts';
 
 export const DECISIONS = ['approve', 'reject', 'withdraw'] as const;

@@ -3,12 +3,12 @@
  * checks compare the facts with what is outside the log: the schema, the signatures, PDFs, e-mails, and tables that the
  * program updates. A check counts the items that it inspects, and names every item that is wrong.
  */
-import { execute } from '../database/transaction.ts';
+import { execute } from '#database/transaction';
 import { ROWS_AT_OFFERED_PRICES } from './checks/acceptances.ts';
 import { ACTIONS_APPROVED, ACTIONS_COMPARED } from './checks/approvals.ts';
 import { findChangedArchives } from './checks/archives.ts';
 import { OPEN_ITEMS_OF_CLOSED_BOOKS } from './checks/books.ts';
-import type { Check } from './checks/check.ts';
+import { Check } from './checks/check.ts';
 import * as delivery from './checks/delivery.ts';
 import { findChangedEInvoices } from './checks/e-invoices.ts';
 import { findChangedGlFiles } from './checks/general-ledger.ts';

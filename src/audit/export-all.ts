@@ -9,12 +9,12 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { ZipFile } from 'yazl';
-import type { Environment } from '../config/environment.ts';
-import type { Database } from '../database/database.ts';
-import { refuse } from '../errors/refusals.ts';
-import { codeOf, draftOf, linkTo } from '../files.ts';
-import type { Month } from '../month.ts';
-import { EXPORT_KINDS, type ExportRequest, exportPack } from './export.ts';
+import { Environment } from '#config/environment';
+import { Database } from '#database/database';
+import { refuse } from '#errors/refusals';
+import { codeOf, draftOf, linkTo } from '#files';
+import { Month } from '#month';
+import { EXPORT_KINDS, ExportRequest, exportPack } from './export.ts';
 import { readBilledMonths } from './exports.sql.ts';
 import { guarded, isZip, refuseTaken, ZIP_TIME } from './pack.ts';
 

@@ -4,21 +4,21 @@
  * export_exists, file_unwritable, no_checkpoint.
  */
 
-import { needRows } from '../archive/rows.ts';
-import type { Environment } from '../config/environment.ts';
-import { prepareForCopy } from '../database/backup.ts';
-import { copyOut, countLines, csvRowCounter } from '../database/copy.ts';
-import type { Database } from '../database/database.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import { packageVersion } from '../package.ts';
-import type { TableFormat, View } from './columns.sql.ts';
-import { type BilledMonth, readBilledMonths } from './exports.sql.ts';
-import { BEANCOUNT, HLEDGER, type JournalFormat } from './journal-formats.ts';
-import { Pack, type PackedFile } from './pack.ts';
+import { needRows } from '#archive/rows';
+import { Environment } from '#config/environment';
+import { prepareForCopy } from '#database/backup';
+import { copyOut, countLines, csvRowCounter } from '#database/copy';
+import { Database } from '#database/database';
+import { Transaction } from '#database/transaction';
+import { Month } from '#month';
+import { packageVersion } from '#package';
+import { TableFormat, View } from './columns.sql.ts';
+import { BilledMonth, readBilledMonths } from './exports.sql.ts';
+import { BEANCOUNT, HLEDGER, JournalFormat } from './journal-formats.ts';
+import { Pack, PackedFile } from './pack.ts';
 import { writeJournalText } from './pack-journal.ts';
 import { writeLedger } from './pack-ledger.ts';
-import { chooseLeaves, type LogOfPack, writeLog } from './pack-log.ts';
+import { chooseLeaves, LogOfPack, writeLog } from './pack-log.ts';
 
 import { copyOf, makeViews, readTotals } from './views.sql.ts';
 

@@ -1,42 +1,42 @@
 /**
  * The cron jobs. Each logs one JSON line per fact to stderr, records its run, and exits with the statuses of a command.
  */
-import type { pino } from 'pino';
-import type { Action } from '../actions/action.ts';
-import { withdrawDone } from '../actions/approve.ts';
-import { booksClose } from '../actions/books.ts';
-import { monthClose, monthJson } from '../actions/close.ts';
-import { permitting, runAction } from '../actions/run.ts';
-import { finishTask, insertTask } from '../audit/tasks.sql.ts';
-import { closeDueBooks } from '../close/books.ts';
-import type { Doubt } from '../close/feeds.ts';
-import { type OtherCurrency, readMonthFacts } from '../close/months.sql.ts';
-import { LOCKS } from '../database/locks.ts';
-import { oneAtATime } from '../database/session.ts';
-import { databaseFailure } from '../database/transaction.ts';
-import { EXIT, exitOf, Refusal } from '../errors/refusals.ts';
-import { mailFailure } from '../findings/emails.ts';
-import { answerLateRequests } from '../http/late-requests.ts';
-import { readCheckpointsOf } from '../log/closing.sql.ts';
-import { openLog } from '../log.ts';
-import { countDeliveries, nameNeedingAttention, readMailFailure } from '../mail/outbox.sql.ts';
-import type { Month } from '../month.ts';
-import { queueStatusEmail } from '../month-end/emails/status.ts';
-import { deliverAll, sendEmails } from '../month-end/month-end.ts';
-import { processEvents } from '../payments/processor-events/process.ts';
-import { recordReminders } from '../payments/remind.ts';
-import { refuseWhilePaused } from '../people/pauses.ts';
-import { tellAttention, WEEK_HOURS } from '../reports/job-attention.ts';
-import { type AttentionItem, readUntold, recordAttention } from '../reports/jobs.sql.ts';
-import { purge } from '../reports/purge.ts';
-import { readStatus, readStatusAndItems } from '../reports/status.ts';
-import { RECONCILED_MONTHS } from '../splits/account-health.ts';
-import { accessTo, readAccount } from '../splits/poll.ts';
-import { readStatementMonths } from '../splits/reconcile.sql.ts';
-import { needsWork, reconcileMonth } from '../splits/reconcile-month.ts';
-import { recordRequestedReversals } from '../splits/requested.ts';
+import { pino } from 'pino';
+import { Action } from '#actions/action';
+import { withdrawDone } from '#actions/approve';
+import { booksClose } from '#actions/books';
+import { monthClose, monthJson } from '#actions/close';
+import { permitting, runAction } from '#actions/run';
+import { finishTask, insertTask } from '#audit/tasks.sql';
+import { closeDueBooks } from '#close/books';
+import { Doubt } from '#close/feeds';
+import { OtherCurrency, readMonthFacts } from '#close/months.sql';
+import { LOCKS } from '#database/locks';
+import { oneAtATime } from '#database/session';
+import { databaseFailure } from '#database/transaction';
+import { EXIT, exitOf, Refusal } from '#errors/refusals';
+import { mailFailure } from '#findings/emails';
+import { answerLateRequests } from '#http/late-requests';
+import { openLog } from '#log';
+import { readCheckpointsOf } from '#log/closing.sql';
+import { countDeliveries, nameNeedingAttention, readMailFailure } from '#mail/outbox.sql';
+import { Month } from '#month';
+import { queueStatusEmail } from '#month-end/emails/status';
+import { deliverAll, sendEmails } from '#month-end/month-end';
+import { processEvents } from '#payments/processor-events/process';
+import { recordReminders } from '#payments/remind';
+import { refuseWhilePaused } from '#people/pauses';
+import { tellAttention, WEEK_HOURS } from '#reports/job-attention';
+import { AttentionItem, readUntold, recordAttention } from '#reports/jobs.sql';
+import { purge } from '#reports/purge';
+import { readStatus, readStatusAndItems } from '#reports/status';
+import { RECONCILED_MONTHS } from '#splits/account-health';
+import { accessTo, readAccount } from '#splits/poll';
+import { readStatementMonths } from '#splits/reconcile.sql';
+import { needsWork, reconcileMonth } from '#splits/reconcile-month';
+import { recordRequestedReversals } from '#splits/requested';
 import { accountsToRead } from './commands/processor/poll.ts';
-import { type Context, withContext } from './context.ts';
+import { Context, withContext } from './context.ts';
 import { logFailure, logOf, recordRun } from './job-log.ts';
 import { inCommands, withCommands } from './remedies.ts';
 
@@ -229,7 +229,7 @@ export function runVerify(): Promise<number> {
     'verify',
     async ({ environment, database, actor: { host }, log }) => {
       const startedAt = environment.now().toISO();
-      const { verifyAndTell, verifyResult } = await import('../audit/tasks.ts');
+      const { verifyAndTell, verifyResult } = await import('#audit/tasks');
       const found = await verifyAndTell({ environment, database }, ({ check, inspected, differences }) => {
         log.info({ check, inspected, differences: differences.length }, 'check');
         for (const difference of differences) log.error({ check, ...difference }, 'difference');

@@ -1,28 +1,28 @@
 import { z } from 'zod';
-import { namesOf } from '../actions/command.ts';
-import { choice, flag, readFields } from '../actions/fields.ts';
-import { withPartnerIds } from '../actions/partner-names.ts';
-import { todayOf } from '../config/today.ts';
-import { EXIT } from '../errors/refusals.ts';
+import { namesOf } from '#actions/command';
+import { choice, flag, readFields } from '#actions/fields';
+import { withPartnerIds } from '#actions/partner-names';
+import { todayOf } from '#config/today';
+import { EXIT } from '#errors/refusals';
 import {
-  type Column,
+  Column,
   cellOf,
   columnOf,
-  type List,
-  type ListQuery,
+  List,
+  ListQuery,
   readSums,
   sheetOf,
   sortableOf,
-  type Total,
+  Total,
   textOf,
-  type Value,
-} from '../lists/list.ts';
-import { Amount, groupThousands } from '../money.ts';
+  Value,
+} from '#lists/list';
+import { Amount, groupThousands } from '#money';
 import { wholeNumberArgument } from './arguments.ts';
-import { type CommandContext, type Definition, reading, readingNow } from './define.ts';
+import { CommandContext, Definition, reading, readingNow } from './define.ts';
 import { addFields, givenTo } from './fields.ts';
 import { outputWidth, table } from './output.ts';
-import { FORMAT, OUT, type PresentOptions, present } from './present.ts';
+import { FORMAT, OUT, PresentOptions, present } from './present.ts';
 import { withCommands } from './remedies.ts';
 
 type Options = PresentOptions &

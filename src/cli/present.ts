@@ -1,8 +1,8 @@
-import { refuse } from '../errors/refusals.ts';
-import type { Sheet } from '../sheet.ts';
+import { refuse } from '#errors/refusals';
+import { Sheet } from '#sheet';
 import { choiceArgument } from './arguments.ts';
-import type { CommandContext } from './context.ts';
-import { type Output, writeFileAsked } from './output.ts';
+import { CommandContext } from './context.ts';
+import { Output, writeFileAsked } from './output.ts';
 import { recordExport } from './record-export.ts';
 
 export type PresentOptions = Readonly<{
@@ -47,7 +47,7 @@ export async function present(
     output.print(value, people);
     return;
   }
-  const { csvOf, xlsxOf } = await import('../sheet.ts');
+  const { csvOf, xlsxOf } = await import('#sheet');
   const exported = sheet();
   if (subject !== null) await recordExport(context, subject, { format, rows: exported.rows.length });
   const content = format === 'csv' ? csvOf(exported) : await xlsxOf(exported);

@@ -2,12 +2,12 @@
  * Records what a command writes outside the ledger as an audit event `audit.export`, as the console does. Refusal:
  * access_ended.
  */
-import { todayOf } from '../config/today.ts';
-import type { Database } from '../database/database.ts';
-import { recordEvent, thisProcess } from '../people/audit-events.ts';
-import { refuseEnded } from '../people/roles.ts';
-import { identifyIfKnown } from '../people/users.ts';
-import { type CommandContext, withDatabase } from './context.ts';
+import { todayOf } from '#config/today';
+import { Database } from '#database/database';
+import { recordEvent, thisProcess } from '#people/audit-events';
+import { refuseEnded } from '#people/roles';
+import { identifyIfKnown } from '#people/users';
+import { CommandContext, withDatabase } from './context.ts';
 
 /** Anyone with a shell may export. A user is named with --by; otherwise the event has the operating-system user. */
 export async function recordExport(

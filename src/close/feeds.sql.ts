@@ -1,7 +1,7 @@
-import { executing, querying, queryingOne } from '../database/transaction.ts';
-import { isByPerson } from '../documents/rows-to-correct.sql.ts';
-import { LINES_OF_MONTH, type RowsOfMonth } from '../ledger/running-lines.sql.ts';
-import type { Month } from '../month.ts';
+import { executing, querying, queryingOne } from '#database/transaction';
+import { isByPerson } from '#documents/rows-to-correct.sql';
+import { LINES_OF_MONTH, RowsOfMonth } from '#ledger/running-lines.sql';
+import { Month } from '#month';
 
 export type ExpectedFeed = Readonly<{
   partner_id: string;

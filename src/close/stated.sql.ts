@@ -1,9 +1,9 @@
 /** Statements of feeds: the totals that partners state of their rows of a month, beside the ledger's rows of it. */
-import { execute, query, queryingFirst, queryOne, type Transaction } from '../database/transaction.ts';
-import { isByPerson } from '../documents/rows-to-correct.sql.ts';
-import { readLastCheckpoint } from '../log/checkpoints.sql.ts';
-import type { Month } from '../month.ts';
-import type { Scope } from '../people/scope.ts';
+import { execute, query, queryingFirst, queryOne, Transaction } from '#database/transaction';
+import { isByPerson } from '#documents/rows-to-correct.sql';
+import { readLastCheckpoint } from '#log/checkpoints.sql';
+import { Month } from '#month';
+import { Scope } from '#people/scope';
 
 /** A number of rows, and the sums of their invoice amounts by currency. */
 export type FeedTotals = Readonly<{

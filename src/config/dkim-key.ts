@@ -1,6 +1,6 @@
 /** Reads the RSA key that signs e-mails (DKIM, RFC 6376). Refusal: environment_invalid. */
-import type { KeyObject } from 'node:crypto';
-import { refuse } from '../errors/refusals.ts';
+import { KeyObject } from 'node:crypto';
+import { refuse } from '#errors/refusals';
 import { readPrivateKey } from './log-key.ts';
 
 const MAKE_ONE = "'openssl genrsa -out FILE 2048' makes one";

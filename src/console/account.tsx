@@ -1,15 +1,15 @@
 /** Pages where a signed-in user of any role sees their roles, sessions and passkeys. */
-import type { FastifyReply } from 'fastify';
-import { type Passkey, readPasskeys } from '../people/passkeys.sql.ts';
-import { accessInWords, scopeOf } from '../people/roles.ts';
-import { endSession, liveAt } from '../people/sessions.ts';
-import { type ListedSession, readSessions, type Session } from '../people/sign-in.sql.ts';
-import { signOutUser } from '../people/users.ts';
-import { endCookie, isNamed, type Place, setKeys, setTheme, THEMES, type Theme } from './cookies.ts';
+import { FastifyReply } from 'fastify';
+import { Passkey, readPasskeys } from '#people/passkeys.sql';
+import { accessInWords, scopeOf } from '#people/roles';
+import { endSession, liveAt } from '#people/sessions';
+import { ListedSession, readSessions, Session } from '#people/sign-in.sql';
+import { signOutUser } from '#people/users';
+import { endCookie, isNamed, Place, setKeys, setTheme, THEMES, Theme } from './cookies.ts';
 import { Form, idSent } from './form.tsx';
 import { Card, Chip, DataTable, Instant } from './kit.tsx';
-import type { Screen } from './page.tsx';
-import type { Access, Routes, Visit } from './route.ts';
+import { Screen } from './page.tsx';
+import { Access, Routes, Visit } from './route.ts';
 
 export const SESSIONS = '/console/settings/sessions';
 

@@ -1,8 +1,8 @@
-import type { ComponentChildren } from 'preact';
-import { ACTIONS } from '../actions/loaded.ts';
-import { scopeOf, scopeOfEither, type User } from '../people/roles.ts';
-import { isInScope } from '../people/scope.ts';
-import { actionAddress, type KnownInput } from '../remedy.ts';
+import { ComponentChildren } from 'preact';
+import { ACTIONS } from '#actions/loaded';
+import { scopeOf, scopeOfEither, User } from '#people/roles';
+import { isInScope } from '#people/scope';
+import { actionAddress, KnownInput } from '#remedy';
 
 export type Seer = Pick<User, 'roles' | 'limits'>;
 

@@ -1,26 +1,26 @@
 /** The form, preview and confirmation pages of every registered action. */
 import { createHash } from 'node:crypto';
-import type { Action, FormValues } from '../actions/action.ts';
-import { monthClose } from '../actions/close.ts';
-import type { FullReport } from '../actions/consequence.ts';
-import { fieldsOf, inputOfForm } from '../actions/fields.ts';
-import { glExport } from '../actions/general-ledger.ts';
-import { ACTIONS } from '../actions/loaded.ts';
-import { OutdatedPreview, previewAction, type RunOptions, readNamed, runAction } from '../actions/run.ts';
-import { settingsAdopt } from '../actions/settings.ts';
-import { SECTION_NAMES, type Section } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { readRowsNumbered } from '../documents/rows-to-correct.sql.ts';
-import { Refusal, refuse } from '../errors/refusals.ts';
-import { isInScope, type Scope } from '../people/scope.ts';
-import { statedByFile, valueInForce } from '../people/settings-in-force.ts';
+import { Action, FormValues } from '#actions/action';
+import { monthClose } from '#actions/close';
+import { FullReport } from '#actions/consequence';
+import { fieldsOf, inputOfForm } from '#actions/fields';
+import { glExport } from '#actions/general-ledger';
+import { ACTIONS } from '#actions/loaded';
+import { OutdatedPreview, previewAction, RunOptions, readNamed, runAction } from '#actions/run';
+import { settingsAdopt } from '#actions/settings';
+import { SECTION_NAMES, Section } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { readRowsNumbered } from '#documents/rows-to-correct.sql';
+import { Refusal, refuse } from '#errors/refusals';
+import { isInScope, Scope } from '#people/scope';
+import { statedByFile, valueInForce } from '#people/settings-in-force';
 import { mayDo } from './action-link.tsx';
 import { placesOf } from './menu.ts';
-import type { PageUser } from './page.tsx';
+import { PageUser } from './page.tsx';
 import { readPartnersFor } from './partner-names.tsx';
-import type { Access, Answer, Routes, Visit } from './route.ts';
+import { Access, Answer, Routes, Visit } from './route.ts';
 import {
-  type ActionRequest,
+  ActionRequest,
   actionAsked,
   actionDone,
   actionForm,

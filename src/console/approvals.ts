@@ -1,12 +1,12 @@
-import { actionOf, approveRequest, endRequest, previewRequest } from '../actions/approve.ts';
-import { LINE } from '../actions/fields.ts';
-import { DECISIONS } from '../approvals/requests.sql.ts';
-import { Refusal, refuse } from '../errors/refusals.ts';
-import { approvals } from '../lists/approvals.ts';
+import { actionOf, approveRequest, endRequest, previewRequest } from '#actions/approve';
+import { LINE } from '#actions/fields';
+import { DECISIONS } from '#approvals/requests.sql';
+import { Refusal, refuse } from '#errors/refusals';
+import { approvals } from '#lists/approvals';
 import { doneOf, laterOf } from './actions.ts';
 import { addList } from './list-route.tsx';
-import type { Access, Routes, Visit } from './route.ts';
-import { type ApprovalView, approvalHref, approvalScreen, readApproval } from './screens/approvals.tsx';
+import { Access, Routes, Visit } from './route.ts';
+import { ApprovalView, approvalHref, approvalScreen, readApproval } from './screens/approvals.tsx';
 
 const READ: Access = { role: 'viewer', scope: 'partners' };
 

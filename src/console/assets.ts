@@ -3,9 +3,9 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Shared } from '../http/shared.ts';
-import { packageRoot } from '../package.ts';
+import { FastifyInstance, FastifyRequest } from 'fastify';
+import { Shared } from '#http/shared';
+import { packageRoot } from '#package';
 
 const { resolve } = createRequire(import.meta.url);
 const FONT = dirname(resolve('@fontsource-variable/inter/package.json'));

@@ -1,9 +1,9 @@
 /** Draws what a report shows beside its sentences, and the e-mails that a previewed action would send. */
-import type { Block, Cell, Choice, Versions } from '../actions/blocks.ts';
-import { Amount } from '../money.ts';
-import type { ForeseenEmails } from '../month-end/foresee-emails.ts';
-import { plural } from '../values.ts';
-import { Card, type Column, DataTable, Icon, Money } from './kit.tsx';
+import { Block, Cell, Choice, Versions } from '#actions/blocks';
+import { Amount } from '#money';
+import { ForeseenEmails } from '#month-end/foresee-emails';
+import { plural } from '#values';
+import { Card, Column, DataTable, Icon, Money } from './kit.tsx';
 
 /** The form that confirms a preview. What is chosen in its blocks is sent with it. */
 export const CONFIRM_FORM = 'confirm';

@@ -1,7 +1,7 @@
-import { fieldWords } from '../field-names.ts';
-import type { ChangeEvent } from '../people/audit-events.sql.ts';
-import type { FieldChange } from '../people/field-changes.ts';
-import { plural } from '../text.ts';
+import { fieldWords } from '#field-names';
+import { ChangeEvent } from '#people/audit-events.sql';
+import { FieldChange } from '#people/field-changes';
+import { plural } from '#text';
 import { Instant, inWords } from './kit.tsx';
 
 /** More changed fields, as in a first import, are collapsed. */

@@ -1,8 +1,8 @@
-import type { DocumentKind } from '../documents/snapshot.ts';
-import type { OpenItem } from '../reports/open-items.sql.ts';
-import type { PartnerBalance } from '../reports/partner-balances.ts';
-import { daysBetween, plural } from '../values.ts';
-import { Chip, type Column, Money, PartnerLink, Quiet } from './kit.tsx';
+import { DocumentKind } from '#documents/snapshot';
+import { OpenItem } from '#reports/open-items.sql';
+import { PartnerBalance } from '#reports/partner-balances';
+import { daysBetween, plural } from '#values';
+import { Chip, Column, Money, PartnerLink, Quiet } from './kit.tsx';
 
 /** A column of amounts, each in its row's currency. `quiet` shows a dash instead of zero. */
 export const amountColumn = <Name extends string>(

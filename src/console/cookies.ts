@@ -3,12 +3,12 @@
  * form_refused.
  */
 import { isIP } from 'node:net';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { isThisMachine } from '../config/environment.ts';
-import { refuse } from '../errors/refusals.ts';
-import type { Service } from '../http/service.ts';
-import { issuerOf } from '../http/shared.ts';
-import { isFormToken } from '../people/secrets.ts';
+import { FastifyReply, FastifyRequest } from 'fastify';
+import { isThisMachine } from '#config/environment';
+import { refuse } from '#errors/refusals';
+import { Service } from '#http/service';
+import { issuerOf } from '#http/shared';
+import { isFormToken } from '#people/secrets';
 
 export type Place = Readonly<{
   origin: string;

@@ -1,5 +1,5 @@
 /** The input of one filter of a list. */
-import type { Field } from '../actions/fields.ts';
+import { Field } from '#actions/fields';
 import { PARTNER_NAMES } from './partner-names.tsx';
 
 const INPUTS: Readonly<Partial<Record<Field['kind'], object>>> = {

@@ -1,8 +1,8 @@
 /** Forms that change something. Each form carries the token of the user's session. */
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ComponentChildren } from 'preact';
-import { fileText } from '../actions/fields.ts';
-import { refuse } from '../errors/refusals.ts';
+import { ComponentChildren } from 'preact';
+import { fileText } from '#actions/fields';
+import { refuse } from '#errors/refusals';
 
 export const Form = ({
   action,

@@ -1,6 +1,6 @@
-import type { ComponentChildren } from 'preact';
-import type { Mark } from '../lists/list.ts';
-import { Amount, groupThousands } from '../money.ts';
+import { ComponentChildren } from 'preact';
+import { Mark } from '#lists/list';
+import { Amount, groupThousands } from '#money';
 
 export type Tone = Mark['tone'];
 

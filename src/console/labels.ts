@@ -1,6 +1,6 @@
-import type { z } from 'zod';
-import { fieldsOf } from '../actions/fields.ts';
-import { asOption, type NameOf } from '../field-names.ts';
+import { z } from 'zod';
+import { fieldsOf } from '#actions/fields';
+import { asOption, NameOf } from '#field-names';
 
 /** An input field in a sentence: `“Reason”`, or `“As: duplicate”` with its value, unless that is a placeholder. */
 export const labelsOf =

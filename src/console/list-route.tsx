@@ -1,9 +1,9 @@
-import type { FunctionComponent } from 'preact';
-import type { List } from '../lists/list.ts';
-import type { Seer } from './action-link.tsx';
+import { FunctionComponent } from 'preact';
+import { List } from '#lists/list';
+import { Seer } from './action-link.tsx';
 import { ListDownloads, ListPage, listTarget, readList, readListSheet } from './list.tsx';
-import type { Place } from './menu.ts';
-import type { Access, Routes } from './route.ts';
+import { Place } from './menu.ts';
+import { Access, Routes } from './route.ts';
 
 type Page = Readonly<{
   list: List;

@@ -1,33 +1,33 @@
 /** The page and files of a list of `lists/`, for the console and the partner's place. */
-import type { ComponentChildren } from 'preact';
-import { type Field, fieldsOf, inputOfForm, readFields } from '../actions/fields.ts';
-import { ACTIONS } from '../actions/loaded.ts';
-import { withPartnerIds } from '../actions/partner-names.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
+import { ComponentChildren } from 'preact';
+import { Field, fieldsOf, inputOfForm, readFields } from '#actions/fields';
+import { ACTIONS } from '#actions/loaded';
+import { withPartnerIds } from '#actions/partner-names';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
 import {
   cellOf,
   columnOf,
-  type Column as Described,
-  type Link,
-  type List,
-  type ListQuery,
+  Column as Described,
+  Link,
+  List,
+  ListQuery,
   MOST_COUNTED,
   readSums,
-  type Sums,
+  Sums,
   sheetOf,
-  type Value,
-} from '../lists/list.ts';
-import type { Installation } from '../people/audit-events.ts';
-import type { Period, Scope } from '../people/scope.ts';
-import type { ToDo } from '../remedy.ts';
-import { Amount, plural } from '../values.ts';
-import { ActionLink, actionHref, MoreActions, mayDo, type Seer } from './action-link.tsx';
+  Value,
+} from '#lists/list';
+import { Installation } from '#people/audit-events';
+import { Period, Scope } from '#people/scope';
+import { ToDo } from '#remedy';
+import { Amount, plural } from '#values';
+import { ActionLink, actionHref, MoreActions, mayDo, Seer } from './action-link.tsx';
 import { FilterInput } from './filter-input.tsx';
-import { addressOf, Card, type Column, DataTable, Downloads, Go, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
+import { addressOf, Card, Column, DataTable, Downloads, Go, Instant, Marks, Money, Pager, Quiet } from './kit.tsx';
 import { labelsOf } from './labels.ts';
 import { choiceAsked, idAsked, textAsked } from './parameters.ts';
-import { PartnerNames, type Partners, readPartnersFor } from './partner-names.tsx';
+import { PartnerNames, Partners, readPartnersFor } from './partner-names.tsx';
 
 const PAGE = 50;
 

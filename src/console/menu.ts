@@ -1,4 +1,4 @@
-import { periodOf, scopeOf, type User } from '../people/roles.ts';
+import { periodOf, scopeOf, User } from '#people/roles';
 
 /** `key` is the letter to type after the letter `g`. */
 const PLACES = [

@@ -1,10 +1,10 @@
-import type { ComponentChildren } from 'preact';
+import { ComponentChildren } from 'preact';
 import { render } from 'preact-render-to-string';
-import { periodOf, type User } from '../people/roles.ts';
+import { periodOf, User } from '#people/roles';
 import { assetUrl } from './assets.ts';
-import type { Theme } from './cookies.ts';
+import { Theme } from './cookies.ts';
 import { Form } from './form.tsx';
-import { type Place, type PlaceLink, placesOf } from './menu.ts';
+import { Place, PlaceLink, placesOf } from './menu.ts';
 
 export type PageUser = Readonly<{
   name: string;

@@ -1,7 +1,7 @@
 /** Checks the parameters of URLs. An empty parameter counts as absent. Refusal: argument_invalid. */
-import { SOUGHT_TEXT } from '../actions/fields.ts';
-import { refuse } from '../errors/refusals.ts';
-import { isDate, isMonth, type Month } from '../month.ts';
+import { SOUGHT_TEXT } from '#actions/fields';
+import { refuse } from '#errors/refusals';
+import { isDate, isMonth, Month } from '#month';
 
 type Parameter = string | undefined;
 

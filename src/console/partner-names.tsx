@@ -1,9 +1,9 @@
 /** The partners that a field suggests by id and name while its user types. */
-import type { z } from 'zod';
-import { fieldsOf } from '../actions/fields.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { readPartnerNames } from '../partners/partners.sql.ts';
-import type { Scope } from '../people/scope.ts';
+import { z } from 'zod';
+import { fieldsOf } from '#actions/fields';
+import { Transaction } from '#database/transaction';
+import { readPartnerNames } from '#partners/partners.sql';
+import { Scope } from '#people/scope';
 
 export type Partners = ReadonlyMap<string, string>;
 

@@ -3,26 +3,26 @@
  * fingerprint or face. Refusals: passkey_refused, form_refused, rate_limited.
  */
 import {
-  type AuthenticationResponseJSON,
+  AuthenticationResponseJSON,
   generateAuthenticationOptions,
   generateRegistrationOptions,
-  type RegistrationResponseJSON,
+  RegistrationResponseJSON,
   verifyAuthenticationResponse,
   verifyRegistrationResponse,
 } from '@simplewebauthn/server';
-import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
+import { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
-import { line } from '../config/validation.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { Refusal, reasonOf, refuse } from '../errors/refusals.ts';
-import type { Shared } from '../http/shared.ts';
-import { keepChallenge, takeChallenge } from '../people/challenges.ts';
-import { readCredential, readPasskeys } from '../people/passkeys.sql.ts';
-import { addPasskey, countUse, removePasskeys } from '../people/passkeys.ts';
-import type { User } from '../people/roles.ts';
-import { isNamed, type Place, pageToGoTo, placeOf, readCookie, refuseOtherOrigin, setCookie } from './cookies.ts';
+import { line } from '#config/validation';
+import { Transaction } from '#database/transaction';
+import { Refusal, reasonOf, refuse } from '#errors/refusals';
+import { Shared } from '#http/shared';
+import { keepChallenge, takeChallenge } from '#people/challenges';
+import { addPasskey, countUse, removePasskeys } from '#people/passkeys';
+import { readCredential, readPasskeys } from '#people/passkeys.sql';
+import { User } from '#people/roles';
+import { isNamed, Place, pageToGoTo, placeOf, readCookie, refuseOtherOrigin, setCookie } from './cookies.ts';
 import { idSent } from './form.tsx';
-import { type Access, jsonOf, type Routes } from './route.ts';
+import { Access, jsonOf, Routes } from './route.ts';
 import { begin, countRefused, openRoute } from './sign-in.tsx';
 
 const OWN: Access = { role: 'viewer', scope: 'partners', ofPeriod: true, proof: '/console/account' };

@@ -1,8 +1,8 @@
 /** The console's routes at /console. Only assets and sign-in pages are reachable without a session. */
-import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { httpStatusOf, refuse } from '../errors/refusals.ts';
-import { answerTo } from '../http/problem.ts';
-import type { Shared } from '../http/shared.ts';
+import { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { httpStatusOf, refuse } from '#errors/refusals';
+import { answerTo } from '#http/problem';
+import { Shared } from '#http/shared';
 import { addAccount } from './account.tsx';
 import { addActions } from './actions.ts';
 import { addApprovals } from './approvals.ts';

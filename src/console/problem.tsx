@@ -1,9 +1,9 @@
-import type { FastifyRequest } from 'fastify';
-import { httpStatusOf, type Refusal } from '../errors/refusals.ts';
-import type { Shared } from '../http/shared.ts';
+import { FastifyRequest } from 'fastify';
+import { httpStatusOf, Refusal } from '#errors/refusals';
+import { Shared } from '#http/shared';
 import { themeOf } from './cookies.ts';
 import { inOneLine } from './kit.tsx';
-import { outerPage, type PageUser, page } from './page.tsx';
+import { outerPage, PageUser, page } from './page.tsx';
 import { Remedies } from './remedies.tsx';
 import { settingsNow } from './route.ts';
 

@@ -1,12 +1,12 @@
 /** Pages of the work queue. Taking an item runs the action `work.assign` without a form. */
-import { readInput, runAction } from '../actions/run.ts';
-import { workAssign } from '../actions/work/assign.ts';
-import { disputes } from '../lists/disputes.ts';
-import { doubledRows } from '../lists/doubled-rows.ts';
-import { heldRows } from '../lists/held-rows.ts';
-import { reversals } from '../lists/reversals.ts';
+import { readInput, runAction } from '#actions/run';
+import { workAssign } from '#actions/work/assign';
+import { disputes } from '#lists/disputes';
+import { doubledRows } from '#lists/doubled-rows';
+import { heldRows } from '#lists/held-rows';
+import { reversals } from '#lists/reversals';
 import { addList } from './list-route.tsx';
-import type { Routes } from './route.ts';
+import { Routes } from './route.ts';
 import { queueHref, queueScreen, readQueue } from './screens/queue.tsx';
 
 export function addQueue(routes: Routes): void {

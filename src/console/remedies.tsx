@@ -1,6 +1,6 @@
 /** Remedies as links, if the user may follow them. A command that no page replaces is for the terminal alone. */
-import type { Remedy } from '../remedy.ts';
-import { ActionLink, type AffectedPartners, type Seer, seesAll } from './action-link.tsx';
+import { Remedy } from '#remedy';
+import { ActionLink, AffectedPartners, Seer, seesAll } from './action-link.tsx';
 
 type RemedyProps = Readonly<{
   user: Seer;

@@ -5,39 +5,30 @@
  */
 
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions, RouteShorthandOptions } from 'fastify';
-import type { ActionContext } from '../actions/action.ts';
-import { readCheckedSettings } from '../actions/rules.ts';
-import { presentSettings, type Settings } from '../config/settings.ts';
-import { todayOf } from '../config/today.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { Refusal, refuse } from '../errors/refusals.ts';
-import type { BoundName } from '../http/gates.ts';
-import type { Shared } from '../http/shared.ts';
-import { packageVersion } from '../package.ts';
-import { recordEvent, thisProcess } from '../people/audit-events.ts';
-import { accessInWords, periodOf, type Role, refuseEnded, scopeOfEither, type User } from '../people/roles.ts';
-import type { Period, Scope } from '../people/scope.ts';
-import { formTokenOf } from '../people/secrets.ts';
-import { isProved, liveAt } from '../people/sessions.ts';
-import { recordSettingsChanges } from '../people/settings-changes.ts';
-import { settingsInForce } from '../people/settings-in-force.ts';
-import { endSessions, readSession, type Session, touchSession, wasSession } from '../people/sign-in.sql.ts';
-import { actAs } from '../people/users.ts';
-import { csvOf, type Sheet, xlsxOf } from '../sheet.ts';
-import {
-  HOME,
-  hasKeys,
-  type Place,
-  placeOf,
-  readCookie,
-  refuseForeignForm,
-  refuseOtherOrigin,
-  themeOf,
-} from './cookies.ts';
+import { FastifyInstance, FastifyReply, FastifyRequest, RouteOptions, RouteShorthandOptions } from 'fastify';
+import { ActionContext } from '#actions/action';
+import { readCheckedSettings } from '#actions/rules';
+import { presentSettings, Settings } from '#config/settings';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { Refusal, refuse } from '#errors/refusals';
+import { BoundName } from '#http/gates';
+import { Shared } from '#http/shared';
+import { packageVersion } from '#package';
+import { recordEvent, thisProcess } from '#people/audit-events';
+import { accessInWords, periodOf, Role, refuseEnded, scopeOfEither, User } from '#people/roles';
+import { Period, Scope } from '#people/scope';
+import { formTokenOf } from '#people/secrets';
+import { isProved, liveAt } from '#people/sessions';
+import { recordSettingsChanges } from '#people/settings-changes';
+import { settingsInForce } from '#people/settings-in-force';
+import { endSessions, readSession, Session, touchSession, wasSession } from '#people/sign-in.sql';
+import { actAs } from '#people/users';
+import { csvOf, Sheet, xlsxOf } from '#sheet';
+import { HOME, hasKeys, Place, placeOf, readCookie, refuseForeignForm, refuseOtherOrigin, themeOf } from './cookies.ts';
 import { fieldsOfForm, formOf, LARGEST_UPLOAD, refuseNul, uploadOf } from './form.tsx';
 import { labelsOf } from './labels.ts';
-import { type PageUser, page, type Screen } from './page.tsx';
+import { PageUser, page, Screen } from './page.tsx';
 
 export type Access = Readonly<{
   role: Role;

@@ -3,15 +3,15 @@
  * lists and for settings by currency, action or name. The action takes the section as a JSON file, which this module
  * reads from the form.
  */
-import type { ComponentChildren } from 'preact';
+import { ComponentChildren } from 'preact';
 import { z } from 'zod';
-import { fileOfText, fileText } from '../actions/fields.ts';
-import { ACTIONS } from '../actions/loaded.ts';
-import { APPROVABLE_ACTIONS } from '../actions/registry.ts';
-import { CONTROL_ACCOUNTS } from '../config/accounts.ts';
-import { SECTION_NAMES, type Section, sectionSchema } from '../config/settings.ts';
-import type { FieldProblem } from '../errors/refusals.ts';
-import { fieldWords } from '../field-names.ts';
+import { fileOfText, fileText } from '#actions/fields';
+import { ACTIONS } from '#actions/loaded';
+import { APPROVABLE_ACTIONS } from '#actions/registry';
+import { CONTROL_ACCOUNTS } from '#config/accounts';
+import { SECTION_NAMES, Section, sectionSchema } from '#config/settings';
+import { FieldProblem } from '#errors/refusals';
+import { fieldWords } from '#field-names';
 
 /** Marks a form that has the fields of a section. */
 export const EDIT = 'edit';

@@ -1,8 +1,8 @@
-import { removePasskeys } from '../people/passkeys.ts';
-import { endSession } from '../people/sessions.ts';
+import { removePasskeys } from '#people/passkeys';
+import { endSession } from '#people/sessions';
 import { SESSIONS } from './account.tsx';
 import { idSent } from './form.tsx';
-import type { Access, Routes } from './route.ts';
+import { Access, Routes } from './route.ts';
 import { readSessionsView, sessionsScreen } from './screens/sessions.tsx';
 
 const ADMINISTRATOR: Access = { role: 'administrator', scope: 'ledger' };

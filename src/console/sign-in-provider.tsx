@@ -2,20 +2,20 @@
  * Sign-in with OpenID Connect: authorization code flow with state, nonce and PKCE, bound to the browser, so that an
  * unsolicited response cannot sign a user in. Refusals: sign_in_refused, page_unknown.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { DateTime } from 'luxon';
 import * as oidc from 'openid-client';
-import type { OidcSettings } from '../config/console.ts';
-import type { Environment } from '../config/environment.ts';
-import { emailAddress, line } from '../config/validation.ts';
-import { reasonOf, refuse } from '../errors/refusals.ts';
-import type { Shared } from '../http/shared.ts';
-import { thisProcess } from '../people/audit-events.ts';
-import { keepChallenge, takeChallenge } from '../people/challenges.ts';
-import { type Identity, userOfIdentity } from '../people/identities.ts';
-import type { Role } from '../people/roles.ts';
-import type { SignInGiven } from '../people/sessions.ts';
-import { type Place, pageToGoTo, placeOf, readCookie, setCookie } from './cookies.ts';
+import { OidcSettings } from '#config/console';
+import { Environment } from '#config/environment';
+import { emailAddress, line } from '#config/validation';
+import { reasonOf, refuse } from '#errors/refusals';
+import { Shared } from '#http/shared';
+import { thisProcess } from '#people/audit-events';
+import { keepChallenge, takeChallenge } from '#people/challenges';
+import { Identity, userOfIdentity } from '#people/identities';
+import { Role } from '#people/roles';
+import { SignInGiven } from '#people/sessions';
+import { Place, pageToGoTo, placeOf, readCookie, setCookie } from './cookies.ts';
 import { outerPage } from './page.tsx';
 import { outerOf } from './problem.tsx';
 import { settingsNow } from './route.ts';

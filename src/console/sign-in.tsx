@@ -2,20 +2,20 @@
  * The sign-in page and one-time sign-in links. A person must press a button on the page that a link opens, because
  * programs that scan e-mails would use it up. Refusals: sign_in_link_invalid, form_refused, rate_limited.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { ComponentChildren } from 'preact';
-import type { Transaction } from '../database/transaction.ts';
-import { reasonOf, refuse } from '../errors/refusals.ts';
-import { networkOf } from '../http/limits.ts';
-import type { Shared } from '../http/shared.ts';
-import { canMail, mailSignInLink, type SentLink } from '../mail/sign-in-link.ts';
-import { thisProcess } from '../people/audit-events.ts';
-import { keepChallenge, takeChallenge } from '../people/challenges.ts';
-import { hashOf } from '../people/secrets.ts';
-import { beginSession, type SignInGiven } from '../people/sessions.ts';
-import { takeSignInLink } from '../people/sign-in.sql.ts';
-import { insertAskedLink } from '../people/sign-in-links.ts';
-import { loginOf } from '../people/users.sql.ts';
+import { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { ComponentChildren } from 'preact';
+import { Transaction } from '#database/transaction';
+import { reasonOf, refuse } from '#errors/refusals';
+import { networkOf } from '#http/limits';
+import { Shared } from '#http/shared';
+import { canMail, mailSignInLink, SentLink } from '#mail/sign-in-link';
+import { thisProcess } from '#people/audit-events';
+import { keepChallenge, takeChallenge } from '#people/challenges';
+import { hashOf } from '#people/secrets';
+import { beginSession, SignInGiven } from '#people/sessions';
+import { takeSignInLink } from '#people/sign-in.sql';
+import { insertAskedLink } from '#people/sign-in-links';
+import { loginOf } from '#people/users.sql';
 import { HOME, isNamed, pageToGoTo, placeOf, readCookie, refuseOtherOrigin, setCookie } from './cookies.ts';
 import { fieldsOfForm, formOf } from './form.tsx';
 import { outerPage } from './page.tsx';

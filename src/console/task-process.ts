@@ -1,9 +1,9 @@
 /** The process of one auditor task (src/audit/tasks.ts), with its kind and number as arguments. */
 
-import type { TaskKind } from '../audit/tasks.sql.ts';
-import { runTask } from '../audit/tasks.ts';
-import { readEnvironment } from '../config/environment.ts';
-import { openDatabase } from '../database/database.ts';
+import { runTask } from '#audit/tasks';
+import { TaskKind } from '#audit/tasks.sql';
+import { readEnvironment } from '#config/environment';
+import { openDatabase } from '#database/database';
 
 const [kind, taskId] = process.argv.slice(2);
 const environment = readEnvironment();

@@ -25,9 +25,9 @@ import {
 import { createRequire } from 'node:module';
 import { basename, dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type pg from 'pg';
-import { type Refusal, reasonOf, refuse } from '../errors/refusals.ts';
-import { makeFolder, syncFolder, unless } from '../files.ts';
+import pg from 'pg';
+import { Refusal, reasonOf, refuse } from '#errors/refusals';
+import { makeFolder, syncFolder, unless } from '#files';
 
 /** The longest wait for a server that is starting, recovering or shutting down. */
 export const PATIENCE_MS = 30_000;

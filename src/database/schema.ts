@@ -7,9 +7,9 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { packageRoot, packageVersion } from '../package.ts';
-import { readSchemaObjects, type SchemaObject } from './schema-objects.ts';
-import { execute, queryingFirst, queryOne, type Transaction } from './transaction.ts';
+import { packageRoot, packageVersion } from '#package';
+import { readSchemaObjects, SchemaObject } from './schema-objects.ts';
+import { execute, queryingFirst, queryOne, Transaction } from './transaction.ts';
 
 const hashOf = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 32);
 

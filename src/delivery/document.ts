@@ -2,36 +2,36 @@
  * Delivers one document: makes whatever is missing of its payment link, PDF and e-mail. Each step is recorded in its
  * own transaction, and no transaction stays open during an external call. A delivery can be repeated from any point.
  */
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Database } from '../database/database.ts';
-import type { DocumentRow } from '../documents/documents.sql.ts';
-import { withdrawEmails } from '../documents/emails.sql.ts';
-import { whyHeld } from '../documents/hold.ts';
-import { Refusal } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
+import { Database } from '#database/database';
+import { DocumentRow } from '#documents/documents.sql';
+import { withdrawEmails } from '#documents/emails.sql';
+import { whyHeld } from '#documents/hold';
+import { Refusal } from '#errors/refusals';
+import { failpoint } from '#failpoint';
 import {
   attempt,
   ELSEWHERE,
   messageOf,
   messageToRepeat,
-  type Sender,
-  type SendResult,
+  Sender,
+  SendResult,
   takeOver,
   whyUnsendable,
-} from '../mail/attempt.ts';
-import { setAside } from '../mail/outbox.sql.ts';
-import type { EmailTemplates } from '../mail/templates.ts';
-import type { Transport } from '../mail/transport.ts';
+} from '#mail/attempt';
+import { setAside } from '#mail/outbox.sql';
+import { EmailTemplates } from '#mail/templates';
+import { Transport } from '#mail/transport';
 import { composeDocumentEmail, MOST_ATTACHED_ROWS, recipientsOf } from './document-email.ts';
-import { type DocumentEmail, noteFailure, type PdfToKeep } from './documents.sql.ts';
+import { DocumentEmail, noteFailure, PdfToKeep } from './documents.sql.ts';
 import { HoldReason, NotYet } from './hold-reason.ts';
 import { syncPaymentLink } from './links/sync.ts';
-import { hasLinkWork, type LinkProvider } from './payment-link.ts';
-import type { PdfRendererPool } from './pdf-renderer-pool.ts';
-import { type PreparedDocument, prepareDocument } from './prepare.ts';
+import { hasLinkWork, LinkProvider } from './payment-link.ts';
+import { PdfRendererPool } from './pdf-renderer-pool.ts';
+import { PreparedDocument, prepareDocument } from './prepare.ts';
 import { isPayable, linkToPrint, whyNoLink } from './printed-link.ts';
-import type { DeliveryState, DeliverySteps } from './steps.ts';
+import { DeliveryState, DeliverySteps } from './steps.ts';
 
 export type DeliveryContext = Readonly<{
   environment: Environment;

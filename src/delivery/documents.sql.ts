@@ -2,8 +2,8 @@
  * Stores and reads what delivery adds to issued documents: payment links, PDFs, and the data of their e-mails. All
  * queries are prepared, because planning took two thirds of PostgreSQL's time for a document.
  */
-import type { RowScope } from '../archive/archive.sql.ts';
-import type { Instructions } from '../config/instructions.ts';
+import { RowScope } from '#archive/archive.sql';
+import { Instructions } from '#config/instructions';
 import {
   execute,
   executing,
@@ -12,11 +12,11 @@ import {
   querying,
   queryingFirst,
   queryingOne,
-  type Transaction,
-} from '../database/transaction.ts';
-import type { EmailState } from '../mail/email.ts';
-import { EMAIL_STATE, packed } from '../mail/outbox.sql.ts';
-import type { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
+  Transaction,
+} from '#database/transaction';
+import { EmailState } from '#mail/email';
+import { EMAIL_STATE, packed } from '#mail/outbox.sql';
+import { EInvoiceToKeep, PresentBuyer } from './e-invoice.ts';
 
 export type DocumentEmail = EmailState &
   Readonly<{

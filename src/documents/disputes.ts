@@ -5,18 +5,18 @@
  * dispute_exceeds_balance, row_not_correctable, argument_invalid (a promised date in the past).
  */
 
-import { todayOf } from '../config/today.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { positiveAmount } from '../errors/amounts.ts';
-import { refuse, refuseField } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { Amount } from '../money.ts';
-import { recordEvent } from '../people/audit-events.ts';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { positiveAmount } from '#errors/amounts';
+import { refuse, refuseField } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { Amount } from '#money';
+import { recordEvent } from '#people/audit-events';
 import { documentToCorrect, invoiceToCorrect } from './correctable.ts';
 import { shareOfTaxes } from './credit.ts';
 import { insertDispute, insertDisputeClosing, readOpenDisputes } from './disputes.sql.ts';
-import type { DocumentRow } from './documents.sql.ts';
-import type { IssueContext } from './issue/context.ts';
+import { DocumentRow } from './documents.sql.ts';
+import { IssueContext } from './issue/context.ts';
 import { amountOfRows } from './rows-to-correct.ts';
 
 export type DisputeRequest = Readonly<{

@@ -1,12 +1,12 @@
-import type { EInvoiceFormat } from '../config/e-invoice.ts';
-import type { Instructions } from '../config/instructions.ts';
-import type { Logo } from '../config/logo.ts';
-import type { Issuer } from '../config/settings.ts';
-import { prepared, query, querying, queryingColumn, type Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import type { Scope } from '../people/scope.ts';
-import type { TaxRow } from './document-tax.ts';
-import type { DocumentKind, Purpose, RowKind, SnapshotCheckpoint } from './snapshot.ts';
+import { EInvoiceFormat } from '#config/e-invoice';
+import { Instructions } from '#config/instructions';
+import { Logo } from '#config/logo';
+import { Issuer } from '#config/settings';
+import { prepared, query, querying, queryingColumn, Transaction } from '#database/transaction';
+import { Month } from '#month';
+import { Scope } from '#people/scope';
+import { TaxRow } from './document-tax.ts';
+import { DocumentKind, Purpose, RowKind, SnapshotCheckpoint } from './snapshot.ts';
 
 export type DocumentRow = Readonly<{
   document_id: number;

@@ -1,7 +1,7 @@
 /** What a document states, as fields in words, to compare two versions of it. The PDF lays out the same facts. */
-import { Amount } from '../money.ts';
-import { moneyText, monthName, plural } from '../values.ts';
-import type { DocumentRow } from './documents.sql.ts';
+import { Amount } from '#money';
+import { moneyText, monthName, plural } from '#values';
+import { DocumentRow } from './documents.sql.ts';
 import { addressLine } from './present.ts';
 
 /** The fields that a document has, in the order of the page. Numbers and the day of issue are left out. */

@@ -1,5 +1,5 @@
 /** The invoices of joint creditor references. */
-import { querying, type Transaction } from '../database/transaction.ts';
+import { querying, Transaction } from '#database/transaction';
 import { JOINT_LATER, jointReferenceOf, readJointBody } from './creditor-reference.ts';
 
 export type JointInvoice = Readonly<{

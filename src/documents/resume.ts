@@ -4,17 +4,17 @@
  * numbers_not_ahead, numbers_implausible.
  */
 import { DateTime } from 'luxon';
-import { todayOf } from '../config/today.ts';
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { type Continuation, continueLog } from '../log/head.ts';
-import type { TreeHead } from '../log/note.ts';
-import { type ActorContext, type Installation, recordEvent } from '../people/audit-events.ts';
-import { insertResumptions, type Pause, readPauses } from '../people/pauses.sql.ts';
+import { todayOf } from '#config/today';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { Continuation, continueLog } from '#log/head';
+import { TreeHead } from '#log/note';
+import { ActorContext, Installation, recordEvent } from '#people/audit-events';
+import { insertResumptions, Pause, readPauses } from '#people/pauses.sql';
 import { insertServer } from './last-seen.sql.ts';
-import { insertSkippedNumbers, readLastNumbers, type SkippedRange } from './skipped-numbers.sql.ts';
+import { insertSkippedNumbers, readLastNumbers, SkippedRange } from './skipped-numbers.sql.ts';
 
 /** A gap larger than this is more likely a typing error than a lost month. */
 const MOST_SKIPPED = 100_000;

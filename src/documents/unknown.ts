@@ -1,5 +1,5 @@
-import type { Transaction } from '../database/transaction.ts';
-import { type Refusal, refuse } from '../errors/refusals.ts';
+import { Transaction } from '#database/transaction';
+import { Refusal, refuse } from '#errors/refusals';
 import { partsOf } from './resume.ts';
 import { readSkipped } from './skipped-numbers.sql.ts';
 

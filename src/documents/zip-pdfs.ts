@@ -1,7 +1,7 @@
 /** The PDFs of several documents as one ZIP file. */
 import { ZipFile } from 'yazl';
-import type { Transaction } from '../database/transaction.ts';
-import { isInPeriod, type Period, type Scope } from '../people/scope.ts';
+import { Transaction } from '#database/transaction';
+import { isInPeriod, Period, Scope } from '#people/scope';
 import { readPdfs } from './documents.sql.ts';
 
 /** A list names the documents that have no PDF yet. Returns undefined if no document is found. */

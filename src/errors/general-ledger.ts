@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
-import { fieldName } from '../field-names.ts';
-import { SEE, toDo, toRun } from '../remedy.ts';
-import { badInput, bullets, type FieldProblem, inFieldWords, refused, says } from './definition.ts';
+import { fieldName } from '#field-names';
+import { SEE, toDo, toRun } from '#remedy';
+import { badInput, bullets, FieldProblem, inFieldWords, refused, says } from './definition.ts';
 
 export const GENERAL_LEDGER = {
   accounts_missing: refused<{ file: string }>((f) =>

@@ -1,7 +1,7 @@
-import { fieldWords } from '../field-names.ts';
-import { toDo, toRun } from '../remedy.ts';
-import { duration, plural } from '../text.ts';
-import { badInput, bullets, type FieldProblem, failed, inFieldWords, refused, says, someOf } from './definition.ts';
+import { fieldWords } from '#field-names';
+import { toDo, toRun } from '#remedy';
+import { duration, plural } from '#text';
+import { badInput, bullets, FieldProblem, failed, inFieldWords, refused, says, someOf } from './definition.ts';
 
 export const SETUP = {
   environment_invalid: badInput<{ variable: string; reason: string }>(

@@ -1,14 +1,14 @@
 /** Findings for e-mails and payment links that need a person, and for a mail server that accepts nothing. */
-import { query, querying, type Transaction } from '../database/transaction.ts';
-import { type LinkTrouble, readLinkTroubles } from '../delivery/links/links.sql.ts';
-import type { EmailStatus } from '../mail/email.ts';
-import { type ListedEmail, readEmails } from '../mail/log.sql.ts';
-import { nameOf, remediesOf } from '../mail/log.ts';
-import { type RefusedInARow, readRefusedInARow } from '../mail/outbox.sql.ts';
-import type { Scope } from '../people/scope.ts';
-import { minuteOf, plural } from '../text.ts';
-import { about, type FoundDocument } from './documents.ts';
-import { DELIVER, type Finding, type FindingQuestion, type ReadFindings, toDo, troubleOf } from './finding.ts';
+import { query, querying, Transaction } from '#database/transaction';
+import { LinkTrouble, readLinkTroubles } from '#delivery/links/links.sql';
+import { EmailStatus } from '#mail/email';
+import { nameOf, remediesOf } from '#mail/log';
+import { ListedEmail, readEmails } from '#mail/log.sql';
+import { RefusedInARow, readRefusedInARow } from '#mail/outbox.sql';
+import { Scope } from '#people/scope';
+import { minuteOf, plural } from '#text';
+import { about, FoundDocument } from './documents.ts';
+import { DELIVER, Finding, FindingQuestion, ReadFindings, toDo, troubleOf } from './finding.ts';
 
 type WaitingDocument = FoundDocument &
   Readonly<{

@@ -5,21 +5,21 @@
  * accounts_invalid, accounts_unmapped, gl_decimals_unsupported, gl_name_unusable, gl_names_shared, gl_not_exported,
  * gl_not_tied.
  */
-import { keepArchives } from '../archive/archive.sql.ts';
-import { needRows } from '../archive/rows.ts';
-import { readBooksState } from '../close/books.sql.ts';
-import { type Accounts, accountsFile, readAccounts } from '../config/accounts.ts';
-import { lockLedgerWhole } from '../database/ledger-lock.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { readPartnerNames } from '../partners/partners.sql.ts';
-import { type ActorContext, recordEvent } from '../people/audit-events.ts';
-import { readBalances } from '../reports/balances.sql.ts';
-import { Amount, lastDay, type Month, minorDigits, monthBefore } from '../values.ts';
-import type { GlFormat } from './accounts.ts';
+import { keepArchives } from '#archive/archive.sql';
+import { needRows } from '#archive/rows';
+import { readBooksState } from '#close/books.sql';
+import { Accounts, accountsFile, readAccounts } from '#config/accounts';
+import { lockLedgerWhole } from '#database/ledger-lock';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { readPartnerNames } from '#partners/partners.sql';
+import { ActorContext, recordEvent } from '#people/audit-events';
+import { readBalances } from '#reports/balances.sql';
+import { Amount, lastDay, Month, minorDigits, monthBefore } from '#values';
+import { GlFormat } from './accounts.ts';
 import {
-  type GlExport,
+  GlExport,
   insertExport,
   insertFiles,
   insertLines,
@@ -30,13 +30,13 @@ import {
   readRoots,
   readUnknownIds,
 } from './exports.sql.ts';
-import { filesOf, type GlFile, type GlKind, WRITER } from './files.ts';
+import { filesOf, GlFile, GlKind, WRITER } from './files.ts';
 import {
-  type GlLine,
+  GlLine,
   latestTargets,
   mapped,
   moved,
-  type Posting,
+  Posting,
   postedSince,
   renamed,
   runnableNames,

@@ -1,15 +1,15 @@
 /** The operations endpoints /healthz, /readyz and /metrics, and security.txt. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Environment } from '../config/environment.ts';
-import type { Settings } from '../config/settings.ts';
-import { migrationName, missingMigrations } from '../database/migrate.ts';
-import { refuse } from '../errors/refusals.ts';
-import { readProver } from '../log/witness.ts';
-import { commit, packageVersion } from '../package.ts';
-import { readPauses } from '../people/pauses.sql.ts';
+import { FastifyInstance, FastifyRequest } from 'fastify';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
+import { migrationName, missingMigrations } from '#database/migrate';
+import { refuse } from '#errors/refusals';
+import { readProver } from '#log/witness';
+import { commit, packageVersion } from '#package';
+import { readPauses } from '#people/pauses.sql';
 import { countOther } from './limits.ts';
 import { readMigrationNames } from './server.sql.ts';
-import { addressList, issuerOf, type Shared, unknownProxies } from './shared.ts';
+import { addressList, issuerOf, Shared, unknownProxies } from './shared.ts';
 
 /** A caller that probes more often gets the previous response. */
 const REMEMBERED_MS = 1000;

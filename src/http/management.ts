@@ -3,9 +3,9 @@
  * checks the main thread's heartbeat; the others ask it.
  */
 import { Worker } from 'node:worker_threads';
-import type { FastifyInstance } from 'fastify';
-import { reasonOf } from '../errors/refusals.ts';
-import { commit, packageVersion } from '../package.ts';
+import { FastifyInstance } from 'fastify';
+import { reasonOf } from '#errors/refusals';
+import { commit, packageVersion } from '#package';
 
 const BEAT_MS = 250;
 

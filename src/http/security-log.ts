@@ -5,11 +5,11 @@
  * tries written.
  */
 import { hostname } from 'node:os';
-import { reasonOf } from '../errors/refusals.ts';
-import { IDENTIFIER } from '../partners/file.ts';
+import { reasonOf } from '#errors/refusals';
+import { IDENTIFIER } from '#partners/file';
 import { networkOf, SIGN_IN } from './limits.ts';
 import { insertSecurityEvents } from './server.sql.ts';
-import type { Service } from './service.ts';
+import { Service } from './service.ts';
 
 type Kind =
   | 'exchange_refused'

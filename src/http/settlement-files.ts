@@ -2,24 +2,18 @@
  * The calls for settlement files, with which a partner whose account we cannot read reports which transfer belongs to
  * which quote.
  */
-import type { FastifyInstance } from 'fastify';
+import { FastifyInstance } from 'fastify';
 import { z } from 'zod';
-import { Amount } from '../money.ts';
-import { thisProcess } from '../people/audit-events.ts';
-import { instant } from '../quotes/accept.ts';
-import type { SettlementReading } from '../splits/read-settlement.ts';
-import type { SettlementFileState } from '../splits/settlement-files.sql.ts';
-import {
-  MOST_LINES,
-  readSentFile,
-  readSettlementFile,
-  sendSettlementFile,
-  sentFile,
-} from '../splits/settlement-files.ts';
+import { Amount } from '#money';
+import { thisProcess } from '#people/audit-events';
+import { instant } from '#quotes/accept';
+import { SettlementReading } from '#splits/read-settlement';
+import { MOST_LINES, readSentFile, readSettlementFile, sendSettlementFile, sentFile } from '#splits/settlement-files';
+import { SettlementFileState } from '#splits/settlement-files.sql';
 import { OtherResult, serve } from './call.ts';
 import { operation } from './operation.ts';
 import { settlementFileAnswer } from './schemas.ts';
-import type { Shared } from './shared.ts';
+import { Shared } from './shared.ts';
 
 /** A file of MOST_LINES lines is smaller than this. */
 const FILE_BYTES = 1024 * 1024;

@@ -1,11 +1,11 @@
 /** A review of who may see and do what, as of a day: `reckoner report access`, and the console's Access. */
 
 import { z } from 'zod';
-import { query, type Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import { rolesInWords } from '../people/roles.ts';
-import { names } from '../text.ts';
-import { date, defineList, flag, type ListQuery, pageOf } from './list.ts';
+import { query, Transaction } from '#database/transaction';
+import { Month } from '#month';
+import { rolesInWords } from '#people/roles';
+import { names } from '#text';
+import { date, defineList, flag, ListQuery, pageOf } from './list.ts';
 
 /** A role that was granted to a user. */
 type Access = Readonly<{

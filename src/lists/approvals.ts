@@ -1,12 +1,12 @@
 /** Requests for approval: `reckoner approval list` and the console's Approvals. */
 
 import { z } from 'zod';
-import { type RequestRow, readRequests } from '../approvals/requests.sql.ts';
-import { type RequestStatus, statusOf } from '../approvals/requests.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { readPartnerNames } from '../partners/partners.sql.ts';
-import { Amount, names, plural } from '../values.ts';
-import { defineList, flag, type ListQuery, type Mark } from './list.ts';
+import { RequestStatus, statusOf } from '#approvals/requests';
+import { RequestRow, readRequests } from '#approvals/requests.sql';
+import { Transaction } from '#database/transaction';
+import { readPartnerNames } from '#partners/partners.sql';
+import { Amount, names, plural } from '#values';
+import { defineList, flag, ListQuery, Mark } from './list.ts';
 
 export interface ListedRequest extends RequestRow {
   readonly status: RequestStatus;

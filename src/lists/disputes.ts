@@ -1,12 +1,12 @@
 /** Open disputes: `reckoner dispute list`. */
 
 import { z } from 'zod';
-import { disputeJson } from '../actions/dispute.ts';
-import { query, type Transaction } from '../database/transaction.ts';
-import { DISPUTE, OPEN_DISPUTES, type OpenDispute } from '../documents/disputes.sql.ts';
-import { toDo } from '../remedy.ts';
-import { names } from '../text.ts';
-import { defineList, given, type ListQuery, type Sums, soughtAmount, soughtText } from './list.ts';
+import { disputeJson } from '#actions/dispute';
+import { query, Transaction } from '#database/transaction';
+import { DISPUTE, OPEN_DISPUTES, OpenDispute } from '#documents/disputes.sql';
+import { toDo } from '#remedy';
+import { names } from '#text';
+import { defineList, given, ListQuery, Sums, soughtAmount, soughtText } from './list.ts';
 import { sortedBy, sortsOf, sumsBy } from './statement.ts';
 
 const filters = z.strictObject({

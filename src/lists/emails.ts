@@ -1,14 +1,14 @@
 /** E-mails: `reckoner email list`, and a partner's e-mails in the console. */
 
 import { z } from 'zod';
-import { emailJson } from '../actions/email.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { EmailStatus } from '../mail/email.ts';
-import { type ListedEmail, readEmails } from '../mail/log.sql.ts';
-import { nameOf } from '../mail/log.ts';
-import { toDo } from '../remedy.ts';
-import { names } from '../text.ts';
-import { defineList, flag, type ListQuery, type Mark } from './list.ts';
+import { emailJson } from '#actions/email';
+import { Transaction } from '#database/transaction';
+import { EmailStatus } from '#mail/email';
+import { nameOf } from '#mail/log';
+import { ListedEmail, readEmails } from '#mail/log.sql';
+import { toDo } from '#remedy';
+import { names } from '#text';
+import { defineList, flag, ListQuery, Mark } from './list.ts';
 
 const filters = z.strictObject({
   unfinished: flag('Unfinished', 'Only e-mails that are unsent or need attention, oldest first.').optional(),

@@ -1,12 +1,12 @@
 /** Stated totals: `reckoner feed list`, and the console's Feeds. */
 
 import { z } from 'zod';
-import { feedLine } from '../actions/feed.ts';
-import { readStatements, type StatedTotals } from '../close/stated.sql.ts';
-import { differencesOf } from '../close/stated.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { Amount, names } from '../values.ts';
-import { defineList, flag, type ListQuery, month, partner, textOf } from './list.ts';
+import { feedLine } from '#actions/feed';
+import { differencesOf } from '#close/stated';
+import { readStatements, StatedTotals } from '#close/stated.sql';
+import { Transaction } from '#database/transaction';
+import { Amount, names } from '#values';
+import { defineList, flag, ListQuery, month, partner, textOf } from './list.ts';
 
 const filters = z.strictObject({
   month: month('Month', 'Only statements of this month.').optional(),

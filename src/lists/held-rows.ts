@@ -1,14 +1,14 @@
 /** Rows that are not recorded until a person decides, requested reversals among them: `reckoner ledger held`. */
 
 import { z } from 'zod';
-import { heldRowJson } from '../actions/held.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { type HeldRow, readHeldRows } from '../ledger/held.sql.ts';
-import { isRequest } from '../ledger/held.ts';
-import { reasonToHold } from '../ledger/import.ts';
-import { type ToDo, toDo } from '../remedy.ts';
-import { Amount, names } from '../values.ts';
-import { defineList, flag, given, type ListQuery, partner } from './list.ts';
+import { heldRowJson } from '#actions/held';
+import { Transaction } from '#database/transaction';
+import { isRequest } from '#ledger/held';
+import { HeldRow, readHeldRows } from '#ledger/held.sql';
+import { reasonToHold } from '#ledger/import';
+import { ToDo, toDo } from '#remedy';
+import { Amount, names } from '#values';
+import { defineList, flag, given, ListQuery, partner } from './list.ts';
 
 const filters = z.strictObject({
   partner: partner('Only rows of this partner.', { value: 'id' }).optional(),

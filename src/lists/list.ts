@@ -5,16 +5,16 @@
  * To add a list, create a file here with the row, the filters, the statement and `defineList`, in this order. To add a
  * column, add its field to the row and the statement, an entry to `columns`, and its name to each view that shows it.
  */
-import type { z } from 'zod';
-import type { CommandWords } from '../actions/command.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { Amount, moneyText, sumsOf } from '../money.ts';
-import type { Installation } from '../people/audit-events.ts';
-import type { Period, Scope } from '../people/scope.ts';
-import type { ToDo } from '../remedy.ts';
-import type { ColumnType, Sheet } from '../sheet.ts';
+import { z } from 'zod';
+import { CommandWords } from '#actions/command';
+import { Transaction } from '#database/transaction';
+import { Amount, moneyText, sumsOf } from '#money';
+import { Installation } from '#people/audit-events';
+import { Period, Scope } from '#people/scope';
+import { ToDo } from '#remedy';
+import { ColumnType, Sheet } from '#sheet';
 
-export * from '../actions/fields.ts';
+export * from '#actions/fields';
 
 /** A status in one word, and its urgency. */
 export interface Mark {

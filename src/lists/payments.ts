@@ -1,22 +1,22 @@
 /** Payments: `reckoner payment list` and the console's All payments. */
 
 import { z } from 'zod';
-import { query, type Transaction } from '../database/transaction.ts';
-import { PAYMENT_STATUSES, type PaymentStatus } from '../payments/enums.ts';
-import { type PaymentJson, paymentJson } from '../payments/payment.ts';
-import { readPayments } from '../payments/payments.sql.ts';
-import { toDo } from '../remedy.ts';
-import { Amount, names } from '../values.ts';
+import { query, Transaction } from '#database/transaction';
+import { PAYMENT_STATUSES, PaymentStatus } from '#payments/enums';
+import { PaymentJson, paymentJson } from '#payments/payment';
+import { readPayments } from '#payments/payments.sql';
+import { toDo } from '#remedy';
+import { Amount, names } from '#values';
 import {
   choice,
   date,
   defineList,
   given,
-  type ListQuery,
-  type Mark,
+  ListQuery,
+  Mark,
   partner,
   periodGiven,
-  type Sums,
+  Sums,
   soughtAmount,
   soughtText,
   text,

@@ -1,17 +1,17 @@
 /** Ledger rows, also of open months: `reckoner ledger rows`. Refusals: argument_invalid, archive_incomplete. */
 
 import { z } from 'zod';
-import { needQuotes, needRows } from '../archive/rows.ts';
-import { query, queryingFirst, queryingValue, type Transaction } from '../database/transaction.ts';
-import { BILLED_BY } from '../documents/billing.sql.ts';
-import { rowKindName } from '../documents/present.ts';
-import { LEFT } from '../documents/rows-to-correct.sql.ts';
-import type { RowKind } from '../documents/snapshot.ts';
-import { refuse, refuseField } from '../errors/refusals.ts';
-import type { Period } from '../people/scope.ts';
-import { toDo } from '../remedy.ts';
-import { Amount, type Month, monthAfter, monthBefore, names } from '../values.ts';
-import { choice, date, defineList, flag, given, type ListQuery, month, partner, type Sums, text } from './list.ts';
+import { needQuotes, needRows } from '#archive/rows';
+import { query, queryingFirst, queryingValue, Transaction } from '#database/transaction';
+import { BILLED_BY } from '#documents/billing.sql';
+import { rowKindName } from '#documents/present';
+import { LEFT } from '#documents/rows-to-correct.sql';
+import { RowKind } from '#documents/snapshot';
+import { refuse, refuseField } from '#errors/refusals';
+import { Period } from '#people/scope';
+import { toDo } from '#remedy';
+import { Amount, Month, monthAfter, monthBefore, names } from '#values';
+import { choice, date, defineList, flag, given, ListQuery, month, partner, Sums, text } from './list.ts';
 import { sumsBy } from './statement.ts';
 
 export type LedgerRow = Readonly<{

@@ -3,26 +3,26 @@
  * composed when it is sent. Any number of processes may do so at once; what a mail server defers waits for the next
  * run.
  */
-import { Claims, workOn } from '../database/claims.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { Refusal } from '../errors/refusals.ts';
-import type { ActorContext } from '../people/audit-events.ts';
+import { Claims, workOn } from '#database/claims';
+import { Transaction } from '#database/transaction';
+import { Refusal } from '#errors/refusals';
+import { ActorContext } from '#people/audit-events';
 import {
   attempt,
   ELSEWHERE,
   messageOf,
   messageToRepeat,
-  type OutgoingEmail,
-  type Sender,
-  type SendResult,
+  OutgoingEmail,
+  Sender,
+  SendResult,
   takeOver,
   whyUnsendable,
 } from './attempt.ts';
-import type { EmailComposer, EmailContent, EmailState, EmailSubject, Mailer } from './email.ts';
+import { EmailComposer, EmailContent, EmailState, EmailSubject, Mailer } from './email.ts';
 import { recordOutcome } from './log.ts';
 import { dueOtherEmails, offerEmail, readOtherEmail, setAside, wakeOtherEmails } from './outbox.sql.ts';
 import { queueForNewAddresses } from './resend.ts';
-import { type EmailTemplates, templatesOf } from './templates.ts';
+import { EmailTemplates, templatesOf } from './templates.ts';
 import { transportOf } from './transport.ts';
 
 /** In progress at once. A worker mostly waits for the mail server. */

@@ -1,20 +1,20 @@
 /** Composes, in a preview's transaction, the e-mails that the previewed action would send. */
 
-import { instructionsFor } from '../config/instructions.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { whyNoEmail } from '../delivery/document.ts';
-import { documentEmailText, MOST_ATTACHED_ROWS, recipientsOf } from '../delivery/document-email.ts';
-import { readDocumentEmails } from '../delivery/documents.sql.ts';
-import { isPayable } from '../delivery/printed-link.ts';
-import { documentSnapshot } from '../documents/document.ts';
-import { readDocuments } from '../documents/documents.sql.ts';
-import { Refusal } from '../errors/refusals.ts';
-import type { EmailSubject } from '../mail/email.ts';
-import type { EmailKind } from '../mail/kinds.ts';
-import { readLastEmail, readQueuedAfter } from '../mail/outbox.sql.ts';
-import { composeEmail } from '../mail/outbox.ts';
-import { type EmailTemplates, templatesOf } from '../mail/templates.ts';
-import type { ActorContext } from '../people/audit-events.ts';
+import { instructionsFor } from '#config/instructions';
+import { Transaction } from '#database/transaction';
+import { whyNoEmail } from '#delivery/document';
+import { documentEmailText, MOST_ATTACHED_ROWS, recipientsOf } from '#delivery/document-email';
+import { readDocumentEmails } from '#delivery/documents.sql';
+import { isPayable } from '#delivery/printed-link';
+import { documentSnapshot } from '#documents/document';
+import { readDocuments } from '#documents/documents.sql';
+import { Refusal } from '#errors/refusals';
+import { EmailSubject } from '#mail/email';
+import { EmailKind } from '#mail/kinds';
+import { composeEmail } from '#mail/outbox';
+import { readLastEmail, readQueuedAfter } from '#mail/outbox.sql';
+import { EmailTemplates, templatesOf } from '#mail/templates';
+import { ActorContext } from '#people/audit-events';
 import { COMPOSERS } from './emails/composers.ts';
 
 /** E-mails of one kind. The first of them are composed as they would be sent, or say why they would wait. */

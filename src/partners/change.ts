@@ -2,12 +2,12 @@
  * Changes fields of a partner's record in partners.json. The changed record goes through the same checks as a file.
  * Refusals: partner_unknown, argument_invalid.
  */
-import { Refusal, refuse, refuseField } from '../errors/refusals.ts';
-import { fieldWords } from '../field-names.ts';
+import { Refusal, refuse, refuseField } from '#errors/refusals';
+import { fieldWords } from '#field-names';
 import { termsOn } from './cancellation.ts';
 import { cutRateOn } from './cut-rate.ts';
-import { type PartnerRecord, parsePartners } from './file.ts';
-import type { PartnerView } from './partners.sql.ts';
+import { PartnerRecord, parsePartners } from './file.ts';
+import { PartnerView } from './partners.sql.ts';
 
 /** The places of the fields in the record. Those of `policy` belong to the policy that the change names. */
 const PATHS = {

@@ -4,12 +4,12 @@
  */
 
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { DateTime } from 'luxon';
-import type { EnvironmentName } from '../config/environment.ts';
-import { CLIENT_LOCKS, takeLockOf } from '../database/locks.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { type Actor, recordEvent } from '../people/audit-events.ts';
+import { DateTime } from 'luxon';
+import { EnvironmentName } from '#config/environment';
+import { CLIENT_LOCKS, takeLockOf } from '#database/locks';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { Actor, recordEvent } from '#people/audit-events';
 import { insertClient, insertRevocation, insertSecret, partnerExists, readClients } from './clients.sql.ts';
 import { IDENTIFIER } from './file.ts';
 

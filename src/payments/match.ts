@@ -8,26 +8,26 @@
  * A payer pays for itself and for the partners below it. Credit notes that a payer deducts are applied with the payment
  * if the amount is exact. Pure.
  */
-import { howSettled } from '../documents/correctable.ts';
-import { Amount, amountProblem, minorDigits } from '../money.ts';
+import { howSettled } from '#documents/correctable';
+import { Amount, amountProblem, minorDigits } from '#money';
 import { balanceOf, contradictionOf, isOfAnother } from './contradictions.ts';
 import {
-  type Application,
+  Application,
   accountOf,
   CONFIDENCE,
   comparison,
-  type Evidence,
-  type Match,
-  type NamedDocument,
-  type OpenCredit,
-  type Payable,
-  type Payer,
-  type Receipt,
-  type Suggestion,
+  Evidence,
+  Match,
+  NamedDocument,
+  OpenCredit,
+  Payable,
+  Payer,
+  Receipt,
+  Suggestion,
 } from './evidence.ts';
 import { matchByPayer, shortNamed } from './match-by-payer.ts';
-import { byDueDate, type OpenItems } from './open-items.ts';
-import { findAllocations, MISSPELLED, type ShortReference } from './reference.ts';
+import { byDueDate, OpenItems } from './open-items.ts';
+import { findAllocations, MISSPELLED, ShortReference } from './reference.ts';
 import { lessCredit, namedCredit, netOf, placeCredit } from './remittance-credit.ts';
 import { likelyPayers, suggest } from './suggest.ts';
 

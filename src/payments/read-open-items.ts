@@ -1,11 +1,11 @@
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { readJointInvoices } from '../documents/joint-references.sql.ts';
-import { refuse } from '../errors/refusals.ts';
-import { Amount } from '../money.ts';
-import type { ReferenceField } from './bank/statement.ts';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
+import { readJointInvoices } from '#documents/joint-references.sql';
+import { refuse } from '#errors/refusals';
+import { Amount } from '#money';
+import { ReferenceField } from './bank/statement.ts';
 import {
-  type PayableRow,
+  PayableRow,
   readCarriedNumbers,
   readCreditNotes,
   readPayable,

@@ -1,6 +1,6 @@
 /** Field changes of records that are updated in place, as in the details of their audit events. */
 import { isDeepStrictEqual } from 'node:util';
-import { fieldWords } from '../field-names.ts';
+import { fieldWords } from '#field-names';
 
 export type Value = string | number | boolean | readonly unknown[];
 

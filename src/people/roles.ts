@@ -3,9 +3,9 @@
  * (src/actions). A viewer's access may be limited to months of the books, and end by itself. Refusals: role_needed,
  * access_ended.
  */
-import { refuse } from '../errors/refusals.ts';
-import type { Month } from '../month.ts';
-import type { Period, Scope } from './scope.ts';
+import { refuse } from '#errors/refusals';
+import { Month } from '#month';
+import { Period, Scope } from './scope.ts';
 
 /** Every role can read. Apart from that, no role includes another role. */
 export const ROLES = ['viewer', 'finance', 'approver', 'administrator'] as const;

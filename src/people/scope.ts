@@ -1,4 +1,4 @@
-import type { Month } from '../month.ts';
+import { Month } from '#month';
 
 /**
  * The partners that a user may see; null means all partners, and items without a partner. In SQL: `:scope::text[] IS

@@ -5,13 +5,12 @@
  */
 
 import { DateTime } from 'luxon';
-import { todayOf } from '../config/today.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { type Actor, type ActorContext, type Installation, recordEvent } from './audit-events.ts';
-import { refuseEnded, type User } from './roles.ts';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { Actor, ActorContext, Installation, recordEvent } from './audit-events.ts';
+import { refuseEnded, User } from './roles.ts';
 import { hashOf, newSecret } from './secrets.ts';
-import type { Session, SignInMethod } from './sign-in.sql.ts';
-import { endSessionNumbered, insertSession, isElsewhere } from './sign-in.sql.ts';
+import { endSessionNumbered, insertSession, isElsewhere, Session, SignInMethod } from './sign-in.sql.ts';
 
 const KEPT_DAYS = 30;
 

@@ -5,17 +5,17 @@
  */
 
 import { isDeepStrictEqual } from 'node:util';
-import { todayOf } from '../config/today.ts';
-import { LOCKS, takeLock } from '../database/locks.ts';
-import { setLocally, type Transaction } from '../database/transaction.ts';
-import { refuse, refuseField } from '../errors/refusals.ts';
-import { failpoint } from '../failpoint.ts';
-import { type Actor, type ActorContext, recordEvent, thisProcess } from './audit-events.ts';
+import { todayOf } from '#config/today';
+import { LOCKS, takeLock } from '#database/locks';
+import { setLocally, Transaction } from '#database/transaction';
+import { refuse, refuseField } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { Actor, ActorContext, recordEvent, thisProcess } from './audit-events.ts';
 import { readPasskeys } from './passkeys.sql.ts';
 import { removePasskeys } from './passkeys.ts';
-import { type Limits, type PresentRole, type Role, refuseEnded, requireRole, type User } from './roles.ts';
+import { Limits, PresentRole, Role, refuseEnded, requireRole, User } from './roles.ts';
 import { endSessions } from './sign-in.sql.ts';
-import { insertSignInLink, linkEnd, type MadeLink } from './sign-in-links.ts';
+import { insertSignInLink, linkEnd, MadeLink } from './sign-in-links.ts';
 import {
   countWithRole,
   hasUsers,

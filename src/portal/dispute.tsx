@@ -2,16 +2,16 @@
  * The form by which a partner's contact disputes an invoice. It runs the action `dispute.open`, which records the
  * contact's address.
  */
-import { disputeOpen } from '../actions/dispute.ts';
-import { runAction } from '../actions/run.ts';
-import { ListPager, ListTable, type ListView, readList, TICK } from '../console/list.tsx';
-import { addressOf, Form } from '../console/parts.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { Refusal } from '../errors/refusals.ts';
-import { rows } from '../lists/rows.ts';
+import { disputeOpen } from '#actions/dispute';
+import { runAction } from '#actions/run';
+import { ListPager, ListTable, ListView, readList, TICK } from '#console/list';
+import { addressOf, Form } from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { Refusal } from '#errors/refusals';
+import { rows } from '#lists/rows';
 import { readOwnInvoice } from './document.tsx';
-import type { InvoiceView } from './invoice.ts';
-import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
+import { InvoiceView } from './invoice.ts';
+import { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
 type DisputeView = Readonly<{
   invoice: InvoiceView;

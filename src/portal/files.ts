@@ -1,9 +1,9 @@
-import type { ConsoleFile } from '../console/route.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { readEInvoice, readPdf } from '../documents/documents.sql.ts';
-import type { BoundName } from '../http/gates.ts';
-import type { Shared } from '../http/shared.ts';
-import type { FileKind, InvoiceView } from './invoice.ts';
+import { ConsoleFile } from '#console/route';
+import { Transaction } from '#database/transaction';
+import { readEInvoice, readPdf } from '#documents/documents.sql';
+import { BoundName } from '#http/gates';
+import { Shared } from '#http/shared';
+import { FileKind, InvoiceView } from './invoice.ts';
 
 type FileType = Readonly<{
   type: string;

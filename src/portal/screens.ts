@@ -1,19 +1,19 @@
 /** The pages of the partner's place. Each read is limited to the contact's partner. */
 
-import { readList } from '../console/list.tsx';
-import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '../console/screens/partner-statement.tsx';
-import { readAgreedTerms } from '../console/screens/partner-terms.tsx';
-import { refuse } from '../errors/refusals.ts';
-import type { Shared } from '../http/shared.ts';
-import { invoices } from '../lists/invoices.ts';
-import { reversals } from '../lists/reversals.ts';
-import { endPartnerSession } from '../partners/sign-in.sql.ts';
+import { readList } from '#console/list';
+import { fileOfStatement, readPartnerStatement, sheetOfStatement } from '#console/screens/partner-statement';
+import { readAgreedTerms } from '#console/screens/partner-terms';
+import { refuse } from '#errors/refusals';
+import { Shared } from '#http/shared';
+import { invoices } from '#lists/invoices';
+import { reversals } from '#lists/reversals';
+import { endPartnerSession } from '#partners/sign-in.sql';
 import { disputeInvoice, disputeScreen, readDisputable } from './dispute.tsx';
 import { documentScreen, FILE_LINKS, readOwnInvoice } from './document.tsx';
 import { FILE_ROUTES, openFile } from './files.ts';
 import { documentsScreen, openScreen, readOpen, reversalsScreen, statementScreen } from './overview.tsx';
 import { cancelPayment, payInvoices, paymentScreen, readPayment } from './pay.tsx';
-import type { PartnerRoutes, PartnerVisit } from './route.ts';
+import { PartnerRoutes, PartnerVisit } from './route.ts';
 import { termsScreen } from './terms.tsx';
 import { readWire, wireInvoices, wireScreen } from './wire.tsx';
 

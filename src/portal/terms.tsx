@@ -1,9 +1,9 @@
 /** What was agreed with the partner, read only. */
-import type { Seer } from '../console/parts.ts';
-import { Contact } from '../console/screens/partner.tsx';
-import { Agreed, type AgreedTerms, Policies } from '../console/screens/partner-terms.tsx';
+import { Seer } from '#console/parts';
+import { Contact } from '#console/screens/partner';
+import { Agreed, AgreedTerms, Policies } from '#console/screens/partner-terms';
 import { frameOf } from './overview.tsx';
-import type { PartnerScreen, PartnerVisit } from './route.ts';
+import { PartnerScreen, PartnerVisit } from './route.ts';
 
 /** Contacts are not users: without a role, nothing links to an action. */
 const NOBODY: Seer = { roles: [], limits: null };

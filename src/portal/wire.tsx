@@ -1,18 +1,18 @@
 /** One wire for several invoices: their sum, and a reference by which cash application finds them. */
 
-import { Card, DataTable, Facts, Figures, Money, owedColumns } from '../console/parts.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { creditorReferenceOf, inFours } from '../documents/creditor-reference.ts';
-import { readJointInvoices, readJointReference } from '../documents/joint-references.sql.ts';
-import { readTemplate } from '../documents/pdf/template.ts';
-import { bankDetails } from '../documents/present.ts';
-import { refuse } from '../errors/refusals.ts';
-import { type AccountPayment, readHowToPay } from '../reports/account-payment.ts';
-import type { OpenItem } from '../reports/open-items.sql.ts';
-import { Amount, plural } from '../values.ts';
+import { Card, DataTable, Facts, Figures, Money, owedColumns } from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { creditorReferenceOf, inFours } from '#documents/creditor-reference';
+import { readJointInvoices, readJointReference } from '#documents/joint-references.sql';
+import { readTemplate } from '#documents/pdf/template';
+import { bankDetails } from '#documents/present';
+import { refuse } from '#errors/refusals';
+import { AccountPayment, readHowToPay } from '#reports/account-payment';
+import { OpenItem } from '#reports/open-items.sql';
+import { Amount, plural } from '#values';
 import { pageFacts } from './invoice.ts';
 import { chosenIn, isPayable, numberCell, openScreen, readOpen } from './overview.tsx';
-import type { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
+import { PartnerAnswer, PartnerScreen, PartnerVisit } from './route.ts';
 
 /** Leads to the page of the reference. Invoices without a common reference are refused above the form. */
 export async function wireInvoices(visit: PartnerVisit, fields: ReadonlyMap<string, string>): Promise<PartnerAnswer> {

@@ -1,18 +1,10 @@
-import {
-  constraintOf,
-  execute,
-  executing,
-  prepared,
-  query,
-  queryingFirst,
-  type Transaction,
-} from '../database/transaction.ts';
-import type { Ground } from '../ledger/cancellation.ts';
-import { type Acceptance, addAcceptances, type OrderFacts } from '../ledger/rows.sql.ts';
-import type { ZoneMonth } from '../ledger/zone-months.ts';
-import { clientLives } from '../partners/clients.sql.ts';
-import type { Actor } from '../people/audit-events.ts';
-import type { Terms } from './price.ts';
+import { constraintOf, execute, executing, prepared, query, queryingFirst, Transaction } from '#database/transaction';
+import { Ground } from '#ledger/cancellation';
+import { Acceptance, addAcceptances, OrderFacts } from '#ledger/rows.sql';
+import { ZoneMonth } from '#ledger/zone-months';
+import { clientLives } from '#partners/clients.sql';
+import { Actor } from '#people/audit-events';
+import { Terms } from './price.ts';
 
 export type Caller = Readonly<{
   partnerId: string;

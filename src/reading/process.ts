@@ -2,8 +2,8 @@
  * The process that reads files for aside.ts. The arguments of the process name the reader. aside.ts ends the process
  * after its answer.
  */
-import { Refusal } from '../errors/refusals.ts';
-import type { FileReader, GivenFile } from './aside.ts';
+import { Refusal } from '#errors/refusals';
+import { FileReader, GivenFile } from './aside.ts';
 
 const [module = '', name = ''] = process.argv.slice(2);
 

@@ -1,12 +1,12 @@
 /**
  * How the balance of an account can be paid: with today's bank details, or on the payment pages of its open invoices.
  */
-import { type Instructions, instructionsFor, sameInstructions } from '../config/instructions.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { Instructions, instructionsFor, sameInstructions } from '#config/instructions';
+import { Settings } from '#config/settings';
+import { Transaction } from '#database/transaction';
 import { readPrinted } from './account-statement.sql.ts';
-import type { CurrencyAccount } from './account-statement.ts';
-import type { OpenItem } from './open-items.sql.ts';
+import { CurrencyAccount } from './account-statement.ts';
+import { OpenItem } from './open-items.sql.ts';
 
 export type AccountPayment = Readonly<{
   currency: string;

@@ -3,25 +3,25 @@
  * e-mails. The report is always read from current data. Refusals: month_not_closed.
  */
 
-import { needRows } from '../archive/rows.ts';
-import { readFeedDecisions, type StoredFeedDecision } from '../close/feeds.sql.ts';
-import { type MonthFacts, readMonthFacts, readOtherCurrencies } from '../close/months.sql.ts';
-import { otherCurrencyJson } from '../close/other-currencies.ts';
-import type { Transaction } from '../database/transaction.ts';
-import { refuse } from '../errors/refusals.ts';
-import { type DifferingCuts, readDifferingCuts } from '../ledger/quoted.sql.ts';
-import { Amount, type Month } from '../values.ts';
+import { needRows } from '#archive/rows';
+import { readFeedDecisions, StoredFeedDecision } from '#close/feeds.sql';
+import { MonthFacts, readMonthFacts, readOtherCurrencies } from '#close/months.sql';
+import { otherCurrencyJson } from '#close/other-currencies';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { DifferingCuts, readDifferingCuts } from '#ledger/quoted.sql';
+import { Amount, Month } from '#values';
 import {
-  type LateRows,
-  type PartnerChange,
-  type RecordedClose,
+  LateRows,
+  PartnerChange,
+  RecordedClose,
   readChanges,
   readHeld,
   readInactive,
   readLate,
   readRecordedClose,
   readTaxes,
-  type UnsentDocument,
+  UnsentDocument,
 } from './close.sql.ts';
 
 export type CloseReport = Omit<MonthFacts, 'totals'> &

@@ -3,11 +3,11 @@
  * tables through views.
  */
 import { existsSync } from 'node:fs';
-import { accountsFile } from '../config/accounts.ts';
-import type { Transaction } from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import type { Installation } from '../people/audit-events.ts';
-import { type HandOff, readHandOffs, readUnfinishedHandOffs } from './books.sql.ts';
+import { accountsFile } from '#config/accounts';
+import { Transaction } from '#database/transaction';
+import { Month } from '#month';
+import { Installation } from '#people/audit-events';
+import { HandOff, readHandOffs, readUnfinishedHandOffs } from './books.sql.ts';
 
 const hasAccounts = ({ environment, settings }: Installation) =>
   settings.accounts !== undefined || existsSync(accountsFile(environment));

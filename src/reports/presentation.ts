@@ -1,8 +1,8 @@
 /** Converts the balances of a trial balance to one currency. */
 
-import { fitLines, table } from '../text-table.ts';
-import { Amount, dateName, groupThousands } from '../values.ts';
-import { type Rates, ratesOf } from './rates.ts';
+import { fitLines, table } from '#text-table';
+import { Amount, dateName, groupThousands } from '#values';
+import { Rates, ratesOf } from './rates.ts';
 
 /** An amount on the debit side or on the credit side. The opposite side is zero. */
 type Sides = Readonly<{

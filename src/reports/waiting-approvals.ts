@@ -1,7 +1,7 @@
-import type { DateTime } from 'luxon';
-import { readRequests } from '../approvals/requests.sql.ts';
-import { statusOf } from '../approvals/requests.ts';
-import type { Transaction } from '../database/transaction.ts';
+import { DateTime } from 'luxon';
+import { statusOf } from '#approvals/requests';
+import { readRequests } from '#approvals/requests.sql';
+import { Transaction } from '#database/transaction';
 
 export type WaitingApproval = Readonly<{
   request_id: number;

@@ -1,4 +1,4 @@
-import { LOCKS, takeLock } from '../database/locks.ts';
+import { LOCKS, takeLock } from '#database/locks';
 import {
   executing,
   query,
@@ -6,10 +6,10 @@ import {
   queryingColumn,
   queryingFirst,
   queryingValue,
-  type Transaction,
-} from '../database/transaction.ts';
-import type { Month } from '../month.ts';
-import type { Scope } from '../people/scope.ts';
+  Transaction,
+} from '#database/transaction';
+import { Month } from '#month';
+import { Scope } from '#people/scope';
 
 /**
  * Locks the recording and allocation of balance transactions. The locks are always taken in this order: this lock, the

@@ -2,9 +2,9 @@
  * Compares the received amount of each quote with the expected amount, to the cent. The functions are pure: SQL
  * computes the sums, and the caller supplies the time.
  */
-import { Amount } from '../money.ts';
-import type { PayoutState } from './payouts.sql.ts';
-import type { QuotePosition } from './reconcile.sql.ts';
+import { Amount } from '#money';
+import { PayoutState } from './payouts.sql.ts';
+import { QuotePosition } from './reconcile.sql.ts';
 
 /**
  * All statuses except `matched` and `awaited` are exceptions. An `awaited` share may still arrive.

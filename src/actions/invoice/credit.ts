@@ -1,12 +1,4 @@
-import { creditInvoice } from '../../documents/credit.ts';
-import { documentJson } from '../../documents/document.ts';
-import type { DocumentRow } from '../../documents/documents.sql.ts';
-import { refuseField } from '../../errors/refusals.ts';
-import { failpoint } from '../../failpoint.ts';
-import { fieldName } from '../../field-names.ts';
-import { isZero, moneyText } from '../../money.ts';
-import { wrapped } from '../../text-table.ts';
-import { amount, documentNumber, flag, ledgerRows, note, onLatestDate, reason } from '../action.ts';
+import { amount, documentNumber, flag, ledgerRows, note, onLatestDate, reason } from '#actions/action';
 import {
   adjustmentsOf,
   amountsIn,
@@ -15,8 +7,16 @@ import {
   factsOf,
   followBalance,
   isUnsent,
-} from '../documents.ts';
-import { onEach } from '../each.ts';
+} from '#actions/documents';
+import { onEach } from '#actions/each';
+import { creditInvoice } from '#documents/credit';
+import { documentJson } from '#documents/document';
+import { DocumentRow } from '#documents/documents.sql';
+import { refuseField } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { fieldName } from '#field-names';
+import { isZero, moneyText } from '#money';
+import { wrapped } from '#text-table';
 
 /** A placeholder for the document number, which is assigned when the document is issued. */
 const NOTE = 'the credit note';

@@ -1,7 +1,7 @@
-import { recordPortalDelivery } from '../../documents/portal-delivery.ts';
-import { date, documentNumber, line, ON_TODAY } from '../action.ts';
-import { emailText, reportDocument } from '../documents.ts';
-import { onEach } from '../each.ts';
+import { date, documentNumber, line, ON_TODAY } from '#actions/action';
+import { emailText, reportDocument } from '#actions/documents';
+import { onEach } from '#actions/each';
+import { recordPortalDelivery } from '#documents/portal-delivery';
 
 export const invoiceDelivered = onEach({
   name: 'invoice.delivered',

@@ -1,8 +1,8 @@
-import { holdDocument, releaseDocument } from '../../documents/hold.ts';
-import { toDo } from '../../remedy.ts';
-import { documentNumber, text } from '../action.ts';
-import { amountsIn, emailText, isUnsent, reportDocument } from '../documents.ts';
-import { onEach } from '../each.ts';
+import { documentNumber, text } from '#actions/action';
+import { amountsIn, emailText, isUnsent, reportDocument } from '#actions/documents';
+import { onEach } from '#actions/each';
+import { holdDocument, releaseDocument } from '#documents/hold';
+import { toDo } from '#remedy';
 
 export const invoiceHold = onEach({
   name: 'invoice.hold',

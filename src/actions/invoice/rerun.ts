@@ -1,27 +1,15 @@
-import type { Transaction } from '../../database/transaction.ts';
-import { linkProvider } from '../../delivery/payment-link.ts';
-import { findOtherLinks } from '../../delivery/printed-link.ts';
-import { readContents } from '../../documents/content.sql.ts';
-import { documentJson } from '../../documents/document.ts';
-import { type DocumentRow, readDocuments } from '../../documents/documents.sql.ts';
-import { faceOf } from '../../documents/face.ts';
-import { type Rerun, type RerunOptions, rerunDocument, rerunDocuments, rerunMonth } from '../../documents/rerun.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { failpoint } from '../../failpoint.ts';
-import { fieldName } from '../../field-names.ts';
-import { Amount, inShort, moneyText, plural } from '../../values.ts';
 import {
   defineAction,
   documentNumber,
-  type Facts,
+  Facts,
   flag,
   month,
   oneOrMore,
   onLatestDate,
   partner,
-  type Report,
-} from '../action.ts';
-import { type Block, versionsOf } from '../blocks.ts';
+  Report,
+} from '#actions/action';
+import { Block, versionsOf } from '#actions/blocks';
 import {
   amountsIn,
   deliver,
@@ -30,7 +18,19 @@ import {
   factsOf,
   isUnsent,
   partnersOfDocuments,
-} from '../documents.ts';
+} from '#actions/documents';
+import { Transaction } from '#database/transaction';
+import { linkProvider } from '#delivery/payment-link';
+import { findOtherLinks } from '#delivery/printed-link';
+import { readContents } from '#documents/content.sql';
+import { documentJson } from '#documents/document';
+import { DocumentRow, readDocuments } from '#documents/documents.sql';
+import { faceOf } from '#documents/face';
+import { Rerun, RerunOptions, rerunDocument, rerunDocuments, rerunMonth } from '#documents/rerun';
+import { refuse } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { fieldName } from '#field-names';
+import { Amount, inShort, moneyText, plural } from '#values';
 
 export const invoiceRerun = defineAction({
   name: 'invoice.rerun',

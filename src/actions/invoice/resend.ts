@@ -1,7 +1,7 @@
-import { resendDocument } from '../../delivery/resend.ts';
-import { documentNumber, text } from '../action.ts';
-import { emailText, isUnsent, reportDocument } from '../documents.ts';
-import { onEach } from '../each.ts';
+import { documentNumber, text } from '#actions/action';
+import { emailText, isUnsent, reportDocument } from '#actions/documents';
+import { onEach } from '#actions/each';
+import { resendDocument } from '#delivery/resend';
 
 export const invoiceResend = onEach({
   name: 'invoice.resend',

@@ -1,9 +1,9 @@
-import { voidDocument } from '../../documents/void.ts';
-import { failpoint } from '../../failpoint.ts';
-import { toDo } from '../../remedy.ts';
-import { documentNumber, note, onLatestDate, reason } from '../action.ts';
-import { amountsIn, reportDocument } from '../documents.ts';
-import { onEach } from '../each.ts';
+import { documentNumber, note, onLatestDate, reason } from '#actions/action';
+import { amountsIn, reportDocument } from '#actions/documents';
+import { onEach } from '#actions/each';
+import { voidDocument } from '#documents/void';
+import { failpoint } from '#failpoint';
+import { toDo } from '#remedy';
 
 export const invoiceVoid = onEach({
   name: 'invoice.void',

@@ -1,10 +1,10 @@
-import { undoWriteOff, writeOffInvoice } from '../../documents/write-off.ts';
-import { failpoint } from '../../failpoint.ts';
-import { moneyText } from '../../money.ts';
-import { toDo } from '../../remedy.ts';
-import { documentNumber, onLatestDate, reason } from '../action.ts';
-import { adjustmentsOf, amountsIn, followBalance, reportDocument } from '../documents.ts';
-import { onEach } from '../each.ts';
+import { documentNumber, onLatestDate, reason } from '#actions/action';
+import { adjustmentsOf, amountsIn, followBalance, reportDocument } from '#actions/documents';
+import { onEach } from '#actions/each';
+import { undoWriteOff, writeOffInvoice } from '#documents/write-off';
+import { failpoint } from '#failpoint';
+import { moneyText } from '#money';
+import { toDo } from '#remedy';
 
 export const invoiceWriteOff = onEach({
   name: 'invoice.write_off',

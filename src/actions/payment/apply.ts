@@ -1,7 +1,7 @@
-import { applyPayment, unapplyPayment } from '../../payments/apply.ts';
-import { toDo } from '../../remedy.ts';
-import { amount, date, defineAction, reason, several, text, whole } from '../action.ts';
-import { documentFacts, partnersOfDocuments } from '../documents.ts';
+import { amount, date, defineAction, reason, several, text, whole } from '#actions/action';
+import { documentFacts, partnersOfDocuments } from '#actions/documents';
+import { applyPayment, unapplyPayment } from '#payments/apply';
+import { toDo } from '#remedy';
 import {
   fallOf,
   movedOf,

@@ -1,26 +1,17 @@
-import type { Transaction } from '../../database/transaction.ts';
-import { refuseField } from '../../errors/refusals.ts';
-import { failpoint } from '../../failpoint.ts';
-import { applyPayment } from '../../payments/apply.ts';
-import { BANK_FORMATS } from '../../payments/bank/read.ts';
-import { readBankFileAside } from '../../payments/bank/read-aside.ts';
-import { type BankImport, bankLineName, importBankFile } from '../../payments/bank-import/import.ts';
-import type { LineReport } from '../../payments/bank-import/report.ts';
-import { printable } from '../../text-table.ts';
-import { Amount, groupThousands, plural } from '../../values.ts';
-import {
-  type ActionContext,
-  choice,
-  defineAction,
-  type Facts,
-  type FileInput,
-  file,
-  several,
-  text,
-} from '../action.ts';
-import type { Block, Choice } from '../blocks.ts';
-import { contentBy } from '../contents.ts';
-import { amountsIn } from '../documents.ts';
+import { ActionContext, choice, defineAction, Facts, FileInput, file, several, text } from '#actions/action';
+import { Block, Choice } from '#actions/blocks';
+import { contentBy } from '#actions/contents';
+import { amountsIn } from '#actions/documents';
+import { Transaction } from '#database/transaction';
+import { refuseField } from '#errors/refusals';
+import { failpoint } from '#failpoint';
+import { applyPayment } from '#payments/apply';
+import { BANK_FORMATS } from '#payments/bank/read';
+import { readBankFileAside } from '#payments/bank/read-aside';
+import { BankImport, bankLineName, importBankFile } from '#payments/bank-import/import';
+import { LineReport } from '#payments/bank-import/report';
+import { printable } from '#text-table';
+import { Amount, groupThousands, plural } from '#values';
 import { amountOf, smallDifferencesOf } from './describe.ts';
 
 const FORMATS = BANK_FORMATS.map(({ name }) => name);

@@ -1,10 +1,10 @@
-import { todayOf } from '../../config/today.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { assignWork } from '../../people/work-assignments.ts';
-import { inShort, plural } from '../../text.ts';
-import { type ActionContext, defineAction, oneOrMore, text } from '../action.ts';
-import { describeWork, listWork, type WorkItem } from './items.ts';
+import { ActionContext, defineAction, oneOrMore, text } from '#actions/action';
+import { todayOf } from '#config/today';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { assignWork } from '#people/work-assignments';
+import { inShort, plural } from '#text';
+import { describeWork, listWork, WorkItem } from './items.ts';
 
 export const workAssign = defineAction({
   name: 'work.assign',

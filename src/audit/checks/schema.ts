@@ -2,11 +2,11 @@
  * The check that the schema is what the migrations created, including every guard, rule and view that the other checks
  * rely on.
  */
-import { readRecordDigest } from '../../database/schema.ts';
-import { query, type Transaction } from '../../database/transaction.ts';
-import { plural } from '../../text.ts';
-import type { CheckContext } from './check.ts';
-import type { Finding } from './query.ts';
+import { readRecordDigest } from '#database/schema';
+import { query, Transaction } from '#database/transaction';
+import { plural } from '#text';
+import { CheckContext } from './check.ts';
+import { Finding } from './query.ts';
 
 /**
  * Explains why expressions were not compared: the database was loaded from a dump, or upgraded with pg_upgrade, after

@@ -1,19 +1,19 @@
-import { booksClose, checkWithout, reportBooks } from '../../actions/books.ts';
-import type { Month } from '../../month.ts';
+import { booksClose, checkWithout, reportBooks } from '#actions/books';
 import {
   acting,
-  type CommandContext,
-  type Definition,
-  type DeliverOption,
+  CommandContext,
+  Definition,
+  DeliverOption,
   EXIT,
   monthArgument,
   NO_DELIVER,
   outputWidth,
   REASON,
   repeatedArgument,
-} from '../command.ts';
-import { inFull } from '../remedies.ts';
-import { runCommand } from '../run-action.ts';
+} from '#cli/command';
+import { inFull } from '#cli/remedies';
+import { runCommand } from '#cli/run-action';
+import { Month } from '#month';
 
 export const define: Definition = (books, action) => {
   books

@@ -1,30 +1,30 @@
-import { monthClose } from '../../actions/close.ts';
-import { COMPARED, type ComparedLine, compareInvoices, parseInvoiced } from '../../close/compare.ts';
-import { previewClose } from '../../close/run.ts';
-import type { Sheet } from '../../sheet.ts';
-import { type Month, plural } from '../../values.ts';
+import { monthClose } from '#actions/close';
 import {
   amount,
-  type CommandContext,
+  CommandContext,
   checkPresentable,
-  type Definition,
-  type DeliverOption,
+  Definition,
+  DeliverOption,
   EXIT,
   FORMAT,
   fitted,
   monthArgument,
   NO_DELIVER,
   OUT,
-  type PresentOptions,
+  PresentOptions,
   present,
   printable,
   readingNow,
   refuse,
   repeatedArgument,
   table,
-} from '../command.ts';
-import { readInput } from '../fields.ts';
-import { doing } from '../run-action.ts';
+} from '#cli/command';
+import { readInput } from '#cli/fields';
+import { doing } from '#cli/run-action';
+import { COMPARED, ComparedLine, compareInvoices, parseInvoiced } from '#close/compare';
+import { previewClose } from '#close/run';
+import { Sheet } from '#sheet';
+import { Month, plural } from '#values';
 
 type CloseOptions = DeliverOption &
   PresentOptions &

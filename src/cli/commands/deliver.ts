@@ -1,27 +1,27 @@
-import { deliveryRetry } from '../../actions/delivery.ts';
-import { countKinds } from '../../actions/emails.ts';
-import { runAction } from '../../actions/run.ts';
-import type { Delivery } from '../../delivery/document.ts';
-import { RETRIED, type RetryRequest } from '../../delivery/retry-emails.ts';
-import { answerLateRequests } from '../../http/late-requests.ts';
-import { openLog } from '../../log.ts';
-import { countDeliveries, countNeedingAttention } from '../../mail/outbox.sql.ts';
-import type { EmailResult } from '../../mail/outbox.ts';
-import { deliverAll, deliverAllForever } from '../../month-end/month-end.ts';
-import { plural } from '../../text.ts';
+import { deliveryRetry } from '#actions/delivery';
+import { countKinds } from '#actions/emails';
+import { runAction } from '#actions/run';
 import {
-  type Context,
+  Context,
   choiceArgument,
-  type Definition,
+  Definition,
   EXIT,
   instantArgument,
-  type Output,
+  Output,
   reasonOf,
   refuse,
   withContext,
-} from '../command.ts';
-import { withProgress } from '../deliveries.ts';
-import { logFailure, logOf, recordRun } from '../job-log.ts';
+} from '#cli/command';
+import { withProgress } from '#cli/deliveries';
+import { logFailure, logOf, recordRun } from '#cli/job-log';
+import { Delivery } from '#delivery/document';
+import { RETRIED, RetryRequest } from '#delivery/retry-emails';
+import { answerLateRequests } from '#http/late-requests';
+import { openLog } from '#log';
+import { EmailResult } from '#mail/outbox';
+import { countDeliveries, countNeedingAttention } from '#mail/outbox.sql';
+import { deliverAll, deliverAllForever } from '#month-end/month-end';
+import { plural } from '#text';
 
 export const define: Definition = (command, action) => {
   command

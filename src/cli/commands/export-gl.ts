@@ -1,25 +1,25 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { glExport } from '../../actions/general-ledger.ts';
-import { readInput } from '../../actions/run.ts';
-import { codeOf, makeFolder, writeWhole } from '../../files.ts';
-import { GL_FORMATS, type GlFormat } from '../../general-ledger/accounts.ts';
-import { readFiles, readParts, type StoredFile } from '../../general-ledger/exports.sql.ts';
-import type { Month } from '../../month.ts';
+import { glExport } from '#actions/general-ledger';
+import { readInput } from '#actions/run';
 import {
   acting,
-  type CommandContext,
+  CommandContext,
   choiceArgument,
-  type Definition,
+  Definition,
   EXIT,
   monthArgument,
   readingNow,
   reasonOf,
   refuse,
   wholeNumberArgument,
-} from '../command.ts';
-import { recordExport } from '../record-export.ts';
-import { reported } from '../run-action.ts';
+} from '#cli/command';
+import { recordExport } from '#cli/record-export';
+import { reported } from '#cli/run-action';
+import { codeOf, makeFolder, writeWhole } from '#files';
+import { GL_FORMATS, GlFormat } from '#general-ledger/accounts';
+import { readFiles, readParts, StoredFile } from '#general-ledger/exports.sql';
+import { Month } from '#month';
 
 const HELP = `
 accounts.json under RECKONER_HOME maps our accounts to the general ledger's. A

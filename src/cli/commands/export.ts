@@ -1,33 +1,33 @@
 import { join } from 'node:path';
-import { needRows } from '../../archive/rows.ts';
+import { needRows } from '#archive/rows';
 import {
   EXPORT_CONTENTS,
   EXPORT_KINDS,
-  type ExportFormat,
-  type ExportKind,
-  type ExportRequest,
+  ExportFormat,
+  ExportKind,
+  ExportRequest,
   exportFormats,
   exportPack,
   exportSubject,
-} from '../../audit/export.ts';
-import { exportAll } from '../../audit/export-all.ts';
-import { makeFolder } from '../../files.ts';
-import { provePartner } from '../../log/partner-proof.ts';
-import { groupThousands, type Month, plural } from '../../values.ts';
+} from '#audit/export';
+import { exportAll } from '#audit/export-all';
 import {
-  type CommandContext,
+  CommandContext,
   choiceArgument,
-  type Definition,
+  Definition,
   EXIT,
   monthArgument,
-  type Output,
+  Output,
   reading,
   readingNow,
   refuse,
   table,
   writeFileAsked,
-} from '../command.ts';
-import { recordExport } from '../record-export.ts';
+} from '#cli/command';
+import { recordExport } from '#cli/record-export';
+import { makeFolder } from '#files';
+import { provePartner } from '#log/partner-proof';
+import { groupThousands, Month, plural } from '#values';
 
 const HELP = `
 An export contains the requested data, the log with its checkpoints (which

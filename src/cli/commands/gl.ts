@@ -1,16 +1,16 @@
-import { readExports } from '../../general-ledger/exports.sql.ts';
-import { glListSheet } from '../../general-ledger/list.ts';
-import type { Month } from '../../month.ts';
 import {
-  type CommandContext,
-  type Definition,
+  CommandContext,
+  Definition,
   money,
   monthArgument,
-  type PresentOptions,
+  PresentOptions,
   table,
   wholeNumberArgument,
-} from '../command.ts';
-import { showing } from '../report-command.ts';
+} from '#cli/command';
+import { showing } from '#cli/report-command';
+import { readExports } from '#general-ledger/exports.sql';
+import { glListSheet } from '#general-ledger/list';
+import { Month } from '#month';
 
 type Options = PresentOptions &
   Readonly<{

@@ -1,36 +1,36 @@
-import { billMissing } from '../../actions/processor/bill.ts';
-import { reconcileReverse } from '../../actions/processor/reverse.ts';
-import { reconciliationSheet } from '../../reports/sheets.ts';
-import type { NamedQuote } from '../../splits/reconcile.sql.ts';
-import {
-  type NotBillable,
-  needsWork,
-  type Reconciliation,
-  type ReconciliationException,
-  reconcileMonth,
-} from '../../splits/reconcile-month.ts';
-import { AGES, type PayoutStatus, payoutNeedsWork } from '../../splits/verdicts.ts';
-import { isZero, type Month, plural } from '../../values.ts';
+import { billMissing } from '#actions/processor/bill';
+import { reconcileReverse } from '#actions/processor/reverse';
 import {
   acting,
-  type CommandContext,
+  CommandContext,
   checkPresentable,
-  type Definition,
-  type DeliverOption,
+  Definition,
+  DeliverOption,
   EXIT,
   FORMAT,
   money,
   monthArgument,
   NO_DELIVER,
   OUT,
-  type PresentOptions,
+  PresentOptions,
   present,
   printable,
   readingNow,
   table,
   wrapped,
-} from '../command.ts';
-import { reported } from '../run-action.ts';
+} from '#cli/command';
+import { reported } from '#cli/run-action';
+import { reconciliationSheet } from '#reports/sheets';
+import { NamedQuote } from '#splits/reconcile.sql';
+import {
+  NotBillable,
+  needsWork,
+  Reconciliation,
+  ReconciliationException,
+  reconcileMonth,
+} from '#splits/reconcile-month';
+import { AGES, PayoutStatus, payoutNeedsWork } from '#splits/verdicts';
+import { isZero, Month, plural } from '#values';
 
 export const define: Definition = (command, action) => {
   command

@@ -1,22 +1,22 @@
-import { reminderRecord } from '../../actions/remind.ts';
-import { readPartnerNames } from '../../partners/partners.sql.ts';
-import { type ReminderPlan, whySkipped } from '../../payments/remind.ts';
-import type { Sheet } from '../../sheet.ts';
+import { reminderRecord } from '#actions/remind';
 import {
   acting,
-  type CommandContext,
+  CommandContext,
   checkPresentable,
-  type Definition,
+  Definition,
   EXIT,
   FORMAT,
   OUT,
-  type PresentOptions,
+  PresentOptions,
   present,
   REASON,
   repeatedArgument,
-} from '../command.ts';
-import { inFull } from '../remedies.ts';
-import { reported } from '../run-action.ts';
+} from '#cli/command';
+import { inFull } from '#cli/remedies';
+import { reported } from '#cli/run-action';
+import { readPartnerNames } from '#partners/partners.sql';
+import { ReminderPlan, whySkipped } from '#payments/remind';
+import { Sheet } from '#sheet';
 
 export const define: Definition = (command, action) => {
   command

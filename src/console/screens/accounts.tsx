@@ -1,27 +1,12 @@
-import type { Environment } from '../../config/environment.ts';
-import type { Settings } from '../../config/settings.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { readPartnerNames } from '../../partners/partners.sql.ts';
-import { isInScope, type Scope } from '../../people/scope.ts';
-import { reconciliationSheet } from '../../reports/sheets.ts';
-import type { Sheet } from '../../sheet.ts';
-import { type AccountHealth, readAccountReadings } from '../../splits/account-health.ts';
-import { readAccountsInScope, readStatementMonths } from '../../splits/accounts.sql.ts';
-import {
-  needsWork,
-  type Reconciliation,
-  type ReconciliationException,
-  reconcileMonth,
-} from '../../splits/reconcile-month.ts';
-import { payoutNeedsWork } from '../../splits/verdicts.ts';
-import { counted, type Month, monthBefore, monthName, plural } from '../../values.ts';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
 import {
   ActionLink,
   addressOf,
   amountColumn,
   Card,
   Chip,
-  type Column,
+  Column,
   choiceAsked,
   DataTable,
   Downloads,
@@ -35,11 +20,21 @@ import {
   None,
   Pager,
   PartnerLink,
-  type RareAction,
-  type Screen,
-  type Seer,
+  RareAction,
+  Screen,
+  Seer,
   Tabs,
-} from '../parts.ts';
+} from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { readPartnerNames } from '#partners/partners.sql';
+import { isInScope, Scope } from '#people/scope';
+import { reconciliationSheet } from '#reports/sheets';
+import { Sheet } from '#sheet';
+import { AccountHealth, readAccountReadings } from '#splits/account-health';
+import { readAccountsInScope, readStatementMonths } from '#splits/accounts.sql';
+import { needsWork, Reconciliation, ReconciliationException, reconcileMonth } from '#splits/reconcile-month';
+import { payoutNeedsWork } from '#splits/verdicts';
+import { counted, Month, monthBefore, monthName, plural } from '#values';
 import { ExceptionCell, ExceptionStatus } from './exception.tsx';
 
 export type AccountsQuestion = Readonly<Partial<Record<'month' | 'show' | 'after', string>>>;

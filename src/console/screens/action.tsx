@@ -2,21 +2,21 @@
  * The form, preview and result pages of all actions, generated from their input schemas. A preview runs the action in a
  * transaction that is rolled back. A confirmation counts only if the effect is still the one shown.
  */
-import type { Action, FormPart } from '../../actions/action.ts';
-import { digestOf, type FullReport } from '../../actions/consequence.ts';
-import { type Field, fieldsOf, fileOfText } from '../../actions/fields.ts';
-import type { Preview } from '../../actions/run.ts';
-import { SECTIONS, type Section } from '../../config/settings.ts';
-import type { RowToCorrect } from '../../documents/rows-to-correct.sql.ts';
-import type { FieldProblem, Refusal } from '../../errors/refusals.ts';
-import { groupThousands } from '../../money.ts';
-import { plural } from '../../values.ts';
-import { Blocks, CONFIRM_FORM } from '../blocks.tsx';
-import { placesOf } from '../menu.ts';
-import { PARTNER_NAMES, PartnerNames, type Partners } from '../partner-names.tsx';
-import { actionHref, addressOf, Card, Form, inOneLine, Money, type PageUser, type Screen } from '../parts.ts';
-import { Remedies } from '../remedies.tsx';
-import { EDIT, editsSection, SectionFields } from '../section-form.tsx';
+import { Action, FormPart } from '#actions/action';
+import { digestOf, FullReport } from '#actions/consequence';
+import { Field, fieldsOf, fileOfText } from '#actions/fields';
+import { Preview } from '#actions/run';
+import { SECTIONS, Section } from '#config/settings';
+import { Blocks, CONFIRM_FORM } from '#console/blocks';
+import { placesOf } from '#console/menu';
+import { PARTNER_NAMES, PartnerNames, Partners } from '#console/partner-names';
+import { actionHref, addressOf, Card, Form, inOneLine, Money, PageUser, Screen } from '#console/parts';
+import { Remedies } from '#console/remedies';
+import { EDIT, editsSection, SectionFields } from '#console/section-form';
+import { RowToCorrect } from '#documents/rows-to-correct.sql';
+import { FieldProblem, Refusal } from '#errors/refusals';
+import { groupThousands } from '#money';
+import { plural } from '#values';
 import { Effect, ReportText } from './effect.tsx';
 import { USERS } from './people.tsx';
 

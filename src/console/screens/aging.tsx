@@ -1,17 +1,10 @@
-import type { ComponentChildren } from 'preact';
-import type { Transaction } from '../../database/transaction.ts';
-import type { Scope } from '../../people/scope.ts';
-import { type Aging, type AgingRow, BUCKETS, readAging as readAgingReport } from '../../reports/aging.ts';
-import { refuseFutureDay } from '../../reports/future-day.ts';
-import { agingDocumentsSheet, agingSheet } from '../../reports/sheets.ts';
-import type { Sheet } from '../../sheet.ts';
-import { plural } from '../../text.ts';
+import { ComponentChildren } from 'preact';
 import {
   addressOf,
   BALANCE,
   Card,
   Chip,
-  type Column,
+  Column,
   choiceAsked,
   DataTable,
   DISPUTED,
@@ -19,12 +12,19 @@ import {
   dayAsked,
   InvoiceLink,
   Pager,
-  type Question,
+  Question,
   Quiet,
-  type Screen,
-  type Seer,
+  Screen,
+  Seer,
   textAsked,
-} from '../parts.ts';
+} from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { Scope } from '#people/scope';
+import { Aging, AgingRow, BUCKETS, readAging as readAgingReport } from '#reports/aging';
+import { refuseFutureDay } from '#reports/future-day';
+import { agingDocumentsSheet, agingSheet } from '#reports/sheets';
+import { Sheet } from '#sheet';
+import { plural } from '#text';
 import { ReportsMenu } from './reports-menu.tsx';
 
 type AgingQuestion = Readonly<Partial<Record<'as_of' | 'partner' | 'currency' | 'bucket' | 'after', string>>>;

@@ -1,17 +1,17 @@
 /** Shows one request for approval, with the effect of its action. */
-import { inputInWords } from '../../actions/action.ts';
-import { actionOf } from '../../actions/approve.ts';
-import { digestOf } from '../../actions/consequence.ts';
-import type { Preview } from '../../actions/run.ts';
-import { type PreviewedChange, type RequestRow, readApprovers, readRequests } from '../../approvals/requests.sql.ts';
-import { PAST, statusOf } from '../../approvals/requests.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { readRowsNumbered } from '../../documents/rows-to-correct.sql.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { type ListedRequest, partnersOf, requestMark } from '../../lists/approvals.ts';
-import { readPartnerNames } from '../../partners/partners.sql.ts';
-import type { Scope } from '../../people/scope.ts';
-import { addressOf, Card, DataTable, Form, Instant, Marks, Money, type PageUser, type Screen } from '../parts.ts';
+import { inputInWords } from '#actions/action';
+import { actionOf } from '#actions/approve';
+import { digestOf } from '#actions/consequence';
+import { Preview } from '#actions/run';
+import { PAST, statusOf } from '#approvals/requests';
+import { PreviewedChange, RequestRow, readApprovers, readRequests } from '#approvals/requests.sql';
+import { addressOf, Card, DataTable, Form, Instant, Marks, Money, PageUser, Screen } from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { readRowsNumbered } from '#documents/rows-to-correct.sql';
+import { refuse } from '#errors/refusals';
+import { ListedRequest, partnersOf, requestMark } from '#lists/approvals';
+import { readPartnerNames } from '#partners/partners.sql';
+import { Scope } from '#people/scope';
 import { changeColumns, Effect, pageOf, ReportText, Thing } from './effect.tsx';
 
 export const approvalHref = (requestId: number): string => `/console/approvals/${requestId}`;

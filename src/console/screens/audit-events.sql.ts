@@ -1,6 +1,6 @@
-import { query, queryingColumn, type Transaction } from '../../database/transaction.ts';
-import type { Month } from '../../month.ts';
-import type { Scope } from '../../people/scope.ts';
+import { query, queryingColumn, Transaction } from '#database/transaction';
+import { Month } from '#month';
+import { Scope } from '#people/scope';
 
 export type ListedEvent = Readonly<{
   event_id: number;

@@ -1,24 +1,24 @@
-import type { ComponentChildren } from 'preact';
-import type { Transaction } from '../../database/transaction.ts';
-import { periodGiven } from '../../lists/list.ts';
-import { lastDay } from '../../month.ts';
-import { plural } from '../../text.ts';
+import { ComponentChildren } from 'preact';
 import {
   addressOf,
   Card,
-  type Column,
+  Column,
   DataTable,
   dayAsked,
   Instant,
   idAsked,
   inWords,
   Pager,
-  type Screen,
-  type Seer,
+  Screen,
+  Seer,
   textAsked,
-} from '../parts.ts';
-import type { Visit } from '../route.ts';
-import { type Filter, type ListedEvent, readActions, readEvents } from './audit-events.sql.ts';
+} from '#console/parts';
+import { Visit } from '#console/route';
+import { Transaction } from '#database/transaction';
+import { periodGiven } from '#lists/list';
+import { lastDay } from '#month';
+import { plural } from '#text';
+import { Filter, ListedEvent, readActions, readEvents } from './audit-events.sql.ts';
 import { AuditMenu } from './audit-menu.tsx';
 
 export type AuditQuestion = Readonly<Partial<Record<'action' | 'by' | 'subject' | 'from' | 'to' | 'before', string>>>;

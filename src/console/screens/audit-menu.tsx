@@ -1,5 +1,5 @@
-import { periodOf } from '../../people/roles.ts';
-import { type Seer, seesAll, Tabs } from '../parts.ts';
+import { Seer, seesAll, Tabs } from '#console/parts';
+import { periodOf } from '#people/roles';
 
 const PARTS = [
   ['events', 'Events', '/console/audit'],

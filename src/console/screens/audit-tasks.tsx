@@ -1,18 +1,11 @@
-import { EXPORT_KINDS } from '../../audit/export.ts';
-import { type AuditTask, readTasks } from '../../audit/tasks.sql.ts';
-import {
-  CHECKS_IN_ALL,
-  type ExportInput,
-  type ExportResult,
-  PACK_HOURS,
-  PACKS_KEPT,
-  type VerifyResult,
-} from '../../audit/tasks.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { isInPeriod } from '../../people/scope.ts';
-import { groupThousands, plural } from '../../values.ts';
-import { Card, Chip, type Column, DataTable, Form, Instant, Meter, None, type PageUser } from '../parts.ts';
-import type { Visit } from '../route.ts';
+import { EXPORT_KINDS } from '#audit/export';
+import { CHECKS_IN_ALL, ExportInput, ExportResult, PACK_HOURS, PACKS_KEPT, VerifyResult } from '#audit/tasks';
+import { AuditTask, readTasks } from '#audit/tasks.sql';
+import { Card, Chip, Column, DataTable, Form, Instant, Meter, None, PageUser } from '#console/parts';
+import { Visit } from '#console/route';
+import { Transaction } from '#database/transaction';
+import { isInPeriod } from '#people/scope';
+import { groupThousands, plural } from '#values';
 
 export const CHECKS_PATH = '/audit/checks';
 export const PACKS_PATH = '/audit/packs';

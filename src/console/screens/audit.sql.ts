@@ -1,5 +1,5 @@
-import { query, querying, type Transaction } from '../../database/transaction.ts';
-import type { Month } from '../../month.ts';
+import { query, querying, Transaction } from '#database/transaction';
+import { Month } from '#month';
 
 export type Run = Readonly<{
   job: string;

@@ -1,23 +1,23 @@
 /** The evidence for the ledger: its checkpoints, the nightly checks, settings changes, and packs. */
 
-import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '../../audit/export.ts';
-import type { AuditTask } from '../../audit/tasks.sql.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { refuse } from '../../errors/refusals.ts';
-import type { ChangeEvent } from '../../people/audit-events.sql.ts';
-import { isInPeriod } from '../../people/scope.ts';
-import { type Month, monthName, plural } from '../../values.ts';
-import { ChangeLog } from '../change-log.tsx';
-import { Card, Chip, type Column, DataTable, Form, Instant, monthAsked, type PageUser, type Screen } from '../parts.ts';
-import type { Visit } from '../route.ts';
+import { EXPORT_CONTENTS, EXPORT_KINDS, exportFormats } from '#audit/export';
+import { AuditTask } from '#audit/tasks.sql';
+import { ChangeLog } from '#console/change-log';
+import { Card, Chip, Column, DataTable, Form, Instant, monthAsked, PageUser, Screen } from '#console/parts';
+import { Visit } from '#console/route';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { ChangeEvent } from '#people/audit-events.sql';
+import { isInPeriod } from '#people/scope';
+import { Month, monthName, plural } from '#values';
 import {
-  type ClosedMonth,
-  type Run,
+  ClosedMonth,
+  Run,
   readClosedMonths,
   readOtherRuns,
   readVerifyFindings,
   readVerifyRuns,
-  type VerifyFinding,
+  VerifyFinding,
 } from './audit.sql.ts';
 import { AuditMenu } from './audit-menu.tsx';
 import { MadePacks, mayGet, PACKS_PATH, readPackTasks, readVerifyTask, Verify } from './audit-tasks.tsx';

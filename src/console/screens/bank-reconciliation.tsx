@@ -1,30 +1,30 @@
-import type { Transaction } from '../../database/transaction.ts';
 import {
-  type AccountReconciliation,
+  ActionLink,
+  Card,
+  Chip,
+  Column,
+  DataTable,
+  Downloads,
+  dayAsked,
+  Money,
+  Screen,
+  Seer,
+  textAsked,
+} from '#console/parts';
+import { Transaction } from '#database/transaction';
+import {
+  AccountReconciliation,
   accountName,
-  type BankItem,
-  type BankReconciliation,
+  BankItem,
+  BankReconciliation,
   ITEM_KINDS,
   nameOfItem,
   readBankReconciliation as readReport,
   stepsOf,
   summaryOf,
   verdictOf,
-} from '../../reports/bank-reconciliation.ts';
-import { refuseFutureDay } from '../../reports/future-day.ts';
-import {
-  ActionLink,
-  Card,
-  Chip,
-  type Column,
-  DataTable,
-  Downloads,
-  dayAsked,
-  Money,
-  type Screen,
-  type Seer,
-  textAsked,
-} from '../parts.ts';
+} from '#reports/bank-reconciliation';
+import { refuseFutureDay } from '#reports/future-day';
 import { ReportsMenu } from './reports-menu.tsx';
 
 const PATH = '/console/reports/bank-reconciliation';

@@ -1,8 +1,8 @@
-import { query, querying, type Transaction } from '../../database/transaction.ts';
-import { readPayers } from '../../payments/open-items.sql.ts';
-import { OpenItems } from '../../payments/open-items.ts';
-import { readPayerAccounts } from '../../payments/payer-accounts.ts';
-import { isInScope, type Scope } from '../../people/scope.ts';
+import { query, querying, Transaction } from '#database/transaction';
+import { OpenItems } from '#payments/open-items';
+import { readPayers } from '#payments/open-items.sql';
+import { readPayerAccounts } from '#payments/payer-accounts';
+import { isInScope, Scope } from '#people/scope';
 
 export type LikelyPayer = Readonly<{
   partner_id: string;

@@ -1,22 +1,22 @@
-import type { ListedException } from '../../payments/exceptions.ts';
-import type { PaymentJson } from '../../payments/payment.ts';
-import type { User } from '../../people/roles.ts';
-import type { ToDo } from '../../remedy.ts';
-import { Amount, daysBetween, groupThousands, minorDigits, plural } from '../../values.ts';
 import {
   ActionLink,
   actionHref,
   Card,
   Chip,
-  type Column,
+  Column,
   DataTable,
   Form,
   InvoiceLink,
   Money,
   mayDo,
-  type PageUser,
-} from '../parts.ts';
-import { type CashItem, ITEMS_SHOWN, type LikelyPayer } from './cash.sql.ts';
+  PageUser,
+} from '#console/parts';
+import { ListedException } from '#payments/exceptions';
+import { PaymentJson } from '#payments/payment';
+import { User } from '#people/roles';
+import { ToDo } from '#remedy';
+import { Amount, daysBetween, groupThousands, minorDigits, plural } from '#values';
+import { CashItem, ITEMS_SHOWN, LikelyPayer } from './cash.sql.ts';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
 /** Entered before a further search. */

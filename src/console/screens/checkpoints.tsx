@@ -1,11 +1,12 @@
 /** One checkpoint of the log: what it closes, its note with its signatures, and its letter. */
-import type { Transaction } from '../../database/transaction.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { readCheckpoints } from '../../log/checkpoints.sql.ts';
-import { readNoteOf } from '../../log/signatures.sql.ts';
-import { checkpointTitle, closedBy, factsOf } from '../../log/text.ts';
-import { type CheckpointLetter, readCheckpointLetters } from '../../reports/checkpoint-letters.sql.ts';
-import { ActionLink, Card, Facts, Instant, type Screen, type Seer } from '../parts.ts';
+
+import { ActionLink, Card, Facts, Instant, Screen, Seer } from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { readCheckpoints } from '#log/checkpoints.sql';
+import { readNoteOf } from '#log/signatures.sql';
+import { checkpointTitle, closedBy, factsOf } from '#log/text';
+import { CheckpointLetter, readCheckpointLetters } from '#reports/checkpoint-letters.sql';
 
 const PATH = '/console/audit/checkpoints';
 

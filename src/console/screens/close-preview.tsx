@@ -3,16 +3,16 @@
  * out, with the button that closes. The dry run takes seconds in a large ledger, so the page first shows the feeds, and
  * then loads the result (`?exact=yes`).
  */
-import type { ActionContext } from '../../actions/action.ts';
-import { digestOf } from '../../actions/consequence.ts';
-import { loadAction } from '../../actions/registry.ts';
-import { type Preview, previewAction } from '../../actions/run.ts';
-import { readNextFeeds } from '../../close/close.ts';
-import { type Doubt, type Feeds, undecidedFeeds } from '../../close/feeds.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { Refusal } from '../../errors/refusals.ts';
-import { type Month, monthName, plural } from '../../values.ts';
-import { actionHref, addressOf, Card, choiceAsked, Form, type PageUser, type Screen } from '../parts.ts';
+import { ActionContext } from '#actions/action';
+import { digestOf } from '#actions/consequence';
+import { loadAction } from '#actions/registry';
+import { Preview, previewAction } from '#actions/run';
+import { readNextFeeds } from '#close/close';
+import { Doubt, Feeds, undecidedFeeds } from '#close/feeds';
+import { actionHref, addressOf, Card, choiceAsked, Form, PageUser, Screen } from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { Refusal } from '#errors/refusals';
+import { Month, monthName, plural } from '#values';
 import { DoubtLine, Tick } from './close.tsx';
 import { Effect } from './effect.tsx';
 import { LISTED, More } from './month-changes.tsx';

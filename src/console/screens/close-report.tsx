@@ -1,31 +1,31 @@
-import type { ComponentChildren } from 'preact';
-import { describeOtherCurrency } from '../../close/other-currencies.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { describeDifferingCut } from '../../ledger/quoted.ts';
-import { periodOf } from '../../people/roles.ts';
-import { isInPeriod, isInScope, type Period, type Scope } from '../../people/scope.ts';
-import { type CloseReport, readCloseReport as readReport } from '../../reports/close.ts';
-import { beforeTax } from '../../reports/close-text.ts';
-import { closeSheet } from '../../reports/sheets.ts';
-import type { Sheet } from '../../sheet.ts';
-import { type Month, monthName, plural } from '../../values.ts';
+import { ComponentChildren } from 'preact';
+import { describeOtherCurrency } from '#close/other-currencies';
 import {
   amountColumn,
   Card,
   Chip,
-  type Column,
+  Column,
   DataTable,
   Downloads,
   InvoiceLink,
   Money,
   monthAsked,
   PARTNER,
-  type Screen,
-  type Seer,
+  Screen,
+  Seer,
   seesAll,
-} from '../parts.ts';
-import type { Visit } from '../route.ts';
+} from '#console/parts';
+import { Visit } from '#console/route';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { describeDifferingCut } from '#ledger/quoted';
+import { periodOf } from '#people/roles';
+import { isInPeriod, isInScope, Period, Scope } from '#people/scope';
+import { CloseReport, readCloseReport as readReport } from '#reports/close';
+import { beforeTax } from '#reports/close-text';
+import { closeSheet } from '#reports/sheets';
+import { Sheet } from '#sheet';
+import { Month, monthName, plural } from '#values';
 import { readClosedMonths } from './audit.sql.ts';
 import { Why } from './month-changes.tsx';
 import { ReportsMenu } from './reports-menu.tsx';

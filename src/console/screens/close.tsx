@@ -1,16 +1,9 @@
-import type { ComponentChildren } from 'preact';
-import { readBooksState } from '../../close/books.sql.ts';
-import { openBooks } from '../../close/books.ts';
-import { dueMonths, endOfMonthEverywhere, readFeeds, readNextMonth } from '../../close/close.ts';
-import { acceptFeed, type Doubt, type Feeds, missingFeeds, outstandingFeeds } from '../../close/feeds.ts';
-import { readPartnerZones } from '../../close/months.sql.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import type { Installation } from '../../people/audit-events.ts';
-import { type CloseFigures, readCloseFigures } from '../../reports/close.ts';
-import { approvalsOf } from '../../reports/close-text.ts';
-import { readReadiness } from '../../reports/readiness.ts';
-import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
-import { counted, type Month, monthName, monthOf, plural } from '../../values.ts';
+import { ComponentChildren } from 'preact';
+import { openBooks } from '#close/books';
+import { readBooksState } from '#close/books.sql';
+import { dueMonths, endOfMonthEverywhere, readFeeds, readNextMonth } from '#close/close';
+import { acceptFeed, Doubt, Feeds, missingFeeds, outstandingFeeds } from '#close/feeds';
+import { readPartnerZones } from '#close/months.sql';
 import {
   ActionLink,
   addressOf,
@@ -23,14 +16,21 @@ import {
   Money,
   mayDo,
   PartnerLink,
-  type Screen,
-  type Seer,
-  type Tone,
-} from '../parts.ts';
-import { type ClosedMonth, MONTHS_SHOWN, readClosedMonths, readPostedSums } from './close.sql.ts';
+  Screen,
+  Seer,
+  Tone,
+} from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { Installation } from '#people/audit-events';
+import { CloseFigures, readCloseFigures } from '#reports/close';
+import { approvalsOf } from '#reports/close-text';
+import { readReadiness } from '#reports/readiness';
+import { readWaitingApprovals, WaitingApproval } from '#reports/waiting-approvals';
+import { counted, Month, monthName, monthOf, plural } from '#values';
+import { ClosedMonth, MONTHS_SHOWN, readClosedMonths, readPostedSums } from './close.sql.ts';
 import { LISTED, MonthChanges, More } from './month-changes.tsx';
 import { MonthStrip } from './month-strip.tsx';
-import { readSignOff, type SignOff, SignOffCard, SignOffLine, WaitingRequest } from './sign-off.tsx';
+import { readSignOff, SignOff, SignOffCard, SignOffLine, WaitingRequest } from './sign-off.tsx';
 
 type OpenMonth = Readonly<{
   month: Month;

@@ -1,20 +1,12 @@
 /**
  * Coverage: a row for each partner, a column for each closed month, and in each cell documents, no activity or a gap.
  */
-import type { Transaction } from '../../database/transaction.ts';
-import { readPartnerNames } from '../../partners/partners.sql.ts';
-import { isInScope, type Scope } from '../../people/scope.ts';
-import { type CoverageCell, readGaps } from '../../reports/coverage.sql.ts';
-import { type Coverage, readCoverage as readCoverageReport } from '../../reports/coverage.ts';
-import { refuseFutureDay } from '../../reports/future-day.ts';
-import { coverageSheet } from '../../reports/sheets.ts';
-import type { Sheet } from '../../sheet.ts';
-import { type Month, plural } from '../../values.ts';
+
 import {
   addressOf,
   Card,
   Chip,
-  type Column,
+  Column,
   choiceAsked,
   DataTable,
   Downloads,
@@ -22,10 +14,19 @@ import {
   None,
   Pager,
   PartnerLink,
-  type Screen,
-  type Seer,
+  Screen,
+  Seer,
   textAsked,
-} from '../parts.ts';
+} from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { readPartnerNames } from '#partners/partners.sql';
+import { isInScope, Scope } from '#people/scope';
+import { Coverage, readCoverage as readCoverageReport } from '#reports/coverage';
+import { CoverageCell, readGaps } from '#reports/coverage.sql';
+import { refuseFutureDay } from '#reports/future-day';
+import { coverageSheet } from '#reports/sheets';
+import { Sheet } from '#sheet';
+import { Month, plural } from '#values';
 import { Verdict } from './aging.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
 

@@ -1,10 +1,10 @@
 /** What an action would do, as its preview and a request for approval show it. */
-import type { Change } from '../../actions/consequence.ts';
-import type { Preview } from '../../actions/run.ts';
-import { fieldWords } from '../../field-names.ts';
-import type { Amount } from '../../money.ts';
-import { Blocks, Emails } from '../blocks.tsx';
-import { Card, type Column, DataTable, inOneLine, Money } from '../parts.ts';
+import { Change } from '#actions/consequence';
+import { Preview } from '#actions/run';
+import { Blocks, Emails } from '#console/blocks';
+import { Card, Column, DataTable, inOneLine, Money } from '#console/parts';
+import { fieldWords } from '#field-names';
+import { Amount } from '#money';
 
 /** The page of a document, a partner or a payment, as facts name them. */
 export function pageOf(of: string): string | undefined {

@@ -1,6 +1,7 @@
 /** A reconciliation exception and, for money without a quote, the quotes that it may belong to. */
-import { needsWork, type ReconciliationException } from '../../splits/reconcile-month.ts';
-import { actionHref, Chip, Money, type Tone } from '../parts.ts';
+
+import { actionHref, Chip, Money, Tone } from '#console/parts';
+import { needsWork, ReconciliationException } from '#splits/reconcile-month';
 
 const STATUS: Readonly<Record<ReconciliationException['status'], string>> = {
   short: 'short',

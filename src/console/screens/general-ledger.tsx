@@ -1,21 +1,11 @@
 /** The exported journals and files of each month, and the months that are not exported yet. */
-import type { Transaction } from '../../database/transaction.ts';
-import { type ListedExport, readExports, readUnexported } from '../../general-ledger/exports.sql.ts';
-import { isInPeriod } from '../../people/scope.ts';
-import { type Month, monthName, plural } from '../../values.ts';
-import {
-  ActionLink,
-  Card,
-  Chip,
-  type Column,
-  DataTable,
-  Instant,
-  Money,
-  type Screen,
-  type Seer,
-  type Tone,
-} from '../parts.ts';
-import type { Visit } from '../route.ts';
+
+import { ActionLink, Card, Chip, Column, DataTable, Instant, Money, Screen, Seer, Tone } from '#console/parts';
+import { Visit } from '#console/route';
+import { Transaction } from '#database/transaction';
+import { ListedExport, readExports, readUnexported } from '#general-ledger/exports.sql';
+import { isInPeriod } from '#people/scope';
+import { Month, monthName, plural } from '#values';
 import { ReportsMenu } from './reports-menu.tsx';
 
 type GeneralLedgerView = Readonly<{

@@ -1,31 +1,30 @@
-import type { ComponentChildren } from 'preact';
-import type { Transaction } from '../../database/transaction.ts';
-import type { OpenDispute } from '../../documents/disputes.sql.ts';
-import { readOpenDisputes } from '../../documents/disputes.sql.ts';
-import { type DocumentFilter, type DocumentRow, type LineRow, readDocuments } from '../../documents/documents.sql.ts';
-import { afterwords, type HistoryLine, readHistory } from '../../documents/history.ts';
-import { documentTitle, rowKindName } from '../../documents/present.ts';
-import { lineTaxText, taxSteps } from '../../documents/present-tax.ts';
-import { settledWithoutCash } from '../../documents/settled.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { standingOf } from '../../lists/invoices.ts';
-import { isInPeriod, isInScope } from '../../people/scope.ts';
-import { Amount, monthName } from '../../values.ts';
+import { ComponentChildren } from 'preact';
 import {
   ActionLink,
   addressOf,
   Card,
-  type Column,
+  Column,
   DataTable,
   Figures,
   Marks,
   Money,
   MoreActions,
-  type RareAction,
-  type Screen,
-  type Seer,
-} from '../parts.ts';
-import type { Visit } from '../route.ts';
+  RareAction,
+  Screen,
+  Seer,
+} from '#console/parts';
+import { Visit } from '#console/route';
+import { Transaction } from '#database/transaction';
+import { OpenDispute, readOpenDisputes } from '#documents/disputes.sql';
+import { DocumentFilter, DocumentRow, LineRow, readDocuments } from '#documents/documents.sql';
+import { afterwords, HistoryLine, readHistory } from '#documents/history';
+import { documentTitle, rowKindName } from '#documents/present';
+import { lineTaxText, taxSteps } from '#documents/present-tax';
+import { settledWithoutCash } from '#documents/settled';
+import { refuse } from '#errors/refusals';
+import { standingOf } from '#lists/invoices';
+import { isInPeriod, isInScope } from '#people/scope';
+import { Amount, monthName } from '#values';
 
 type InvoiceView = Readonly<{
   document: DocumentRow;

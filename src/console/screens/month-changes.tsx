@@ -1,10 +1,10 @@
 /** Each partner's change in billing from the previous month, largest first. */
-import type { ComponentChildren } from 'preact';
-import type { CloseFigures } from '../../reports/close.ts';
-import { whyChanged } from '../../reports/close-text.ts';
-import { counted } from '../../text.ts';
-import type { Month } from '../../values.ts';
-import { addressOf, amountColumn, Card, type Column, DataTable, InvoiceLink, Money, PARTNER } from '../parts.ts';
+import { ComponentChildren } from 'preact';
+import { addressOf, amountColumn, Card, Column, DataTable, InvoiceLink, Money, PARTNER } from '#console/parts';
+import { CloseFigures } from '#reports/close';
+import { whyChanged } from '#reports/close-text';
+import { counted } from '#text';
+import { Month } from '#values';
 
 /** Lines of a list in the cockpit; of the changes, for each currency. */
 export const LISTED = 100;

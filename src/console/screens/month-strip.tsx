@@ -1,6 +1,7 @@
 /** The strip of months with their billed amounts, in the same order of currencies. */
-import { type Month, monthName } from '../../month.ts';
-import { Money } from '../kit.tsx';
+
+import { Money } from '#console/kit';
+import { Month, monthName } from '#month';
 
 type ShownMonth = Readonly<{
   month: Month;

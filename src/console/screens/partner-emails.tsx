@@ -1,9 +1,9 @@
-import type { Transaction } from '../../database/transaction.ts';
-import { emails } from '../../lists/emails.ts';
-import type { PartnerView as Partner } from '../../partners/partners.sql.ts';
-import { type ListContext, ListDownloads, ListPage, type ListView, readList } from '../list.tsx';
-import type { Screen, Seer } from '../parts.ts';
-import type { Visit } from '../route.ts';
+import { ListContext, ListDownloads, ListPage, ListView, readList } from '#console/list';
+import { Screen, Seer } from '#console/parts';
+import { Visit } from '#console/route';
+import { Transaction } from '#database/transaction';
+import { emails } from '#lists/emails';
+import { PartnerView as Partner } from '#partners/partners.sql';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
 type PartnerEmailsView = Readonly<{

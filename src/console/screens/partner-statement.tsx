@@ -1,35 +1,35 @@
-import type { ComponentChildren } from 'preact';
-import type { ActionContext } from '../../actions/action.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { lastDay, type Month, monthBefore } from '../../month.ts';
-import type { PartnerView as Partner } from '../../partners/partners.sql.ts';
-import type { Scope } from '../../people/scope.ts';
-import type { ActivityLine } from '../../reports/account-statement.sql.ts';
-import {
-  type AccountStatement,
-  activityText,
-  type CurrencyAccount,
-  ofPartner,
-  readAccountStatement,
-} from '../../reports/account-statement.ts';
-import { refuseFutureDay } from '../../reports/future-day.ts';
-import { statementSheet } from '../../reports/sheets.ts';
-import type { Sheet } from '../../sheet.ts';
+import { ComponentChildren } from 'preact';
+import { ActionContext } from '#actions/action';
 import {
   ActionLink,
   addressOf,
   Card,
   Chip,
-  type Column,
+  Column,
   DataTable,
   Downloads,
   dayAsked,
   Money,
   Quiet,
-  type Screen,
-  type Seer,
-} from '../parts.ts';
-import type { ConsoleFile } from '../route.ts';
+  Screen,
+  Seer,
+} from '#console/parts';
+import { ConsoleFile } from '#console/route';
+import { Transaction } from '#database/transaction';
+import { lastDay, Month, monthBefore } from '#month';
+import { PartnerView as Partner } from '#partners/partners.sql';
+import { Scope } from '#people/scope';
+import {
+  AccountStatement,
+  activityText,
+  CurrencyAccount,
+  ofPartner,
+  readAccountStatement,
+} from '#reports/account-statement';
+import { ActivityLine } from '#reports/account-statement.sql';
+import { refuseFutureDay } from '#reports/future-day';
+import { statementSheet } from '#reports/sheets';
+import { Sheet } from '#sheet';
 import { Verdict } from './aging.tsx';
 import { partnerFrame, readPartnerInScope } from './partner.tsx';
 
@@ -59,7 +59,7 @@ export async function fileOfStatement(
   context: ActionContext,
   { partner, statement }: PartnerStatementView,
 ): Promise<ConsoleFile> {
-  const { pdfOfStatement } = await import('../../reports/account-statement-file.ts');
+  const { pdfOfStatement } = await import('#reports/account-statement-file');
   const { pdf: content } = await pdfOfStatement(tx, context, statement);
   const name = `account-statement-${partner.partner_id}-${statement.as_of}.pdf`;
   return { type: 'application/pdf', name, content, download: true };

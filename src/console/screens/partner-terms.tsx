@@ -1,36 +1,31 @@
-import type { Environment } from '../../config/environment.ts';
-import type { Settings } from '../../config/settings.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { type Webhook, webhookOf, withoutSecrets } from '../../partner-events/webhook.ts';
-import { readWebhooks } from '../../partner-events/webhooks.sql.ts';
-import { cancellationText, WITHOUT_TERMS } from '../../partners/cancellation.ts';
-import { readPartnerChanges } from '../../partners/changes.ts';
-import { readClients } from '../../partners/clients.sql.ts';
-import { cutRateText } from '../../partners/cut-rate.ts';
-import {
-  ALWAYS,
-  type Arrangement,
-  type PartnerView as Partner,
-  readArrangements,
-} from '../../partners/partners.sql.ts';
-import { paymentTermsText } from '../../partners/payment-terms.ts';
-import type { ChangeEvent } from '../../people/audit-events.sql.ts';
-import type { Scope } from '../../people/scope.ts';
-import { plural } from '../../text.ts';
-import { ChangeLog } from '../change-log.tsx';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
+import { ChangeLog } from '#console/change-log';
 import {
   ActionLink,
   Card,
   Chip,
-  type Column,
+  Column,
   DataTable,
   Facts,
   MoreActions,
   None,
-  type RareAction,
-  type Screen,
-  type Seer,
-} from '../parts.ts';
+  RareAction,
+  Screen,
+  Seer,
+} from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { Webhook, webhookOf, withoutSecrets } from '#partner-events/webhook';
+import { readWebhooks } from '#partner-events/webhooks.sql';
+import { cancellationText, WITHOUT_TERMS } from '#partners/cancellation';
+import { readPartnerChanges } from '#partners/changes';
+import { readClients } from '#partners/clients.sql';
+import { cutRateText } from '#partners/cut-rate';
+import { ALWAYS, Arrangement, PartnerView as Partner, readArrangements } from '#partners/partners.sql';
+import { paymentTermsText } from '#partners/payment-terms';
+import { ChangeEvent } from '#people/audit-events.sql';
+import { Scope } from '#people/scope';
+import { plural } from '#text';
 import { readInactivePolicies } from './partner.sql.ts';
 import { ChangeLink, partnerFrame, readPartnerInScope } from './partner.tsx';
 

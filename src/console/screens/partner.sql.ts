@@ -1,5 +1,5 @@
-import { query, querying, type Transaction } from '../../database/transaction.ts';
-import type { Scope } from '../../people/scope.ts';
+import { query, querying, Transaction } from '#database/transaction';
+import { Scope } from '#people/scope';
 
 export type UnappliedPayment = Readonly<{
   payment_id: number;

@@ -1,14 +1,5 @@
 /** The overview of a partner. A partner's statement, terms and e-mails have their own pages. */
-import type { Transaction } from '../../database/transaction.ts';
-import { type OpenDispute, readOpenDisputes } from '../../documents/disputes.sql.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { type PartnerView as Partner, readPartners } from '../../partners/partners.sql.ts';
-import { type ReminderPause, readReminderPause } from '../../payments/reminder-pauses.sql.ts';
-import { scopeOf } from '../../people/roles.ts';
-import { isInScope, type Scope } from '../../people/scope.ts';
-import type { OpenItem } from '../../reports/open-items.sql.ts';
-import { type PartnerBalance, readPartnerBalances } from '../../reports/partner-balances.ts';
-import { plural } from '../../text.ts';
+
 import {
   ActionLink,
   addressOf,
@@ -16,7 +7,7 @@ import {
   balanceColumns,
   Card,
   Chip,
-  type Column,
+  Column,
   DataTable,
   Facts,
   InvoiceLink,
@@ -24,18 +15,21 @@ import {
   mayDo,
   None,
   owedColumns,
-  type Screen,
-  type Seer,
+  Screen,
+  Seer,
   Tabs,
-} from '../parts.ts';
-import {
-  type Child,
-  type HeldDocument,
-  readChildren,
-  readHeld,
-  readUnapplied,
-  type UnappliedPayment,
-} from './partner.sql.ts';
+} from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { OpenDispute, readOpenDisputes } from '#documents/disputes.sql';
+import { refuse } from '#errors/refusals';
+import { PartnerView as Partner, readPartners } from '#partners/partners.sql';
+import { ReminderPause, readReminderPause } from '#payments/reminder-pauses.sql';
+import { scopeOf } from '#people/roles';
+import { isInScope, Scope } from '#people/scope';
+import { OpenItem } from '#reports/open-items.sql';
+import { PartnerBalance, readPartnerBalances } from '#reports/partner-balances';
+import { plural } from '#text';
+import { Child, HeldDocument, readChildren, readHeld, readUnapplied, UnappliedPayment } from './partner.sql.ts';
 
 type PartnerOverview = Readonly<{
   partner: Partner;

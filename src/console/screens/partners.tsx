@@ -1,4 +1,4 @@
-import { ActionLink, MoreActions, type Seer } from '../action-link.tsx';
+import { ActionLink, MoreActions, Seer } from '#console/action-link';
 
 export const PartnerActions = ({ user }: { user: Seer }) => (
   <>

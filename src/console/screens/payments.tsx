@@ -1,11 +1,5 @@
 /** The receipts that need a decision, each with suggested documents and the reasons. */
-import type { Settings } from '../../config/settings.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { readExceptions } from '../../payments/exceptions.sql.ts';
-import { describeExceptions, EXCEPTION_NAMES, type ListedException } from '../../payments/exceptions.ts';
-import { periodOf } from '../../people/roles.ts';
-import type { Scope } from '../../people/scope.ts';
-import { plural } from '../../text.ts';
+import { Settings } from '#config/settings';
 import {
   ActionLink,
   addressOf,
@@ -13,12 +7,18 @@ import {
   Money,
   MoreActions,
   Pager,
-  type Screen,
-  type Seer,
+  Screen,
+  Seer,
   seesAll,
   Tabs,
   textAsked,
-} from '../parts.ts';
+} from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { describeExceptions, EXCEPTION_NAMES, ListedException } from '#payments/exceptions';
+import { readExceptions } from '#payments/exceptions.sql';
+import { periodOf } from '#people/roles';
+import { Scope } from '#people/scope';
+import { plural } from '#text';
 import { Suggestion, suggestionsOf } from './suggestion.tsx';
 
 type PaymentsView = Readonly<{

@@ -1,4 +1,4 @@
-import { ActionLink, type Seer, Tabs } from '../parts.ts';
+import { ActionLink, Seer, Tabs } from '#console/parts';
 
 export const USERS = { name: 'Users', href: '/console/settings/users' };
 

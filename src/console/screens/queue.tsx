@@ -1,18 +1,13 @@
 /** The work queue, oldest item first, with what exit statuses and the command `status` only count. */
-import { ACTIONS } from '../../actions/loaded.ts';
-import { describeWork, listWork, type WorkItem, type WorkQuestion } from '../../actions/work/items.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { FINDING_KINDS, type QueueKind } from '../../findings/finding.ts';
-import { scopeOf, type User } from '../../people/roles.ts';
-import { isInScope } from '../../people/scope.ts';
-import { plural } from '../../text.ts';
-import { rowClass } from '../list.tsx';
+import { ACTIONS } from '#actions/loaded';
+import { describeWork, listWork, WorkItem, WorkQuestion } from '#actions/work/items';
+import { rowClass } from '#console/list';
 import {
   actionHref,
   addressOf,
   Card,
   Chip,
-  type Column,
+  Column,
   choiceAsked,
   DataTable,
   Form,
@@ -20,13 +15,18 @@ import {
   mayDo,
   None,
   Pager,
-  type PageUser,
-  type Screen,
-  type Seer,
+  PageUser,
+  Screen,
+  Seer,
   Tabs,
   textAsked,
-} from '../parts.ts';
-import { Remedies } from '../remedies.tsx';
+} from '#console/parts';
+import { Remedies } from '#console/remedies';
+import { Transaction } from '#database/transaction';
+import { FINDING_KINDS, QueueKind } from '#findings/finding';
+import { scopeOf, User } from '#people/roles';
+import { isInScope } from '#people/scope';
+import { plural } from '#text';
 import { approvalHref } from './approvals.tsx';
 
 const WHOSE = ['mine', 'nobody'] as const;

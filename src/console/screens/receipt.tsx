@@ -2,21 +2,10 @@
  * A receipt or other payment exception: what was received and applied, and suggestions for the rest. Refusal:
  * page_unknown.
  */
-import type { Settings } from '../../config/settings.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { standingOf } from '../../lists/payments.ts';
-import { isZero } from '../../money.ts';
-import { readPartners } from '../../partners/partners.sql.ts';
-import { readExceptions } from '../../payments/exceptions.sql.ts';
-import { describeExceptions, EXCEPTION_NAMES, type ListedException } from '../../payments/exceptions.ts';
-import { type PaymentJson, paymentJson } from '../../payments/payment.ts';
-import { readPayments } from '../../payments/payments.sql.ts';
-import type { User } from '../../people/roles.ts';
-import { isInScope, type Scope } from '../../people/scope.ts';
+import { Settings } from '#config/settings';
 import {
   ActionLink,
-  type AffectedPartners,
+  AffectedPartners,
   Card,
   Chip,
   Facts,
@@ -26,13 +15,24 @@ import {
   Marks,
   Money,
   MoreActions,
-  type PageUser,
-  type Screen,
+  PageUser,
+  Screen,
   textAsked,
-} from '../parts.ts';
-import { Remedies } from '../remedies.tsx';
-import { type Report, readLikelyPayers, readOpenItems, readReports } from './cash.sql.ts';
-import { type CashForm, type Choices, Duplicates, NOTHING_KEPT, OpenItems, Payer, Suggestions } from './cash.tsx';
+} from '#console/parts';
+import { Remedies } from '#console/remedies';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { standingOf } from '#lists/payments';
+import { isZero } from '#money';
+import { readPartners } from '#partners/partners.sql';
+import { describeExceptions, EXCEPTION_NAMES, ListedException } from '#payments/exceptions';
+import { readExceptions } from '#payments/exceptions.sql';
+import { PaymentJson, paymentJson } from '#payments/payment';
+import { readPayments } from '#payments/payments.sql';
+import { User } from '#people/roles';
+import { isInScope, Scope } from '#people/scope';
+import { Report, readLikelyPayers, readOpenItems, readReports } from './cash.sql.ts';
+import { CashForm, Choices, Duplicates, NOTHING_KEPT, OpenItems, Payer, Suggestions } from './cash.tsx';
 
 type ReceiptView = Readonly<{
   exception: ListedException | null;

@@ -1,5 +1,5 @@
-import { periodOf } from '../../people/roles.ts';
-import { type Seer, seesAll, Tabs } from '../parts.ts';
+import { Seer, seesAll, Tabs } from '#console/parts';
+import { periodOf } from '#people/roles';
 
 const REPORTS = [
   ['aging', 'Aging', '/console/aging'],

@@ -1,7 +1,7 @@
 /** SQL of the search. Each query uses an index or a small table, and is limited to the user's partners. */
-import { querying, queryingFirst } from '../../database/transaction.ts';
-import { BILLED_BY } from '../../documents/billing.sql.ts';
-import type { Scope } from '../../people/scope.ts';
+import { querying, queryingFirst } from '#database/transaction';
+import { BILLED_BY } from '#documents/billing.sql';
+import { Scope } from '#people/scope';
 
 export type FoundRow = Readonly<{
   quote_id: string;

@@ -1,26 +1,17 @@
 /** The global search. A document number opens the document. Other text lists what has it. */
-import { SOUGHT_AMOUNT } from '../../actions/fields.ts';
-import { needQuotes } from '../../archive/rows.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { rowKindName } from '../../documents/present.ts';
-import { bankLines } from '../../lists/bank-lines.ts';
-import { disputes } from '../../lists/disputes.ts';
-import { fullNumber, invoices } from '../../lists/invoices.ts';
-import type { List } from '../../lists/list.ts';
-import { partners } from '../../lists/partners.ts';
-import { payments } from '../../lists/payments.ts';
-import { consoleHref, type ListContext, ListTable, type ListView } from '../list.tsx';
-import {
-  addressOf,
-  amountColumn,
-  Card,
-  type Column,
-  DataTable,
-  InvoiceLink,
-  type Screen,
-  textAsked,
-} from '../parts.ts';
-import { type FoundRow, readFoundNumber, readFoundRows } from './search.sql.ts';
+import { SOUGHT_AMOUNT } from '#actions/fields';
+import { needQuotes } from '#archive/rows';
+import { consoleHref, ListContext, ListTable, ListView } from '#console/list';
+import { addressOf, amountColumn, Card, Column, DataTable, InvoiceLink, Screen, textAsked } from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { rowKindName } from '#documents/present';
+import { bankLines } from '#lists/bank-lines';
+import { disputes } from '#lists/disputes';
+import { fullNumber, invoices } from '#lists/invoices';
+import { List } from '#lists/list';
+import { partners } from '#lists/partners';
+import { payments } from '#lists/payments';
+import { FoundRow, readFoundNumber, readFoundRows } from './search.sql.ts';
 
 type SearchView = Readonly<{
   q: string | undefined;

@@ -1,11 +1,12 @@
 /** All users' sessions and passkeys. Administrators can end sessions and remove passkeys. */
-import type { Transaction } from '../../database/transaction.ts';
-import type { ActorContext } from '../../people/audit-events.ts';
-import { type Passkey, readPasskeys } from '../../people/passkeys.sql.ts';
-import { liveAt } from '../../people/sessions.ts';
-import { type ListedSession, readSessions } from '../../people/sign-in.sql.ts';
-import { browserName, METHODS, SESSIONS } from '../account.tsx';
-import { Card, DataTable, Form, Instant, type PageUser, type Screen } from '../parts.ts';
+
+import { browserName, METHODS, SESSIONS } from '#console/account';
+import { Card, DataTable, Form, Instant, PageUser, Screen } from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { ActorContext } from '#people/audit-events';
+import { Passkey, readPasskeys } from '#people/passkeys.sql';
+import { liveAt } from '#people/sessions';
+import { ListedSession, readSessions } from '#people/sign-in.sql';
 
 type SessionsView = Readonly<{
   live: readonly ListedSession[];

@@ -1,31 +1,31 @@
 /** The current settings, read-only and without secrets. */
-import type { ComponentChildren } from 'preact';
-import { ACTIONS } from '../../actions/loaded.ts';
-import { type Environment, isThisMachine } from '../../config/environment.ts';
-import { SECTION_NAMES, SECTIONS, type Section, type Settings } from '../../config/settings.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { addressLine, bankDetails, type PaymentFact } from '../../documents/present.ts';
-import { fieldWords } from '../../field-names.ts';
-import { countDeliveries, countOtherEmails, type EmailCounts, readMailFailure } from '../../mail/outbox.sql.ts';
-import { changeText } from '../../people/field-changes.ts';
-import { type Differences, isFileOlder, proposedByFiles } from '../../people/settings-in-force.ts';
-import { type Gap, readReadiness } from '../../reports/readiness.ts';
-import { counted, plural } from '../../text.ts';
+import { ComponentChildren } from 'preact';
+import { ACTIONS } from '#actions/loaded';
+import { Environment, isThisMachine } from '#config/environment';
+import { SECTION_NAMES, SECTIONS, Section, Settings } from '#config/settings';
 import {
   ActionLink,
   addressOf,
   Card,
   Chip,
-  type Column,
+  Column,
   DataTable,
   Facts,
   Icon,
   MoreActions,
-  type RareAction,
-  type Screen,
-  type Seer,
-} from '../parts.ts';
-import { Remedies } from '../remedies.tsx';
+  RareAction,
+  Screen,
+  Seer,
+} from '#console/parts';
+import { Remedies } from '#console/remedies';
+import { Transaction } from '#database/transaction';
+import { addressLine, bankDetails, PaymentFact } from '#documents/present';
+import { fieldWords } from '#field-names';
+import { countDeliveries, countOtherEmails, EmailCounts, readMailFailure } from '#mail/outbox.sql';
+import { changeText } from '#people/field-changes';
+import { Differences, isFileOlder, proposedByFiles } from '#people/settings-in-force';
+import { Gap, readReadiness } from '#reports/readiness';
+import { counted, plural } from '#text';
 import { SettingsMenu } from './people.tsx';
 
 type SettingsView = Readonly<{

@@ -2,22 +2,22 @@
  * The sign-off of a closed month: who closed it, e-mails sent, the latest verify, and obstacles to closing its books,
  * which completes it.
  */
-import type { ComponentChildren } from 'preact';
-import { readTasks } from '../../audit/tasks.sql.ts';
-import type { VerifyResult } from '../../audit/tasks.ts';
-import { findObstacles } from '../../close/books.ts';
-import type { MonthFacts } from '../../close/months.sql.ts';
-import type { Environment } from '../../config/environment.ts';
-import type { Settings } from '../../config/settings.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import { factsOf, type Refusal } from '../../errors/refusals.ts';
-import type { HandOff } from '../../reports/books.sql.ts';
-import { readHandOffsOf } from '../../reports/hand-offs.ts';
-import { readWaitingApprovals, type WaitingApproval } from '../../reports/waiting-approvals.ts';
-import { type Month, monthName, plural } from '../../values.ts';
-import { ActionLink, Card, Icon, Instant, type Seer, type Tone } from '../parts.ts';
-import { Remedies } from '../remedies.tsx';
-import { readSignatures, type Signature } from './close.sql.ts';
+import { ComponentChildren } from 'preact';
+import { VerifyResult } from '#audit/tasks';
+import { readTasks } from '#audit/tasks.sql';
+import { findObstacles } from '#close/books';
+import { MonthFacts } from '#close/months.sql';
+import { Environment } from '#config/environment';
+import { Settings } from '#config/settings';
+import { ActionLink, Card, Icon, Instant, Seer, Tone } from '#console/parts';
+import { Remedies } from '#console/remedies';
+import { Transaction } from '#database/transaction';
+import { factsOf, Refusal } from '#errors/refusals';
+import { HandOff } from '#reports/books.sql';
+import { readHandOffsOf } from '#reports/hand-offs';
+import { readWaitingApprovals, WaitingApproval } from '#reports/waiting-approvals';
+import { Month, monthName, plural } from '#values';
+import { readSignatures, Signature } from './close.sql.ts';
 
 export type SignOff = Readonly<{
   signatures: readonly Signature[];

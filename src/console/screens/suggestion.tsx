@@ -1,9 +1,9 @@
 /** A suggested use of a receipt. */
-import type { ComponentChildren } from 'preact';
-import type { ListedException } from '../../payments/exceptions.ts';
-import type { ToDo } from '../../remedy.ts';
-import { plural } from '../../text.ts';
-import { Chip, InvoiceLink, Money } from '../kit.tsx';
+import { ComponentChildren } from 'preact';
+import { Chip, InvoiceLink, Money } from '#console/kit';
+import { ListedException } from '#payments/exceptions';
+import { ToDo } from '#remedy';
+import { plural } from '#text';
 
 type SuggestionView = Readonly<{
   /** None if the payment may duplicate another one. */

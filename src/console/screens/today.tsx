@@ -1,22 +1,9 @@
 /** The landing page: the position of each currency, what changed, and what waits for the reader. */
-import { describeWork, listWork, type WorkItem, type WorkQuestion } from '../../actions/work/items.ts';
-import type { Transaction } from '../../database/transaction.ts';
-import type { Installation } from '../../people/audit-events.ts';
-import { scopeOf, type User } from '../../people/roles.ts';
-import type { ChangeKind } from '../../reports/position.sql.ts';
-import {
-  type CurrencyPosition,
-  changeName,
-  DSO_FORMULA,
-  type Position,
-  readPosition,
-  type Week,
-} from '../../reports/position.ts';
-import { Amount, dateName, plural } from '../../values.ts';
+import { describeWork, listWork, WorkItem, WorkQuestion } from '#actions/work/items';
 import {
   addressOf,
   Card,
-  type Column,
+  Column,
   DataTable,
   Downloads,
   dayAsked,
@@ -24,9 +11,15 @@ import {
   Money,
   PartnerLink,
   Quiet,
-  type Screen,
-  type Seer,
-} from '../parts.ts';
+  Screen,
+  Seer,
+} from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { Installation } from '#people/audit-events';
+import { scopeOf, User } from '#people/roles';
+import { CurrencyPosition, changeName, DSO_FORMULA, Position, readPosition, Week } from '#reports/position';
+import { ChangeKind } from '#reports/position.sql';
+import { Amount, dateName, plural } from '#values';
 import { QUEUE, WorkLink } from './queue.tsx';
 
 const WAITING = 6;

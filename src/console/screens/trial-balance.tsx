@@ -1,9 +1,9 @@
-import type { Transaction } from '../../database/transaction.ts';
-import { refuseFutureDay } from '../../reports/future-day.ts';
-import { trialBalanceSheet } from '../../reports/sheets.ts';
-import { readTrialBalance as readTrialBalanceReport, type TrialBalance } from '../../reports/trial-balance.ts';
-import type { Sheet } from '../../sheet.ts';
-import { Card, Chip, type Column, choiceAsked, DataTable, Downloads, dayAsked, Quiet, type Screen } from '../parts.ts';
+import { Card, Chip, Column, choiceAsked, DataTable, Downloads, dayAsked, Quiet, Screen } from '#console/parts';
+import { Transaction } from '#database/transaction';
+import { refuseFutureDay } from '#reports/future-day';
+import { trialBalanceSheet } from '#reports/sheets';
+import { readTrialBalance as readTrialBalanceReport, TrialBalance } from '#reports/trial-balance';
+import { Sheet } from '#sheet';
 import { Verdict } from './aging.tsx';
 import { ReportsMenu } from './reports-menu.tsx';
 

@@ -6,23 +6,23 @@
 
 import { setTimeout as wait } from 'node:timers/promises';
 import { DateTime } from 'luxon';
-import { readInstallation } from '../../database/installation.sql.ts';
-import { failpoint } from '../../failpoint.ts';
-import { Amount } from '../../money.ts';
-import { type ActorContext, recordEvent } from '../../people/audit-events.ts';
-import { RefusedByProcessor, Unavailable } from '../../processors/processor.ts';
-import { processorOf } from '../../processors/processors.ts';
-import { type LinkProvider, newToken, type WantedLinks } from '../payment-link.ts';
+import { readInstallation } from '#database/installation.sql';
+import { LinkProvider, newToken, WantedLinks } from '#delivery/payment-link';
+import { failpoint } from '#failpoint';
+import { Amount } from '#money';
+import { ActorContext, recordEvent } from '#people/audit-events';
+import { RefusedByProcessor, Unavailable } from '#processors/processor';
+import { processorOf } from '#processors/processors';
 import {
-  type Checkout,
+  Checkout,
   insertCheckout,
   lockPartner,
-  type PayableInvoice,
+  PayableInvoice,
   readCheckout,
   readLiveCheckouts,
   readPayableInvoices,
 } from './checkouts.sql.ts';
-import { type CheckoutCalls, endCheckout, makeSession } from './end.ts';
+import { CheckoutCalls, endCheckout, makeSession } from './end.ts';
 
 export type CheckoutContext = CheckoutCalls &
   ActorContext &

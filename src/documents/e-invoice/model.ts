@@ -4,12 +4,12 @@
  */
 
 import { electronicFormatIBAN } from 'ibantools';
-import { COUNTRIES, type EInvoiceFormat, type NoTax } from '../../config/e-invoice.ts';
-import type { Instructions } from '../../config/instructions.ts';
-import { type TaxCategory, VAT_CATEGORIES, type VatCategory } from '../../config/tax.ts';
-import { Amount, lastDay, type Month, monthName } from '../../values.ts';
-import type { TaxTotal as DocumentTaxTotal, TaxRate } from '../document-tax.ts';
-import type { DocumentSnapshot, RowKind, SnapshotLine } from '../snapshot.ts';
+import { COUNTRIES, EInvoiceFormat, NoTax } from '#config/e-invoice';
+import { Instructions } from '#config/instructions';
+import { TaxCategory, VAT_CATEGORIES, VatCategory } from '#config/tax';
+import { TaxTotal as DocumentTaxTotal, TaxRate } from '#documents/document-tax';
+import { DocumentSnapshot, RowKind, SnapshotLine } from '#documents/snapshot';
+import { Amount, lastDay, Month, monthName } from '#values';
 
 /** An empty text means that the value is unknown. */
 export type Party = Readonly<{

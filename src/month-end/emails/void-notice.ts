@@ -2,16 +2,16 @@
  * The notice that a document which reached its partner is void, sent once with the void copy. None if a replacement was
  * issued before, because the e-mail of the replacement names what it replaces.
  */
-import type { Transaction } from '../../database/transaction.ts';
-import { documentSnapshot } from '../../documents/document.ts';
-import { readDocuments } from '../../documents/documents.sql.ts';
-import { readTemplate } from '../../documents/pdf/template.ts';
-import { present } from '../../documents/present.ts';
-import { renderVoidCopy } from '../../documents/void-copy.ts';
-import { type EmailComposer, oneLine, partnerLetter } from '../../mail/email.ts';
-import { queueEmails } from '../../mail/outbox.sql.ts';
-import { Amount } from '../../money.ts';
-import type { ActorContext } from '../../people/audit-events.ts';
+import { Transaction } from '#database/transaction';
+import { documentSnapshot } from '#documents/document';
+import { readDocuments } from '#documents/documents.sql';
+import { readTemplate } from '#documents/pdf/template';
+import { present } from '#documents/present';
+import { renderVoidCopy } from '#documents/void-copy';
+import { EmailComposer, oneLine, partnerLetter } from '#mail/email';
+import { queueEmails } from '#mail/outbox.sql';
+import { Amount } from '#money';
+import { ActorContext } from '#people/audit-events';
 import { readVoidsToTell } from './due.sql.ts';
 
 export const voidNoticeEmail: EmailComposer = {

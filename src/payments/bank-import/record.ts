@@ -1,30 +1,30 @@
-import type { Transaction } from '../../database/transaction.ts';
-import { insertCreditApplications } from '../../documents/placed-credit.sql.ts';
-import type { BankLine } from '../bank/statement.ts';
-import { type PaymentContext, requestLinkChecks } from '../context.ts';
-import { CONFIDENCE, type Match } from '../evidence.ts';
-import { bankIdentity, processorIdentity } from '../identities.ts';
+import { Transaction } from '#database/transaction';
+import { insertCreditApplications } from '#documents/placed-credit.sql';
+import { BankLine } from '#payments/bank/statement';
+import { PaymentContext, requestLinkChecks } from '#payments/context';
+import { CONFIDENCE, Match } from '#payments/evidence';
+import { bankIdentity, processorIdentity } from '#payments/identities';
 import {
   insertApplications,
   insertPaymentSources,
   insertPayments,
   insertSuggestions,
-  type NewPayment,
-  type NewPaymentSource,
-  type NewSuggestion,
-} from '../insert.sql.ts';
-import { settle } from '../payout-contents.ts';
+  NewPayment,
+  NewPaymentSource,
+  NewSuggestion,
+} from '#payments/insert.sql';
+import { settle } from '#payments/payout-contents';
 import {
-  type AccountPayout,
+  AccountPayout,
   insertPayouts,
   insertSettlements,
-  type NewSettlement,
+  NewSettlement,
   readWithProcessor,
-} from '../payouts.sql.ts';
-import { settleReportedPayouts } from '../settle-payouts.ts';
-import { insertOutcomes, type NewOutcome } from './bank-lines.sql.ts';
-import { type Decision, type NewLine, type PayoutDecision, type PossibleDuplicate, SETTLE_BY_HAND } from './decide.ts';
-import { ignoredLine, type LineReport, paymentReport, plainReport } from './report.ts';
+} from '#payments/payouts.sql';
+import { settleReportedPayouts } from '#payments/settle-payouts';
+import { insertOutcomes, NewOutcome } from './bank-lines.sql.ts';
+import { Decision, NewLine, PayoutDecision, PossibleDuplicate, SETTLE_BY_HAND } from './decide.ts';
+import { ignoredLine, LineReport, paymentReport, plainReport } from './report.ts';
 
 type PaymentDecision = Extract<Decision, { match: Match }>;
 type PaymentIdOf = (each: NewLine) => number;

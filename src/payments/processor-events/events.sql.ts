@@ -8,12 +8,12 @@ import {
   queryingOne,
   queryingValue,
   queryOne,
-  type Transaction,
-} from '../../database/transaction.ts';
-import type { PaymentContext } from '../context.ts';
-import { processorIdentity } from '../identities.ts';
-import { type PaymentState, readState } from '../payments.sql.ts';
-import type { EventContext, EventOutcome, StorableEvent, WaitingEvent } from './event.ts';
+  Transaction,
+} from '#database/transaction';
+import { PaymentContext } from '#payments/context';
+import { processorIdentity } from '#payments/identities';
+import { PaymentState, readState } from '#payments/payments.sql';
+import { EventContext, EventOutcome, StorableEvent, WaitingEvent } from './event.ts';
 
 /** Returns the accounts that have new events. */
 export async function insertEvents(tx: Transaction, events: readonly StorableEvent[], now: string): Promise<string[]> {

@@ -2,12 +2,12 @@
  * Stores the processor's events as received. process.ts processes them later. An event that is already stored stays
  * unchanged. Refusals: processor_events_invalid, processor_environment.
  */
-import type { Transaction } from '../../database/transaction.ts';
-import { refuse } from '../../errors/refusals.ts';
-import { PROBLEMS_TOLD } from '../../reading/limits.ts';
-import type { Caller } from '../context.ts';
+import { Transaction } from '#database/transaction';
+import { refuse } from '#errors/refusals';
+import { Caller } from '#payments/context';
+import { PROBLEMS_TOLD } from '#reading/limits';
 import { insertEvents } from './events.sql.ts';
-import { type ReadEvent, readEvents } from './read.ts';
+import { ReadEvent, readEvents } from './read.ts';
 
 export type StoredEvents = Readonly<{
   stored: number;

@@ -1,12 +1,12 @@
-import type Stripe from 'stripe';
+import Stripe from 'stripe';
 import {
-  type LinkMark,
-  type LinkOrder,
-  type MadeLink,
-  type PaymentLinks,
-  type ProcessorAccess,
+  LinkMark,
+  LinkOrder,
+  MadeLink,
+  PaymentLinks,
+  ProcessorAccess,
   RefusedByProcessor,
-} from '../processor.ts';
+} from '#processors/processor';
 import { StripeCalls } from './calls.ts';
 import { StripeCheckouts } from './checkouts.ts';
 

@@ -1,16 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { documentNumbered } from '../../../actions/documents.ts';
-import { readEInvoice, readPdf } from '../../../documents/documents.sql.ts';
-import {
-  type CommandContext,
-  type Definition,
-  EXIT,
-  type Output,
-  reading,
-  refuse,
-  writeFileAsked,
-} from '../../command.ts';
+import { documentNumbered } from '#actions/documents';
+import { CommandContext, Definition, EXIT, Output, reading, refuse, writeFileAsked } from '#cli/command';
+import { readEInvoice, readPdf } from '#documents/documents.sql';
 
 export const define: Definition = (invoice, action) => {
   invoice
@@ -62,9 +54,7 @@ async function pdfOf({ database, environment }: CommandContext, number: string, 
     return [found, voidCopy ? undefined : await readPdf(tx, found.document_id)] as const;
   });
   // The renderer is loaded only for a void copy, because loading is slow.
-  const pdf = voidCopy
-    ? await (await import('../../../documents/void-copy.ts')).renderVoidCopy(environment, row)
-    : kept;
+  const pdf = voidCopy ? await (await import('#documents/void-copy')).renderVoidCopy(environment, row) : kept;
   if (pdf === undefined) {
     const reason = row.email_reason ?? NOT_DELIVERED;
     throw refuse('pdf_not_rendered', { number, reason, void: row.status === 'void' });

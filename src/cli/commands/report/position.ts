@@ -1,16 +1,16 @@
-import { todayOf } from '../../../config/today.ts';
-import { describePosition, positionSheet, readPosition } from '../../../reports/position.ts';
 import {
-  type CommandContext,
-  type Definition,
+  CommandContext,
+  Definition,
   dateArgument,
   EXIT,
   FORMAT,
   OUT,
-  type PresentOptions,
+  PresentOptions,
   present,
   reading,
-} from '../../command.ts';
+} from '#cli/command';
+import { todayOf } from '#config/today';
+import { describePosition, positionSheet, readPosition } from '#reports/position';
 
 export const define: Definition = (report, action) => {
   report
