@@ -136,7 +136,7 @@ const [armed, count = '1'] =
 let passings = 0;
 
 /** Ends the process if this failpoint is armed. */
-export function failpoint(name: Failpoint): void {
+export function failpoint(name: Failpoint) {
   if (name !== armed) return;
   passings += 1;
   if (passings === Number(count)) process.kill(process.pid, 'SIGKILL');

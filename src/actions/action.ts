@@ -241,7 +241,7 @@ type Definition<Shape extends z.core.$ZodShape, Result, Followed, Json> = Parts<
 
 export function defineAction<Shape extends z.core.$ZodShape, Result, Followed, Json>(
   definition: Definition<Shape, Result, Followed, Json>,
-): Action<InputOf<Shape>, Result, Followed, Json> {
+) {
   const input = z.strictObject(definition.input);
   return { ...definition, input } as unknown as Action<InputOf<Shape>, Result, Followed, Json>;
 }

@@ -102,7 +102,7 @@ async function readAsked(
   return { request, requester: { ...context, actor: { ...context.actor, claimedBy: login, user } } };
 }
 
-export function actionOf({ action: name }: Pick<RequestRow, 'action'>): Action {
+export function actionOf({ action: name }: Pick<RequestRow, 'action'>) {
   const action = ACTIONS.get(name);
   if (action === undefined) throw new Error(`this version has no action ${name}`);
   return action;

@@ -59,7 +59,7 @@ export function factsOf(row: DocumentRow): Facts[string] {
 }
 
 /** Returns the sums of fields over several things, one sum for each currency. */
-export const amountsIn = (facts: Facts, things: readonly string[], ...fields: readonly string[]): Amount[] =>
+export const amountsIn = (facts: Facts, things: readonly string[], ...fields: readonly string[]) =>
   sizesOf(
     things
       .flatMap((thing) => fields.map((field) => facts[thing]?.[field]))
@@ -70,7 +70,7 @@ export const amountsIn = (facts: Facts, things: readonly string[], ...fields: re
  * Returns one sum for each currency. Absolute values are added, so that outgoing money cannot keep the sum under an
  * approval threshold.
  */
-export const sizesOf = (amounts: readonly Amount[]): Amount[] =>
+export const sizesOf = (amounts: readonly Amount[]) =>
   sumsOf(amounts.map((amount) => (amount.isNegative() ? amount.negated() : amount)));
 
 /** Returns amounts that are adjusted for the partner of a document. */
@@ -87,13 +87,13 @@ export async function adjustmentsOf(
  * Delivers the documents with these numbers. The modules for rendering and mail take 0.25 seconds to load, so they are
  * loaded on demand.
  */
-export async function deliver({ reporter, ...context }: AfterContext, numbers: readonly string[]): Promise<void> {
+export async function deliver({ reporter, ...context }: AfterContext, numbers: readonly string[]) {
   const { deliverNumbers } = await import('../month-end/month-end.ts');
   await deliverNumbers(context, reporter, numbers);
 }
 
 /** Syncs the payment link, which must not collect more than the current balance. */
-export async function followBalance({ environment, settings, database }: ActionContext, number: string): Promise<void> {
+export async function followBalance({ environment, settings, database }: ActionContext, number: string) {
   const { linkProvider } = await import('../delivery/payment-link.ts');
   const { syncPaymentLinks } = await import('../delivery/printed-link.ts');
   const ids = await database.reading((tx) => readIdsOf(tx, { numbers: [number] }));
@@ -110,12 +110,12 @@ export async function reportDocument(
   return { json: documentJson(document), ...describe(document) };
 }
 
-export function isUnsent(document: DocumentRow): boolean {
+export function isUnsent(document: DocumentRow) {
   const email: DocumentJson['email'] = documentJson(document).email;
   return email !== null && email.status !== 'sent' && email.status !== 'portal';
 }
 
-export function emailText(row: DocumentRow): string {
+export function emailText(row: DocumentRow) {
   const { email_status: status, email_reason: reason, email_to: to, sent_at: sentAt } = row;
   if (status === null) return 'none';
   if (status === 'portal') return "not needed: the document was delivered by the partner's portal";

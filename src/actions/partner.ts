@@ -58,10 +58,10 @@ function describeImport(
   ].join('\n');
 }
 
-export const remarksOnPartners = async (
-  environment: Environment,
-  partners: readonly PartnerRecord[],
-): Promise<string[]> => [...remarksOnSplits(partners), ...(await unprintableRemarks(environment, partners))];
+export const remarksOnPartners = async (environment: Environment, partners: readonly PartnerRecord[]) => [
+  ...remarksOnSplits(partners),
+  ...(await unprintableRemarks(environment, partners)),
+];
 
 /** The fonts cover Latin, Greek, Cyrillic and Vietnamese. A warning at the import avoids a held invoice later. */
 async function unprintableRemarks(environment: Environment, partners: readonly PartnerRecord[]) {

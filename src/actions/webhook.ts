@@ -108,7 +108,7 @@ export const webhookRemove = defineAction({
   }),
 });
 
-export function webhookText(webhook: Webhook, { environment }: Pick<ActionContext, 'environment'>): string {
+export function webhookText(webhook: Webhook, { environment }: Pick<ActionContext, 'environment'>) {
   const { partner_id, url, state, acknowledged, waiting, last_failure: failure } = webhook;
   const lines = [
     `Webhook of ${partner_id} for ${environment.name}:`,

@@ -101,7 +101,7 @@ async function statementOf(tx: Transaction, first: number, files: readonly Archi
 export async function writeMonth(
   { database, environment }: Pick<ActorContext, 'environment'> & { readonly database: Database },
   { month, store }: { readonly month: Month; readonly store: string },
-): Promise<void> {
+) {
   await database.reading(async (tx) => {
     const { previous, first, store: archived } = await readArchivable(tx, month);
     if (archived !== null) return;

@@ -26,8 +26,8 @@ export const SUMS = ['spot_price', 'partner_cut', 'invoice_amount']
   .map((name) => `rtrim(rtrim(sum(${name}::DECIMAL(38, 4))::VARCHAR, '0'), '.')`)
   .join(', ');
 
-export const text = (value: string): string => `'${value.replaceAll("'", "''")}'`;
-export const texts = (values: readonly string[]): string => values.map(text).join(', ');
+export const text = (value: string) => `'${value.replaceAll("'", "''")}'`;
+export const texts = (values: readonly string[]) => values.map(text).join(', ');
 
 export type Take = (piece: Buffer) => Promise<void> | void;
 export type Fill = (take: Take) => Promise<void>;
@@ -148,7 +148,7 @@ async function proved(path: string, text: Promise<string>, faultsOf: FaultsOf): 
 }
 
 /** Compares the totals and roots of partners that were found with those that the close stated. */
-export function otherTotals(found: readonly string[], stated: readonly string[]): string[] {
+export function otherTotals(found: readonly string[], stated: readonly string[]) {
   const [are, were] = [new Set(found), new Set(stated)];
   if (are.size !== found.length) return ['the store has a partner twice'];
   return [

@@ -23,7 +23,7 @@ export async function writeJournalText(
   format: JournalFormat,
   { from, to, title }: { from: Month; to: Month; title: string },
   write: (text: string) => Promise<void>,
-): Promise<number> {
+) {
   const accounts = await readAccounts(tx, { to });
   const controls = new Map(accounts.map(({ account, control }) => [account, control]));
   await write(format.head(title, accounts.map(posting)));

@@ -16,7 +16,7 @@ export const FORMAT = [
 export const OUT = ['-o, --out <file>', 'with --format: write to this file instead of stdout'] as const;
 
 /** Refuses output options that cannot be combined, before a command changes something. Refusal: usage. */
-export function checkPresentable(output: Output, { format, out }: PresentOptions): void {
+export function checkPresentable(output: Output, { format, out }: PresentOptions) {
   if (format === undefined) {
     if (out !== undefined) throw refuse('usage', { reason: '--out needs --format csv or --format xlsx' });
     return;
@@ -33,7 +33,7 @@ export async function present(
   value: unknown,
   sheet: () => Sheet,
   people: () => string,
-): Promise<void> {
+) {
   checkPresentable(output, options);
   const { format, out } = options;
   if (format === undefined) {

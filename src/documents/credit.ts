@@ -42,7 +42,7 @@ export async function creditInvoice(
   tx: Transaction,
   context: IssueContext,
   { number, amount: text, rows, reason, note: internal, again = false }: CreditRequest,
-): Promise<string> {
+) {
   refuseIncompleteSettings(context);
   const invoice = await invoiceToCorrect(tx, number, 'credited');
   const { currency, document_id: documentId, month } = invoice;

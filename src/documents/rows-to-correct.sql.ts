@@ -22,7 +22,7 @@ export type RowToCorrect = Readonly<{
 }>;
 
 /** The id of the reversal of a row that a person reverses. No row has two. */
-export const reversalId = (entryId: number): string => `${REVERSAL}${entryId}`;
+export const reversalId = (entryId: number) => `${REVERSAL}${entryId}`;
 const REVERSAL = 'row-';
 
 const readingFrom = (source: string) => `

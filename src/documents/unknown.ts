@@ -1,5 +1,5 @@
 import type { Transaction } from '../database/transaction.ts';
-import { type Refusal, refuse } from '../errors/refusals.ts';
+import { refuse } from '../errors/refusals.ts';
 import { partsOf } from './resume.ts';
 import { readSkipped } from './skipped-numbers.sql.ts';
 
@@ -7,7 +7,7 @@ import { readSkipped } from './skipped-numbers.sql.ts';
  * The refusal document_unknown for a number that no document has. The refusal includes the reason if the number was
  * skipped.
  */
-export async function documentUnknown(tx: Transaction, number: string): Promise<Refusal> {
+export async function documentUnknown(tx: Transaction, number: string) {
   const parts = partsOf(number);
   const [skipped] = parts === undefined ? [] : await readSkipped(tx, parts);
   return refuse('document_unknown', { number, skipped });

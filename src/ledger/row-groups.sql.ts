@@ -19,7 +19,7 @@ export const GROUP_COLUMNS: readonly string[] = [
 ];
 
 /** The columns of `archived_groups`: groups, each with the number of rows that are not well-formed. */
-export const groupsOf = (rows: string): string =>
+export const groupsOf = (rows: string) =>
   `SELECT ${GROUPED},
      count(*) FILTER (WHERE (spot_price = partner_cut + invoice_amount
        AND greatest(min_scale(spot_price), min_scale(partner_cut), min_scale(invoice_amount)) <= minor_digits(currency)

@@ -34,7 +34,7 @@ export async function insertBookings(
   tx: Transaction,
   { now, today, eventId, earliest }: PaymentContext,
   rows: readonly NewBooking[],
-): Promise<void> {
+) {
   if (rows.length === 0) return;
   await query(
     tx,

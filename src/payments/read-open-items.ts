@@ -24,7 +24,7 @@ export async function readOpenItems(
   { small_difference }: Pick<Settings, 'small_difference'>,
   remittances: readonly (readonly ReferenceField[])[],
   payers: readonly (string | null | undefined)[],
-): Promise<OpenItems> {
+) {
   const carried = await readCarried(tx);
   const numbers = remittances.flatMap((fields) =>
     [...findReferences(fields).references, ...carried.invoices.find(fields)].map((each) => each.number),

@@ -29,7 +29,7 @@ export function changesBetween(before: ReadonlyMap<string, Value>, after: Readon
 }
 
 /** Applies changes to `fields` in place. */
-export function applyChanges(fields: Map<string, Value>, changes: readonly FieldChange[]): void {
+export function applyChanges(fields: Map<string, Value>, changes: readonly FieldChange[]) {
   for (const change of changes) {
     if (change.new === null) fields.delete(change.field);
     else fields.set(change.field, change.new);
@@ -43,10 +43,10 @@ export const changeCells = ({ field, old, new: after }: FieldChange): [string, s
 ];
 
 /** `holds.times: 2.5 → 3`. */
-export const changeText = ({ field, old, new: after }: FieldChange): string =>
+export const changeText = ({ field, old, new: after }: FieldChange) =>
   `${field}: ${valueText(old) || 'none'} → ${valueText(after) || 'none'}`;
 
-export const valueText = (value: FieldChange['old']): string => {
+export const valueText = (value: FieldChange['old']) => {
   if (value === null) return '';
   if (typeof value !== 'object') return String(value);
   return value.every((each) => typeof each === 'string') ? value.join(', ') : JSON.stringify(value);

@@ -4,4 +4,4 @@
  */
 export type Scope = readonly string[] | null;
 
-export const isInScope = (scope: Scope, partnerId: string): boolean => scope === null || scope.includes(partnerId);
+export const isInScope = (scope: Scope, partnerId: string) => scope === null || scope.includes(partnerId);

@@ -14,7 +14,7 @@ import { documentsScreen, openScreen, readOpen, reversalsScreen, statementScreen
 import { cancelPayment, payInvoices, paymentScreen, readPayment } from './pay.tsx';
 import type { PartnerRoutes, PartnerVisit } from './route.ts';
 
-export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, shared: Shared): void {
+export function addPartnerScreens({ screen, asked, file, form }: PartnerRoutes, shared: Shared) {
   const numberOf = ({ params }: PartnerVisit) => params['number'] ?? '';
   screen('/', (tx, visit) => readOpen(tx, visit), openScreen);
   screen(

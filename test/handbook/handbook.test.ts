@@ -140,9 +140,7 @@ const TREATMENTS: Readonly<Record<string, Treatment>> = {
   'rk user invite ada@issuer.example --role administrator --role finance': {
     only: 'several',
     because: 'a request for approval exits with 3',
-    changes: [
-      [/^(rk .*)# request \d$/gm, '$1|| [ $? = 3 ]'],
-    ],
+    changes: [[/^(rk .*)# request \d$/gm, '$1|| [ $? = 3 ]']],
   },
   'export RECKONER_USER=ada': {
     after: (machine) => expect(machine.mails().join('\n')).toMatch(/^Subject: .*INV-/m),
