@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { attempt } from '../database/attempt.ts';
 import { execute, query, type Transaction } from '../database/transaction.ts';
 import type { DerivedRows } from '../log/derive.ts';
-import { CHECKS_SQL } from '../log/forms.ts';
+import { CHECKS_SQL, withCopies } from '../log/forms.ts';
 import type { Difference, Finding } from './checks/query.ts';
 import { unchecked } from './checks/query.ts';
 import { columnsIn, expressionOf, type Rule, rowsOf, type View } from './columns.sql.ts';
@@ -17,7 +17,7 @@ type Rules = Readonly<{
 }>;
 
 /** Reads the sections of the file. */
-export function readRules(text = readFileSync(CHECKS_SQL, 'utf8')): Rules {
+export function readRules(text = withCopies(readFileSync(CHECKS_SQL, 'utf8'))): Rules {
   const [, prepare = '', checks = '', views = ''] = text.split(/^-- PREPARE\n|^-- CHECKS\n|^-- VIEWS\n/m);
   const rules = checks.split(/\n\n+/).flatMap((paragraph): Rule[] => {
     const [, name, sentence, sql] = /^-- ([a-z0-9_]+): (.+)\n((?:.|\n)+)$/.exec(paragraph.trim()) ?? [];
